@@ -221,6 +221,10 @@ findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, an
 validate-send-buffer: $(DEV) ## readings of the send buffer of Marx 2019 beside Table 2, over the shipped corpus (minutes)
 	$(BIN)/python -m validation.send_buffer
 
+.PHONY: validate-shown-order
+validate-shown-order: $(READY) ## whether tables show schemes in the order of their ByteIndexes (a minute or two)
+	$(BIN)/python -m validation.shown_order
+
 .PHONY: validate-h3sim-1
 validate-h3sim-1: $(READY) ## how far scheme h3sim-1 is from the optimum, on pages that made no rule (a minute; ARGS=links: minutes; ARGS=split: the halves)
 	$(BIN)/python -m validation.h3sim_1 $(ARGS)

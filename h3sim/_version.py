@@ -11,15 +11,15 @@ _COMPILED_IF_ANY = "h3sim.ranges"
 
 
 def build() -> str:
-    """Return how the h3sim that runs was built: "pure Python" or "compiled".
+    """Return how the h3sim that runs was built: "pure" or "compiled".
 
     Both say the same, byte for byte; what is compiled (by mypyc) is quicker.
 
-    >>> build() in ("pure Python", "compiled")
+    >>> build() in ("pure", "compiled")
     True
     """
     from importlib.util import find_spec
 
     spec = find_spec(_COMPILED_IF_ANY)
     is_source = spec is None or spec.origin is None or spec.origin.endswith(".py")
-    return "pure Python" if is_source else "compiled"
+    return "pure" if is_source else "compiled"

@@ -8,12 +8,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-__all__ = ["ELLIPSIS", "folded", "shortened", "width_of"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "APART",
+    "ELLIPSIS",
+    "SURE",
+    "are_apart",
+    "decimals_of",
+    "folded",
+    "shortened",
+    "width_of",
+]
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _WIDE = ("W", "F")
 _TAIL_SHARE = 2 / 3
+APART = 0.005
+"""Values that differ by less, relative to the larger, are called equal, and may look alike."""
+SURE = 1e-4
+"""By how little what a race tells apart may differ, and still looks different."""
+_MOST_DECIMALS = 6
 
 
 def width_of(text: str) -> int:
@@ -24,6 +43,33 @@ def width_of(text: str) -> int:
     if text.isascii():  # nearly all is, and this is asked of each cell of a table
         return len(text)
     return sum(_cells(character) for character in text)
+
+
+def are_apart(low: float, high: float, *, apart: float = APART) -> bool:
+    """Return whether two values differ by more than *apart* of the larger.
+
+    >>> are_apart(100, 100.2), are_apart(100, 101)
+    (False, True)
+    """
+    return high - low > apart * max(abs(low), abs(high))
+
+
+def decimals_of(values: Iterable[float | None], *, least: int, apart: float = APART) -> int:
+    """Return how many decimals a column needs so that values that differ look different.
+
+    That is *least*, unless two values that differ by more than *apart*, relative to the larger,
+    would be rounded to the same.
+
+    >>> decimals_of([5.04, 8.26, None], least=1), decimals_of([5.04, 4.96], least=1)
+    (1, 2)
+    """
+    known = sorted(value for value in values if value is not None)
+    decimals = least
+    for low, high in pairwise(known):
+        if are_apart(low, high, apart=apart):
+            while decimals < _MOST_DECIMALS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
+                decimals += 1
+    return decimals
 
 
 def shortened(text: str, limit: int) -> str:

@@ -7,6 +7,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from h3sim.fitting import decimals_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -16,6 +18,8 @@ ValueT = TypeVar("ValueT")
 
 _SHOWN = 200
 """So many rows stand in a notebook."""
+_DECIMALS = 3
+"""So many are shown at most, unless values would look alike."""
 
 
 def in_notebook() -> bool:
@@ -73,8 +77,12 @@ def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     2
     """
     head = "".join(f"<th>{escaped(str(column))}</th>" for column in columns)
+    decimals = [
+        decimals_of((value for value in column if isinstance(value, float)), least=_DECIMALS)
+        for column in zip(*rows[:_SHOWN], strict=True)
+    ]
     body = "".join(
-        "<tr>" + "".join(_html_cell(value) for value in row) + "</tr>" for row in rows[:_SHOWN]
+        "<tr>" + "".join(map(_html_cell, row, decimals)) + "</tr>" for row in rows[:_SHOWN]
     )
     more = f"<p>and {len(rows) - _SHOWN:,} more</p>" if len(rows) > _SHOWN else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
@@ -109,9 +117,9 @@ def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
     return None
 
 
-def _html_cell(value: Any) -> str:
+def _html_cell(value: Any, decimals: int) -> str:
     if isinstance(value, float):
-        return f'<td style="text-align: right">{round(value, 3):,.12g}</td>'
+        return f'<td style="text-align: right">{round(value, decimals):,.12g}</td>'
     if isinstance(value, int) and not isinstance(value, bool):
         return f'<td style="text-align: right">{value:,}</td>'
     shown = "" if value is None else escaped(str(value))

@@ -24,6 +24,7 @@ __all__ = [
     "ms",
     "to_mbps",
     "to_ms",
+    "unit_of",
     "whole",
 ]
 
@@ -35,6 +36,16 @@ NS_PER_DAY: Final = 86_400 * NS_PER_S
 MS_PER_S: Final = 1000
 _BPS_PER_MBPS: Final = 1_000_000
 _BYTES_PER_KBYTE: Final = 1000
+_UNITS: Final = {
+    "ms": "ms",
+    "s": "s",
+    "bytes": "bytes",
+    "kb": "kB",
+    "mbps": "Mbit/s",
+    "packets": "packets",
+    "bdp": "BDP",
+}
+"""What the last word of a name says of its unit."""
 
 
 def ms(value_ms: float) -> int:
@@ -72,3 +83,12 @@ def whole(value: Any) -> int | None:
         return value
     is_whole = hasattr(type(value), "__index__") and not isinstance(value, bool)
     return index(value) if is_whole else None
+
+
+def unit_of(name: str) -> str | None:
+    """Return the unit with which the name of a column ends, None if it ends with none.
+
+    >>> unit_of("byte_index_all_ms"), unit_of("rate_mbps"), unit_of("page_bytes"), unit_of("seed")
+    ('ms', 'Mbit/s', 'bytes', None)
+    """
+    return _UNITS.get(name.rpartition("_")[2])

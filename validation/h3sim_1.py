@@ -85,7 +85,7 @@ def regrets(sites: Sequence[Site], scheme: Scheme, which: Which) -> dict[str, fl
         for page in site.pages:
             load = h3sim.simulate(page, scheme=scheme)
             if load.byte_index_or_none(which) is not None:
-                found[page.name] = load.byte_index(which, sample_ms=None) / _bound(load, which)
+                found[page.name] = load.byte_index(which) / _bound(load, which)
     return found
 
 
@@ -152,9 +152,7 @@ def _site_ratios(
                 load = run_config(page, scheme, config)
                 for which in _WHICH:
                     if which == "all" or not page.why_nothing_visible:
-                        ratio = load.byte_index(which, sample_ms=None) / mine.byte_index(
-                            which, sample_ms=None
-                        )
+                        ratio = load.byte_index(which) / mine.byte_index(which, sample_ms=None)
                         ratios.setdefault((which, scheme.name), []).append(ratio)
     return [(*key, statistics.geometric_mean(values)) for key, values in ratios.items()]
 

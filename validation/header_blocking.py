@@ -79,7 +79,7 @@ def added(job: Job) -> Added:
 
 def _figures(load: Load) -> tuple[float, float]:
     finished_ms = max(row.finished_ms for row in load.timings)
-    return load.byte_index("all", sample_ms=None), finished_ms
+    return load.byte_index("all"), finished_ms
 
 
 def _load(job: Job, *, blocks: bool) -> Load:

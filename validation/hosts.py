@@ -67,7 +67,7 @@ def cost(page: Page, scheme: str, network: str = NETWORK) -> float:
         h3sim.simulate(page, scheme=scheme, network=network, hosts=hosts)
         for hosts in ("one", "recorded")
     )
-    return several.byte_index(sample_ms=None) / one.byte_index(sample_ms=None)
+    return several.byte_index() / one.byte_index()
 
 
 def main(network: str) -> None:

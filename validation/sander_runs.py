@@ -239,7 +239,7 @@ def _outcome(load: Load) -> Outcome:
     return Outcome(
         hol_bytes=sander_count(frames_by_number(load.trace)).stream_bytes,
         speed_index_ms=speed_index_ms(load),
-        byte_index_ms=load.byte_index("all", sample_ms=None),
+        byte_index_ms=load.byte_index("all"),
         sent=sent,
         lost=lost,
         bursts=loss_bursts(load.trace.packet_rows),

@@ -20,6 +20,7 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli.parsing import progress_bar
 from h3sim.findings.intervals import tau
+from h3sim.metrics import SAMPLE_MS
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _index_ms(page: Page, scheme: str, buffer: Buffer) -> float:
     if buffer.model == _HELD:
         page, buffer = _held(page, _HELD_MS[int(buffer.kb)]), NO_BUFFER
     load = h3sim.simulate(page, scheme=scheme, buffer_kb=buffer.kb, buffer_model=buffer.model)
-    return load.byte_index("atf")
+    return load.byte_index("atf", sample_ms=SAMPLE_MS)  # as the paper has it
 
 
 def _held(page: Page, by_ms: int) -> Page:

@@ -15,10 +15,10 @@ from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks
-from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, plural, ratios, table, terminal_width, times
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
-from h3sim.metrics import SAMPLE_MS
+from h3sim.fitting import SURE
 from h3sim.printable import printable
 from h3sim.study import advise, resolve_scheme, resolve_schemes
 from h3sim.study.advise import DEPLOYABLE, read_subject
@@ -109,7 +109,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         " the recording with -advice.png)",
     )
     parser.add_argument("--report", metavar="FILE", help="write a report, too: FILE.html")
-    parser.add_argument("--json", action="store_true", help="print h3sim-advice/1 instead")
+    parser.add_argument("--json", action="store_true", help="print h3sim-advice/2 instead")
     add_wide(parser)
 
 
@@ -227,21 +227,18 @@ def _table(advice: Advice, width: int | None) -> str:
         *("scheme", "above fold ms", "all ms", "last above fold at ms", "page load ms"),
         *("times the best", "low", "high", ""),
     )
-    rows = []
-    for row in advice.found.rows:
-        load = by_scheme[row.scheme]
-        times = (
-            load.byte_index_atf_ms,
-            load.byte_index_all_ms,
-            load.last_atf_ms,
-            load.page_load_ms,
-        )
-        ends = (ratio(row.ratio), ratio(row.low), ratio(row.high))
-        rows.append((row.scheme, *map(in_ms, times), *ends, advice.found.standing(row)))
-    n_pairs = max(row.pairs for row in advice.found.rows)
-    # On short pages a time that is sampled may be half as long again as it is.
-    note = (
-        f"times the best: of exact ByteIndexes, over {plural(n_pairs, 'pair')} of loads at most;"
-        f" those in ms are sampled every {SAMPLE_MS:g} ms"
+    found = advice.found.rows
+    loads = [by_scheme[row.scheme] for row in found]
+    rows = zip(
+        [row.scheme for row in found],
+        times(load.byte_index_atf_ms for load in loads),
+        times(load.byte_index_all_ms for load in loads),
+        times(load.last_atf_ms for load in loads),
+        times(load.page_load_ms for load in loads),
+        *(ratios(found.column(name), apart=SURE) for name in ("ratio", "low", "high")),
+        [advice.found.standing(row) for row in found],
+        strict=True,
     )
+    n_pairs = max(row.pairs for row in found)
+    note = f"times the best: ratios of ByteIndexes, over {plural(n_pairs, 'pair')} of loads at most"
     return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(note, width)}"

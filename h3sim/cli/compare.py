@@ -10,12 +10,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.load_tables import sampled_every
+from h3sim.cli.options import (
+    add_load_options,
+    add_sample_option,
+    check_sample_option,
+    read_config,
+)
 from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.seeds import add_seed_options, check_seed_options, compare_over_seeds
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
-from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, plural, ratios, table, terminal_width, times
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.study import baseline_of, check_names, compare
@@ -40,7 +46,8 @@ examples:
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --wide | less -S
 
 A speedup is a ratio of ByteIndexes: that of the baseline without a send buffer to that of the
-scheme. 2.00 is twice as fast, 0.50 half as fast.
+scheme. 2.00 is twice as fast, 0.50 half as fast. Of several versions of one page each is also
+compared with the first.
 """
 _FEW_PAGES = 4
 """Of more pages than this only the means are shown, unless told otherwise."""
@@ -73,13 +80,14 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--mean", choices=tuple(_MEANS), default="arithmetic", help="default: %(default)s"
     )
-    parser.add_argument("--json", action="store_true", help="print h3sim-comparison/1 instead")
+    parser.add_argument("--json", action="store_true", help="print h3sim-comparison/2 instead")
     parser.add_argument(
         "--plot",
         metavar="FILE",
         help="draw each page's loads, by scheme: FILE.png, .svg or .pdf; with several pages the"
         " page's name is put before the ending",
     )
+    add_sample_option(parser)
     parser.add_argument(
         "--by-page",
         action=argparse.BooleanOptionalAction,
@@ -100,6 +108,7 @@ def _compare(options: argparse.Namespace) -> int:
     config = read_config(options, mistakes, buffer_kb=buffers_kb[0], pages=pages)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: check_seed_options(options))
+    mistakes.collect(lambda: check_sample_option(options))
     if mistakes.lines or baseline is None or config is None:
         return mistakes.tell("compare")
     if options.seeds is not None:
@@ -111,6 +120,7 @@ def _compare(options: argparse.Namespace) -> int:
             config=config,
             buffers_kb=buffers_kb,
             baseline=baseline,
+            sample_ms=options.sample_ms,
             keep_loads=options.plot is not None,
             progress=progress,
         )
@@ -125,7 +135,10 @@ def _compare(options: argparse.Namespace) -> int:
     else:
         for page in pages:
             _show_notes(comparison, page.name, width)
-    _show_means(comparison, pages, buffers_kb, options.mean, width)
+    if comparison.are_versions:
+        _show_versions(comparison, buffers_kb, width)
+    else:
+        _show_means(comparison, pages, buffers_kb, options.mean, width)
     _explain(wanted, width)
     return 0
 
@@ -165,6 +178,9 @@ def _show_pages(
             ]
             print(f"a send buffer of {buffer_kb:g} kB:\n" if buffer_kb else "no send buffer:\n")
             print(_page_table(rows, width))
+            if comparison.sample_ms is not None:
+                print(f"\nByteIndexes {sampled_every(comparison.sample_ms)}:\n")
+                print(_sampled_table(rows, width))
             if any(row.first_paint_ms is not None for row in rows):
                 print(f"\n{_paint_table(rows, width)}")
             print()
@@ -191,16 +207,33 @@ def _show_means(
     means = {(row.scheme, row.buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])}
     schemes = dict.fromkeys(scheme for scheme, _ in means)
     headers = [f"{which} {kb:g} kB" for kb in buffers_kb for which in ("all", "above the fold")]
-    rows = (
-        [scheme]
-        + [
-            ratio(value)
-            for kb in buffers_kb
-            for value in (means[scheme, kb].mean_all, means[scheme, kb].mean_atf)
-        ]
-        for scheme in schemes
-    )
-    print(table(["scheme", *headers], rows, width=width))
+    columns = [
+        ratios(getattr(means[scheme, kb], mean) for scheme in schemes)
+        for kb in buffers_kb
+        for mean in ("mean_all", "mean_atf")
+    ]
+    print(table(["scheme", *headers], zip(schemes, *columns, strict=True), width=width))
+
+
+def _show_versions(comparison: Comparison, buffers_kb: list[float], width: int | None) -> None:
+    """Print what other versions of the first page change, scheme by scheme."""
+    original = printable(comparison.rows[0].page)
+    for name in dict.fromkeys(comparison.versions.column("page")):
+        for buffer_kb in buffers_kb:
+            rows = [
+                row for row in comparison.versions if (row.page, row.buffer_kb) == (name, buffer_kb)
+            ]
+            body = zip(
+                [row.scheme for row in rows],
+                ratios(row.speedup_all for row in rows),
+                ratios(row.speedup_atf for row in rows),
+                ratios(row.speedup_page_load for row in rows),
+                strict=True,
+            )
+            buffer = f", a send buffer of {buffer_kb:g} kB" if buffer_kb else ""
+            print(f"{printable(name)} against {original} with the same scheme{buffer}: speedups\n")
+            headers = ("scheme", "all", "above the fold", "page load")
+            print(f"{table(headers, body, width=width)}\n")
 
 
 def _explain(schemes: list[Scheme], width: int | None) -> None:
@@ -220,34 +253,41 @@ def _page_table(rows: list[ComparisonRow], width: int | None) -> str:
         *("scheme", "all ms", "above fold ms", "speedup all", "speedup above fold"),
         *("document at ms", "last above fold at ms", "which is"),
     )
-    body = (
-        (
-            row.scheme,
-            in_ms(row.byte_index_all_ms),
-            in_ms(row.byte_index_atf_ms),
-            ratio(row.speedup_all),
-            ratio(row.speedup_atf),
-            in_ms(row.document_ms),
-            in_ms(row.last_atf_ms),
-            row.last_atf_id or "-",
-        )
-        for row in rows
+    body = zip(
+        [row.scheme for row in rows],
+        times(row.byte_index_all_ms for row in rows),
+        times(row.byte_index_atf_ms for row in rows),
+        ratios(row.speedup_all for row in rows),
+        ratios(row.speedup_atf for row in rows),
+        times(row.document_ms for row in rows),
+        times(row.last_atf_ms for row in rows),
+        [row.last_atf_id or "-" for row in rows],
+        strict=True,
     )
     return table(headers, body, width=width, shorten=True)
+
+
+def _sampled_table(rows: list[ComparisonRow], width: int | None) -> str:
+    """Return the ByteIndexes of `--sample-ms`, which are not those of speedups."""
+    body = zip(
+        [row.scheme for row in rows],
+        times(row.byte_index_sampled_all_ms for row in rows),
+        times(row.byte_index_sampled_atf_ms for row in rows),
+        strict=True,
+    )
+    return table(("scheme", "all ms", "above fold ms"), body, width=width, shorten=True)
 
 
 def _paint_table(rows: list[ComparisonRow], width: int | None) -> str:
     """Return what only browsers that compute their load can tell."""
     headers = ("scheme", "first paint ms", "largest paint ms", "SpeedIndex ms", "load event ms")
-    body = (
-        (
-            row.scheme,
-            in_ms(row.first_paint_ms),
-            in_ms(row.largest_paint_ms),
-            in_ms(row.speed_index_ms),
-            in_ms(row.load_event_ms),
-        )
-        for row in rows
+    body = zip(
+        [row.scheme for row in rows],
+        times(row.first_paint_ms for row in rows),
+        times(row.largest_paint_ms for row in rows),
+        times(row.speed_index_ms for row in rows),
+        times(row.load_event_ms for row in rows),
+        strict=True,
     )
     return table(headers, body, width=width, shorten=True)
 

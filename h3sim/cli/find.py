@@ -10,9 +10,10 @@ from h3sim import catalog
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
-from h3sim.cli.tables import add_wide, fitted, ratio, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, ratios, table, terminal_width
 from h3sim.documents import shown
 from h3sim.errors import InputError, Problem
+from h3sim.fitting import SURE
 from h3sim.printable import printable
 from h3sim.study import find, resolve_scheme
 from h3sim.study.arms import arms_of
@@ -186,20 +187,17 @@ def _check(options: argparse.Namespace) -> None:
 def _show(found: FoundScheme, width: int | None) -> None:
     print(f"{fitted(printable(found.verdict), width)}\n")
     print(f"{fitted(printable(found.told()), width)}; {found.n_loads:,} loads\n")
-    body = (
-        (
-            row.scheme,
-            row.pairs,
-            ratio(row.ratio),
-            ratio(row.low),
-            ratio(row.high),
-            found.standing(row),
-        )
-        for row in found.rows
+    rows = found.rows
+    body = zip(
+        [row.scheme for row in rows],
+        [row.pairs for row in rows],
+        *(ratios(rows.column(name), apart=SURE) for name in ("ratio", "low", "high")),
+        [found.standing(row) for row in rows],
+        strict=True,
     )
     headers = ("scheme", "pairs", "times the best", "low", "high", "")
     print(table(headers, body, width=width, shorten=True))
     if found.robustness:
         print(f"\nwhat {printable(found.best)} loses where something is otherwise:\n")
-        rows = ((row.changed, row.best_there, f"{100 * row.loss:.1f}") for row in found.robustness)
-        print(table(("changed", "best there", "loss %"), rows, width=width, shorten=True))
+        lost = ((row.changed, row.best_there, f"{100 * row.loss:.1f}") for row in found.robustness)
+        print(table(("changed", "best there", "loss %"), lost, width=width, shorten=True))

@@ -172,19 +172,14 @@ def _network(options: argparse.Namespace) -> str | None:
 
 
 def _run(study: Callable[..., HeaderRows], options: argparse.Namespace) -> HeaderRows:
-    try:
-        with dask_client(options.dask) as client, progress_bar("run") as progress:
-            return study(
-                store=options.store,
-                executor=client,
-                workers=options.workers,
-                retry_failed=options.retry_failed,
-                progress=progress or False,
-            )
-    except KeyboardInterrupt:
-        kept = f"is kept in {options.store}" if options.store else "is lost: give --store"
-        print(f"h3sim headers: what was finished {kept}", file=sys.stderr)
-        raise
+    with dask_client(options.dask) as client, progress_bar("run") as progress:
+        return study(
+            store=options.store,
+            executor=client,
+            workers=options.workers,
+            retry_failed=options.retry_failed,
+            progress=progress or False,
+        )
 
 
 def _tell(rows: HeaderRows, options: argparse.Namespace) -> int:

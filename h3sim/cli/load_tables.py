@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.tables import fitted, in_ms, plural, table
+from h3sim.metrics import SAMPLE_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +19,7 @@ __all__ = [
     "multiplexing_figures",
     "path_table",
     "roots_table",
+    "sampled_every",
 ]
 
 
@@ -71,18 +73,39 @@ def path_table(load: Load, width: int | None) -> str:
     return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(sums, width)}"
 
 
-def load_figures(load: Load) -> list[tuple[str, str]]:
-    """Return the figures of a load, each with its name."""
+def sampled_every(sample_ms: float) -> str:
+    """Return what a sampled ByteIndex is called, so that none takes it for the integral.
+
+    >>> sampled_every(100)
+    'sampled every 100 ms, as in Marx 2019'
+    """
+    as_there = ", as in Marx 2019" if sample_ms == SAMPLE_MS else ""
+    return f"sampled every {sample_ms:g} ms{as_there}"
+
+
+def load_figures(load: Load, *, sample_ms: float | None = None) -> list[tuple[str, str]]:
+    """Return the figures of a load, each with its name; *sample_ms* adds sampled ByteIndexes."""
     hol = load.hol
     return [
         ("ByteIndex, all", _index(load, "all")),
         ("ByteIndex, above the fold", _index(load, "atf")),
+        *_sampled(load, sample_ms),
         ("page load", _ms(load.page_load_ms)),
         *_milestones(load),
         ("packets", _packets(load)),
         ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
         ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
         ("delivery batches", batches(hol.stack_histogram)),
+    ]
+
+
+def _sampled(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
+    if sample_ms is None:
+        return []
+    how = sampled_every(sample_ms)
+    return [
+        (f"ByteIndex, all, {how}", _index(load, "all", sample_ms)),
+        (f"ByteIndex, above the fold, {how}", _index(load, "atf", sample_ms)),
     ]
 
 
@@ -142,8 +165,8 @@ def _packets(load: Load) -> str:
     return f"{packets.sent:,} sent, {packets.lost:,} lost, {packets.retransmitted:,} sent again"
 
 
-def _index(load: Load, which: Which) -> str:
-    index_ms = load.byte_index_or_none(which)
+def _index(load: Load, which: Which, sample_ms: float | None = None) -> str:
+    index_ms = load.byte_index_or_none(which, sample_ms=sample_ms)
     return load.why_none(which) if index_ms is None else f"{in_ms(index_ms)} ms"
 
 

@@ -67,8 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     except H3SimError as error:
         _complain(str(error))
-    except KeyboardInterrupt:
-        _complain("interrupted")
+    except KeyboardInterrupt as interrupt:
+        _complain("interrupted", *getattr(interrupt, "__notes__", ()))
         return _INTERRUPTED
     except BrokenPipeError:
         _drop_output()  # whoever read our output has seen enough

@@ -48,7 +48,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print h3sim-load/1; what a log cannot give is null",
+        help="print h3sim-load/2; what a log cannot give is null",
     )
     parser.add_argument(
         "--trace", type=int, metavar="N", help="measure log N alone of a file that holds several"

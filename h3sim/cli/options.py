@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_buffer_option", "add_load_options", "read_config", "share", "switch", "switch_of"]
 
+_LONGEST_SAMPLE_MS = 1e9
 _AS_IN_A_NETWORK = {"loss_burst": "burst"}
 """Keys of a network file that the command line calls otherwise."""
 
@@ -65,6 +66,28 @@ def add_buffer_option(parser: argparse.ArgumentParser) -> None:
         metavar="KB",
         help="the send buffer, in kB of 1000 bytes (default: none)",
     )
+
+
+def add_sample_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that shows sampled ByteIndexes, too."""
+    parser.add_argument(
+        "--sample-ms",
+        type=float,
+        metavar="MS",
+        help="show ByteIndexes sampled so often, too: 100 as in Marx 2019, to compare with that"
+        " paper",
+    )
+
+
+def check_sample_option(options: argparse.Namespace) -> None:
+    """Refuse an interval of nothing.
+
+    Raises:
+        InputError: if it is not more than 0.
+    """
+    if options.sample_ms is not None and not 0 < options.sample_ms <= _LONGEST_SAMPLE_MS:
+        message = f"must be more than 0, at most {_LONGEST_SAMPLE_MS:g}, is {options.sample_ms:g}"
+        raise InputError([Problem(key="--sample-ms", message=message)])
 
 
 def switch(key: str) -> str:

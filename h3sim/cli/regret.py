@@ -13,7 +13,7 @@ from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
-from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, plural, ratio, ratios, table, terminal_width, times
 from h3sim.page.classes import PAGE_CLASSES
 from h3sim.printable import printable
 from h3sim.study import check_names, regret
@@ -30,7 +30,7 @@ examples:
   h3sim regret my-page.json --network cable --transport tcp --by-page
   h3sim regret corpus --scheme chrome-eps,h3sim-1 --networks cable,4g --by size --plot regret.png
 
-A regret is a ratio: that of a load's exact ByteIndex to what no scheme can beat. 1.00 cannot be
+A regret is a ratio: that of a load's ByteIndex to what no scheme can beat. 1.00 cannot be
 improved; 1.20 is at most 20 % behind the best there is, since the bound itself may not be reached.
 Given the page, a bound holds for every order in which responses could be sent; given the requests,
 for every order that leaves them, and over links the arrivals of packets, when they were.
@@ -124,8 +124,7 @@ def _show(held: Regret, options: argparse.Namespace) -> None:
         over = f" {printable(network)}," if len(held.configurations) > 1 else ""
         if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
             for page in pages:
-                # Other commands show those that are sampled every 100 ms: larger by some 50.
-                told = f"{printable(page)},{over} exact ByteIndexes, given the {here[0].given}"
+                told = f"{printable(page)},{over} ByteIndexes, given the {here[0].given}"
                 print(f"\n{told}:\n")
                 print(_page_table([row for row in here if row.page == page], width))
         told = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
@@ -162,13 +161,15 @@ def _page_table(rows: list[RegretRow], width: int | None) -> str:
         *("scheme", "all ms", "at best", "regret"),
         *("above fold ms", "at best", "regret"),
     )
-    body = (
-        (
-            row.scheme,
-            *(in_ms(row.byte_index_all_ms), in_ms(row.bound_all_ms), ratio(row.regret_all)),
-            *(in_ms(row.byte_index_atf_ms), in_ms(row.bound_atf_ms), ratio(row.regret_atf)),
-        )
-        for row in rows
+    body = zip(
+        [row.scheme for row in rows],
+        times(row.byte_index_all_ms for row in rows),
+        times(row.bound_all_ms for row in rows),
+        ratios(row.regret_all for row in rows),
+        times(row.byte_index_atf_ms for row in rows),
+        times(row.bound_atf_ms for row in rows),
+        ratios(row.regret_atf for row in rows),
+        strict=True,
     )
     return table(headers, body, width=width, shorten=True)
 
@@ -179,11 +180,12 @@ def _scheme_table(rows: list[SchemeRegretRow], width: int | None) -> str:
         *("above the fold: mean", "median", "worst", "worst page"),
     )
     cells = {(row.scheme, row.which): row for row in rows}
-    body = []
-    for scheme in dict.fromkeys(row.scheme for row in rows):
-        of_all, of_atf = cells[scheme, "all"], cells[scheme, "atf"]
-        ratios = [
-            ratio(value) for row in (of_all, of_atf) for value in (row.mean, row.median, row.worst)
-        ]
-        body.append([scheme, *ratios, of_atf.worst_page or "-"])
+    schemes = [*dict.fromkeys(row.scheme for row in rows)]
+    columns = (
+        ratios(getattr(cells[scheme, which], measure) for scheme in schemes)
+        for which in ("all", "atf")
+        for measure in ("mean", "median", "worst")
+    )
+    worst = [cells[scheme, "atf"].worst_page or "-" for scheme in schemes]
+    body = zip(schemes, *columns, worst, strict=True)
     return table(headers, body, width=width, shorten=True)

@@ -15,13 +15,21 @@ from h3sim.cli.load_tables import (
     path_table,
     roots_table,
 )
-from h3sim.cli.options import add_buffer_option, add_load_options, read_config, switch_of
+from h3sim.cli.options import (
+    add_buffer_option,
+    add_load_options,
+    add_sample_option,
+    check_sample_option,
+    read_config,
+    switch_of,
+)
 from h3sim.cli.outputs import check_outputs_differ, check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, named_page
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, table, terminal_width
 from h3sim.documents import shown
 from h3sim.errors import InputError, Problem, UnknownNameError
+from h3sim.metrics import SAMPLE_MS
 from h3sim.printable import printable
 from h3sim.results import told
 from h3sim.results.document import write_load_qlog
@@ -40,7 +48,7 @@ __all__ = ["add_command"]
 
 _OUTPUTS = (
     *("page", "json", "order", "plot", "qlog", "qlog_dialect", "har"),
-    *("against", "animate", "critical_path", "wide"),
+    *("against", "animate", "critical_path", "sample_ms", "wide"),
 )
 """The options that do not say what is loaded."""
 _EPILOG = """\
@@ -82,6 +90,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     add_load_options(parser)
     add_buffer_option(parser)
     _add_output_options(parser)
+    add_sample_option(parser)
     add_wide(parser)
     # What options are when nobody gives them, to tell which were given beside a saved load.
     parser.set_defaults(usual=vars(parser.parse_args(["PAGE"])))
@@ -90,7 +99,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add what is printed, drawn and written."""
-    parser.add_argument("--json", action="store_true", help="print the load as h3sim-load/1")
+    parser.add_argument("--json", action="store_true", help="print the load as h3sim-load/2")
     parser.add_argument("--order", action="store_true", help="add the stream id of each packet")
     parser.add_argument("--plot", metavar="FILE", help="draw the load: FILE.png, .svg or .pdf")
     parser.add_argument(
@@ -154,6 +163,12 @@ def _check_qlog(options: argparse.Namespace) -> None:
 def _check_path(options: argparse.Namespace) -> None:
     if options.critical_path and options.browser != "parse":
         raise InputError([Problem(key="--critical-path", message="goes only with --browser parse")])
+
+
+def _check_sampled_json(options: argparse.Namespace) -> None:
+    if options.json and options.sample_ms not in (None, SAMPLE_MS):
+        message = f"must be {SAMPLE_MS:g} with --json, whose byte_index_sampled_ms is always that"
+        raise InputError([Problem(key="--sample-ms", message=message)])
 
 
 def _other_page(options: argparse.Namespace) -> Page | None:
@@ -221,6 +236,8 @@ def _run(options: argparse.Namespace) -> int:
 
         mistakes.collect(lambda: check_har_path(options.har, key="--har"))
     mistakes.collect(lambda: _check_animation(options.animate))
+    mistakes.collect(lambda: check_sample_option(options))
+    mistakes.collect(lambda: _check_sampled_json(options))
     outputs = {name: f"--{name}" for name in ("plot", "qlog", "animate", "har")}
     mistakes.collect(lambda: check_outputs_differ(options, **outputs))
     other = mistakes.collect(lambda: _other_page(options))
@@ -244,7 +261,7 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps(load.to_dict(order=options.order), allow_nan=False))
         return 0
     width = terminal_width(options)
-    _show(load, order=options.order, width=width)
+    _show(load, order=options.order, sample_ms=options.sample_ms, width=width)
     if options.multiplexing:
         print(f"\n{figures(multiplexing_figures(load), width=width)}")
     if options.critical_path:
@@ -252,7 +269,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(load: Load, *, order: bool, width: int | None) -> None:
+def _show(load: Load, *, order: bool, sample_ms: float | None, width: int | None) -> None:
     over = f"{load.network.name} ({load.protocol.value})"
     print(printable(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
     print(fitted(printable(told(load)), width))
@@ -260,7 +277,7 @@ def _show(load: Load, *, order: bool, width: int | None) -> None:
         print(fitted(printable(f"{load.page.name}: {note}"), width))
     caveat = load.scheme.caveat
     print(printable(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
-    print(figures(load_figures(load), width=width))
+    print(figures(load_figures(load, sample_ms=sample_ms), width=width))
     print()
     number_of = load.trace.connection_of
     if number_of:

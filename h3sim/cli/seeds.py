@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.outputs import check_outputs_differ
 from h3sim.cli.parsing import progress_bar
-from h3sim.cli.tables import fitted, plural, ratio, table, terminal_width
+from h3sim.cli.tables import fitted, plural, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, NothingToMeasureError, Problem, require_extra
+from h3sim.fitting import decimals_of
 from h3sim.results.figures import FIGURES
 from h3sim.study import study_of
 
@@ -28,7 +29,7 @@ _HEADERS = (
     *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
     *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
 )
-_NOT_WITH = ("json", "plot", "by_page")
+_NOT_WITH = ("json", "plot", "by_page", "sample_ms")
 
 
 def add_seed_options(parser: argparse.ArgumentParser) -> None:
@@ -128,7 +129,8 @@ def _tables(
             continue
         if options.sort:
             rows = sorted(rows, key=lambda row: -row.geometric)
-        cells = [_cells(row) for row in rows]
+        rows = list(rows)
+        cells = [*_cells(rows)]
         heading = f"{figure.title}, {what}"
         few = too_few([row for row in rows if row.scheme != baseline], noun)
         note = f"\n\n{few}" if few else ""
@@ -154,16 +156,20 @@ def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
     return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
-def _cells(row: SchemeRow) -> tuple[str, ...]:
-    has_interval = row.low is not None and row.high is not None
-    return (
-        row.scheme,
-        ratio(row.geometric),
-        f"{row.low:.2f} to {row.high:.2f}" if has_interval else "-",
-        "-" if row.p_holm is None else f"{row.p_holm:.3f}",
-        f"{row.effect:+.2f}",
-        *(str(n) for n in (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)),
-    )
+def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
+    """Yield what a table shows of each row, with so many decimals that speedups differ."""
+    decimals = decimals_of((row.geometric for row in rows), least=2)
+    for row in rows:
+        has_interval = row.low is not None and row.high is not None
+        counts = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)
+        yield (
+            row.scheme,
+            f"{row.geometric:.{decimals}f}",
+            f"{row.low:.{decimals}f} to {row.high:.{decimals}f}" if has_interval else "-",
+            "-" if row.p_holm is None else f"{row.p_holm:.3f}",
+            f"{row.effect:+.2f}",
+            *map(str, counts),
+        )
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:

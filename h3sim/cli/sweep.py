@@ -12,7 +12,7 @@ from h3sim.cli.options import share
 from h3sim.cli.outputs import check_outputs_differ
 from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, with_choice
-from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, table, terminal_width, times
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem, require_extra
 from h3sim.printable import printable
@@ -116,12 +116,7 @@ def _sweep(options: argparse.Namespace) -> int:
         return _plan(study, options)
     began = time.monotonic()
     with dask_client(options.dask) as client:
-        try:
-            results, until = _run(study, options, client)
-        except KeyboardInterrupt:
-            kept = f"is kept in {options.store}" if options.store else "is lost: give --store"
-            print(f"h3sim sweep: what was finished {kept}", file=sys.stderr)
-            raise
+        results, until = _run(study, options, client)
     _write(results, options)
     _show(results, options)
     if until is not None:
@@ -229,9 +224,10 @@ def _show(results: Results, options: argparse.Namespace) -> None:
     width = terminal_width(options)
     by = [name for name in _SHOWN_BY if name in results.columns]
     means = [results.summary(figure, by=by) for figure in _FIGURES]
-    rows = (
-        [*(first[name] for name in by), first["n"], *(in_ms(row["mean"]) for row in (first, *more))]
-        for first, *more in zip(*means, strict=True)
+    rows = zip(
+        *([row[name] for row in means[0]] for name in (*by, "n")),
+        *(times(row["mean"] for row in found) for found in means),
+        strict=True,
     )
     print(fitted("means over all other parameters", width))
     headers = (*by, "loads", "ByteIndex all ms", "ByteIndex above fold ms", "page load ms")

@@ -1,7 +1,6 @@
 """Text tables for people: fitted to the terminal, numbers to the right, no digits without meaning.
 
-They are laid out here and not by tabulate, which alone takes longer to import than a small page
-takes to load.
+They are laid out here and not by a library: to import one takes longer than to load a small page.
 """
 
 from __future__ import annotations
@@ -9,14 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.parsing import output_width
-from h3sim.fitting import folded, shortened, width_of
+from h3sim.fitting import APART, decimals_of, folded, shortened, width_of
 from h3sim.printable import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["add_wide", "figures", "fitted", "in_ms", "plural", "ratio", "table", "terminal_width"]
+__all__ = [
+    *("add_wide", "figures", "fitted", "in_ms", "plural", "ratio", "ratios", "table"),
+    *("terminal_width", "times"),
+]
 
 _NONE = "-"
 _GAP = "  "
@@ -109,6 +111,32 @@ def in_ms(value_ms: float | None) -> str:
 def ratio(value: float | None) -> str:
     """Return a ratio with two decimals, or a dash for none."""
     return _NONE if value is None else f"{value:.2f}"
+
+
+def times(column: Iterable[float | None]) -> list[str]:
+    """Return a column of times with one decimal, more where others would look alike.
+
+    >>> times([1234.56, None]), times([5.04, 4.96])
+    (['1,234.6', '-'], ['5.04', '4.96'])
+    """
+    return _decimal(column, least=1)
+
+
+def ratios(column: Iterable[float | None], *, apart: float = APART) -> list[str]:
+    """Return a column of ratios with two decimals, more where others would look alike.
+
+    That is where they differ by more than *apart*, relative to the larger.
+
+    >>> ratios([1, 1.254]), ratios([1, 1.004], apart=0.001)
+    (['1.00', '1.25'], ['1.000', '1.004'])
+    """
+    return _decimal(column, least=2, apart=apart)
+
+
+def _decimal(column: Iterable[float | None], *, least: int, apart: float = APART) -> list[str]:
+    values = list(column)
+    decimals = decimals_of(values, least=least, apart=apart)
+    return [_NONE if value is None else f"{value:,.{decimals}f}" for value in values]
 
 
 def plural(number: int, noun: str) -> str:

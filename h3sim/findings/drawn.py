@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import h3sim.plots
 from h3sim.findings.maps import METRICS, TITLES, cells_of
 from h3sim.findings.sander import title
+from h3sim.metrics import SAMPLE_MS
 from h3sim.plots.files import save_figure, say
 from h3sim.plots.labels import plain
 from h3sim.plots.study_words import Interval, listed, spreads_of, with_intervals
@@ -59,10 +60,10 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             return _lanes([_again("davies-meenan", scheme=scheme) for scheme in _STRIPS])
         case "marx-2019-fig-11":
             loads = [_again("davies-meenan", scheme=scheme) for scheme in ("bucket", "rr")]
-            return _of(h3sim.plots.LoadPlots(loads).byte_index())
+            return _of(h3sim.plots.LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
         case "marx-2019-fig-12":
             unbuffered = results.filter(buffer_kb=0)
-            return _still(h3sim.plots.StudyPlots(unbuffered).scatter("byte_index_atf_ms"))
+            return _still(h3sim.plots.StudyPlots(unbuffered).scatter("byte_index_sampled_atf_ms"))
         case "marx-2019-fig-13":
             return _lanes(
                 [
@@ -73,7 +74,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             )
         case "marx-2019-buffers":
             refilled = results.filter(buffer_model=(None, "refilled"))
-            return _still(h3sim.plots.StudyPlots(refilled).buffers("byte_index_atf_ms"))
+            return _still(h3sim.plots.StudyPlots(refilled).buffers("byte_index_sampled_atf_ms"))
         case "koshiba-2016":
             return _waterfalls()
         case "sander-2022-fig-7":

@@ -30,7 +30,7 @@ __all__ = [
 Figures = dict[str, Estimate]
 
 METRICS = {
-    "byte-index": "byte_index_exact_all_ms",
+    "byte-index": "byte_index_all_ms",
     "speed-index": "speed_index_ms",
     "hol": "hol_sander_stream_bytes",
 }

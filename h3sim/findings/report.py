@@ -340,7 +340,10 @@ is tuned to meet one. An order is met where Kendall's tau is at least 0.7; a num
 quarter of it; a share within 15 percentage points; "nearly none" is at most 10 %; a direction is
 met by its sign. In brackets are 95 % intervals: percentile bootstrap over pages, which takes the
 pages as a sample of those that are meant. A claim is judged by its figure, not by the interval;
-where that holds both answers, more pages would be needed to know."""
+where that holds both answers, more pages would be needed to know.
+
+**The ByteIndex.** Findings of Marx 2019 are judged, and their tables and figures made, with
+ByteIndexes sampled every 100 ms, as the paper has them; all others with the integral itself."""
 
 _PAGES = """\
 **The pages.** The papers' are not public. Here it is the corpus ([corpus.md](corpus.md)):

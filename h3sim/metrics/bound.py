@@ -23,7 +23,7 @@ class Response(NamedTuple):
 def lower_bound_ns(
     responses: Iterable[Response], *, interval_ns: Fraction, delay_ns: int = 0
 ) -> Fraction | None:
-    """Return the least exact ByteIndex of *responses*; None where there is no byte.
+    """Return the least ByteIndex of *responses*; None where there is no byte.
 
     A packet leaves at each multiple of *interval_ns*, and arrives *delay_ns* later. Responses that
     take packets and are not weighed have 0 bytes.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["SAMPLE_MS", "byte_index_ns", "object_index_ns"]
 
 SAMPLE_MS = 100.0
-"""How often Marx 2019 § 4.2 looks at the progress of a page."""
+"""Interval at which Marx 2019 § 4.2 samples the progress of a page."""
 
 
 def byte_index_ns(
@@ -23,15 +23,15 @@ def byte_index_ns(
 ) -> Fraction | None:
     """Return the ByteIndex of resources given as (bytes, finished at), in nanoseconds.
 
-    Only complete resources count (Marx 2019 § 4.2). With *sample_ns*, progress is looked at once
-    every *sample_ns* from *origin_ns* on, and what completes at such an instant counts at it;
-    without, the integral is exact. None where there is no byte to weigh.
+    Only complete resources count (Marx 2019 § 4.2). The integral is exact, unless progress is
+    sampled every *sample_ns* from *origin_ns* on: what completes at such an instant counts at it.
+    None where there is no byte to weigh.
 
     >>> page = [(500, 250_000_000), (500, 1_000_000_000)]
-    >>> float(byte_index_ns(page, sample_ns=100_000_000))
-    650000000.0
     >>> float(byte_index_ns(page))
     625000000.0
+    >>> float(byte_index_ns(page, sample_ns=100_000_000))
+    650000000.0
     """
     total = 0
     weighted = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.documents import shown
 from h3sim.errors import InputError, Problem
+from h3sim.fitting import decimals_of
 from h3sim.plots import congestion, dependencies, priority_state, throughput, waterfall
 from h3sim.plots.deltas import deltas_of
 from h3sim.plots.labels import lane_labels
@@ -39,13 +40,18 @@ def alt_of(name: str, loads: Sequence[Load]) -> str:
     return _ALTS[name](loads)
 
 
-def byte_index_alt(loads: Sequence[Load], which: Which = "atf") -> str:
+def byte_index_alt(
+    loads: Sequence[Load], which: Which = "atf", *, sample_ms: float | None = None
+) -> str:
     """Return the alternative text of the shares of bytes over time, as `byte_index` draws them."""
     shown = shown_set(loads[0], which)
+    indexes = [load.byte_index_or_none(shown, sample_ms=sample_ms) for load in loads]
+    decimals = decimals_of(indexes, least=0)
+    sampled = "" if sample_ms is None else f" (sampled every {sample_ms:g} ms)"
     said = ", ".join(
-        f"{name} has a ByteIndex of {index_ms:,.0f} ms"
-        for name, load in zip(lane_labels(loads), loads, strict=True)
-        if (index_ms := load.byte_index_or_none(shown)) is not None
+        f"{name} has a ByteIndex of {index_ms:,.{decimals}f} ms{sampled}"
+        for name, index_ms in zip(lane_labels(loads), indexes, strict=True)
+        if index_ms is not None
     )
     return f"A line per load rises from 0 to 1: {said or 'none has a byte to weigh'}."
 

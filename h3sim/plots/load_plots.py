@@ -85,14 +85,16 @@ class LoadPlots(LoadDetails, Saved):
         say(ax, self.alt_text("multiplexing"))
         return ax
 
-    def byte_index(self, ax: Axes | None = None, *, which: Which = "atf") -> Axes:
+    def byte_index(
+        self, ax: Axes | None = None, *, which: Which = "atf", sample_ms: float | None = None
+    ) -> Axes:
         """Draw the share of bytes in complete resources over time (Marx 2019, Fig. 11).
 
         A line per load, from its first request on, over ms since navigation start. *which* is
         "all" or "atf" (above the fold); where nothing above the fold has a byte, all resources
-        are drawn and the title says so. The area above a line is the exact ByteIndex; the legend,
-        of one load the title, names the one sampled every 100 ms, as tables do. Returns *ax*, or
-        the axes of a new figure.
+        are drawn and the title says so. The area above a line is the ByteIndex, which the legend,
+        of one load the title, names; with *sample_ms* they name the one that is sampled so often.
+        Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if *which* is something else.
@@ -102,8 +104,8 @@ class LoadPlots(LoadDetails, Saved):
             if ax is None:
                 ax = _figure_of(self._curve_in + _AXIS_IN).subplots()
             names = labels.lane_labels(self.loads)
-            progress.draw(ax, self.loads, names, shown=shown, wanted=which)
-        say(ax, alt_texts.byte_index_alt(self.loads, which))
+            progress.draw(ax, self.loads, names, shown=shown, wanted=which, sample_ms=sample_ms)
+        say(ax, alt_texts.byte_index_alt(self.loads, which, sample_ms=sample_ms))
         return ax
 
     def waterfall(

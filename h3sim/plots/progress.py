@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.fitting import decimals_of
 from h3sim.plots.labels import folded
 from h3sim.plots.style import SMALL, line
 from h3sim.units import to_ms
@@ -28,7 +29,7 @@ def curve(load: Load, which: Which) -> tuple[list[float], list[float]]:
     """Return times in ms and, from each on, the share of bytes in complete resources.
 
     The first point is the first request, with 0; the last has 1. The area above the steps is the
-    exact ByteIndex. Without a byte to weigh there is no point.
+    ByteIndex. Without a byte to weigh there is no point.
     """
     rows = [row for row in load.timings if row.bytes and (which == "all" or row.above_the_fold)]
     if not rows:
@@ -57,20 +58,27 @@ def shown_set(load: Load, which: Which) -> Which:
 
 
 def draw(
-    ax: Axes, loads: Sequence[Load], labels: Sequence[str], *, shown: Which, wanted: Which
+    ax: Axes,
+    loads: Sequence[Load],
+    labels: Sequence[str],
+    *,
+    shown: Which,
+    wanted: Which,
+    sample_ms: float | None = None,
 ) -> None:
     """Draw a line per load over the resources *shown*, and name them with their ByteIndexes."""
-    for number, (load, label) in enumerate(zip(loads, labels, strict=True)):
+    indexes = [load.byte_index_or_none(shown, sample_ms=sample_ms) for load in loads]
+    decimals = decimals_of(indexes, least=0)
+    for number, (load, label, index_ms) in enumerate(zip(loads, labels, indexes, strict=True)):
         times_ms, shares = curve(load, shown)
         if times_ms:
-            index_ms = load.byte_index(shown)
-            _draw_line(
-                ax, number, len(loads), times_ms, shares, f"{folded(label)}: BI {index_ms:,.0f} ms"
-            )
+            name = f"{folded(label)}: BI {index_ms:,.{decimals}f} ms"
+            _draw_line(ax, number, len(loads), times_ms, shares, name)
+    how = "" if sample_ms is None else f", sampled every {sample_ms:g} ms"
     title = _title(shown, wanted, loads[0].page.why_nothing_visible)
     if len(loads) == 1 and ax.get_lines():
         # A legend of one line would lie over it on some page; beside it, it would take its room.
-        title += f": {loads[0].byte_index(shown):,.0f} ms, sampled every 100 ms"
+        title += f": {indexes[0]:,.0f} ms{how}"
     ax.set_title(title, fontsize=SMALL + 1, loc="left")
     ax.set_xlabel("time since navigation start in ms", fontsize=SMALL)
     ax.set_ylabel("share of bytes,\nwhole resources only", fontsize=SMALL)
@@ -81,7 +89,7 @@ def draw(
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     if len(ax.get_lines()) > 1:
-        _legend(ax)
+        _legend(ax, how)
     elif not ax.get_lines():
         ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
 
@@ -122,15 +130,15 @@ def _title(shown: Which, wanted: Which, why: str) -> str:
     return "ByteIndex of all resources"
 
 
-def _legend(ax: Axes) -> None:
-    """Name the lines beside them."""
+def _legend(ax: Axes, how: str) -> None:
+    """Name the lines beside them, and *how* their ByteIndexes were taken."""
     ax.legend(
         handles=ax.get_lines(),
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0.0,
         fontsize=SMALL,
-        title="BI: ByteIndex,\nsampled every 100 ms",
+        title=f"BI: ByteIndex{how.replace(', ', f',{chr(10)}')}",
         title_fontsize=SMALL,
         alignment="left",
         frameon=False,

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from h3sim.fitting import SURE, are_apart, decimals_of
 from h3sim.plots.html_page import html_page
 
 if TYPE_CHECKING:
@@ -145,7 +147,8 @@ def _table(table: ReportTable) -> str:
         )
     )
     rows = table.rows[:MAX_ROWS]
-    body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
+    texts = zip(*map(_texts, zip(*rows, strict=True)), strict=True)
+    body = "".join(f"<tr>{_cells(*of_row)}</tr>" for of_row in zip(rows, texts, strict=True))
     left = len(table.rows) - len(rows)
     more = f"<p>and {left:,} rows more</p>" if left else ""
     title = html.escape(table.title)
@@ -156,14 +159,31 @@ def _table(table: ReportTable) -> str:
     )
 
 
-def _cells(row: Sequence[Any]) -> str:
-    first, *rest = row
-    return f'<th scope="row">{_text(first)}</th>' + "".join(map(_cell, rest))
+def _cells(row: Sequence[Any], texts: Sequence[str]) -> str:
+    first, *rest = texts
+    return f'<th scope="row">{first}</th>' + "".join(map(_cell, row[1:], rest))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, text: str) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"<td{_NUMBER * is_number}>{_text(value)}</td>"
+    return f"<td{_NUMBER * is_number}>{text}</td>"
+
+
+def _texts(column: Sequence[Any]) -> list[str]:
+    """Return a column as it is shown; numbers that differ are given so many digits that it shows.
+
+    >>> _texts([1.0, 1.254, None]), _texts([1.00004, 1.0003])
+    (['1', '1.254', '-'], ['1.0000', '1.0003'])
+    """
+    texts = [*map(_text, column)]
+    numbers = sorted(one for one in zip(column, texts, strict=True) if type(one[0]) is float)
+    if not any(a[1] == b[1] and are_apart(a[0], b[0], apart=SURE) for a, b in pairwise(numbers)):
+        return texts
+    decimals = decimals_of((value for value, _ in numbers), least=1, apart=SURE)
+    return [
+        f"{value:,.{decimals}f}" if type(value) is float else text
+        for value, text in zip(column, texts, strict=True)
+    ]
 
 
 def _text(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import NothingToMeasureError
+from h3sim.fitting import APART, decimals_of
 from h3sim.plots import LoadPlots
 from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
@@ -26,8 +27,6 @@ __all__ = ["NamedLoad", "named", "part_of", "verdict_of"]
 _MAX_WATERFALLS = 3
 """Of more loads than this no waterfalls are shown: nobody compares so many."""
 _SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_SAME = 0.005
-"""Two ByteIndexes that differ by less are called equal."""
 _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above the fold"))
 
 
@@ -109,7 +108,7 @@ def _regret(load: Load, which: Which) -> str:
     behind = 100 * (ratio - 1)
     return (
         ", and no order in which responses are sent could make it lower"
-        if behind < 100 * _SAME
+        if behind < 100 * APART
         else f"; the best order for these requests could make it at most {1 - 1 / ratio:.0%} lower"
     )
 
@@ -125,19 +124,20 @@ def _verdict_of_set(
     page = pairs[0].load.page.name
     if not indexes:
         return f"{page}, {what}: no ByteIndex, for {pairs[0].load.why_none(which)}."
+    decimals = decimals_of((index for index, _ in indexes), least=0)
     best_ms, worst_ms = (pick(index for index, _ in indexes) for pick in (min, max))
-    best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + _SAME)]
-    if worst_ms <= best_ms * (1 + _SAME):
+    best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + APART)]
+    if worst_ms <= best_ms * (1 + APART):
         return f"{page}, {what}: all come to a ByteIndex of {best_ms:,.0f} ms; the choice is free."
-    slowest = [name for index_ms, name in indexes if index_ms >= worst_ms * (1 - _SAME)]
+    slowest = [name for index_ms, name in indexes if index_ms >= worst_ms * (1 - APART)]
     base_ms = baseline.load.byte_index_or_none(which)
     compared = ""
     if base_ms is not None and best_ms and baseline.name not in best:
         compared = f", {base_ms / best_ms:.2f} times as fast as {baseline.name}"
     return (
         f"{page}, {what}: {_listed(best)} {'is' if len(best) == 1 else 'are'} fastest, with a"
-        f" ByteIndex of {best_ms:,.0f} ms{compared}; {_listed(slowest)}"
-        f" {'is' if len(slowest) == 1 else 'are'} slowest, with {worst_ms:,.0f} ms."
+        f" ByteIndex of {best_ms:,.{decimals}f} ms{compared}; {_listed(slowest)}"
+        f" {'is' if len(slowest) == 1 else 'are'} slowest, with {worst_ms:,.{decimals}f} ms."
     )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import H3SimError, InputError, Problem
+from h3sim.fitting import decimals_of
 from h3sim.reporting.document import ReportTable, Section
 from h3sim.reporting.drawing import picture
 
@@ -50,10 +51,11 @@ def verdict_of_study(results: Results, baseline: str | None) -> list[str]:
         (best, best_ms), (worst, worst_ms) = (
             pick(means.items(), key=lambda item: item[1]) for pick in (min, max)
         )
+        decimals = decimals_of((best_ms, worst_ms), least=0)
         ratio = f" ({means[base] / best_ms:.2f} times as fast as {base})" if means.get(base) else ""
         said.append(
-            f"{what}: {best} has the least mean over all loads, {best_ms:,.0f} ms{ratio};"
-            f" {worst} the largest, {worst_ms:,.0f} ms."
+            f"{what}: {best} has the least mean over all loads, {best_ms:,.{decimals}f} ms{ratio};"
+            f" {worst} the largest, {worst_ms:,.{decimals}f} ms."
         )
     return said
 

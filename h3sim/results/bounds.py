@@ -28,7 +28,7 @@ Given = Literal["requests", "page"]
 
 
 def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given) -> float | None:
-    """Return the least exact ByteIndex over what *weighs* is true of, from the first request on.
+    """Return the least ByteIndex over what *weighs* is true of, from the first request on.
 
     None where it has no byte.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
@@ -21,18 +20,13 @@ if TYPE_CHECKING:
     from h3sim.results.load import Load
     from h3sim.transport import LinkProfile, Network
 
-__all__ = ["build", "configuration", "in_words", "notes"]
+__all__ = ["configuration", "in_words", "notes"]
 
 _HANDSHAKES = {
     Mode.NONE: "no handshake",
     Mode.ONE_RTT: "1-RTT handshake",
     Mode.ZERO_RTT: "0-RTT handshake",
 }
-
-
-def build() -> str:
-    """Return "compiled" where h3sim's modules were compiled, else "pure"."""
-    return "pure" if (sys.modules[__name__].__file__ or "").endswith(".py") else "compiled"
 
 
 def configuration(load: Load) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A load, or the log of one, as a document of format `h3sim-load/1`; and a load as a log."""
+"""A load, or the log of one, as a document of format `h3sim-load/2`; and a load as a log."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
-from h3sim._version import __version__
+from h3sim._version import __version__, build
 from h3sim.documents.declared import says, write_table
 from h3sim.documents.nested import Embedded
 from h3sim.documents.values import Choice, ListOf, OrNone, Scalar, TableOf, Text, Whole
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.model import FORMAT as PAGE
-from h3sim.results.configuration import build, configuration, in_words, notes
+from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.requests import request_sizer
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.schemes.reader import FORMAT as SCHEME
@@ -42,7 +42,7 @@ __all__ = [
     "write_load_qlog",
 ]
 
-FORMAT = "h3sim-load/1"
+FORMAT = "h3sim-load/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,13 +104,12 @@ class Load(WithMilestones):
     connections: tuple[Connection, ...] = field(default=(), compare=False)
     """The connections in the order in which they were opened, each with its trace."""
 
-    def byte_index(
-        self, which: Which = "all", *, sample_ms: float | None = metrics.SAMPLE_MS
-    ) -> float:
-        """Return the ByteIndex in ms from the first request on.
+    def byte_index(self, which: Which = "all", *, sample_ms: float | None = None) -> float:
+        """Return the ByteIndex in ms from the first request on: the integral itself.
 
-        *which* is "all" or "atf" (above the fold). Progress is sampled every *sample_ms*
-        (Marx 2019 § 4.2); None gives the integral itself.
+        *which* is "all" or "atf" (above the fold). With *sample_ms*, progress is sampled that
+        often, which rounds every completion up: with 100 as in Marx 2019 § 4.2, for comparison
+        with that paper only.
 
         Raises:
             NothingToMeasureError: if these resources have no byte, or there are none.
@@ -132,7 +131,7 @@ class Load(WithMilestones):
         return self._given(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
 
     def lower_bound(self, which: Which = "all", *, given: Given = "requests") -> float:
-        """Return in ms what no scheme can beat on the exact ByteIndex.
+        """Return in ms what no scheme can beat on the ByteIndex.
 
         *given* the "requests", they come when they came in this load, and over links packets
         arrive when they did. Given the "page", only what triggers what: so it bounds every
@@ -155,12 +154,12 @@ class Load(WithMilestones):
         return bound_ms
 
     def regret(self, which: Which = "all", *, given: Given = "requests") -> float:
-        """Return how many times the exact ByteIndex is what no scheme can beat: 1 is optimal.
+        """Return how many times the ByteIndex is what no scheme can beat: 1 is optimal.
 
         Raises:
             NothingToMeasureError: as `lower_bound`.
         """
-        return self.byte_index(which, sample_ms=None) / self.lower_bound(which, given=given)
+        return self.byte_index(which) / self.lower_bound(which, given=given)
 
     @property
     def page_load_ms(self) -> float:
@@ -242,7 +241,7 @@ class Load(WithMilestones):
         return frame
 
     def to_dict(self, *, order: bool = False) -> dict[str, Any]:
-        """Return the load as a document of format `h3sim-load/1`; *order* adds that of packets."""
+        """Return the load as a document of format `h3sim-load/2`; *order* adds that of packets."""
         from h3sim.results.load_document import load_to_dict  # on use: few are written
 
         return load_to_dict(self, order=order)
@@ -275,7 +274,7 @@ class Load(WithMilestones):
         )
 
     def byte_index_or_none(
-        self, which: Which = "all", *, sample_ms: float | None = metrics.SAMPLE_MS
+        self, which: Which = "all", *, sample_ms: float | None = None
     ) -> float | None:
         """Return `byte_index`, or None where it cannot be given."""
         try:

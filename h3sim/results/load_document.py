@@ -1,4 +1,4 @@
-"""What a load is as a document of format `h3sim-load/1`, beside what it shares with logs."""
+"""What a load is as a document of format `h3sim-load/2`, beside what it shares with logs."""
 
 from __future__ import annotations
 

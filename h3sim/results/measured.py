@@ -41,7 +41,7 @@ class Measurement:
         return self.log.unknown
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document of format `h3sim-load/1`; what the log cannot say is None."""
+        """Return the document of format `h3sim-load/2`; what the log cannot say is None."""
         return measured_to_dict(self.log)
 
     @property
@@ -90,7 +90,7 @@ class Measurement:
         return PacketCount(sent=sent + unseen, lost=lost + unseen, **known)
 
     def byte_index_or_none(
-        self, which: Which = "all", *, sample_ms: float | None = metrics.SAMPLE_MS
+        self, which: Which = "all", *, sample_ms: float | None = None
     ) -> float | None:
         """Return the ByteIndex from the first request on; None above the fold."""
         if which == "atf":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
 from h3sim.trace import Work
-from h3sim.units import ms, to_ms
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -65,7 +65,7 @@ def root_rows(
 
 def _byte_index_ms(page: Page, timings: Iterable[Timing], begun_ns: int) -> float | None:
     weighed = ((page.resources[each.resource].size_bytes, each.finished_at_ns) for each in timings)
-    index_ns = metrics.byte_index_ns(weighed, origin_ns=begun_ns, sample_ns=ms(metrics.SAMPLE_MS))
+    index_ns = metrics.byte_index_ns(weighed, origin_ns=begun_ns)
     return None if index_ns is None else float(index_ns / 10**6)
 
 

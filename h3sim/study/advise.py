@@ -57,7 +57,7 @@ _ARGUMENTS = (
 
 
 ADVICE = WrittenFormat(
-    "h3sim-advice/1",
+    "h3sim-advice/2",
     "Which scheme serves a page best",
     VERSION,
     Key("page", TEXT, "the page's name", of="page.name"),
@@ -118,7 +118,7 @@ class Advice:
         return f" ({_less(row.low):.1f} to {_less(row.high):.1f} % {where}, {sure})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a document of format `h3sim-advice/1`."""
+        """Return it as a document of format `h3sim-advice/2`."""
         return ADVICE.write(self, version=__version__)
 
     def __repr__(self) -> str:

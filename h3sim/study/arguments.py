@@ -16,6 +16,7 @@ __all__ = [
     "LEVEL",
     "NETWORKS",
     "N_SAMPLES",
+    "SAMPLE_MS",
     "SAMPLING",
     "SEED",
     "check_known",
@@ -37,6 +38,8 @@ SAMPLING = Choice(("latin-hypercube", "sobol"))
 """How samples are drawn."""
 N_SAMPLES = Whole(low=1, high=10**6)
 """How many."""
+SAMPLE_MS = OrNone(Number(low=0, high=1e9, is_above=True), none=None)
+"""How often progress is sampled; None for the integral itself."""
 
 
 _RUNNING: dict[str, ValueType] = {

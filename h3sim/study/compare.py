@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import Flag, ListOf, TableOf
-from h3sim.documents.written import TEXT, VERSION, Key, WrittenFormat, rows_of
+from h3sim.documents.written import NUMBER_OR_NONE, TEXT, VERSION, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
-from h3sim.study.arguments import check_known, check_progress, check_some
+from h3sim.study.arguments import SAMPLE_MS, check_known, check_progress, check_some
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
@@ -24,7 +24,7 @@ from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from h3sim.page import Page
-    from h3sim.results import Load
+    from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.transport import Network, TransportProfile
@@ -42,7 +42,10 @@ __all__ = [
     "resolve_subjects",
 ]
 
-_ARGUMENTS = ("schemes", "config", "buffers_kb", "baseline", "keep_loads", "progress")
+_ARGUMENTS = (
+    *("schemes", "config", "buffers_kb", "baseline", "sample_ms", "keep_loads"),
+    "progress",
+)
 
 Progress = Callable[[int, int], None]
 """Told, after each load, how many are done and how many there are."""
@@ -50,6 +53,8 @@ Progress = Callable[[int, int], None]
 
 class ComparisonRow(NamedTuple):
     """One load. Speedups are ratios to the baseline without a send buffer; above 1 is faster.
+
+    They are ratios of ByteIndexes, which are integrals; sampled ones are None unless asked for.
 
     Paints, SpeedIndex and load event are those of a browser that computes its load, else None.
     """
@@ -69,6 +74,8 @@ class ComparisonRow(NamedTuple):
     largest_paint_ms: float | None = None
     speed_index_ms: float | None = None
     load_event_ms: float | None = None
+    byte_index_sampled_all_ms: float | None = None
+    byte_index_sampled_atf_ms: float | None = None
 
 
 class MeanRow(NamedTuple):
@@ -81,16 +88,36 @@ class MeanRow(NamedTuple):
     mean_atf: float | None
 
 
+class VersionRow(NamedTuple):
+    """Another version of the first page beside it, with the same scheme and send buffer.
+
+    Speedups are ratios of the first page's time to this one's; above 1 is faster.
+    """
+
+    page: str
+    scheme: str
+    buffer_kb: float
+    speedup_all: float | None
+    speedup_atf: float | None
+    speedup_page_load: float | None
+
+
 COMPARISON = WrittenFormat(
-    "h3sim-comparison/1",
+    "h3sim-comparison/2",
     "Schemes beside a baseline",
     VERSION,
     Key("baseline", TEXT, "the scheme that speedups are relative to"),
     CONFIGURATION,
     PAGE_DIGESTS,
+    Key("sample_ms", NUMBER_OR_NONE, "how often sampled ByteIndexes are sampled; null without"),
     Key("notes", TableOf(ListOf(TEXT, "texts")), "what must be known of a page, by its name"),
     Key("rows", rows_of(ComparisonRow), "one a load"),
     Key("means", rows_of(MeanRow), "one a scheme and send buffer, over pages"),
+    Key(
+        "versions",
+        rows_of(VersionRow),
+        "each other page beside the first, where they are versions of one page",
+    ),
 )
 
 
@@ -105,10 +132,14 @@ class Comparison(Told):
     baseline: str
     rows: Rows[ComparisonRow]
     loads: tuple[Load, ...]
+    sample_ms: float | None
+    """How often `byte_index_sampled_*` are sampled; None where they were not asked for."""
     notes: dict[str, list[str]]
     """What must be known of a page, by its name, where there is anything."""
     why_none: dict[str, str]
     """Why a page has no ByteIndex above the fold, by its name, where it has none."""
+    are_versions: bool
+    """Whether the pages are versions of one: the same document, and mostly the same resources."""
 
     @cached_property
     def means(self) -> Rows[MeanRow]:
@@ -119,6 +150,24 @@ class Comparison(Told):
         """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""
         cells = dict.fromkeys((row.scheme, row.buffer_kb) for row in self.rows)
         return Rows(MeanRow, (self._mean(*cell, mean) for cell in cells))
+
+    @cached_property
+    def versions(self) -> Rows[VersionRow]:
+        """The other pages beside the first, where they are versions of one; else no row."""
+        first = {
+            (row.scheme, row.buffer_kb): row
+            for row in self.rows
+            if self.are_versions and row.page == self.rows[0].page
+        }
+        others = (row for row in self.rows if row.page != self.rows[0].page)
+        return Rows(
+            VersionRow,
+            (
+                _version(first[row.scheme, row.buffer_kb], row)
+                for row in others
+                if (row.scheme, row.buffer_kb) in first
+            ),
+        )
 
     def loads_of(self, page: str, *, buffer_kb: float) -> list[Load]:
         """Return the loads of one page with one send buffer, in the order of the schemes.
@@ -174,6 +223,7 @@ def compare(
     config: LoadConfig | None = None,
     buffers_kb: Sequence[float] = (0, 1000),
     baseline: SchemeLike = "rr",
+    sample_ms: float | None = None,
     keep_loads: bool = False,
     progress: Progress | None = None,
     **options: Unpack[LoadOptions],
@@ -183,8 +233,9 @@ def compare(
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *buffers_kb* are: with a large one every scheme, the baseline too, turns into fifo. The
     loads themselves are kept only with *keep_loads*, since their traces are large. *progress* is
-    told of each load. The other arguments are those of `LoadConfig`, and change *config* where that
-    is given.
+    told of each load. With *sample_ms*, rows also have ByteIndexes that are sampled so often: 100
+    as in Marx 2019, for comparison with that paper only. The other arguments are those of
+    `LoadConfig`, and change *config* where that is given.
 
     Raises:
         InputError: listing every mistake, pages or schemes that share a name among them.
@@ -193,11 +244,11 @@ def compare(
 
     >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
-    [1.0, 1.4]
+    [1.0, 1.41]
     """
     given = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with GatheredMistakes() as mistakes:
-        mistakes.of("", lambda: _check(keep_loads, progress, options))
+        mistakes.of("", lambda: _check(keep_loads, sample_ms, progress, options))
         grid = mistakes.of("", lambda: _grid(pages, schemes, given, buffers_kb, baseline))
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
@@ -206,7 +257,7 @@ def compare(
     for load, base, buffer_kb in grid.loads():
         common = common or _common(grid, base, grid.configs[0])
         notes[base.page.name] = base.notes
-        rows.append(_row(load, base, buffer_kb))
+        rows.append(_row(load, base, buffer_kb, sample_ms))
         loads += [load] if keep_loads else []
         if progress is not None:
             progress(len(rows), len(grid))
@@ -214,6 +265,7 @@ def compare(
         baseline=grid.baseline.name,
         rows=Rows(ComparisonRow, rows),
         loads=tuple(loads),
+        sample_ms=sample_ms,
         notes={name: lines for name, lines in notes.items() if lines},
         **common,
     )
@@ -240,9 +292,10 @@ class _Grid:
                     yield run_config(page, scheme, config), base, config.buffer_kb
 
 
-def _check(keep_loads: object, progress: object, options: LoadOptions) -> None:
+def _check(keep_loads: object, sample_ms: object, progress: object, options: LoadOptions) -> None:
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
+        mistakes.of("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
         mistakes.of("", lambda: check_progress(progress))
     if "buffer_kb" in options:
         message = "goes as buffers_kb here, a list: what each scheme is loaded with"
@@ -330,8 +383,31 @@ def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
         "configuration": configuration | {"retransmit": known, "buffer_model": config.buffer_model},
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
         "page_digests": {page.name: page.digest for page in grid.pages},
+        "are_versions": _are_versions(grid.pages),
         "why_none": {page.name: why for page in grid.pages if (why := page.why_nothing_visible)},
     }
+
+
+def _are_versions(pages: Sequence[Page]) -> bool:
+    """Return whether all have the root of the first, and share half of all resources with it."""
+    first, *others = pages
+    known = {resource.id for resource in first.resources}
+    return bool(others) and all(
+        other.resources[other.root].id == first.resources[first.root].id
+        and 2 * len(known & (ids := {each.id for each in other.resources})) >= len(known | ids)
+        for other in others
+    )
+
+
+def _version(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
+    return VersionRow(
+        row.page,
+        row.scheme,
+        row.buffer_kb,
+        _ratio(first.byte_index_all_ms, row.byte_index_all_ms),
+        _ratio(first.byte_index_atf_ms, row.byte_index_atf_ms),
+        _ratio(first.page_load_ms, row.page_load_ms),
+    )
 
 
 def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
@@ -369,7 +445,7 @@ def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -
         raise InputError(problems)
 
 
-def _row(load: Load, base: Load, buffer_kb: float) -> ComparisonRow:
+def _row(load: Load, base: Load, buffer_kb: float, sample_ms: float | None) -> ComparisonRow:
     above = [timing for timing in load.timings if timing.above_the_fold]
     last = max(above, key=lambda timing: timing.finished_ms, default=None)
     root = load.page.resources[load.page.root].id
@@ -389,7 +465,13 @@ def _row(load: Load, base: Load, buffer_kb: float) -> ComparisonRow:
         largest_paint_ms=load.largest_paint_ms,
         speed_index_ms=load.speed_index_ms,
         load_event_ms=load.load_event_ms,
+        byte_index_sampled_all_ms=_sampled(load, "all", sample_ms),
+        byte_index_sampled_atf_ms=_sampled(load, "atf", sample_ms),
     )
+
+
+def _sampled(load: Load, which: Which, sample_ms: float | None) -> float | None:
+    return None if sample_ms is None else load.byte_index_or_none(which, sample_ms=sample_ms)
 
 
 def _ratio(base_ms: float | None, other_ms: float | None) -> float | None:

@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from h3sim.documents.files import shown_path
 from h3sim.errors import InputError, Problem
 from h3sim.notebook import in_notebook
 from h3sim.study.arguments import check_running
@@ -337,6 +338,9 @@ def run_cells(
     pool = pool_of(executor, workers, is_small=small)
     try:
         driver.run(pool, progress)
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(_what_is_kept(kept, driver))
+        raise
     finally:
         pool.close()
 
@@ -349,6 +353,14 @@ def run_cells(
             raise kept.damaged(f"{len(cells) - n:,} of the {len(cells):,} loads are lost")
 
     return source, Counts(driver.reused, driver.ran, driver.failed)
+
+
+def _what_is_kept(store: Store, driver: Driver) -> str:
+    """Return what became of the cells that were finished when the user interrupted the rest."""
+    finished = f"{driver.ran:,} finished before the interrupt"
+    if store.path == ":memory:":
+        return f"{finished}, which are lost: give a store, which keeps them"
+    return f"{finished}, which are kept in {shown_path(store.path)}: the same again goes on there"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from h3sim.documents.values import ListOf, Text
 from h3sim.errors import InputError, Problem, needing_extra
 from h3sim.results.figures import FIGURES
 from h3sim.study.rows import no_column
+from h3sim.units import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ __all__ = [
     "write_parquet",
 ]
 
-FORMAT = "h3sim-results/1"
+FORMAT = "h3sim-results/2"
 _CHUNK = 5000
 
 
@@ -50,7 +51,10 @@ class ResultsHead:
 
 
 def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
-    """Return *values*, all figures if none is named, over the axes of *results*."""
+    """Return *values*, all figures if none is named, over the axes of *results*.
+
+    Figures and axes have their units in `attrs`, as xarray's plots and CF name them.
+    """
     with needing_extra("xarray", "study"):
         import xarray  # noqa: F401 - pandas calls it
     frame = results.to_pandas()
@@ -66,7 +70,14 @@ def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
     figures = [figure.name for figure in FIGURES if figure.name in frame.columns]
     dataset: xr.Dataset = frame.set_index(axes)[list(values) or figures].to_xarray()
     # In the order of the study: xarray sorts what it is not told.
-    return dataset.reindex({axis: frame[axis].unique() for axis in axes})
+    dataset = dataset.reindex({axis: frame[axis].unique() for axis in axes})
+    titles = {figure.name: figure.title for figure in FIGURES}
+    for name, variable in dataset.variables.items():
+        if variable.dtype.kind in "iuf" and (unit := unit_of(str(name))):
+            variable.attrs["units"] = unit
+        if name in titles:
+            variable.attrs["long_name"] = titles[str(name)]
+    return dataset
 
 
 def _no_value(name: str, axes: Sequence[str], columns: Sequence[str]) -> str:

@@ -171,7 +171,7 @@ def find(
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
 
     The arms of a race (`h3sim.study.race`) are the schemes, which meet the same pages and seeds,
-    from *seed* on; what is compared is the logarithm of the exact ByteIndex, *which* "atf" or
+    from *seed* on; what is compared is the logarithm of the ByteIndex, *which* "atf" or
     "all". Where seeds make no difference there is one. Pages count as draws of those that are
     meant: of a single page and seed what comes out is so. With *network_within*, say 2, each seed
     draws RTT and rate anew, half to twice what is said. *progress* is told loads done and at most.
@@ -332,8 +332,8 @@ class _Ground:
         return self._load(page, 0, _seeded(config, seed)).trace.digest()
 
     def _log_index(self, page: Page, arm: int, config: LoadConfig) -> float:
-        """Return the logarithm of the exact ByteIndex of a load."""
-        return math.log(self._load(page, arm, config).byte_index(self._which, sample_ms=None))
+        """Return the logarithm of the ByteIndex of a load."""
+        return math.log(self._load(page, arm, config).byte_index(self._which))
 
     def _robustness(
         self, chosen: int, config: LoadConfig, networks: Iterable[str]

@@ -43,7 +43,7 @@ _WHICH: tuple[Which, ...] = ("all", "atf")
 
 
 class RegretRow(NamedTuple):
-    """One load: exact ByteIndexes, their bounds, and how many times these they are.
+    """One load: ByteIndexes, their bounds, and how many times these they are.
 
     *given* says what the bounds take as given, as `Load.lower_bound` has it.
     """
@@ -102,7 +102,7 @@ REGRET = WrittenFormat(
     Key(
         "rows",
         rows_of(RegretRow, given=Choice(("page", "requests"))),
-        "one a load, exact ByteIndexes and their bounds; a regret is the one by the other",
+        "one a load, ByteIndexes and their bounds; a regret is the one by the other",
     ),
     Key("schemes", rows_of(SchemeRegretRow, which=WHICH), "one a network, scheme and `which`"),
 )
@@ -318,7 +318,7 @@ def _bound(load: Load, which: Which, given: Given) -> float | None:
 def _row(load: Load, bounds: Bounds, given: Given) -> RegretRow:
     figures: list[float | None] = []
     for which in _WHICH:
-        index_ms, bound_ms = load.byte_index_or_none(which, sample_ms=None), bounds[which]
+        index_ms, bound_ms = load.byte_index_or_none(which), bounds[which]
         ratio = index_ms / bound_ms if index_ms is not None and bound_ms else None
         figures += [index_ms, bound_ms, ratio]
     return RegretRow(load.page.name, load.network.name, load.scheme.name, given, *figures)

@@ -13,6 +13,7 @@ from h3sim.provided import provided
 from h3sim.results.figures import FIGURES
 from h3sim.study import export
 from h3sim.study.rows import StudyRows
+from h3sim.trace.rows import with_floats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +122,7 @@ class Results(StudyRows):
         """
         with needing_extra("pandas", "study"):
             import pandas
-        frame = pandas.DataFrame(list(self))
+        frame = with_floats(pandas.DataFrame(list(self)))
         frame.attrs.update({"version": __version__, "axes": list(self.axes)})
         return frame
 

@@ -1,4 +1,4 @@
-"""Loads that were saved as `h3sim-load/1`: read back, and run again from themselves."""
+"""Loads that were saved as `h3sim-load/2`, or /1: read back, and run again from themselves."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ __all__ = [
 _NO_INPUTS: Any = None
 _HEAD_BYTES = 1000
 """Documents have their format first, so a file need not be read to be told from others."""
+_SAMPLED = "h3sim-load/1"
+"""The format in which `byte_index_ms` was sampled every 100 ms, and that of roots, too."""
+_RENAMED = {"byte_index_ms": "byte_index_sampled_ms", "byte_index_exact_ms": "byte_index_ms"}
 _OWN = ("version", "build")
 """What may differ between equal loads: who made them."""
 
@@ -186,7 +189,9 @@ def is_saved_load(path: str) -> bool:
 
 
 def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
-    """Return the load that *document*, of format `h3sim-load/1`, describes.
+    """Return the load that *document*, of format `h3sim-load/2`, describes.
+
+    Of `h3sim-load/1`, whose `byte_index_ms` was sampled, figures take the names that they have now.
 
     Raises:
         SavedLoadError: listing every mistake in what it was run with.
@@ -197,6 +202,8 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     >>> saved.run().to_dict() == load.to_dict()
     True
     """
+    if isinstance(document, Mapping) and document.get("format") == _SAMPLED:
+        document = _renamed(document)
     tables = document
     if isinstance(document, Mapping):  # the figures are not asked
         known = ("format", *keys_of(LoadDocument))
@@ -204,6 +211,15 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     read = read_document(LoadDocument, tables, SavedLoadError, source=source, format_=FORMAT)
     inputs, config = read.inputs, read.config()
     return SavedLoad(document=document, page=inputs.page, scheme=inputs.scheme, config=config)
+
+
+def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of `h3sim-load/1` with the keys of today's; that of roots is unknown."""
+    renamed = {_RENAMED.get(key, key): value for key, value in document.items()}
+    unknown = {"byte_index_ms": None, "byte_index_atf_ms": None}
+    if isinstance(roots := document.get("roots"), list):
+        renamed["roots"] = [{**row, **unknown} for row in roots if isinstance(row, Mapping)]
+    return renamed | {"format": FORMAT}
 
 
 def _through_json(value: Any) -> Any:

@@ -15,6 +15,7 @@ from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
 from h3sim.study.rows import no_column, row_problem
 from h3sim.study.store import Store
+from h3sim.study.store_format import renamed_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,8 @@ _PARQUET = b"PAR1"
 _OTHER = (
     "is no store, and not what `results.save` writes (what `to_csv` and others wrote, pandas reads)"
 )
+_SAMPLED = "h3sim-results/1"
+"""The format in which `byte_index_all_ms` was sampled every 100 ms."""
 _STUDY = OrNone(Whole(low=1))
 
 
@@ -62,13 +65,15 @@ def _of_lines(path: str | Path) -> Results:
     if not head.lstrip().startswith("{"):
         raise ResultsError([Problem(key="", message=_OTHER)], str(path))
     document = parse_json(head, ResultsError, source=str(path))
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") not in (FORMAT, _SAMPLED):
         message = f"must be {FORMAT!r}: neither saved results nor a store"
         raise ResultsError([Problem(key="format", message=message)], str(path))
     problems: list[Problem] = []
-    said = ResultsHead()
+    said, is_sampled = ResultsHead(), document["format"] == _SAMPLED
     try:
-        said = read_document(ResultsHead, document, ResultsError, source="", format_=FORMAT)
+        said = read_document(
+            ResultsHead, document | {"format": FORMAT}, ResultsError, source="", format_=FORMAT
+        )
     except ResultsError as error:
         problems += error.problems
     # Checked now, so that a bad line is not met in the midst of results; but kept as text, which
@@ -77,6 +82,8 @@ def _of_lines(path: str | Path) -> Results:
     if problems:
         raise ResultsError(problems, str(path))
     texts: list[Stored] = [(line, None, None) for line in lines]
+    if is_sampled:
+        texts = [(renamed_row(line), None, None) for line in lines]
     return _with_known_axes(Results(lambda: iter(texts), axes=said.axes), path)
 
 

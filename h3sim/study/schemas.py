@@ -40,7 +40,7 @@ def study_schemas() -> dict[str, dict[str, Any]]:
     They come of the declarations that files are read by, and of the table of figures.
 
     >>> list(study_schemas())
-    ['h3sim-study/1', 'h3sim-load/1', 'h3sim-results/1']
+    ['h3sim-study/1', 'h3sim-load/2', 'h3sim-results/2']
     """
     figures = merged(OF_LOAD.properties(), _figures())
     load_rules = {"properties": figures, "additionalProperties": True}
@@ -79,6 +79,6 @@ def result_schemas() -> dict[str, dict[str, Any]]:
     They come of the declarations that it is written by.
 
     >>> list(result_schemas())[:3]
-    ['h3sim-advice/1', 'h3sim-comparison/1', 'h3sim-found/1']
+    ['h3sim-advice/2', 'h3sim-comparison/2', 'h3sim-found/1']
     """
     return {format_.name: format_.published() for format_ in WRITTEN}

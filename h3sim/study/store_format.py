@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 from typing import NamedTuple, TypeAlias
 
 __all__ = [
     *("APPLICATION_ID", "FORMAT", "TABLES", "UNSEALED", "VERSION", "StoreColumn", "StoreTable"),
-    *("Value", "digest_of", "script"),
+    *("Value", "digest_of", "renamed_row", "script"),
 ]
 
 VERSION = 2
 """SQLite's `user_version`, by which a store of another format is told."""
 UNSEALED = 1
-"""The version whose tables have no digests."""
+"""The version whose tables have no digests, and in whose rows ByteIndex was sampled."""
 FORMAT = f"h3sim-store/{VERSION}"
 APPLICATION_ID = 0x68337331  # "h3s1"
 """SQLite's `application_id`, by which a store is told from other databases."""
@@ -145,3 +146,23 @@ def digest_of(*values: Value) -> bytes:
         else:
             parts.append(b"i%d;" % value)
     return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
+
+
+_EXACT_BEFORE = "byte_index_exact_"
+"""What columns of the exact ByteIndex were called while the plain name was the sampled one's."""
+
+
+def renamed_row(row: str) -> str:
+    """Return a row of version 1 of a store or of saved results with the columns' names of today.
+
+    >>> renamed_row('{"byte_index_all_ms": 200.0, "byte_index_exact_all_ms": 150.5, "page": "p"}')
+    '{"byte_index_sampled_all_ms": 200.0, "byte_index_all_ms": 150.5, "page": "p"}'
+    """
+    columns = json.loads(row).items()
+    return json.dumps({_column_now(name): value for name, value in columns})
+
+
+def _column_now(name: str) -> str:
+    if name.startswith(_EXACT_BEFORE):
+        return name.replace(_EXACT_BEFORE, "byte_index_", 1)
+    return name.replace("byte_index_", "byte_index_sampled_", 1)

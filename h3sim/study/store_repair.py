@@ -17,6 +17,7 @@ from h3sim.study.store_format import (
     UNSEALED,
     VERSION,
     digest_of,
+    renamed_row,
     script,
 )
 
@@ -130,6 +131,9 @@ def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
     with file.told(), file.alone(), _fresh_beside(file) as fresh:
 
         def keep(table: StoreTable, values: Sequence[Any]) -> None:
+            if file.version == UNSEALED and table is _CELLS and values[2] is not None:
+                key, model, row, *others = values
+                values = (key, model, renamed_row(row.decode()).encode(), *others)
             marks = ", ".join("?" * len(table.columns))
             # Ignored: from the other end, what was met before is met again.
             fresh.execute(

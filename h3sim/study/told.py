@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["COMMON", "CONFIGURATION", "PAGE_DIGESTS", "SETTINGS", "WHICH", "Told"]
 
 SETTINGS = TableOf(OrNone(Scalar(), none=None))
-"""Settings of loads, as `h3sim-load/1` has them: what a version can set, it says."""
+"""Settings of loads, as `h3sim-load/2` has them: what a version can set, it says."""
 CONFIGURATION = Key(
-    "configuration", SETTINGS, "what all loads have in common, as in `h3sim-load/1`"
+    "configuration", SETTINGS, "what all loads have in common, as in `h3sim-load/2`"
 )
 PAGE_DIGESTS = Key("page_digests", TableOf(TEXT), "of each page, by its name")
 COMMON = (VERSION, CONFIGURATION, PAGE_DIGESTS)

@@ -13,9 +13,18 @@ from h3sim.notebook import html_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NamedRows", "Rows"]
+__all__ = ["NamedRows", "Rows", "with_floats"]
 
 RowT = TypeVar("RowT", bound=NamedTuple)
+
+
+def with_floats(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return *frame* with NaN, as floats, in columns where no row has a value.
+
+    pandas makes them columns of objects, with which neither means nor plots can be made.
+    """
+    empty = [name for name in frame.columns if len(frame) and frame[name].isna().all()]
+    return frame.astype(dict.fromkeys(empty, float))
 
 
 class NamedRows(Sequence[RowT], Generic[RowT]):
@@ -79,8 +88,7 @@ class Rows(Sequence[RowT], Generic[RowT]):
         """
         with needing_extra("pandas", "analysis"):
             pandas = importlib.import_module("pandas")
-        frame: pd.DataFrame = pandas.DataFrame(list(self._rows), columns=list(self.columns))
-        return frame
+        return with_floats(pandas.DataFrame(list(self._rows), columns=list(self.columns)))
 
     @overload
     def __getitem__(self, index: int) -> RowT: ...

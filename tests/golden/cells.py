@@ -45,7 +45,7 @@ def _summary(load: Any) -> dict[str, Any]:
     return {
         "digest": load.trace.digest(),
         "byte_index_ms": {
-            which: [load.byte_index(which), load.byte_index(which, sample_ms=None)]
+            which: [load.byte_index(which, sample_ms=100), load.byte_index(which)]
             for which in ("all", "atf")
         },
         "lower_bound_ms": load.lower_bound(),

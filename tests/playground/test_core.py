@@ -15,7 +15,7 @@ from playground import simulator
 from tests.effort import HANG_S
 from tests.recordings import entry, har
 
-OTHERS = ("numpy", "matplotlib", "networkx", "tabulate", "tqdm", "pandas")
+OTHERS = ("numpy", "matplotlib", "networkx", "tqdm", "pandas")
 LINKS = {"rate_mbps": 2, "rtt_ms": 100, "loss": 0.02}
 CASES: tuple[dict[str, Any], ...] = (
     {"transport": "quic"},

@@ -109,7 +109,7 @@ def check_time_runs_forward(load: h3sim.Load) -> None:
 def check_no_order_beats_what_arrived(load: h3sim.Load) -> None:
     """ByteIndex is no less than the best use of what arrived, whatever else it could have been."""
     for which in ("all", "atf"):
-        index = load.byte_index_or_none(which, sample_ms=None)
+        index = load.byte_index_or_none(which)
         if index is not None:
             assert index >= load.lower_bound(which) * (1 - 1e-9)
 

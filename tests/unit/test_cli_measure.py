@@ -39,7 +39,7 @@ def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:
     unknown["above_the_fold"] = {"resources": None, "bytes": None, "from": None}
     figures = {k: figures[k] for k in figures if k not in OF_LOADS}
     indexes = {
-        key: {**figures[key], "atf": None} for key in ("byte_index_ms", "byte_index_exact_ms")
+        key: {**figures[key], "atf": None} for key in ("byte_index_ms", "byte_index_sampled_ms")
     }
     return {**figures, **unknown, **indexes}
 

@@ -19,7 +19,7 @@ except SystemExit:
     pass
 print(*sorted(sys.modules), file=sys.stderr)
 """
-HEAVY = ("numpy", "matplotlib", "pandas", "networkx", "tabulate", "tqdm", "hypothesis")
+HEAVY = ("numpy", "matplotlib", "pandas", "networkx", "tqdm", "hypothesis")
 """What takes longer to import than a small page takes to load."""
 OTHERS = (
     *("h3sim.capture", "h3sim.conformance", "h3sim.plots", "h3sim.qlog.reader"),

@@ -116,7 +116,7 @@ PAGE = page_of(
 def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
     found = h3sim.find("davies-meenan", schemes=["rr", "bucket-html"], networks=[])
     indexes = {
-        name: h3sim.simulate("davies-meenan", scheme=name).byte_index("atf", sample_ms=None)
+        name: h3sim.simulate("davies-meenan", scheme=name).byte_index("atf")
         for name in ("rr", "bucket-html", "chrome-eps")
     }
     assert found.best == min(indexes, key=indexes.__getitem__) == "bucket-html"

@@ -22,8 +22,8 @@ def of_table_2(page: str, scheme: str, buffer_kb: float, atf_ms: float, **more: 
         page,
         scheme,
         buffer_kb=buffer_kb,
-        byte_index_all_ms=1000.0,
-        byte_index_atf_ms=atf_ms,
+        byte_index_sampled_all_ms=1000.0,
+        byte_index_sampled_atf_ms=atf_ms,
         page_atf_bytes=100_000,
         page_load_ms=2000.0,
         **more,
@@ -162,7 +162,7 @@ def test_the_map_names_the_turn_with_the_least_mean() -> None:
             rtt_ms=20,
             loss=loss,
             burst=1,
-            byte_index_exact_all_ms=index,
+            byte_index_all_ms=index,
             speed_index_ms=index,
             hol_sander_stream_bytes=0,
         )
@@ -186,7 +186,7 @@ def test_remarks_count_networks_in_which_sharing_wins_and_surely_so() -> None:
             rtt_ms=20,
             loss=loss,
             burst=1,
-            byte_index_exact_all_ms=index,
+            byte_index_all_ms=index,
             speed_index_ms=None,
             hol_sander_stream_bytes=0,
         )

@@ -245,8 +245,9 @@ def test_an_interrupted_command_says_what_is_kept(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("h3sim.cli.headers.header_study", interrupt)
-    for argv, told in ((command, f"is kept in {store}"), (command[:-2], "is lost: give --store")):
+    monkeypatch.setattr("h3sim.study.driver.Driver.run", interrupt)
+    monkeypatch.setattr("h3sim.study.driver.Driver.try_some", lambda *_: False)
+    for argv, told in ((command, f"kept in {store}"), (command[:-2], "lost: give a store")):
         main(argv)
         assert told in capsys.readouterr().err
 
@@ -272,7 +273,7 @@ def test_headers_are_an_axis_of_sweeps(store: Path) -> None:
     for number, codec in enumerate(both["headers"]):
         alone = sweep(page_of(root, image), headers=codec, executor="serial", **arguments)
         assert list(alone) == list(found)[2 * number : 2 * number + 2]
-    assert len({row["byte_index_exact_all_ms"] for row in found.filter(seed=0)}) == 3
+    assert len({row["byte_index_all_ms"] for row in found.filter(seed=0)}) == 3
     on_workers = sweep(page_of(root, image), executor="processes", workers=2, **both)
     assert list(on_workers) == list(found)
     again = sweep(page_of(root, image), store=store, **(both | {"headers": ["hpack", "qpack"]}))

@@ -12,7 +12,7 @@ import pytest
 from tests.effort import HANG_S
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-HEAVY = ("numpy", "networkx", "matplotlib", "pandas", "tabulate", "tqdm", "scipy", "jsonschema")
+HEAVY = ("numpy", "networkx", "matplotlib", "pandas", "tqdm", "scipy", "jsonschema")
 
 
 def python(code: str, cwd: Path) -> str:

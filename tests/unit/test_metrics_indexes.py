@@ -66,9 +66,9 @@ def test_a_load_gives_its_indexes_from_the_first_request_on() -> None:
     load = replay(steps, "fifo", rtt_ms=100)
     assert finished_ms(load) == {0: 210, 4: 220, 8: 230}
     # Less the 100 of the first request: (2800 * 110 + 1400 * 120) / 4200 = 113.33...
-    assert load.byte_index(sample_ms=None) == pytest.approx(340 / 3, rel=1e-12)  # float of a third
-    assert load.byte_index() == 200
-    assert load.byte_index("atf", sample_ms=None) == 120
+    assert load.byte_index() == pytest.approx(340 / 3, rel=1e-12)  # float of a third
+    assert load.byte_index(sample_ms=100) == 200
+    assert load.byte_index("atf") == 120
     assert load.byte_index(sample_ms=15) == 120
     # (110 + 120 + 130) / 3
     assert load.object_index() == 120
@@ -153,20 +153,20 @@ def test_a_sequential_load_of_whole_packets_attains_its_lower_bound() -> None:
     load = replay([(0, "document", 2), (0, "image", 1)], "fifo", rtt_ms=100)
     # (2800 * 110 + 1400 * 120) / 4200
     assert load.lower_bound() == pytest.approx(340 / 3, rel=1e-12)  # float of a third
-    assert load.byte_index(sample_ms=None) == pytest.approx(load.lower_bound(), rel=1e-12)
+    assert load.byte_index() == pytest.approx(load.lower_bound(), rel=1e-12)
 
 
 def test_rr_misses_the_lower_bound_by_what_turns_cost() -> None:
     # Two of two packets: bound (2 * 20 + 2 * 40) / 4 = 30; rr completes them at 30 and 40: 35.
     load = replay([(0, "document", 2), (0, "image", 2)], "rr")
     assert load.lower_bound() == 30
-    assert load.byte_index(sample_ms=None) == 35
+    assert load.byte_index() == 35
 
 
 def test_think_time_counts_in_the_lower_bound() -> None:
     # Ready at 25, so the first tick is 30.
     load = replay([(0, "document", 1, {"server_ms": 25})], "fifo")
-    assert load.lower_bound() == 30 == load.byte_index(sample_ms=None)
+    assert load.lower_bound() == 30 == load.byte_index()
 
 
 def test_header_bytes_are_sent_and_not_counted() -> None:
@@ -174,7 +174,7 @@ def test_header_bytes_are_sent_and_not_counted() -> None:
     header = {"header_bytes": 1000, "bytes": 1000}
     load = replay([(0, "document", 0, header), (0, "image", 0, {"bytes": 1000})], "fifo")
     assert [row.bytes for row in load.timings] == [1000, 1000]
-    assert load.byte_index(sample_ms=None) == 25
+    assert load.byte_index() == 25
     # The bound knows that the first takes two packets: the second goes first (500 a packet is less
     # than 1000): (1000 * 10 + 1000 * 30) / 2000.
     assert load.lower_bound() == 20

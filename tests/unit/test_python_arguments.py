@@ -77,7 +77,7 @@ def test_find_begins_at_the_seed_that_is_given() -> None:
         h3sim.simulate(PAGE, scheme=behind[1].scheme if number else "fifo", seed=1, **OVER_LINKS)
         for number in range(2)
     ]
-    first, second = (load.byte_index("atf", sample_ms=None) for load in by_hand)
+    first, second = (load.byte_index("atf") for load in by_hand)
     assert behind[1].ratio == pytest.approx(second / first)
     assert behind[0].ratio != behind[1].ratio
 

@@ -325,7 +325,7 @@ def test_requests_stand_in_the_order_made(tmp_path: Path) -> None:
     ]
     figures = measured_to_dict(reading(tmp_path, trace(events)))
     assert [row["id"] for row in figures["resources"]] == ["/first", "/second"]
-    assert figures["byte_index_exact_ms"]["all"] == 4  # from 1 to 5
+    assert figures["byte_index_ms"]["all"] == 4  # from 1 to 5
 
 
 def test_responses_whose_end_never_came_are_left_out_and_named(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_a_dry_run_says_how_many_loads_there_are_and_keeps_none(
 
 def test_a_buffer_is_told_by_how_it_is_filled() -> None:
     def row(scheme: str, kb: float, model: str | None, ms: float) -> dict[str, Any]:
-        times = {"byte_index_all_ms": ms, "byte_index_atf_ms": ms}
+        times = {"byte_index_sampled_all_ms": ms, "byte_index_sampled_atf_ms": ms}
         return {
             "page": "p", "page_bytes": 1000, "scheme": scheme, "buffer_kb": kb,
             "buffer_model": model, **times,

@@ -165,8 +165,8 @@ def broken(**changes: Any) -> Any:
     ("document", "message"),
     [
         ([], "must be a table"),
-        ({"format": "h3sim-page/1"}, "format: must be 'h3sim-load/1'"),
-        ({"format": "h3sim-load/1"}, "version: is missing"),
+        ({"format": "h3sim-page/1"}, "format: must be 'h3sim-load/2'"),
+        ({"format": "h3sim-load/2"}, "version: is missing"),
         (broken(inputs=[]), "inputs: must be a table"),
         (broken(inputs__network=None), r"inputs\.network: is missing"),
         (broken(inputs__page=5), r"inputs\.page: must be an object"),
@@ -219,7 +219,7 @@ def test_every_mistake_of_a_saved_load_is_told_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "[", '{"format": "h3sim-load/1"', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "[", '{"format": "h3sim-load/2"', "[" * 100_000])
 def test_a_file_that_is_no_json_is_refused(tmp_path: Path, text: Any) -> None:
     path = tmp_path / "load.json"
     path.write_text(text, encoding="utf-8")
@@ -263,3 +263,29 @@ def test_classes_of_another_type_are_a_mistake_of_the_scheme(classes: Any) -> No
         load_from_dict(document)
     keys = [problem.key for problem in raised.value.problems]
     assert any(key.startswith("inputs.scheme.classes") for key in keys)
+
+
+def sampled_document(load: h3sim.Load) -> dict[str, Any]:
+    """Return a load as `h3sim-load/1` had it: what was sampled had no name of its own."""
+    document: dict[str, Any] = json.loads(json.dumps(load.to_dict()))
+    exact, sampled = (document.pop(f"byte_index{name}_ms") for name in ("", "_sampled"))
+    return document | {
+        "format": "h3sim-load/1",
+        "byte_index_ms": sampled,
+        "byte_index_exact_ms": exact,
+    }
+
+
+def test_figures_of_the_format_before_take_the_names_that_they_have_now() -> None:
+    load = h3sim.simulate(PAGE, scheme="fifo", rtt_ms=40)
+    saved = load_from_dict(sampled_document(load))
+    assert saved.document["byte_index_ms"]["all"] == load.byte_index()
+    assert saved.document["byte_index_sampled_ms"]["all"] == load.byte_index(sample_ms=100)
+    assert saved.differences(saved.run()) == []
+
+
+def test_of_the_format_before_byte_indexes_of_roots_are_unknown() -> None:
+    document = sampled_document(h3sim.simulate(PAGE))
+    root = {"id": "/", "byte_index_ms": 100.0, "byte_index_atf_ms": None, "finished_ms": 5.0}
+    saved = load_from_dict(document | {"roots": [root]})
+    assert saved.document["roots"] == [root | {"byte_index_ms": None}]

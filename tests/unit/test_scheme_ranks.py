@@ -178,8 +178,8 @@ def test_with_nothing_above_the_fold_it_is_fifo() -> None:
 
 @pytest.mark.parametrize("name", ["http2rulez", "davies-meenan"])
 def test_no_other_scheme_has_a_lower_byte_index_above_the_fold(name: str) -> None:
-    least = h3sim.simulate(name, scheme="atf-first").byte_index("atf", sample_ms=None)
+    least = h3sim.simulate(name, scheme="atf-first").byte_index("atf")
     others = [scheme for scheme in h3sim.list_schemes() if scheme.name != "atf-first"]
     for scheme in others:
-        index = h3sim.simulate(name, scheme=scheme).byte_index("atf", sample_ms=None)
+        index = h3sim.simulate(name, scheme=scheme).byte_index("atf")
         assert index >= least, scheme.name

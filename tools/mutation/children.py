@@ -56,7 +56,6 @@ def prepare() -> None:
     import networkx  # noqa: F401
     import numpy  # noqa: F401
     import simpy  # noqa: F401
-    import tabulate  # noqa: F401
 
     LAST_OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     if any(name.partition(".")[0] in ("h3sim", "tests") for name in sys.modules):
