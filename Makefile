@@ -180,6 +180,10 @@ validate-stacks: $(DEV) ## compare with downloads measured with real stacks (min
 validate-trees: $(DEV) ## hold the trees to the order of nghttpd's and h2o's frames (a minute; needs apt-get install nghttp2-server h2o)
 	$(BIN)/python -m validation.trees
 
+.PHONY: validate-writes
+validate-writes: $(DEV) ## hold what 30 responses at once write to nghttpd's and h2o's frames (seconds; needs apt-get install nghttp2-server h2o)
+	$(BIN)/python -m validation.http2_writes $(ARGS)
+
 .PHONY: validate-sander
 validate-sander: $(DEV) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
 	$(BIN)/python -m validation.sander $(ARGS)

@@ -37,15 +37,20 @@ _LONGEST_WAIT_S = 30.0
 class FrameClient:
     """One connection to a server on this machine. *data* holds (stream, bytes) of each DATA frame.
 
-    What is said is kept until `flush`, so that it arrives as one batch.
+    *header_bytes* has the length of each stream's HEADERS. What is said is kept until `flush`, so
+    that it arrives as one batch. With *mss_bytes* the server's segments are no longer than that.
     """
 
-    def __init__(self, port: int, stream_window: int) -> None:
+    def __init__(self, port: int, stream_window: int, *, mss_bytes: int = 0) -> None:
         self.data: list[tuple[int, int]] = []
+        self.header_bytes: dict[int, int] = {}
         self._encoder = hpack.Encoder()
-        self._answered: dict[int, None] = {}
         self._n_pings = self._n_pongs = self._n_bytes = self._n_expected = 0
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_LONGEST_WAIT_S)
+        self._socket = socket.socket()
+        self._socket.settimeout(_LONGEST_WAIT_S)
+        if mss_bytes:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss_bytes)
+        self._socket.connect(("127.0.0.1", port))
         settings = {SettingsFrame.ENABLE_PUSH: 0, SettingsFrame.INITIAL_WINDOW_SIZE: stream_window}
         self._outgoing = bytearray(_PREFACE)
         self._say(SettingsFrame(0, settings=settings))
@@ -101,7 +106,7 @@ class FrameClient:
         self._say(PingFrame(0, self._n_pings.to_bytes(8)))
         self.send()
         wanted = answered or []
-        while self._n_pongs < self._n_pings or not all(s in self._answered for s in wanted):
+        while self._n_pongs < self._n_pings or not all(s in self.header_bytes for s in wanted):
             self._read_frame()
 
     def receive(self, n_bytes: int) -> None:
@@ -122,7 +127,7 @@ class FrameClient:
             self.data.append((stream_id, length))
             self._n_bytes += length
         elif kind == _HEADERS:
-            self._answered[stream_id] = None
+            self.header_bytes[stream_id] = length
         elif kind == _SETTINGS and not flags & _ACK:
             self._socket.sendall(SettingsFrame(0, flags=["ACK"]).serialize())
         elif kind == _PING and flags & _ACK:

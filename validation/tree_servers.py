@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["PACKAGES", "path_of", "serving", "version_of"]
 
@@ -34,8 +34,11 @@ def version_of(server: str) -> str:
 
 
 @contextmanager
-def serving(server: str, sizes: Iterable[int]) -> Iterator[int]:
+def serving(server: str, sizes: Iterable[int], paddings: Sequence[str] = ()) -> Iterator[int]:
     """Serve bodies of *sizes* in cleartext; yield the port.
+
+    With *paddings*, which only h2o takes, bodies are under /0, /1 and so on, each with a header of
+    its own, and h2o writes as it does on paths of 50 ms and more.
 
     Raises:
         FileNotFoundError: if the server is not installed.
@@ -48,7 +51,7 @@ def serving(server: str, sizes: Iterable[int]) -> Iterator[int]:
         for size_bytes in sorted(set(sizes)):
             (root / path_of(size_bytes)[1:]).write_bytes(bytes(size_bytes))
         port = _free_port()
-        command = _COMMANDS[server](root, port)
+        command = _COMMANDS[server](root, port, paddings)
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
         try:
             _wait_for(port, process)
@@ -58,24 +61,34 @@ def serving(server: str, sizes: Iterable[int]) -> Iterator[int]:
             process.wait()
 
 
-def _nghttpd(root: Path, port: int) -> list[str]:
+def _nghttpd(root: Path, port: int, paddings: Sequence[str]) -> list[str]:
+    if paddings:
+        raise ValueError("nghttpd gives every response the same headers")
     return ["nghttpd", "--no-tls", "--address=127.0.0.1", f"--htdocs={root}", str(port)]
 
 
-def _h2o(root: Path, port: int) -> list[str]:
+_AS_ON_LONG_PATHS = """http2-latency-optimization-min-rtt: 0
+http2-latency-optimization-max-additional-delay: 100000000
+"""
+"""h2o: write as on paths of 50 ms and more, though the loopback interface has none."""
+
+
+def _h2o(root: Path, port: int, paddings: Sequence[str]) -> list[str]:
     config = root.parent / "h2o.yaml"
+    paths = f"      /:\n        file.dir: {root}\n"
+    for number, value in enumerate(paddings):
+        paths += f"      /{number}:\n        file.dir: {root}\n"
+        paths += f"        header.add: 'x-padding: {value}'\n"
     config.write_text(
         f"""user: {getpass.getuser()}
 num-threads: 1
-listen:
+{_AS_ON_LONG_PATHS if paddings else ""}listen:
   host: 127.0.0.1
   port: {port}
 hosts:
   default:
     paths:
-      /:
-        file.dir: {root}
-""",
+{paths}""",
         "utf-8",
     )
     return ["h2o", "--conf", str(config)]

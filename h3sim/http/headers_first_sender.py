@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.stream_sender import StreamSender
+from h3sim.protocol import FRAME_HEADER_BYTES
 
 if TYPE_CHECKING:
     from h3sim.transport.endpoint import FrameHeader
@@ -21,8 +22,8 @@ class HeadersFirstSender(StreamSender):
     and come to DATA when that is empty. nghttp2 does so (nghttp2_session_pop_next_ob_item in
     lib/nghttp2_session.c: `ob_urgent`, `ob_reg`, `ob_syn`, then the streams that are scheduled),
     and h2o, which puts HEADERS into the connection's buffer when the response begins (send_headers
-    in lib/http2/stream.c), and DATA only when it writes that buffer out. What has entered a send
-    buffer leaves before them.
+    in lib/http2/stream.c), and DATA only when it writes that buffer out, as far as HEADERS left
+    room (h2o_http2_conn_get_buffer_window). What has entered a send buffer leaves before them.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -52,6 +53,22 @@ class HeadersFirstSender(StreamSender):
         self._headers.append((stream_id, 0, header_bytes))
         self._wake(stream_id, stream)
         self._fill()
+
+    def waiting_header_bytes(self) -> int:
+        """Return how long the HEADERS that wait are, with the CONTINUATION frames that they need.
+
+        >>> from h3sim.schedulers import FifoScheduler
+        >>> from h3sim.signals import H2Priority
+        >>> streams = HeadersFirstSender(FifoScheduler(), turn_bytes=1000)
+        >>> streams.open(0, H2Priority()); streams.send(0, 5000, header_bytes=1200)
+        >>> streams.waiting_header_bytes()
+        1218
+        """
+        turn_bytes = self._turn_bytes
+        return sum(
+            n_bytes + FRAME_HEADER_BYTES * -(-n_bytes // turn_bytes)
+            for _, _, n_bytes in self._headers
+        )
 
     def _turn(
         self, max_bytes: int, header: FrameHeader | None = None, least: int = 0

@@ -109,7 +109,7 @@ def what_if(
 
     >>> found = what_if("davies-meenan", scheme="dfifo", network="cable")
     >>> [round(row.part, 2) for row in found.rows]
-    [1.0, 1.0, 0.0, 0.96, 0.05]
+    [1.0, 1.0, 0.0, 0.95, 0.05]
     """
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: check_progress(progress))

@@ -41,6 +41,10 @@ class Source:
     has_data: bool
     """Whether `take` may give something out; if not, it gives nothing. Asked often, so kept."""
 
+    def waiting_header_bytes(self) -> int:
+        """Return how long the frames of HTTP/2 are that wait ahead of all DATA."""
+        return 0
+
     def take(
         self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
     ) -> StreamBytes | None:

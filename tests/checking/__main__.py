@@ -11,15 +11,26 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from h3sim.errors import StalledError
+from h3sim.trace import Delivery
 from tests.checking.drawing import checked, digest_of, drawn, ended
-from tests.checking.rules import violations
+from tests.checking.rules import LATE, delays, violations
 from tests.checking.twin import GIVEN_UP, Twin, twin
 from tools.documented import put
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _KEPT = Path("build/checking/counts.json")
 _LOADS, _BROKEN = "loads", "break a rule"
+_OVER_TCP = "over TCP"
+_TABLES = (
+    (_LOADS, "packets", "lost or dropped", "given up after a simulated hour", _BROKEN),
+    (_OVER_TCP, *LATE),
+)
+"""What is said of all loads, and how many of those over TCP deliver something late, by what for."""
 _REPORT_EVERY = 500
 _SHOWN = 3
 
@@ -29,15 +40,14 @@ def counts() -> Counter[str]:
     return Counter(json.loads(_KEPT.read_text("utf-8")) if _KEPT.exists() else {})
 
 
-def table(seen: Counter[str]) -> str:
+def table(seen: Counter[str], names: Sequence[str]) -> str:
     """Return what was checked, as Markdown.
 
-    >>> print(table(Counter({"loads": 2000, "packets": 9})))
-    | loads | packets | lost or dropped | given up after a simulated hour | break a rule |
-    |--:|--:|--:|--:|--:|
-    | 2,000 | 9 | 0 | 0 | 0 |
+    >>> print(table(Counter({"loads": 2000, "packets": 9}), ("loads", "packets")))
+    | loads | packets |
+    |--:|--:|
+    | 2,000 | 9 |
     """
-    names = (_LOADS, "packets", "lost or dropped", "given up after a simulated hour", _BROKEN)
     cells = (names, ["--:"] * len(names), [f"{seen[name]:,}" for name in names])
     head, line, row = (" | ".join(each) for each in cells)
     return f"| {head} |\n|{line.replace(' ', '')}|\n| {row} |"
@@ -88,6 +98,8 @@ def _found(seed: int, other: Twin, seen: Counter[str]) -> list[str]:
     trace = load.trace
     seen["packets"] += len(trace.wire)
     seen["lost or dropped"] += sum(row.arrived_at_ns is None for row in trace.wire)
+    if trace.delivery is Delivery.CONNECTION:
+        seen.update((_OVER_TCP, *delays(trace)))
     found = violations(checked(load_drawn, load))
     if digest_of(load) != theirs:
         found.append("twin: another digest with another PYTHONHASHSEED")
@@ -100,7 +112,9 @@ def _text(seen: Counter[str]) -> str:
 
 if __name__ == "__main__":
     if "--write" in sys.argv:
-        put("python -m tests.checking --write", table(counts()))
+        known_counts = counts()
+        tables = "\n\n".join(table(known_counts, names) for names in _TABLES)
+        put("python -m tests.checking --write", tables)
         sys.exit(0)
     numbers = [int(each) for each in sys.argv[1:]]
     sys.exit(main(numbers[0] if numbers else 10_000, numbers[1] if len(numbers) > 1 else None))

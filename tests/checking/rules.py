@@ -17,11 +17,21 @@ if TYPE_CHECKING:
     from h3sim.trace import Packet, Trace, WireRow
     from tests.checking.path import Lane
 
-__all__ = ["RULES", "Checked", "violations"]
+__all__ = ["LATE", "RULES", "Checked", "delays", "violations"]
 
 _PROBES = 2
 """A timer sends up to two packets whatever the window (RFC 9002 § 6.2.4; RFC 3042 for TCP)."""
 _BITS_NS = 8 * 10**9
+_RECORD_BYTES = 2**14
+"""What a TLS record may hold (RFC 8446 § 5.1), and a frame of HTTP/2 (RFC 9113 § 4.2)."""
+_BARE_BYTES = 32
+"""TCP's header with timestamps. With SACK's blocks it may be as long as with a record's end."""
+RECORD = "for the rest of a record"
+REST = "for the end of a record in a segment of its own"
+HANDSHAKE = "for the server's handshake flight"
+OTHERWISE = "later, otherwise"
+LATE = (RECORD, REST, HANDSHAKE, OTHERWISE)
+"""What a row over TCP is held up for when all before it has come."""
 
 
 class Checked(NamedTuple):
@@ -111,6 +121,86 @@ def nothing_before_it_arrived(checked: Checked) -> Iterator[str]:
             yield f"delivered before {earliest_ns}, when all before it had come: {row}"
         elif is_stream and row.delivered_at_ns > max(earliest_ns, row.arrived_at_ns or 0):
             yield f"delivered after {earliest_ns}, when all before it had come: {row}"
+
+
+def tcp_no_later_than_explained(checked: Checked) -> Iterator[str]:
+    """Over TCP a row is delivered no later than its record, or bytes beside bodies, explain."""
+    for reason, row in _late(checked.trace):
+        if reason == OTHERWISE:
+            yield f"later than all before it and its record explain: {row}"
+
+
+def delays(trace: Trace) -> set[str]:
+    """Return what holds rows up, over TCP, that have come with all before them: names of `LATE`."""
+    return {reason for reason, _ in _late(trace)}
+
+
+def _late(trace: Trace) -> Iterator[tuple[str, Packet]]:
+    """Yield the rows that are delivered after they and all before them came, and what they await.
+
+    Each is delivered when something arrives: what completes all up to some later piece that its
+    record may hold, or a segment with neither body nor header of a response.
+    """
+    if trace.delivery is Delivery.STREAM:
+        return
+    complete_at_ns = _complete_at_ns(trace, is_stream=False)
+    pieces = list(complete_at_ns)
+    places = {piece: place for place, piece in enumerate(pieces)}
+    n_bytes = _lengths(pieces)
+    beside = _beside_responses(trace)
+    for row in trace.packets:
+        if row.delivered_at_ns is None or row.arrived_at_ns is None:
+            continue
+        place = places[row.stream_id, row.offset + row.length_bytes]
+        earliest_ns = complete_at_ns[pieces[place]]
+        if earliest_ns is None or row.delivered_at_ns <= max(earliest_ns, row.arrived_at_ns):
+            continue  # not late: `nothing_before_it_arrived` has what is wrong with it
+        behind_bytes = 0
+        while (place := place + 1) < len(pieces) and behind_bytes < _RECORD_BYTES:
+            if complete_at_ns[pieces[place]] == row.delivered_at_ns:
+                yield RECORD, row
+                break
+            behind_bytes += n_bytes[pieces[place]]
+        else:
+            yield _awaited(beside, row.delivered_at_ns, trace.packets[0].number), row
+
+
+def _lengths(pieces: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """Return how long each piece is, which goes from the end of the one before in its stream."""
+    ends: dict[int, int] = {}
+    lengths: dict[tuple[int, int], int] = {}
+    for stream_id, end in sorted(pieces):
+        lengths[stream_id, end] = end - ends.get(stream_id, 0)
+        ends[stream_id] = end
+    return lengths
+
+
+def _beside_responses(trace: Trace) -> list[WireRow]:
+    """Return the segments of the server that may have bytes, and none of a response.
+
+    A SYN acknowledges nothing by a number; it has 40 bytes, as a segment with 8 of a record.
+    """
+    carries = {row.number for row in trace.packets}
+    return [
+        row
+        for row in trace.wire
+        if row.is_down and row.number not in carries and row.acked and row.size_bytes > _BARE_BYTES
+    ]
+
+
+def _awaited(beside: list[WireRow], at_ns: int, first_number: int) -> str:
+    """Return what came at that time and was awaited: no segment sent before it could stand in."""
+    for row in beside:
+        if row.arrived_at_ns != at_ns:
+            continue
+        copies = [each for each in beside if each.size_bytes == row.size_bytes]
+        before = [each.arrived_at_ns for each in copies if each.number < row.number]
+        is_first = row.sent_at_ns == copies[0].sent_at_ns
+        if not is_first and all(came is not None and came < at_ns for came in before):
+            continue  # a copy of what had come
+        is_early = any(each.number < first_number for each in copies)
+        return HANDSHAKE if is_early else REST
+    return OTHERWISE
 
 
 def _complete_at_ns(trace: Trace, *, is_stream: bool) -> dict[tuple[int, int], int | None]:
@@ -306,6 +396,7 @@ RULES: dict[str, Rule] = {
     for rule in (
         every_byte_once_in_order,
         nothing_before_it_arrived,
+        tcp_no_later_than_explained,
         wire_and_rows_agree,
         no_link_outrun,
         no_queue_overfull,

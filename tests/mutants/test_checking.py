@@ -13,7 +13,7 @@ from h3sim.trace import PacketRows
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
 from tests.checking.path import lanes
-from tests.checking.rules import RULES, Checked, violations
+from tests.checking.rules import RULES, Checked, delays, violations
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -176,6 +176,40 @@ def test_over_tcp_no_stream_is_delivered_past_a_gap_in_another() -> None:
     assert any("stream_id=4" in text for text in early)
 
 
+def test_over_tcp_a_rule_finds_a_row_that_waits_for_nothing() -> None:
+    load = whole("tcp")
+    assert violations(load) == []
+
+    def hold_up_the_last(rows: list[Any]) -> None:
+        rows[-1]["delivered_at_ns"] += 1
+
+    broken = load._replace(trace=rows_changed(load.trace, hold_up_the_last))
+    assert delays(broken.trace) == {"later, otherwise"} | delays(load.trace)
+    assert list(RULES["tcp_no_later_than_explained"](broken))
+
+
+def test_over_tcp_a_row_may_wait_for_its_record_and_not_for_one_behind() -> None:
+    load = whole("tcp", page_of({"id": "/", "kind": "document", "bytes": 60_000}))
+    assert delays(load.trace) == {"for the rest of a record"}
+
+    def wait_for_the_end(rows: list[Any]) -> None:
+        rows[0]["delivered_at_ns"] = rows[-1]["arrived_at_ns"]
+
+    broken = load._replace(trace=rows_changed(load.trace, wait_for_the_end))
+    assert list(RULES["tcp_no_later_than_explained"](broken))
+
+
+def test_over_tcp_a_row_may_wait_for_the_handshake() -> None:
+    """The server's flight is lost, and the answer to a request of 0-RTT comes before its copy."""
+    down = replace(LINK, queue_bytes=None, loss_list=(2,))
+    network = replace(NETWORK, down=down)
+    config = h3sim.LoadConfig(network=network, transport="tcp", handshake="0-rtt")
+    load = run_config(PAGE, h3sim.load_scheme("rr"), config, records_wire=True)
+    found = Checked(PAGE, load.trace, lanes(network, (), 20), 1500)
+    assert "for the server's handshake flight" in delays(load.trace)
+    assert violations(found) == []
+
+
 def test_a_rule_finds_a_request_that_waits_for_the_wrong_event() -> None:
     load = whole()
     first, *others = load.page.resources
@@ -186,4 +220,5 @@ def test_a_rule_finds_a_request_that_waits_for_the_wrong_event() -> None:
 
 
 def test_every_rule_is_broken_by_something() -> None:
-    assert {rule for rule, _ in (*BROKEN_ROWS, *BROKEN)} == set(RULES)
+    of_tcp = {"tcp_no_later_than_explained"}
+    assert {rule for rule, _ in (*BROKEN_ROWS, *BROKEN)} | of_tcp == set(RULES)

@@ -60,6 +60,16 @@ def test_headers_that_do_not_fit_go_on_in_a_continuation() -> None:
     assert taken(made) == [(0, 0, 1000), (0, 1000, 300), (4, 0, 10), (0, 1300, 200)]
 
 
+def test_headers_that_wait_are_counted_with_their_frames() -> None:
+    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN)
+    assert made.waiting_header_bytes() == 0
+    respond(made, 0, 1500, 1300)
+    respond(made, 4, 10, 10)
+    assert made.waiting_header_bytes() == (1300 + 2 * 9) + (10 + 9)
+    assert taken(made, TURN) == [(0, 0, 1000)]
+    assert made.waiting_header_bytes() == (300 + 9) + (10 + 9)
+
+
 def test_in_a_send_buffer_headers_wait_behind_what_came_before() -> None:
     made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN, buffer_bytes=2100)
     respond(made, 0, 5100, 100)

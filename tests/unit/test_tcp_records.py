@@ -250,6 +250,21 @@ def test_the_last_frame_of_a_write_is_cut_to_what_is_left_of_it() -> None:
     ]
 
 
+def test_a_server_that_cuts_no_frames_writes_the_last_one_whole() -> None:
+    settings = TcpSettings(
+        tls="none",  # type: ignore[arg-type]
+        notsent_lowat_bytes=1,
+        write_bytes=10_000,
+        cuts_frames=False,
+    )
+    pair = load((0, 2000), (4, 12_000), (8, 500), window=1, settings=settings)
+    assert [frame[1:] for frame in pair.delivered[CLIENT]] == [
+        (0, 0, 2000),
+        (4, 0, 12_000),
+        (8, 0, 500),
+    ]
+
+
 def test_a_write_of_one_record_cuts_nothing() -> None:
     assert written((0, 2000), (4, 12_000), write_bytes=0) == [(0, 2000), (0, 12_000)]
 

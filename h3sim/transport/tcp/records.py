@@ -55,6 +55,7 @@ class SendStream:
     """
 
     __slots__ = (
+        "_cuts_frames",
         "_data_frame_bytes",
         "_dynamic_bytes",
         "_dynamic_idle_ns",
@@ -83,6 +84,7 @@ class SendStream:
         self.lowat_bytes = settings.send_buffer_bytes if lowat is None else lowat
         """Nothing is taken while this much waits unsent."""
         self._write_bytes = settings.write_bytes
+        self._cuts_frames = settings.cuts_frames
         self._send_buffer_bytes = settings.send_buffer_bytes
         self._data_frame_bytes = settings.data_frame_bytes
         self._is_clear = settings.tls is TlsVersion.NONE
@@ -165,7 +167,13 @@ class SendStream:
         if not self._write_bytes:
             return self._write(self._record_room(now_ns), now_ns)
         start = self._written_to
-        stop = start + self._write_bytes
+        # HEADERS are in the buffer before it is filled up with DATA. Where they are longer than a
+        # write, they leave uncut and with no DATA.
+        stop = start + max(self._write_bytes, self._source.waiting_header_bytes())
+        if not self._cuts_frames:
+            while self._written_to < stop and self._write(self._record_room(now_ns), now_ns):
+                pass
+            return self._written_to > start
         while (left := stop - self._written_to - self._overhead_bytes) >= MIN_ROOM_BYTES:
             if not self._write(min(self._record_room(now_ns), left), now_ns):
                 break

@@ -157,9 +157,17 @@ class TcpSettings:
         default=0,
         metadata=says(
             Whole(low=0, high=_MOST),
-            "what enters is so many bytes in all, the last frame cut; 0: one record "
+            "what enters is so many bytes in all; 0: one record "
             "(h2o fills a buffer, and asks the scheduler again for the next); 63 or "
             "more, 41 without TLS",
+        ),
+    )
+    cuts_frames: bool = field(
+        default=True,
+        metadata=says(
+            Flag(),
+            "the last frame of a write is cut to what is left of it (h2o); or it enters "
+            "whole, if anything is left (nghttpd). HEADERS are never cut so",
         ),
     )
     send_buffer: SocketBuffer = field(
