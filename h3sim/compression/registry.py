@@ -147,3 +147,8 @@ class HeaderCompression:
 
     def __post_init__(self) -> None:
         codec_scheme(self.codec)
+
+    @property
+    def name(self) -> str:
+        """The codec, by which rows and errors call it."""
+        return self.codec

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
+from h3sim.compression.exchanges import HeaderLists
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.shown import plain_number, plain_values
 from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
@@ -16,7 +17,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.results.figures import ON_DEMAND
 from h3sim.study.arguments import SEED, check_running
 from h3sim.study.cells import LoadWork
-from h3sim.study.compare import Subjects, check_names, resolve_subjects
+from h3sim.study.compare import check_names, resolve_subjects
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.design import OPTIONS, Combinations, Design, Range, sampled, values_of_axis
 from h3sim.study.driver import Progress, run_cells
@@ -25,14 +26,18 @@ from h3sim.study.options import refuse_options
 from h3sim.study.plan import plan_cells
 from h3sim.study.recorded_network import RECORDED, recorded_network
 from h3sim.study.results import Results
+from h3sim.study.run import resolve_schemes
 from h3sim.transport import Network, TransportProfile
 
 if TYPE_CHECKING:
     from h3sim.page import Page
+    from h3sim.schemes import Scheme
     from h3sim.study.plan import StudyPlan
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.stopping import StoppingRule
     from h3sim.study.store import Store
+
+SubjectLike: TypeAlias = "PageLike | HeaderLists"
 
 __all__ = ["Study", "study_of", "sweep"]
 
@@ -165,7 +170,7 @@ class Study:
 
 
 def sweep(
-    pages: PageLike | Iterable[PageLike],
+    pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     seeds: int | Iterable[int] = 1,
@@ -178,6 +183,8 @@ def sweep(
 ) -> Results:
     """Load every page with every setting, scheme and seed, and return one row a load.
 
+    In place of pages there may be `HeaderLists`, which `headers=` says how to compress: their rows
+    tell what that saves and how long lists wait for each other (`h3sim.study.header_study`).
     *study* is what else `study_of` takes: options of a load, each with one value or a list of them,
     and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
 
@@ -208,7 +215,7 @@ def sweep(
 
 
 def study_of(
-    pages: PageLike | Iterable[PageLike],
+    pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     seeds: int | Iterable[int] = 1,
@@ -240,17 +247,51 @@ def study_of(
     drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: _check(**taken))
-        found = mistakes.of("", lambda: resolve_subjects(pages, schemes), instead=Subjects([], []))
+        found = mistakes.of("", lambda: _subjects(pages, schemes), instead=([], []))
         chosen = mistakes.of("", lambda: _seeds(seeds))
         settings = mistakes.of(
-            "", lambda: _settings(axes, cells, found.pages, seed=sampling_seed, **drawing)
+            "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
         )
+    subjects, served_by = found
     design = Design(
-        pages=tuple(found.pages), schemes=tuple(found.schemes), settings=settings, seeds=chosen
+        pages=tuple(subjects), schemes=tuple(served_by), settings=settings, seeds=chosen
     )
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
     study.ask_for(metrics)
     return study
+
+
+def _subjects(
+    pages: SubjectLike | Iterable[SubjectLike], schemes: SchemeLike | Iterable[SchemeLike]
+) -> tuple[Sequence[Page | HeaderLists], Sequence[Scheme]]:
+    """Return what is loaded or sent, and by which schemes; header lists stand as they are."""
+    several: Any = [pages] if isinstance(pages, HeaderLists) else pages
+    if not isinstance(several, list | tuple):
+        return resolve_subjects(several, schemes)
+    lists = [one for one in several if isinstance(one, HeaderLists)]
+    if not lists:
+        return resolve_subjects(several, schemes)
+    with GatheredMistakes() as mistakes:
+        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes))
+        mistakes.of("", lambda: _check_lists(lists, several))
+    return lists, wanted
+
+
+def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
+    names = [each.name for each in lists]
+    if len(set(names)) < len(names):
+        message = "two of the header lists have one name: rows could not tell them apart"
+        raise InputError([Problem(key="pages", message=message)])
+    if len(lists) < len(given):
+        message = "header lists and pages have other figures: sweep each of them alone"
+        raise InputError([Problem(key="pages", message=message)])
+    problems = [
+        Problem(key="pages", message=f"{each.name} has no header list of that direction")
+        for each in lists
+        if not each.sections
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def _check(**given: Any) -> None:
@@ -260,7 +301,7 @@ def _check(**given: Any) -> None:
 def _settings(
     axes: Mapping[str, Any],
     cells: Sequence[Mapping[str, Any]] | None,
-    pages: Sequence[Page],
+    pages: Sequence[Page | HeaderLists],
     *,
     samples: int | None,
     sampling: str,
@@ -374,7 +415,9 @@ def _parts(settings: Combinations) -> dict[str, list[Any]]:
     return found
 
 
-def _check_settings(settings: Sequence[Mapping[str, Any]], pages: Sequence[Page]) -> None:
+def _check_settings(
+    settings: Sequence[Mapping[str, Any]], pages: Sequence[Page | HeaderLists]
+) -> None:
     """Refuse settings that cannot be loaded over, each mistake once."""
     # Pages without a network of their own meet the same one: the first stands for them.
     # Backwards, so that of pages alike the first one stays.
@@ -386,7 +429,7 @@ def _check_settings(settings: Sequence[Mapping[str, Any]], pages: Sequence[Page]
             mistakes.of("", partial(_check_setting, options, differing.values()))
 
 
-def _check_setting(options: Mapping[str, Any], pages: Iterable[Page]) -> None:
+def _check_setting(options: Mapping[str, Any], pages: Iterable[Page | HeaderLists]) -> None:
     config = LoadConfig(**options)
     with GatheredMistakes() as mistakes:
         for page in pages:

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from h3sim.transport.jitter import HoldEveryNth
     from h3sim.transport.link import Link
     from h3sim.transport.link_profile import LinkProfile
-    from h3sim.transport.network import ConstantRate, Jitter, Network, Protocol
+    from h3sim.transport.network import (
+        ConstantRate,
+        IndependentPackets,
+        Jitter,
+        Network,
+        Protocol,
+    )
     from h3sim.transport.profile import (
         TransportProfile,
         profile_from_dict,
@@ -28,6 +34,7 @@ __all__ = [
     "ConstantRate",
     "Handshake",
     "HoldEveryNth",
+    "IndependentPackets",
     "Jitter",
     "Link",
     "LinkProfile",
@@ -53,7 +60,7 @@ __getattr__, __dir__ = attach(
     jitter="HoldEveryNth",
     link="Link",
     link_profile="LinkProfile",
-    network="ConstantRate Jitter Network Protocol",
+    network="ConstantRate IndependentPackets Jitter Network Protocol",
     profile="TransportProfile profile_from_dict profile_from_toml profile_to_dict",
     quic="Handshake Mode QuicEndpoint Role",
     reader="network_from_dict network_from_toml network_to_dict read_network",
