@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
-from h3sim.compression.exchanges import HeaderLists
 from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
 from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
-from h3sim.page import HostMode
+from h3sim.page import HostMode, Page
 from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
     NO_CODEC,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.compression import HeaderCompression
-    from h3sim.page import Page
+    from h3sim.compression.exchanges import HeaderLists
     from h3sim.transport import TransportProfile
 
 __all__ = ["OF_NETWORK", "LoadConfig", "config_for", "has_profile"]
@@ -363,11 +362,10 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     """Return *config* with a network of its own, where it is left to the page.
 
     Raises:
-        InputError: listing the options that this network has no use for, or if the page cannot go
-            over it: header lists alone go over independent packets.
+        InputError: listing the options that the network has no use for, or if no page can use it.
         MissingExtraError: if a library that header lists are compressed by is not installed.
     """
-    if isinstance(page, HeaderLists):
+    if not isinstance(page, Page):
         return _config_for_lists(config)
     if config.network == RECORDED:
         config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
@@ -382,12 +380,8 @@ def _config_for_lists(config: LoadConfig) -> LoadConfig:
         config = replace(config, network=FOR_HEADER_LISTS)
     compression = config.header_compression
     if compression is None:
-        message = "must name how header lists are compressed"
-        raise InputError([Problem(key="headers", message=message)])
-    from h3sim.compression import make_codec
-
-    # Now, rather than once for each load in a worker.
-    make_codec(compression.codec, compression.settings)
+        raise InputError([Problem(key="headers", message="must name a codec for header lists")])
+    compression.check()  # now, rather than once for each load in a worker
     return config
 
 

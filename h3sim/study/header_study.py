@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim._version import __version__
+from h3sim.compression.exchanges import HeaderLists
+from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.values import Choice
 from h3sim.documents.written import (
     COUNT,
@@ -18,15 +20,26 @@ from h3sim.documents.written import (
     WrittenFormat,
     rows_of,
 )
+from h3sim.errors import InputError, Problem
+from h3sim.study.compare import resolve_subjects
 from h3sim.study.header_loads import OF_SETTING
+from h3sim.study.run import resolve_schemes
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from h3sim.compression import CodecSettings
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["HEADERS", "HeaderRow", "header_rows", "nearest_rank", "rows_to_dict"]
+__all__ = [
+    *("HEADERS", "HeaderRow", "SubjectLike", "header_rows", "nearest_rank", "resolve_swept"),
+    "rows_to_dict",
+]
+
+SubjectLike: TypeAlias = "PageLike | HeaderLists"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +84,43 @@ HEADERS = WrittenFormat(
     Key("seed", COUNT, "of all that is random"),
     Key("rows", rows_of(HeaderRow), "one a scheme and path"),
 )
+
+
+def resolve_swept(
+    pages: SubjectLike | Iterable[SubjectLike], schemes: SchemeLike | Iterable[SchemeLike]
+) -> tuple[Sequence[Page | HeaderLists], Sequence[Scheme]]:
+    """Return what a sweep loads or sends, and by which schemes; header lists stand as they are.
+
+    Raises:
+        InputError: listing every mistake: names that are not known, nothing at all, a name twice.
+    """
+    several: Any = [pages] if isinstance(pages, HeaderLists) else pages
+    if not isinstance(several, list | tuple):
+        return resolve_subjects(several, schemes)
+    lists = [one for one in several if isinstance(one, HeaderLists)]
+    if not lists:
+        return resolve_subjects(several, schemes)
+    with GatheredMistakes() as mistakes:
+        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes))
+        mistakes.of("", lambda: _check_lists(lists, several))
+    return lists, wanted
+
+
+def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
+    names = [each.name for each in lists]
+    if len(set(names)) < len(names):
+        message = "two of the header lists have one name: rows could not tell them apart"
+        raise InputError([Problem(key="pages", message=message)])
+    if len(lists) < len(given):
+        message = "header lists and pages have other figures: sweep each of them alone"
+        raise InputError([Problem(key="pages", message=message)])
+    problems = [
+        Problem(key="pages", message=f"{each.name} has no header list of that direction")
+        for each in lists
+        if not each.sections
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def header_rows(

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.compression.exchanges import HeaderLists
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.shown import plain_number, plain_values
 from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
@@ -17,27 +16,26 @@ from h3sim.errors import InputError, Problem
 from h3sim.results.figures import ON_DEMAND
 from h3sim.study.arguments import SEED, check_running
 from h3sim.study.cells import LoadWork
-from h3sim.study.compare import check_names, resolve_subjects
+from h3sim.study.compare import check_names
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.design import OPTIONS, Combinations, Design, Range, sampled, values_of_axis
 from h3sim.study.driver import Progress, run_cells
+from h3sim.study.header_study import resolve_swept
 from h3sim.study.identity import CellKeys, model_version
 from h3sim.study.options import refuse_options
 from h3sim.study.plan import plan_cells
 from h3sim.study.recorded_network import RECORDED, recorded_network
 from h3sim.study.results import Results
-from h3sim.study.run import resolve_schemes
 from h3sim.transport import Network, TransportProfile
 
 if TYPE_CHECKING:
+    from h3sim.compression.exchanges import HeaderLists
     from h3sim.page import Page
-    from h3sim.schemes import Scheme
+    from h3sim.study.header_study import SubjectLike
     from h3sim.study.plan import StudyPlan
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.run import SchemeLike
     from h3sim.study.stopping import StoppingRule
     from h3sim.study.store import Store
-
-SubjectLike: TypeAlias = "PageLike | HeaderLists"
 
 __all__ = ["Study", "study_of", "sweep"]
 
@@ -247,51 +245,16 @@ def study_of(
     drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: _check(**taken))
-        found = mistakes.of("", lambda: _subjects(pages, schemes), instead=([], []))
+        found = mistakes.of("", lambda: resolve_swept(pages, schemes), instead=([], []))
         chosen = mistakes.of("", lambda: _seeds(seeds))
         settings = mistakes.of(
             "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
         )
-    subjects, served_by = found
-    design = Design(
-        pages=tuple(subjects), schemes=tuple(served_by), settings=settings, seeds=chosen
-    )
+    subjects, by = found
+    design = Design(pages=tuple(subjects), schemes=tuple(by), settings=settings, seeds=chosen)
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
     study.ask_for(metrics)
     return study
-
-
-def _subjects(
-    pages: SubjectLike | Iterable[SubjectLike], schemes: SchemeLike | Iterable[SchemeLike]
-) -> tuple[Sequence[Page | HeaderLists], Sequence[Scheme]]:
-    """Return what is loaded or sent, and by which schemes; header lists stand as they are."""
-    several: Any = [pages] if isinstance(pages, HeaderLists) else pages
-    if not isinstance(several, list | tuple):
-        return resolve_subjects(several, schemes)
-    lists = [one for one in several if isinstance(one, HeaderLists)]
-    if not lists:
-        return resolve_subjects(several, schemes)
-    with GatheredMistakes() as mistakes:
-        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes))
-        mistakes.of("", lambda: _check_lists(lists, several))
-    return lists, wanted
-
-
-def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
-    names = [each.name for each in lists]
-    if len(set(names)) < len(names):
-        message = "two of the header lists have one name: rows could not tell them apart"
-        raise InputError([Problem(key="pages", message=message)])
-    if len(lists) < len(given):
-        message = "header lists and pages have other figures: sweep each of them alone"
-        raise InputError([Problem(key="pages", message=message)])
-    problems = [
-        Problem(key="pages", message=f"{each.name} has no header list of that direction")
-        for each in lists
-        if not each.sections
-    ]
-    if problems:
-        raise InputError(problems)
 
 
 def _check(**given: Any) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import h3sim
 from h3sim import catalog
-from h3sim.compression.page_sections import request_section
 from h3sim.cli import main
+from h3sim.compression.page_sections import request_section
 from h3sim.documents.declared import read_document, write_table
 from h3sim.errors import UnknownNameError
 from h3sim.findings import experiment_names, list_findings, load_experiment, marx, report
