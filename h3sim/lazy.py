@@ -1,8 +1,9 @@
-"""Packages whose names are loaded when they are first used (PEP 562).
+"""Packages whose names are loaded when they are first used (PEP 562), as their stubs declare them.
 
 `h3sim run` needs a tenth of what the packages offer, and importing the rest would take longer than
-to load a page. A package says `__getattr__, __dir__ = attach(__name__, ...)`, and imports the same
-names where only type checkers look.
+to load a page. A package has its names in `__init__.pyi`, as Scientific Python's SPEC 1 has it,
+each in one line that type checkers read too: `from h3sim.page.model import Page as Page`. Its
+`__init__.py` says `__getattr__, __dir__, __all__ = attach(__name__)`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import os
+import re
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["attach", "without_collecting"]
+
+_IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
 
 class _Package(ModuleType):
@@ -31,26 +36,57 @@ class _Package(ModuleType):
         super().__setattr__(name, vars(value).get(name, value) if is_child else value)
 
 
-def attach(package: str, **homes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of *package*, whose modules *homes* have these names."""
+def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of *package*, by its stub.
+
+    Modules of the package that it declares are no part of `__all__`.
+    """
     # A module may get a class of its own while it lives, and `__setattr__` is looked up there.
     sys.modules[package].__class__ = _Package
-    home_of = {name: module for module, names in homes.items() for name in names.split()}
+    home_of = _declared(package)
 
     def load(name: str) -> Any:
-        if name not in home_of:
+        home = home_of.get(name)
+        if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Importing leaves no garbage, and looking for it takes a tenth of the time.
         with without_collecting():
-            value = getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
+            value = _module(package, name) if home == package else _value(home, name)
         # So the next use finds it as a plain attribute, without a call.
         setattr(sys.modules[package], name, value)
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home_of})
+        special = (name for name in vars(sys.modules[package]) if name.startswith("__"))
+        return sorted({*special, *home_of})
 
-    return load, names
+    return load, names, sorted(name for name, home in home_of.items() if home != package)
+
+
+def _declared(package: str) -> dict[str, str]:
+    """Return by name the module that has it, as the stub of *package* says."""
+    spec = sys.modules[package].__spec__
+    # By the loader, which may have the package in a zip file.
+    loader: Any = None if spec is None else spec.loader
+    stub = os.path.join(os.path.dirname(str(spec and spec.origin)), "__init__.pyi")  # noqa: PTH118, PTH120 - pathlib takes longer to import
+    text = loader.get_data(stub).decode()
+    return {
+        name.partition(" as ")[0].strip(): home
+        for home, several, one in _IMPORT.findall(text)
+        for name in (several or one).rstrip(",\n").split(",")
+    }
+
+
+def _value(home: str, name: str) -> Any:
+    return getattr(importlib.import_module(home), name)
+
+
+def _module(package: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(f"{package}.{name}")
+    except ImportError as error:
+        # So that help(), hasattr() and inspect pass over what an extra would bring.
+        raise AttributeError(f"{package}.{name} cannot be loaded: {error}") from error
 
 
 @contextlib.contextmanager

@@ -6,22 +6,50 @@ import os
 import warnings
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from h3sim.errors import UnknownNameError
+from h3sim.errors import UnknownNameError, raised_words
 from h3sim.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from importlib.metadata import EntryPoint
 
-__all__ = ["NO_PLUGINS_VARIABLE", "Listed", "PluginRegistry", "PluginWarning"]
+__all__ = ["NO_PLUGINS_VARIABLE", "Guard", "Listed", "PluginRegistry", "PluginWarning"]
 
 NO_PLUGINS_VARIABLE = "H3SIM_NO_PLUGINS"
 """The environment variable that, set to 1, leaves plug-ins out."""
 _OWN = "h3sim"
 
 PartT = TypeVar("PartT")
+
+
+class Guard:
+    """Calls code that is not h3sim's: what it raises becomes an error that says who did.
+
+    *make_error* makes an error of a sentence. It takes what exits too, which must not take h3sim
+    along, but no KeyboardInterrupt: that is the user's, and ends the program.
+
+    >>> Guard(ValueError, shows_arguments=True).call("half", lambda n: 1 / n, 0)
+    Traceback (most recent call last):
+    ValueError: half(0) raised ZeroDivisionError: division by zero
+    """
+
+    __slots__ = ("_shows_arguments", "failed")
+
+    def __init__(
+        self, make_error: Callable[[str], Exception], *, shows_arguments: bool = False
+    ) -> None:
+        self.failed = make_error
+        self._shows_arguments = shows_arguments
+
+    def call(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:
+        """Return what *function* returns; an error calls it *name*."""
+        try:
+            return function(*arguments)
+        except (Exception, SystemExit) as error:
+            shown = ", ".join(map(repr, arguments)) if self._shows_arguments else ""
+            raise self.failed(f"{name}({shown}) raised {raised_words(error)}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,12 @@ from PIL import Image
 import h3sim
 from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog.roots import root
-from h3sim.compression.exchanges import requests_of
+from h3sim.compression.exchanges import HeaderLists
 from h3sim.plots import LoadPlots, LogPlots, alt_text
 from h3sim.plots.files import save_figure
 from h3sim.plots.header_plots import header_figure
 from h3sim.results.document import write_load_qlog
-from h3sim.study.header_study import header_study
+from h3sim.study.header_study import header_rows
 from tools.picture_check import mistakes_in
 
 if TYPE_CHECKING:
@@ -120,14 +120,17 @@ def many() -> Iterator[tuple[str, Any]]:
     yield "regret", regret.plot.schemes().figure
     yield "regret-classes", regret.plot.classes("size").figure
     lists = root("corpora") / "headers" / "sneat-cards.req.qif"
-    rows = header_study(
-        requests_of(read_exchanges(str(lists), interval_ns=0)),
-        schemes=("hpack", "qpack", "qcram"),
-        rtts_ms=(20, 100, 200),
-        losses=(0.0, 0.05),
+    sent = h3sim.sweep(
+        HeaderLists(exchanges=read_exchanges(str(lists), interval_ns=0)),
+        schemes="rr",
+        headers=("hpack", "qpack", "qcram"),
+        rtt_ms=(20, 100, 200),
+        loss=(0.0, 0.05),
+        seeds=5,
+        resources=True,
         executor="serial",
     )
-    yield "headers", header_figure(rows)
+    yield "headers", header_figure(header_rows(sent, sent.resources()))
 
 
 def _shrink(path: Path) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import Exchange, TimedSection
+from h3sim.compression import CodecSettings, HeaderCompression
+from h3sim.compression.exchanges import HeaderLists, TimedSection
 from h3sim.findings import judge, list_findings, load_experiment
-from h3sim.findings.headers import header_figures
-from h3sim.study.header_study import header_loads, header_study
+from h3sim.findings.headers import HeaderExperiment, header_figures
+from h3sim.findings.loads import Loads
+from h3sim.study import sweep
+from h3sim.study.header_study import header_rows
 from h3sim.units import ms
 from validation.header_ratios import lists
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from h3sim.compression import FieldSection
     from h3sim.findings import Judgement
+    from h3sim.study.header_study import HeaderRow
 
 __all__ = ["judgements", "spacing_rows", "transport_rows"]
 
@@ -30,28 +33,33 @@ _RUNS = 5
 _INTERVAL_MS = 10.0
 _SPACINGS_MS = (2.0, 5.0, 10.0, 20.0, 50.0)
 _PATHS = ((100.0, 0.02), (200.0, 0.05))
-_UNLIMITED = CodecSettings(table_bytes=65536)
-_SCHEMES = ("hpack", "early-qpack", "qcram")
+_UNLIMITED = [
+    HeaderCompression(codec=codec, settings=CodecSettings(table_bytes=65536))
+    for codec in ("hpack", "early-qpack", "qcram")
+]
 
 
-def sections(interval_ms: float) -> list[TimedSection] | None:
+def spaced(interval_ms: float) -> HeaderLists | None:
     """Return the requests, or None where the lists are not beside the checkout."""
     found: Sequence[FieldSection] | None = lists("fb-req")
     if found is None:
         return None
-    return [
+    return HeaderLists.of(
         TimedSection(ms(number * interval_ms), fields)
         for number, fields in enumerate(found[:_N_REQUESTS])
-    ]
+    )
 
 
 def judgements() -> list[Judgement] | None:
     """Return what comes of the findings over these requests; None where there are no lists."""
-    found: Sequence[FieldSection] | None = lists("fb-req")
-    if found is None:
+    requests, experiment = spaced(_INTERVAL_MS), load_experiment("frindell-2017")
+    if requests is None:
         return None
-    experiment = load_experiment("frindell-2017")
-    figures = header_figures(experiment.headers().run(found[:_N_REQUESTS]), experiment.paper)
+    file = experiment.file
+    if not isinstance(file, HeaderExperiment):
+        raise TypeError("the study of Frindell 2017 compresses headers")
+    results = file.study([requests]).run(progress=False)
+    figures = header_figures(Loads(results, results.resources()), experiment.paper)
     named = {f"{experiment.name}:{name}": figure for name, figure in figures.items()}
     return [judge(f, named) for f in list_findings() if f.study == experiment.name]
 
@@ -70,18 +78,14 @@ def spacing_rows() -> list[tuple[float, float, float]]:
 
 def transport_rows() -> list[tuple[str, str, float, float]]:
     """Return the delay a request in the model and over QUIC, by scheme and path."""
-    requests = sections(_INTERVAL_MS) or []
-    exchanges = [Exchange(requested_at_ns=at_ns, request=fields) for at_ns, fields in requests]
+    requests = spaced(_INTERVAL_MS)
+    if requests is None:
+        return []
     rows = []
     for rtt_ms, loss in _PATHS:
-        path: dict[str, Any] = {
-            "schemes": _SCHEMES,
-            "rtts_ms": [rtt_ms],
-            "losses": [loss],
-            "runs": _RUNS,
-        }
-        model = header_study(requests, settings=_UNLIMITED, **path)
-        quic = header_loads(exchanges, settings=_UNLIMITED, **path)
+        model = _rows(requests, headers=_UNLIMITED, rtt_ms=rtt_ms, loss=loss)
+        over = {"network": "4g", "handshake": False}
+        quic = _rows(requests, headers=_UNLIMITED, rtt_ms=rtt_ms, loss=loss, **over)
         rows += [
             (f"{rtt_ms:g} ms, {100 * loss:g} %", a.scheme, a.hol_mean_ms, b.hol_mean_ms)
             for a, b in zip(model, quic, strict=True)
@@ -90,7 +94,13 @@ def transport_rows() -> list[tuple[str, str, float, float]]:
 
 
 def _hpack_delay_ms(spacing_ms: float, rtt_ms: float, loss: float) -> float:
-    (row,) = header_study(
-        sections(spacing_ms) or [], schemes=["hpack"], rtts_ms=[rtt_ms], losses=[loss], runs=_RUNS
-    )
+    requests = spaced(spacing_ms)
+    if requests is None:
+        return float("nan")
+    (row,) = _rows(requests, headers="hpack", rtt_ms=rtt_ms, loss=loss)
     return row.hol_mean_ms
+
+
+def _rows(requests: HeaderLists, **study: Any) -> list[HeaderRow]:
+    results = sweep(requests, schemes="rr", seeds=_RUNS, resources=True, progress=False, **study)
+    return header_rows(results, results.resources())

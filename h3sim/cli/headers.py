@@ -14,24 +14,25 @@ from h3sim.cli.options import share
 from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, in_ms, plural, table, terminal_width
-from h3sim.compression import CODEC_NAMES, CodecSettings, codec_scheme
-from h3sim.compression.exchanges import requests_of, responses_of
+from h3sim.compression import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
+from h3sim.compression.exchanges import HeaderLists
 from h3sim.compression.qif import HeaderListError
 from h3sim.documents import is_quantity, listed, shown, shown_path
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.study.config import LoadConfig
 from h3sim.study.executors import dask_client
-from h3sim.study.header_loads import DEFAULT_NETWORK
-from h3sim.study.header_study import header_loads, header_study, rows_to_dict
+from h3sim.study.header_study import header_rows, rows_to_dict
+from h3sim.study.recorded_network import FOR_HEADER_LISTS
+from h3sim.study.sweep import sweep
 from h3sim.units import ms
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from h3sim.compression.exchanges import Exchange, TimedSection
-    from h3sim.study.header_study import HeaderRow, HeaderRows
+    from h3sim.study.header_study import HeaderRow
+    from h3sim.study.results import Results
 
 __all__ = ["add_command"]
 
@@ -53,6 +54,9 @@ of a header list to its decoding.
 What is finished is kept in the store, whatever happens; the same command again runs the rest.
 """
 _TOLD = 10
+_OVER_QUIC = "4g"
+_SCHEME = "rr"
+"""All responses share the link, so that none waits for others to end."""
 _MOST_RUNS = 10_000
 _SOME_LOSS = 0.1
 """Any loss turns a constant rate into links; so the network is checked as it will be used."""
@@ -109,7 +113,7 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network",
         metavar="NAME",
-        help=f"with --over quic: rate and queue of the path (default: {DEFAULT_NETWORK})",
+        help=f"with --over quic: rate and queue of the path (default: {_OVER_QUIC})",
     )
     for option, default, metavar, text in (
         ("--rtt-ms", "100", "MS", "round-trip times, with commas between"),
@@ -144,16 +148,27 @@ def _headers(options: argparse.Namespace) -> int:
     interval_ms = _Numbers(options, mistakes).one("interval_ms", most=_LARGEST_RTT_MS)
     network = mistakes.collect(partial(_network, options))
     mistakes.collect(lambda: check_plot_path(options.plot))
-    exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
-    if mistakes.lines or exchanges is None:
+    lists = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
+    if mistakes.lines or lists is None:
         return mistakes.tell("headers")
-    source = Path(options.file).name
-    rows = _run(partial(_study(exchanges, options.of, network), name=source, **wanted), options)
+    settings, first = wanted["settings"], wanted["seed"]
+    results = _run(
+        options,
+        lists,
+        headers=[HeaderCompression(codec=codec, settings=settings) for codec in wanted["codecs"]],
+        rtt_ms=wanted["rtts_ms"],
+        loss=wanted["losses"],
+        seeds=range(first, first + wanted["runs"]),
+        network=network or FOR_HEADER_LISTS,
+    )
+    waits = results.resources() if len(results) else ()
+    # A row of which a run failed would be the mean of others than its neighbours are.
+    rows = [row for row in header_rows(results, waits) if row.runs == wanted["runs"]]
     if options.plot is not None and rows:
-        _draw(list(rows), options.plot)
-    lists = {"source": source, "of": options.of, "interval_ms": interval_ms, "network": network}
-    _print(rows, options, {**lists, "settings": wanted["settings"], "seed": wanted["seed"]})
-    return _tell(rows, options)
+        _draw(rows, options.plot)
+    given = {"source": lists.name, "of": options.of, "interval_ms": interval_ms}
+    _print(rows, options, {**given, "network": network, "settings": settings, "seed": first})
+    return _tell(results, options)
 
 
 def _network(options: argparse.Namespace) -> str | None:
@@ -166,32 +181,40 @@ def _network(options: argparse.Namespace) -> str | None:
         if options.network is not None:
             raise InputError([Problem(key="--network", message="goes only with --over quic")])
         return None
-    network: str = options.network or DEFAULT_NETWORK
-    LoadConfig(network=network, loss=_SOME_LOSS)
+    network: str = options.network or _OVER_QUIC
+    if LoadConfig(network=network, loss=_SOME_LOSS).named_network().independent_packets is not None:
+        raise InputError([Problem(key="--network", message=f"{network} carries no transport")])
     return network
 
 
-def _run(study: Callable[..., HeaderRows], options: argparse.Namespace) -> HeaderRows:
+def _run(options: argparse.Namespace, lists: HeaderLists, **study: Any) -> Results:
     with dask_client(options.dask) as client, progress_bar("run") as progress:
-        return study(
+        return sweep(
+            lists,
+            schemes=_SCHEME,
+            handshake=False,
+            resources=True,
+            name=lists.name,
             store=options.store,
             executor=client,
             workers=options.workers,
             retry_failed=options.retry_failed,
             progress=progress or False,
+            **study,
         )
 
 
-def _tell(rows: HeaderRows, options: argparse.Namespace) -> int:
+def _tell(results: Results, options: argparse.Namespace) -> int:
     """Print what became of the runs beside the output, which is the same whoever made it."""
-    if options.store or rows.errors:
-        print(f"h3sim headers: {plural(sum(rows.counts), 'run')}: {rows.counts}", file=sys.stderr)
-    for error in rows.errors[:_TOLD]:
+    errors, counts = results.errors, results.counts
+    if counts is not None and (options.store or errors):
+        print(f"h3sim headers: {plural(sum(counts), 'run')}: {counts}", file=sys.stderr)
+    for error in errors[:_TOLD]:
         print(f"h3sim headers: failed: {printable(error)}", file=sys.stderr)
-    return FAILED if rows.errors else 0
+    return FAILED if errors else 0
 
 
-def _print(rows: HeaderRows, options: argparse.Namespace, given: dict[str, Any]) -> None:
+def _print(rows: Sequence[HeaderRow], options: argparse.Namespace, given: dict[str, Any]) -> None:
     """Print the rows, with what they follow from."""
     if options.json:
         print(json.dumps(rows_to_dict(rows, **given), allow_nan=False))
@@ -214,7 +237,7 @@ def _wanted(options: argparse.Namespace, mistakes: Mistakes) -> dict[str, Any]:
         mistakes.collect(partial(codec_scheme, name))
     numbers = _Numbers(options, mistakes)
     return {
-        "schemes": schemes,
+        "codecs": schemes,
         "rtts_ms": numbers.several("rtt_ms", most=_LARGEST_RTT_MS),
         "losses": numbers.several("loss"),
         "runs": numbers.whole("runs", least=1, most=_MOST_RUNS),
@@ -226,28 +249,16 @@ def _wanted(options: argparse.Namespace, mistakes: Mistakes) -> dict[str, Any]:
     }
 
 
-def _study(
-    exchanges: tuple[Exchange, ...], what: str, network: str | None
-) -> Callable[..., HeaderRows]:
-    """Return the study of these lists, over the model where there is no network."""
-    of_responses = what == "responses"
-    if network is None:
-        return partial(header_study, _sections(exchanges, what))
-    return partial(header_loads, exchanges, of_responses=of_responses, network=network)
-
-
-def _sections(exchanges: Sequence[Exchange], what: str) -> tuple[TimedSection, ...]:
-    return (requests_of if what == "requests" else responses_of)(exchanges)
-
-
-def _read(given: str, what: str, interval_ns: int) -> tuple[Exchange, ...]:
-    path = _path(given, what)
-    exchanges = read_exchanges(path, interval_ns=interval_ns)
-    if not _sections(exchanges, what):
+def _read(given: str, what: str, interval_ns: int) -> HeaderLists:
+    exchanges = read_exchanges(_path(given, what), interval_ns=interval_ns)
+    lists = HeaderLists(
+        name=Path(given).name, exchanges=exchanges, of_responses=what == "responses"
+    )
+    if not lists.sections:
         other = "responses" if what == "requests" else "requests"
         message = f"has header lists of {other} only (--of {other})"
         raise HeaderListError([Problem(key="", message=message)], given)
-    return exchanges
+    return lists
 
 
 def _path(given: str, what: str) -> str:

@@ -145,9 +145,6 @@ def _plan(options: argparse.Namespace) -> int:
     rows, seconds = [], 0.0
     for name in chosen_experiments(options.names):
         experiment = load_experiment(name)
-        if experiment.is_about_headers:
-            rows.append((name, f"{len(experiment.headers()):,}", "-", "-"))
-            continue
         plan = experiment.study(full=options.full, pages=files).plan(store=options.store)
         seconds += plan.seconds
         known = f"{plan.reused:,}"

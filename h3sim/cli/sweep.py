@@ -15,6 +15,7 @@ from h3sim.cli.subjects import add_marks, with_choice
 from h3sim.cli.tables import add_wide, fitted, table, terminal_width, times
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem, require_extra
+from h3sim.page import Page
 from h3sim.printable import printable
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.study.executors import dask_client
@@ -132,7 +133,10 @@ def _sweep(options: argparse.Namespace) -> int:
 
 def _study(options: argparse.Namespace) -> Study:
     study = read_study(options.study)
-    pages = tuple(with_choice(page, options.above_the_fold) for page in study.design.pages)
+    pages = tuple(
+        with_choice(page, options.above_the_fold) if isinstance(page, Page) else page
+        for page in study.design.pages
+    )
     return replace(study, design=replace(study.design, pages=pages))
 
 

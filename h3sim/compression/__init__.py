@@ -9,61 +9,6 @@ schemes bytes of an encoder stream; a decoder takes both in any order, and says 
 (4, ((b':method', b'GET'), (b':path', b'/')))
 """
 
-from typing import TYPE_CHECKING
-
 from h3sim.lazy import attach
 
-if TYPE_CHECKING:
-    from h3sim.compression.base import (
-        Codec,
-        CodecError,
-        CodecSettings,
-        Decoded,
-        Encoded,
-        Field,
-        FieldSection,
-        Held,
-        SectionDecoder,
-        SectionEncoder,
-        field_bytes,
-    )
-    from h3sim.compression.delivery import DecodingEnd, EncodingEnd, StreamPart
-    from h3sim.compression.registry import (
-        CODEC_NAMES,
-        CodecScheme,
-        HeaderCompression,
-        codec_scheme,
-        make_codec,
-    )
-
-__all__ = [
-    "CODEC_NAMES",
-    "Codec",
-    "CodecError",
-    "CodecScheme",
-    "CodecSettings",
-    "Decoded",
-    "DecodingEnd",
-    "Encoded",
-    "EncodingEnd",
-    "Field",
-    "FieldSection",
-    "HeaderCompression",
-    "Held",
-    "SectionDecoder",
-    "SectionEncoder",
-    "StreamPart",
-    "codec_scheme",
-    "field_bytes",
-    "make_codec",
-]
-
-__getattr__, __dir__ = attach(
-    __name__,
-    base=(
-        "Codec CodecError CodecSettings Decoded Encoded Field FieldSection Held SectionDecoder"
-        " SectionEncoder field_bytes"
-    ),
-    delivery="DecodingEnd EncodingEnd StreamPart",
-    registry="CODEC_NAMES CodecScheme HeaderCompression codec_scheme make_codec",
-)
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -147,3 +147,16 @@ class HeaderCompression:
 
     def __post_init__(self) -> None:
         codec_scheme(self.codec)
+
+    def check(self) -> None:
+        """Make the codec once.
+
+        Raises:
+            MissingExtraError: if a library that it needs is not installed.
+        """
+        make_codec(self.codec, self.settings)
+
+    @property
+    def name(self) -> str:
+        """The codec, by which rows and errors call it."""
+        return self.codec

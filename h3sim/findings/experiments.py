@@ -51,16 +51,16 @@ class Experiment:
         return isinstance(self.file, StudyFile) and self.file.pages == (_CORPUS,)
 
     def study(self, *, full: bool = False, pages: Sequence[str] | None = None) -> Study:
-        """Return the loads: all of them with *full*, else as `quick` says.
+        """Return the loads: all of them with *full*, else as `quick` says; of headers always all.
 
         *pages* are files that take the place of the corpus, where the experiment is over that.
 
         Raises:
-            InputError: listing every mistake of the study, or of a page; or if it loads none.
+            InputError: listing every mistake of the study, or of a page.
         """
         file = self.file
-        if not isinstance(file, StudyFile):
-            raise StudyError([Problem(key="", message="compresses headers: no page is loaded")])
+        if isinstance(file, HeaderExperiment):
+            return file.study()
         if pages is not None and self.takes_pages:
             file = replace(file, pages=tuple(pages))
         study = file.study(self.path.parent, source=str(self.path))
@@ -72,16 +72,6 @@ class Experiment:
         kept = tuple(page for page in design.pages if page.name in chosen)
         seeds = tuple(design.seeds)[: self.quick.seeds]
         return replace(study, design=replace(design, pages=kept, seeds=seeds))
-
-    def headers(self) -> HeaderExperiment:
-        """Return the runs of a study of headers, the same quick or full.
-
-        Raises:
-            InputError: if it loads pages.
-        """
-        if not isinstance(self.file, HeaderExperiment):
-            raise StudyError([Problem(key="", message="loads pages: no header is compressed")])
-        return self.file
 
 
 def experiment_names() -> tuple[str, ...]:

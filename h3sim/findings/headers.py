@@ -5,28 +5,29 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.capture.header_lists import read_exchanges
-from h3sim.catalog.roots import root
-from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import TimedSection
+from h3sim.compression import CodecSettings, HeaderCompression
+from h3sim.compression.exchanges import HeaderLists, TimedSection
+from h3sim.compression.page_sections import request_section
 from h3sim.documents.declared import says, settle
 from h3sim.documents.nested import NumbersByPath
 from h3sim.documents.values import ListOf, Number, OneOrMore, Text, Whole
 from h3sim.errors import InputError
 from h3sim.findings.model import Estimate
-from h3sim.study.header_study import header_study
+from h3sim.study import simulate, study_of
+from h3sim.study.header_study import header_rows
 from h3sim.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from h3sim.compression import FieldSection
+    from h3sim.findings.loads import Loads
+    from h3sim.results import Load
+    from h3sim.study import Study
     from h3sim.study.header_study import HeaderRow
 
-__all__ = ["FORMAT", "HeaderExperiment", "HeaderResults", "header_figures"]
+__all__ = ["FORMAT", "HeaderExperiment", "HeaderResults", "header_figures", "requests_of_load"]
 
 Figures = dict[str, Estimate]
 
@@ -47,10 +48,14 @@ class HeaderExperiment:
     name: str = field(metadata=says(Text(), "what lists call it"))
     title: str = field(metadata=says(Text(), "a line about what is reproduced"))
     source: str = field(metadata=says(Text(), "where that was published"))
-    lists: tuple[str, ...] = field(
-        metadata=says(OneOrMore(Text(), "names"), "shipped lists, one behind the other")
+    pages: tuple[str, ...] = field(
+        metadata=says(OneOrMore(Text(), "names"), "pages whose requests are compressed")
     )
-    interval_ms: float = field(metadata=says(Number(low=0), "between two lists"))
+    scheme: str = field(metadata=says(Text(), "by which the pages were loaded"))
+    network: str = field(metadata=says(Text(), "over which they were"))
+    recorded_rtt_ms: float = field(
+        metadata=says(Number(low=0), "at which round-trip time: it sets when requests are made")
+    )
     rtts_ms: tuple[float, ...] = field(
         metadata=says(ListOf(Number(low=0), "numbers"), "round-trip times")
     )
@@ -66,55 +71,64 @@ class HeaderExperiment:
     def __post_init__(self) -> None:
         settle(self, InputError)
 
-    def __len__(self) -> int:
-        """Return how many runs there are."""
-        return (len(_SCHEMES) + 1) * len(self.rtts_ms) * len(self.losses) * self.runs
-
-    def sections(self) -> list[FieldSection]:
-        """Return the requests of its lists."""
-        folder = root("corpora") / "headers"
+    def lists(self) -> list[HeaderLists]:
+        """Return the requests of its pages: each as Chromium makes it, when a load asked for it."""
         return [
-            exchange.request
-            for name in self.lists
-            for exchange in read_exchanges(Path(str(folder / f"{name}.req.qif")), interval_ns=0)
-            if exchange.request is not None
+            requests_of_load(
+                simulate(
+                    page, scheme=self.scheme, network=self.network, rtt_ms=self.recorded_rtt_ms
+                )
+            )
+            for page in self.pages
         ]
 
-    def run(self, lists: Sequence[FieldSection] | None = None, **how: Any) -> HeaderResults:
-        """Run all; once more with the default table, which evicts.
+    def study(self, lists: Sequence[HeaderLists] | None = None) -> Study:
+        """Return all runs, and QCRAM's once more with the usual table, which evicts.
 
-        *lists* take the place of its own; further arguments are those of `header_study`.
-
-        Raises:
-            StoreError: if the store cannot be read or written; what was finished is kept.
+        *lists* take the place of those of its pages.
         """
-        sections = [
-            TimedSection(ms(number * self.interval_ms), fields)
-            for number, fields in enumerate(self.sections() if lists is None else lists)
-        ]
-        both = [
-            header_study(
-                sections,
-                schemes=schemes,
-                rtts_ms=self.rtts_ms,
-                losses=self.losses,
-                runs=self.runs,
-                settings=settings,
-                **how,
-            )
-            for schemes, settings in (
-                (_SCHEMES, CodecSettings(table_bytes=self.table_bytes)),
-                (("qcram",), CodecSettings()),
-            )
-        ]
-        return HeaderResults(tuple(both[0]), tuple(both[1]))
+        large = CodecSettings(table_bytes=self.table_bytes)
+        return study_of(
+            self.lists() if lists is None else lists,
+            schemes="rr",
+            headers=[
+                *(HeaderCompression(codec=codec, settings=large) for codec in _SCHEMES),
+                HeaderCompression(codec="qcram"),
+            ],
+            rtt_ms=self.rtts_ms,
+            loss=self.losses,
+            seeds=self.runs,
+            resources=True,
+            name=self.name,
+        )
+
+
+def requests_of_load(load: Load) -> HeaderLists:
+    """Return the header lists of a load's requests, at the times at which the browser made them."""
+    timed = sorted((ms(timing.requested_ms), timing.id) for timing in load.timings)
+    of_id = {resource.id: resource for resource in load.page.resources}
+    sections = (
+        TimedSection(at_ns, request_section(load.page, of_id[name])) for at_ns, name in timed
+    )
+    return HeaderLists.of(sections, load.page.name)
 
 
 class HeaderResults(NamedTuple):
-    """The rows of a study, and those with a table that evicts."""
+    """The rows of one page's lists, and those with a table that evicts."""
 
     rows: tuple[HeaderRow, ...]
     small: tuple[HeaderRow, ...]
+
+    @classmethod
+    def of_page(cls, loads: Loads, page: str) -> HeaderResults:
+        """Return the rows of a page."""
+        own = loads.where(page=page)
+        sizes = sorted({row["table_bytes"] for row in own.rows})
+        small, large = (own.where(table_bytes=size) for size in (sizes[0], sizes[-1]))
+        return cls(
+            tuple(header_rows(large.rows, large.resources)),
+            tuple(header_rows(small.rows, small.resources)),
+        )
 
     def of(self, scheme: str) -> list[HeaderRow]:
         """Return the rows of a scheme."""
@@ -125,8 +139,23 @@ class HeaderResults(NamedTuple):
         return next(row for row in self.of(scheme) if (row.rtt_ms, row.loss) == (rtt_ms, loss))
 
 
-def header_figures(results: HeaderResults, _paper: Mapping[str, float]) -> Figures:
-    """Return what Frindell 2017 says of HPACK, QPACK and QCRAM."""
+def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return what Frindell 2017 says of HPACK, QPACK and QCRAM: means over pages, and each page's.
+
+    A page's figure stands below the name of the page: `kicad-eeschema.qcram.saved`.
+    """
+    of_page = {page: _figures(HeaderResults.of_page(loads, page)) for page in loads.pages}
+    names = next(iter(of_page.values()))
+    means = {name: _mean([figures[name] for figures in of_page.values()]) for name in names}
+    each = {
+        f"{page}.{name}": value
+        for page, figures in of_page.items()
+        for name, value in figures.items()
+    }
+    return {name: Estimate(value) for name, value in (means | each).items()}
+
+
+def _figures(results: HeaderResults) -> dict[str, float]:
     hpack, qpack, qcram = (results.of(name) for name in _SCHEMES[:3])
     slow = results.at("hpack", 200.0, 0.05)
     found = {
@@ -150,7 +179,7 @@ def header_figures(results: HeaderResults, _paper: Mapping[str, float]) -> Figur
         ),
         "qpack.ratio-apart": _apart(qpack, hpack),
     }
-    return {name: Estimate(float(value)) for name, value in found.items()}
+    return {name: float(value) for name, value in found.items()}
 
 
 def _qpack(rows: Sequence[HeaderRow]) -> dict[str, float]:

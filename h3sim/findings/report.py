@@ -82,6 +82,8 @@ def tables_of(run: ExperimentRun) -> Iterator[FindingsTable]:
         rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.beside]
         yield FindingsTable("the paper beside h3sim", ("figure", "paper", "h3sim"), rows)
     match run.experiment.name:
+        case "frindell-2017":
+            yield _by_lists(run)
         case "loss-map":
             yield from (_map(run, metric) for metric in METRICS)
         case "incremental-flag":
@@ -262,6 +264,16 @@ def _by_size(run: ExperimentRun) -> FindingsTable:
         f" its size where that share is the same: {run.figures['rho.size-given-share']}"
     )
     return FindingsTable(title, headers, rows)
+
+
+def _by_lists(run: ExperimentRun) -> FindingsTable:
+    """Return what the requests of each page come to, of which figures are the means."""
+    pages = run.loads.pages
+    rows = [
+        (name, shown(paper), *(shown(run.figures[f"{page}.{name}"].value) for page in pages))
+        for name, paper, _ in run.beside
+    ]
+    return FindingsTable("the same by page", ("figure", "paper", *pages), rows)
 
 
 def _by_buffer(run: ExperimentRun) -> FindingsTable:

@@ -203,10 +203,7 @@ def reproduce(
     runs: dict[str, ExperimentRun] = {}
     for name in chosen:
         experiment = load_experiment(name)
-        if experiment.is_about_headers:
-            runs[name] = _run_headers(experiment, how)
-        else:
-            runs[name] = _run_loads(experiment, how, full=full, pages=files)
+        runs[name] = _run_loads(experiment, how, full=full, pages=files)
     return Reproduction(
         runs=runs,
         judgements=tuple(_judgements(runs)),
@@ -276,20 +273,6 @@ def _run_loads(
         n_loads=len(study),
         failed=len(results.errors) - given_up,
         given_up=given_up,
-    )
-
-
-def _run_headers(experiment: Experiment, how: dict[str, Any]) -> ExperimentRun:
-    study = experiment.headers()
-    return ExperimentRun(
-        experiment=experiment,
-        figures=FIGURES[experiment.name](study.run(**how), experiment.paper),
-        loads=Loads(()),
-        axes=(),
-        pages=len(study.lists),
-        seeds=study.runs,
-        n_loads=len(study),
-        failed=0,
     )
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from h3sim.errors import SchedulerError, raised_words
+from h3sim.errors import SchedulerError
+from h3sim.plugins import Guard
 from h3sim.schedulers.base import Requeuing
 from h3sim.units import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from h3sim.schedulers.base import Scheduler
     from h3sim.signals import Signal
 
@@ -37,7 +37,7 @@ class GuardedScheduler:
 
     def __init__(self, scheduler: Scheduler, *, name: str) -> None:
         self.scheduler = scheduler
-        self._name = name
+        self._guard = Guard(partial(SchedulerError, name), shows_arguments=True)
         self._is_active: dict[int, bool] = {}
         """Of each stream that is open."""
         if isinstance(scheduler, Requeuing):
@@ -47,62 +47,46 @@ class GuardedScheduler:
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up the stream."""
         self._is_active[stream_id] = False
-        self._pass_on("open", self.scheduler.open, stream_id, signal)
+        self._guard.call("open", self.scheduler.open, stream_id, signal)
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Replace the signal."""
-        self._pass_on("update", self.scheduler.update, stream_id, signal)
+        self._guard.call("update", self.scheduler.update, stream_id, signal)
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
         self._is_active[stream_id] = True
-        self._pass_on("activate", self.scheduler.activate, stream_id)
+        self._guard.call("activate", self.scheduler.activate, stream_id)
 
     def deactivate(self, stream_id: int) -> None:
         """Take the stream out of the running."""
         self._is_active[stream_id] = False
-        self._pass_on("deactivate", self.scheduler.deactivate, stream_id)
+        self._guard.call("deactivate", self.scheduler.deactivate, stream_id)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
         del self._is_active[stream_id]
-        self._pass_on("close", self.scheduler.close, stream_id)
+        self._guard.call("close", self.scheduler.close, stream_id)
 
     def pick(self) -> int | None:
         """Return who sends next."""
-        try:
-            picked = self.scheduler.pick()
-        # Not KeyboardInterrupt: that is the user's, and ends the program.
-        except (Exception, SystemExit) as error:
-            raise self._failed(f"pick() raised {raised_words(error)}") from error
+        picked = self._guard.call("pick", self.scheduler.pick)
         if picked is None:
             return None
         stream_id = whole(picked)
         if stream_id is None:
-            raise self._failed(f"picks {picked!r}, which is no id of a stream")
+            raise self._guard.failed(f"picks {picked!r}, which is no id of a stream")
         is_active = self._is_active.get(stream_id)
         if not is_active:
             state = "is not open" if is_active is None else "has no data"
-            raise self._failed(f"picks stream {stream_id}, which {state}")
+            raise self._guard.failed(f"picks stream {stream_id}, which {state}")
         return stream_id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Account for what was sent."""
-        self._pass_on("charge", self.scheduler.charge, stream_id, n_bytes)
+        self._guard.call("charge", self.scheduler.charge, stream_id, n_bytes)
 
     def _requeue(self, stream_id: int) -> None:
         """Send an active stream behind those that wait."""
         assert isinstance(self.scheduler, Requeuing)  # noqa: S101 - else nobody calls this
-        self._pass_on("requeue", self.scheduler.requeue, stream_id)
-
-    def _pass_on(self, name: str, method: Callable[..., None], *arguments: object) -> None:
-        try:
-            method(*arguments)
-        # Anything may go wrong in code of somebody else's, and one that exits must not take us
-        # along.
-        except (Exception, SystemExit) as error:
-            call = f"{name}({', '.join(map(repr, arguments))})"
-            raise self._failed(f"{call} raised {raised_words(error)}") from error
-
-    def _failed(self, what: str) -> SchedulerError:
-        return SchedulerError(self._name, what)
+        self._guard.call("requeue", self.scheduler.requeue, stream_id)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
 from h3sim._version import __version__
+from h3sim.compression.exchanges import HeaderLists
 from h3sim.results.figures import columns_of
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.run import engine_arguments, with_server_settings
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from h3sim.results import Load
+    from h3sim.schemes import Scheme
     from h3sim.study.design import Cell, Design
 
 __all__ = ["LoadWork", "row_of"]
@@ -40,15 +42,27 @@ class LoadWork(StudyWork):
             return json.dumps(self.stand_in(self.design[index])), None
         page, setting, scheme, seed = self.design.indices(index)
         arguments = self._arguments(setting, page)
+        subject, served_by = self.design.pages[page], self.design.schemes[scheme]
+        if isinstance(subject, HeaderLists):
+            return self._of_lists(subject, served_by, arguments, self.design.seeds[seed])
         load = engine.simulate(
-            self.design.pages[page],
-            scheme=with_server_settings(self.design.schemes[scheme], arguments["setting"]),
+            subject,
+            scheme=with_server_settings(served_by, arguments["setting"]),
             seed=self.design.seeds[seed],
             **arguments["engine"],
         )
         row = row_of(load, metrics=self.design.metrics) | arguments["named"]
         rows = [timing._asdict() for timing in load.timings] if self.has_resources else None
         text = None if rows is None else json.dumps(rows, allow_nan=False)
+        return json.dumps(row, allow_nan=False), text
+
+    def _of_lists(
+        self, lists: HeaderLists, scheme: Scheme, arguments: dict[str, Any], seed: int
+    ) -> tuple[str, str | None]:
+        from h3sim.study.header_loads import header_row  # on use: most studies load pages
+
+        row, waited = header_row(lists, scheme, arguments["setting"], arguments["named"], seed=seed)
+        text = json.dumps(waited, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), text
 
     def _arguments(self, index: int, page: int) -> dict[str, Any]:
@@ -79,7 +93,7 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     named = {"network": getattr(network, "name", str(network))}
     # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
     if setting.headers is not None:
-        named["headers"] = setting.headers
+        named["headers"] = getattr(setting.headers, "name", setting.headers)
     # One that came to its end knows of no limit; an axis may have None, the usual one.
     if "max_simulated_s" in given:
         named["max_simulated_s"] = given["max_simulated_s"]

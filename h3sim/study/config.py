@@ -15,7 +15,7 @@ from h3sim.documents.values import Number, Text, Whole
 from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
-from h3sim.page import HostMode
+from h3sim.page import HostMode, Page
 from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
     NO_CODEC,
@@ -32,7 +32,12 @@ from h3sim.study.load_option import (
     switched,
 )
 from h3sim.study.network_changes import changed_network, refuse_what_the_network_lacks
-from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING, recorded_network
+from h3sim.study.recorded_network import (
+    FOR_HEADER_LISTS,
+    RECORDED,
+    WITHOUT_RECORDING,
+    recorded_network,
+)
 from h3sim.transport import Mode, Network, Protocol
 from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import NS_PER_S
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.compression import HeaderCompression
-    from h3sim.page import Page
+    from h3sim.compression.exchanges import HeaderLists
     from h3sim.transport import TransportProfile
 
 __all__ = ["OF_NETWORK", "LoadConfig", "config_for", "has_profile"]
@@ -166,7 +171,7 @@ class LoadConfig:
             ("--zero-rtt", "0-rtt", "the requests go with the client's first packet"),
         ),
     )
-    headers: str | None = option(
+    headers: HeaderCompression | str | None = option(
         CodecName(),
         "how headers are compressed, both ways, over links: hpack, qpack, qcram, static, ..., or"
         " none (default: they take what the page says, and block nothing)",
@@ -265,11 +270,11 @@ class LoadConfig:
     def header_compression(self) -> HeaderCompression | None:
         """How headers are compressed; None where they take what the page says."""
         codec = self.headers
-        if codec in (None, NO_CODEC):
+        if codec is None or codec == NO_CODEC:
             return None
         from h3sim.compression import HeaderCompression  # on use: few loads compress headers
 
-        return HeaderCompression(codec=str(codec))
+        return codec if isinstance(codec, HeaderCompression) else HeaderCompression(codec=codec)
 
     def resolved_network(self) -> Network:
         """Return the network with what is changed of it, and called so."""
@@ -353,15 +358,31 @@ def _load_network(network: NetworkLike) -> Network:
     return named if isinstance(named, Network) else catalog.load_network(named)
 
 
-def config_for(page: Page, config: LoadConfig) -> LoadConfig:
+def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     """Return *config* with a network of its own, where it is left to the page.
 
     Raises:
-        InputError: listing the options that this network has no use for.
+        InputError: listing the options that the network has no use for, or if no page can use it.
+        MissingExtraError: if a library that header lists are compressed by is not installed.
     """
-    if config.network != RECORDED:
-        return config
-    return replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+    if not isinstance(page, Page):
+        return _config_for_lists(config)
+    if config.network == RECORDED:
+        config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+    if config.named_network().independent_packets is not None:
+        message = "carries header lists alone: a page needs a constant rate or links"
+        raise InputError([Problem(key="network", message=message)])
+    return config
+
+
+def _config_for_lists(config: LoadConfig) -> LoadConfig:
+    if config.network == RECORDED:
+        config = replace(config, network=FOR_HEADER_LISTS)
+    compression = config.header_compression
+    if compression is None:
+        raise InputError([Problem(key="headers", message="must name a codec for header lists")])
+    compression.check()  # now, rather than once for each load in a worker
+    return config
 
 
 _FINDS: dict[str, Callable[[Any], object]] = {

@@ -19,6 +19,7 @@ from h3sim.study.arguments import N_SAMPLES, SAMPLING
 from h3sim.study.config import LoadConfig
 
 if TYPE_CHECKING:
+    from h3sim.compression.exchanges import HeaderLists
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
@@ -31,7 +32,7 @@ OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "see
 class Cell(NamedTuple):
     """One load of a study."""
 
-    page: Page
+    page: Page | HeaderLists
     scheme: Scheme
     options: dict[str, Any]
     seed: int
@@ -110,11 +111,12 @@ class Design(Sequence[Cell]):
     """Every load of a study: each page, with each setting, each scheme, each seed (the fastest).
 
     The scheme has no say in the accidents: all schemes of a page, setting and seed meet the same
-    losses, so their loads can be compared in pairs. *metrics* names the figures that rows have
+    losses, so their loads can be compared in pairs. Header lists are sent in place of a page, and
+    their rows have other figures. *metrics* names the figures that rows have
     besides, of those that are had on demand (`results.figures.ON_DEMAND`).
     """
 
-    pages: tuple[Page, ...]
+    pages: tuple[Page | HeaderLists, ...]
     schemes: tuple[Scheme, ...]
     settings: Combinations
     seeds: Sequence[int]

@@ -9,7 +9,6 @@ compress/experimental/simulator).
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from h3sim import seeds
@@ -30,53 +29,36 @@ if TYPE_CHECKING:
 
     from h3sim.compression import Decoded, StreamPart
     from h3sim.compression.exchanges import TimedSection
+    from h3sim.transport import Network
 
-__all__ = ["DelayModel", "simulate_headers"]
+__all__ = ["simulate_headers"]
 
-_PACKET_BYTES = 1400
 _LONGEST_GAP_NS = ms(1000)
 """Where a person read in between, nothing happens for longer than that."""
 _TRAIN_NS = ms(1)
 _LEAST_LOSS_RTTS, _MOST_LOSS_RTTS = 1.1, 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayModel:
-    """The path: its round-trip time, and the share of packets that are lost.
-
-    Raises:
-        ValueError: if the time is negative, or the share none or all of it.
-    """
-
-    rtt_ns: int
-    loss: float = 0.0
-    packet_bytes: int = _PACKET_BYTES
-
-    def __post_init__(self) -> None:
-        if self.rtt_ns < 0:
-            raise ValueError(f"rtt_ns must not be negative, is {self.rtt_ns}")
-        if not 0 <= self.loss < 1:
-            raise ValueError(f"loss must be at least 0 and below 1, is {self.loss}")
-
-
 def simulate_headers(
     sections: Sequence[TimedSection],
     scheme: str,
-    model: DelayModel,
+    network: Network,
     *,
     settings: CodecSettings | None = None,
     seed: int = 0,
 ) -> HeaderRun:
-    """Return what happens when *sections* go over the path, compressed by *scheme*.
+    """Return what happens when *sections* go over *network*, compressed by *scheme*.
 
-    The n-th packet of a run meets the same accident in all schemes.
+    The network is one of independent packets. The n-th packet of a run meets the same accident in
+    all schemes.
 
+    >>> from h3sim.catalog import load_network
     >>> from h3sim.compression.exchanges import TimedSection
-    >>> run = simulate_headers([TimedSection(0, ((b"a", b"b"),))], "static", DelayModel(rtt_ns=100))
-    >>> run.sections[0].decoded_at_ns
-    50
+    >>> lists, path = [TimedSection(0, ((b"a", b"b"),))], load_network("frindell-2017")
+    >>> simulate_headers(lists, "static", path).sections[0].decoded_at_ns
+    50000000
     """
-    return _Run(sections, scheme, model, settings, seed).run()
+    return _Run(sections, scheme, network, settings, seed).run()
 
 
 class _Run:
@@ -86,12 +68,14 @@ class _Run:
         self,
         sections: Sequence[TimedSection],
         scheme: str,
-        model: DelayModel,
+        network: Network,
         settings: CodecSettings | None,
         seed: int,
     ) -> None:
         codec = make_codec(scheme, settings)
-        self._model = model
+        assert network.independent_packets is not None, "it has no transport"  # noqa: S101
+        self._path = network.independent_packets
+        self._rtt_ns = network.rtt_ns
         self._sender = EncodingEnd(codec.encoder)
         self._receiver = DecodingEnd(codec.decoder)
         self._packet_fates = seeds.stream(seed, "headers.packets")
@@ -120,7 +104,7 @@ class _Run:
     def _send(self, now_ns: int, train: Sequence[TimedSection]) -> None:
         """Encode the sections of a train, and put them into as few packets as they need."""
         packet: list[StreamPart] = []
-        room = self._model.packet_bytes
+        room = self._path.packet_bytes
         self._sender.encoder.on_packet_boundary()
         for section in train:
             for part in self._encode(now_ns, section):
@@ -128,7 +112,7 @@ class _Run:
                 while len(rest.data) > room:
                     first, rest = rest.split(room)
                     self._leave(now_ns, [*packet, first])
-                    packet, room = [], self._model.packet_bytes
+                    packet, room = [], self._path.packet_bytes
                     self._sender.encoder.on_packet_boundary()
                 packet.append(rest)
                 room -= len(rest.data)
@@ -152,11 +136,10 @@ class _Run:
 
     def _fate(self, source: random.Random) -> tuple[int, int]:
         """Return how often a packet is lost, and how long it takes in all."""
-        model = self._model
-        n_losses, delay_ns = 0, model.rtt_ns // 2
-        while source.random() < model.loss:
+        n_losses, delay_ns = 0, self._rtt_ns // 2
+        while source.random() < self._path.loss:
             n_losses += 1
-            delay_ns += round(source.uniform(_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS) * model.rtt_ns)
+            delay_ns += round(source.uniform(_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS) * self._rtt_ns)
         return n_losses, delay_ns
 
     def _arrive(self, now_ns: int, packet: Sequence[StreamPart]) -> None:

@@ -1,91 +1,94 @@
-"""Header lists over a simulated connection, next to response bodies, with real loss recovery."""
+"""What a worker does with header lists: sends them as a setting says, and returns the row."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
-from h3sim.catalog import load_scheme
-from h3sim.compression import HeaderCompression
-from h3sim.page import At, Discovery, Kind, Page, Resource
-from h3sim.study.config import LoadConfig
-from h3sim.study.run import engine_arguments
+from h3sim._version import __version__
+from h3sim.study.header_delays import simulate_headers
+from h3sim.study.run import engine_arguments, with_server_settings
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from h3sim.compression import CodecSettings, FieldSection
-    from h3sim.compression.exchanges import Exchange
+    from h3sim.compression import FieldSection
+    from h3sim.compression.exchanges import HeaderLists
     from h3sim.compression.header_run import HeaderRun
-    from h3sim.transport import Network
+    from h3sim.schemes import Scheme
+    from h3sim.study.config import LoadConfig
 
-__all__ = ["DEFAULT_BODY_BYTES", "DEFAULT_NETWORK", "carry_headers", "page_of_exchanges"]
+__all__ = ["OF_SETTING", "header_row", "send_headers"]
 
-DEFAULT_NETWORK = "4g"
-DEFAULT_BODY_BYTES = 10_000
-"""What a response has whose size is not known."""
-_SCHEME = "rr"
-"""All responses share the link, so that none waits for others to end."""
+OF_SETTING = (*("page", "network", "headers", "table_bytes", "blocked_streams", "rtt_ms", "loss"),)
+"""The columns by which runs that differ in their seeds alone belong together."""
+
+HEADER_FIGURES = (
+    *("sections", "hol_total_ms", "blocked", "n_bytes", "uncompressed_bytes", "n_packets"),
+    *("n_lost", "held_compressed_bytes", "held_decompressed_bytes"),
+)
+"""The columns that say what came of header lists: no row of theirs lacks one."""
 _NO_RESPONSE: FieldSection = ((b":status", b"200"),)
-_LENGTH = b"content-length"
-_MOST_DIGITS = 12
 
 
-def carry_headers(
-    exchanges: Sequence[Exchange],
-    scheme: str,
-    *,
-    rtt_ms: float,
-    loss: float,
-    network: str | Network = DEFAULT_NETWORK,
-    settings: CodecSettings,
-    seed: int = 0,
-) -> tuple[HeaderRun, HeaderRun]:
-    """Return what comes of requests and of responses that go over QUIC.
+def send_headers(
+    lists: HeaderLists, scheme: Scheme, config: LoadConfig, *, seed: int = 0
+) -> HeaderRun:
+    """Return what comes of *lists* over the network of *config*.
 
-    The connection is established, and requests are made at their times; a response has as many
-    bytes as it says, or `DEFAULT_BODY_BYTES`. *network* says all of the path but round-trip time
-    and loss.
+    Over links they go over a transport, next to the bodies of responses, which *scheme* schedules;
+    packets are then those of the whole connection down. Over independent packets there are neither.
     """
-    config = LoadConfig(network=network, rtt_ms=rtt_ms, loss=loss, handshake=False)
-    lists = tuple((entry.request, entry.response or _NO_RESPONSE) for entry in exchanges)
-    arguments = engine_arguments(config)
-    arguments["headers"] = HeaderCompression(codec=scheme, settings=settings, lists=lists)
-    load = engine.simulate(
-        page_of_exchanges(exchanges), scheme=load_scheme(_SCHEME), seed=seed, **arguments
-    )
+    compression, network = config.header_compression, config.resolved_network()
+    assert compression is not None, "`config_for` asks for it"  # noqa: S101
+    if network.independent_packets is not None:
+        codec, settings = compression.codec, compression.settings
+        return simulate_headers(lists.sections, codec, network, settings=settings, seed=seed)
+    both = tuple((entry.request, entry.response or _NO_RESPONSE) for entry in lists.in_order)
+    arguments = engine_arguments(config) | {"headers": replace(compression, lists=both)}
+    server = with_server_settings(scheme, config)
+    load = engine.simulate(lists.page, scheme=server, seed=seed, **arguments)
     assert load.header_runs is not None, "headers were compressed"  # noqa: S101
-    packets = load.packets
-    for run in load.header_runs:
-        run.n_packets, run.n_lost = packets.sent, packets.lost
-    return load.header_runs
+    run = load.header_runs[lists.of_responses]
+    run.n_packets, run.n_lost = load.packets.sent, load.packets.lost
+    return run
 
 
-def page_of_exchanges(exchanges: Sequence[Exchange]) -> Page:
-    """Return the page that makes these requests at their times, whatever comes down.
-
-    >>> from h3sim.compression.exchanges import Exchange
-    >>> two = [Exchange(requested_at_ns=at_ns, request=((b"a", b"b"),)) for at_ns in (0, 5)]
-    >>> page_of_exchanges(two).resources[1].discovered.delay_ns
-    5
-    """
-    first = exchanges[0].requested_at_ns
-    resources = [
-        Resource(
-            id=str(number),
-            kind=Kind.OTHER if number else Kind.DOCUMENT,
-            size_bytes=_body_bytes(entry.response),
-            discovered=Discovery(at=At.TIME, delay_ns=entry.requested_at_ns - first),
-        )
-        for number, entry in enumerate(exchanges)
+def header_row(
+    lists: HeaderLists, scheme: Scheme, config: LoadConfig, named: dict[str, Any], *, seed: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the row of one run, *named* as it was asked for, and one for each list that waited."""
+    run, compression = send_headers(lists, scheme, config, seed=seed), config.header_compression
+    assert compression is not None, "it was sent"  # noqa: S101
+    network = config.resolved_network()
+    path = network.independent_packets or network.down
+    row = {
+        "page": lists.name,
+        "page_digest": lists.digest,
+        "scheme": scheme.name,
+        "headers": compression.codec,
+        "rtt_ms": to_ms(network.rtt_ns),
+        "loss": None if path is None else path.loss,
+        "seed": seed,
+        "network": network.name,
+        "of": "responses" if lists.of_responses else "requests",
+        **asdict(compression.settings),
+        "version": __version__,
+        "sections": len(run.sections),
+        "hol_total_ms": to_ms(sum(section.hol_ns for section in run.sections)),
+        "blocked": sum(section.hol_ns > 0 for section in run.sections),
+        "n_bytes": run.n_bytes,
+        "uncompressed_bytes": run.uncompressed_bytes,
+        "n_packets": run.n_packets,
+        "n_lost": run.n_lost,
+        "held_compressed_bytes": run.max_held.compressed,
+        "held_decompressed_bytes": run.max_held.decompressed,
+        **named,
+    }
+    setting = {column: row[column] for column in OF_SETTING}
+    waited = [
+        setting | {"id": str(number), "hol_ns": times.hol_ns, **asdict(times)}
+        for number, times in enumerate(run.sections)
+        if times.hol_ns
     ]
-    resources[0] = replace(resources[0], discovered=None)
-    return Page(name="header lists", resources=tuple(resources))
-
-
-def _body_bytes(response: FieldSection) -> int:
-    text = dict(response).get(_LENGTH, b"")
-    if text.isdigit() and len(text) <= _MOST_DIGITS:
-        return int(text)
-    return DEFAULT_BODY_BYTES
+    return row, waited

@@ -1,16 +1,14 @@
-"""Header compression schemes over round-trip times and losses, several runs each."""
+"""What sweeps over header lists say of each scheme and path, over several runs."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim._version import __version__
-from h3sim.catalog import load_network
-from h3sim.compression import CodecSettings
+from h3sim.compression.exchanges import HeaderLists
+from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.values import Choice
 from h3sim.documents.written import (
     COUNT,
@@ -22,29 +20,26 @@ from h3sim.documents.written import (
     WrittenFormat,
     rows_of,
 )
-from h3sim.study.driver import run_cells
-from h3sim.study.header_cells import HeaderCells, HeaderFigures, OverModel, OverQuic
-from h3sim.study.header_loads import DEFAULT_NETWORK
+from h3sim.errors import InputError, Problem
+from h3sim.study.compare import resolve_subjects
+from h3sim.study.header_loads import OF_SETTING
+from h3sim.study.run import resolve_schemes
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from h3sim.compression.exchanges import Exchange, TimedSection
-    from h3sim.study.driver import Progress
-    from h3sim.study.rows import Counts
+    from h3sim.compression import CodecSettings
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.study.run import PageLike, SchemeLike
 
 __all__ = [
-    "HEADERS",
-    "HeaderRow",
-    "HeaderRows",
-    "How",
-    "header_loads",
-    "header_study",
-    "nearest_rank",
+    *("HEADERS", "HeaderRow", "SubjectLike", "header_rows", "nearest_rank", "resolve_swept"),
     "rows_to_dict",
-    "summarized",
 ]
+
+SubjectLike: TypeAlias = "PageLike | HeaderLists"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,149 +86,103 @@ HEADERS = WrittenFormat(
 )
 
 
-class How(TypedDict, total=False):
-    """Where cells run and what is kept of them; as `h3sim.sweep` has it."""
-
-    store: str | Path | None
-    executor: Any
-    workers: int | None
-    retry_failed: bool
-    progress: Progress | bool | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeaderRows(Sequence[HeaderRow]):
-    """The rows of a study in the order of its parameters, and what became of its runs.
-
-    A row of which a run failed is not there; *errors* say which that was, and why.
-    """
-
-    rows: tuple[HeaderRow, ...]
-    counts: Counts
-    errors: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
-
-
-def header_study(
-    sections: Sequence[TimedSection],
-    *,
-    schemes: Sequence[str],
-    rtts_ms: Sequence[float],
-    losses: Sequence[float],
-    runs: int = 5,
-    settings: CodecSettings | None = None,
-    seed: int = 0,
-    name: str = "",
-    **how: Unpack[How],
-) -> HeaderRows:
-    """Return a row for each scheme, round-trip time and loss, in this order.
-
-    All schemes of a cell meet the same accidents; run n has the seed *seed* + n. Runs go where
-    *how* says, and those that are finished are kept and reused: *store*, *executor*, *workers*,
-    *retry_failed* and *progress* (of runs; False if not given) as in `h3sim.sweep`. *name* is what
-    the store calls the lists.
+def resolve_swept(
+    pages: SubjectLike | Iterable[SubjectLike], schemes: SchemeLike | Iterable[SchemeLike]
+) -> tuple[Sequence[Page | HeaderLists], Sequence[Scheme]]:
+    """Return what a sweep loads or sends, and by which schemes; header lists stand as they are.
 
     Raises:
-        UnknownNameError: if there is no such scheme.
-        StoreError: if the store cannot be read or written; what was finished is kept.
+        InputError: listing every mistake: names that are not known, nothing at all, a name twice.
     """
-    cells = HeaderCells(
-        path=OverModel(tuple(sections)),
-        schemes=tuple(schemes),
-        rtts_ms=tuple(rtts_ms),
-        losses=tuple(losses),
-        seeds=range(seed, seed + runs),
-        settings=settings or CodecSettings(),
-        name=name,
-    )
-    return _run(cells, how)
+    several: Any = [pages] if isinstance(pages, HeaderLists) else pages
+    if not isinstance(several, list | tuple):
+        return resolve_subjects(several, schemes)
+    lists = [one for one in several if isinstance(one, HeaderLists)]
+    if not lists:
+        return resolve_subjects(several, schemes)
+    with GatheredMistakes() as mistakes:
+        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes))
+        mistakes.of("", lambda: _check_lists(lists, several))
+    return lists, wanted
 
 
-def header_loads(
-    exchanges: Sequence[Exchange],
-    *,
-    schemes: Sequence[str],
-    rtts_ms: Sequence[float],
-    losses: Sequence[float],
-    of_responses: bool = False,
-    network: str = DEFAULT_NETWORK,
-    runs: int = 5,
-    settings: CodecSettings,
-    seed: int = 0,
-    name: str = "",
-    **how: Unpack[How],
-) -> HeaderRows:
-    """Return the rows of `header_study` for lists that go over QUIC, next to response bodies.
+def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
+    names = [each.name for each in lists]
+    if len(set(names)) < len(names):
+        message = "two of the header lists have one name: rows could not tell them apart"
+        raise InputError([Problem(key="pages", message=message)])
+    if len(lists) < len(given):
+        message = "header lists and pages have other figures: sweep each of them alone"
+        raise InputError([Problem(key="pages", message=message)])
+    problems = [
+        Problem(key="pages", message=f"{each.name} has no header list of that direction")
+        for each in lists
+        if not each.sections
+    ]
+    if problems:
+        raise InputError(problems)
 
-    Exchanges go in the order of their requests; those without a list of that direction are left
-    out, as `header_study` has none of them. Packets are those of the whole connection down, with
-    the bodies.
+
+def header_rows(
+    runs: Iterable[Mapping[str, Any]], waits: Iterable[Mapping[str, Any]]
+) -> list[HeaderRow]:
+    """Return a row for each page and setting of a sweep over header lists, over all of its seeds.
+
+    *runs* are the rows of the sweep and *waits* those of the lists that waited, which it keeps with
+    `resources=True`. A run that failed is in no row: the row of its setting has fewer `runs`.
+
+    >>> from h3sim.compression.exchanges import HeaderLists, TimedSection
+    >>> from h3sim.study import sweep
+    >>> lists = HeaderLists.of([TimedSection(10**7 * n, ((b"x", b"y"),)) for n in range(20)])
+    >>> study = {"headers": ["hpack", "static"], "loss": 0.05, "seeds": 5, "resources": True}
+    >>> results = sweep(lists, schemes="rr", executor="serial", **study)
+    >>> rows = header_rows(results, results.resources())
+    >>> [(row.scheme, row.hol_mean_ms > 0) for row in rows]
+    [('hpack', True), ('static', False)]
     """
-    listed = [entry for entry in exchanges if (entry.response if of_responses else entry.request)]
-    listed.sort(key=lambda entry: entry.requested_at_ns)
-    cells = HeaderCells(
-        path=OverQuic(tuple(listed), load_network(network), of_responses),
-        schemes=tuple(schemes),
-        rtts_ms=tuple(rtts_ms),
-        losses=tuple(losses),
-        seeds=range(seed, seed + runs),
-        settings=settings,
-        name=name,
-    )
-    return _run(cells, how)
+    of_setting: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for run in runs:
+        of_setting.setdefault(_setting(run), []).append(run)
+    waits_ns: dict[tuple[Any, ...], list[int]] = {setting: [] for setting in of_setting}
+    for wait in waits:
+        waits_ns[_setting(wait)].append(wait["hol_ns"])
+    return [_summary(runs, sorted(waits_ns[setting])) for setting, runs in of_setting.items()]
 
 
-def _run(cells: HeaderCells, how: How) -> HeaderRows:
-    """Run what is missing, and return a row for the runs of each scheme and path."""
-    how.setdefault("progress", False)
-    source, counts = run_cells(cells, **how)
-    kept = source()
-    rows: list[HeaderRow] = []
-    errors: list[str] = []
-    for scheme, rtt_ms, loss in itertools.product(cells.schemes, cells.rtts_ms, cells.losses):
-        runs = []
-        # Seeds vary fastest in the cells: the next so many rows are this row's runs.
-        for row, waited, error in itertools.islice(kept, len(cells.seeds)):
-            if row is not None and waited is not None:
-                runs.append(HeaderFigures.of(row, waited))
-            if error is not None:
-                errors.append(error)
-        if len(runs) == len(cells.seeds):
-            rows.append(summarized(scheme, rtt_ms, loss, runs))
-    return HeaderRows(rows=tuple(rows), counts=counts, errors=tuple(errors))
+def _setting(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[column] for column in OF_SETTING)
 
 
-def summarized(scheme: str, rtt_ms: float, loss: float, runs: Sequence[HeaderFigures]) -> HeaderRow:
-    """Return the figures of all runs of one scheme over one path."""
-    waits_ns = sorted(itertools.chain.from_iterable(run.hol_ns for run in runs))
-    # Only lists that waited are kept; the others waited 0, so in front of them all stays sorted.
-    delays_ns = [0] * (sum(run.n_sections for run in runs) - len(waits_ns)) + waits_ns
-    n_bytes = sum(run.n_bytes for run in runs)
-    ratio = n_bytes / max(1, sum(run.uncompressed_bytes for run in runs))
+def _summary(runs: Sequence[Mapping[str, Any]], waits_ns: list[int]) -> HeaderRow:
+    """Return the figures of all runs of one setting; *waits_ns* has the lists that waited only."""
+    first, n_runs = runs[0], len(runs)
+    # The others waited 0, so in front of them all stays sorted.
+    delays_ns = [0] * (sum(run["sections"] for run in runs) - len(waits_ns)) + waits_ns
+    ratio = _sum(runs, "n_bytes") / max(1, _sum(runs, "uncompressed_bytes"))
     return HeaderRow(
-        scheme=scheme,
-        rtt_ms=rtt_ms,
-        loss=loss,
-        runs=len(runs),
-        sections=runs[0].n_sections,
-        hol_total_ms=to_ms(sum(delays_ns)) / len(runs),
+        scheme=first["headers"],
+        rtt_ms=first["rtt_ms"],
+        loss=first["loss"],
+        runs=n_runs,
+        sections=first["sections"],
+        hol_total_ms=to_ms(sum(delays_ns)) / n_runs,
         hol_mean_ms=to_ms(sum(delays_ns)) / max(1, len(delays_ns)),
         hol_p95_ms=to_ms(nearest_rank(delays_ns, 0.95)),
         hol_max_ms=to_ms(max(delays_ns, default=0)),
-        blocked=len(waits_ns) / len(runs),
-        runs_without_hol=sum(not run.hol_ns for run in runs),
+        blocked=len(waits_ns) / n_runs,
+        runs_without_hol=sum(not run["blocked"] for run in runs),
         ratio=ratio,
         saved_percent=100 * (1 - ratio),
-        held_compressed_bytes=max(run.max_held.compressed for run in runs),
-        held_decompressed_bytes=max(run.max_held.decompressed for run in runs),
-        packets=sum(run.n_packets for run in runs) / len(runs),
-        lost=sum(run.n_lost for run in runs) / len(runs),
+        held_compressed_bytes=max(run["held_compressed_bytes"] for run in runs),
+        held_decompressed_bytes=max(run["held_decompressed_bytes"] for run in runs),
+        packets=_sum(runs, "n_packets") / n_runs,
+        lost=_sum(runs, "n_lost") / n_runs,
     )
+
+
+def _sum(runs: Sequence[Mapping[str, Any]], column: str) -> int:
+    total: int = sum(run[column] for run in runs)
+    return total
 
 
 def nearest_rank(ascending: Sequence[int], share: float) -> int:

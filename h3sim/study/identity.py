@@ -22,6 +22,7 @@ from h3sim.transport import Network, TransportProfile, network_to_dict, profile_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from h3sim.compression.exchanges import HeaderLists
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.design import Design
@@ -33,6 +34,8 @@ _NO_SAY = ("capture", "cli", "conformance", "findings", "plots", "study", "corpo
 _OF_STUDY = (
     "study/cells.py",
     "study/config.py",
+    "study/header_delays.py",
+    "study/header_loads.py",
     "study/network_changes.py",
     "study/recorded_network.py",
     "study/run.py",
@@ -126,7 +129,7 @@ class CellKeys:
         return hashed.hexdigest()
 
 
-def _recorded(page: Page) -> list[str]:
+def _recorded(page: Page | HeaderLists) -> list[str]:
     """Return the network that a page brings along, which its digest does not know."""
     network = recorded_network(page)
     return [] if network is None else [json.dumps(network_to_dict(network))]

@@ -159,11 +159,14 @@ class CrossTrafficText(Text):
 
 
 class CodecName(Text):
-    """The name of a header codec, or "none"."""
+    """The name of a header codec, or "none", or a `HeaderCompression` with settings of its own."""
 
-    def accept(self, value: Any) -> str:
+    def accept(self, value: Any) -> Any:
+        from h3sim.compression import CODEC_NAMES, HeaderCompression  # on use: few loads have any
+
+        if isinstance(value, HeaderCompression):
+            return value
         text = super().accept(value)
-        from h3sim.compression import CODEC_NAMES  # on use: few loads compress headers
 
         if text not in (NO_CODEC, *CODEC_NAMES):
             raise RefusedError(not_one_of(text, (NO_CODEC, *CODEC_NAMES)))

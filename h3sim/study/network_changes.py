@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["changed_network", "refuse_what_the_network_lacks"]
 
+_OF_TRANSPORT = (
+    *("transport", "cc", "transport_profile", "rate_mbps", "interval_ms", "packet_bytes", "burst"),
+    *("queue_bdp", "queue_bytes", "jitter", "retransmit", "cross_traffic", "max_simulated_s"),
+)
+
 
 def changed_network(config: LoadConfig, network: Network) -> Network:
     """Return *network* with what *config* changes of it."""
@@ -27,6 +32,10 @@ def changed_network(config: LoadConfig, network: Network) -> Network:
     was_links = network.constant_rate is None
     if config.rtt_ms is not None:
         network = replace(network, rtt_ns=ms(config.rtt_ms))
+    if network.independent_packets is not None:
+        loss = network.independent_packets.loss if config.loss is None else config.loss
+        packets = replace(network.independent_packets, loss=loss)
+        return replace(network, independent_packets=packets)
     if network.constant_rate is not None:
         network = _at_constant_rate(config, network, network.constant_rate)
         if not _needs_links(config):
@@ -99,7 +108,9 @@ def refuse_what_the_network_lacks(config: LoadConfig) -> None:
     if config.network == RECORDED:
         return
     network = config.resolved_network()
-    if network.constant_rate is not None:
+    if network.independent_packets is not None:
+        problems = list(_without_transport(config))
+    elif network.constant_rate is not None:
         problems = list(_without_links(config))
     else:
         # Of what was named: options make links of a constant rate, but its interval stays of use
@@ -139,6 +150,12 @@ def _with_links(
     if config.burst is not None and not any(link.loss for link in links):
         message = "says how losses cluster, and there is no loss: give that as well"
         yield Problem(key="burst", message=message)
+
+
+def _without_transport(config: LoadConfig) -> Iterator[Problem]:
+    for name in _given(config, *_OF_TRANSPORT):
+        message = "changes a transport or its links, and independent packets have neither"
+        yield Problem(key=name, message=message)
 
 
 def _without_links(config: LoadConfig) -> Iterator[Problem]:

@@ -9,18 +9,21 @@ from h3sim.transport import LinkProfile, Network
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
+    from h3sim.compression.exchanges import HeaderLists
     from h3sim.page import Page
 
-__all__ = ["RECORDED", "WITHOUT_RECORDING", "recorded_network"]
+__all__ = ["FOR_HEADER_LISTS", "RECORDED", "WITHOUT_RECORDING", "recorded_network"]
 
 RECORDED = RECORDED_NETWORK
 """The name that stands for the network of the page's own recording, and is usual."""
 WITHOUT_RECORDING = "marx-2019"
 """What stands in for it where the page says nothing of one."""
+FOR_HEADER_LISTS = "frindell-2017"
+"""What stands in for it where header lists are sent."""
 _LEAST_QUEUE_BYTES = 65_536
 
 
-def recorded_network(page: Page) -> Network | None:
+def recorded_network(page: Page | HeaderLists) -> Network | None:
     """Return the network that *page* was recorded over, None where it does not say.
 
     Links of the estimated rate both ways. The queue is chosen as in the shipped networks: one

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
+from h3sim.compression.exchanges import HeaderLists
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.shown import plain_number, plain_values
 from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
@@ -16,10 +17,11 @@ from h3sim.errors import InputError, Problem
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.study.arguments import SEED, check_running
 from h3sim.study.cells import LoadWork
-from h3sim.study.compare import Subjects, check_names, resolve_subjects
+from h3sim.study.compare import check_names
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.design import OPTIONS, Combinations, Design, Range, sampled, values_of_axis
 from h3sim.study.driver import Progress, run_cells
+from h3sim.study.header_study import resolve_swept
 from h3sim.study.identity import CellKeys, model_version
 from h3sim.study.options import refuse_options
 from h3sim.study.plan import plan_cells
@@ -29,8 +31,9 @@ from h3sim.transport import Network, TransportProfile
 
 if TYPE_CHECKING:
     from h3sim.page import Page
+    from h3sim.study.header_study import SubjectLike
     from h3sim.study.plan import StudyPlan
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.run import SchemeLike
     from h3sim.study.stopping import StoppingRule
     from h3sim.study.store import Store
 
@@ -129,6 +132,10 @@ class Study:
         """The columns of figures that each row must have."""
         if self.stand_in is not None:  # whose rows have what they like
             return ()
+        if any(isinstance(page, HeaderLists) for page in self.design.pages):
+            from h3sim.study.header_loads import HEADER_FIGURES  # on use: most studies load pages
+
+            return HEADER_FIGURES
         headlines = (figure.name for figure in FIGURES if figure.is_headline)
         return (*headlines, *self.design.metrics)
 
@@ -186,7 +193,7 @@ class Study:
 
 
 def sweep(
-    pages: PageLike | Iterable[PageLike],
+    pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     seeds: int | Iterable[int] = 1,
@@ -199,6 +206,8 @@ def sweep(
 ) -> Results:
     """Load every page with every setting, scheme and seed, and return one row a load.
 
+    In place of pages there may be `HeaderLists`, which `headers=` says how to compress: their rows
+    tell what that saves and how long lists wait for each other (`h3sim.study.header_study`).
     *study* is what else `study_of` takes: options of a load, each with one value or a list of them,
     and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
 
@@ -229,7 +238,7 @@ def sweep(
 
 
 def study_of(
-    pages: PageLike | Iterable[PageLike],
+    pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     seeds: int | Iterable[int] = 1,
@@ -261,14 +270,13 @@ def study_of(
     drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: _check(**taken))
-        found = mistakes.of("", lambda: resolve_subjects(pages, schemes), instead=Subjects([], []))
+        found = mistakes.of("", lambda: resolve_swept(pages, schemes), instead=([], []))
         chosen = mistakes.of("", lambda: _seeds(seeds))
         settings = mistakes.of(
-            "", lambda: _settings(axes, cells, found.pages, seed=sampling_seed, **drawing)
+            "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
         )
-    design = Design(
-        pages=tuple(found.pages), schemes=tuple(found.schemes), settings=settings, seeds=chosen
-    )
+    subjects, by = found
+    design = Design(pages=tuple(subjects), schemes=tuple(by), settings=settings, seeds=chosen)
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
     study.ask_for(metrics)
     return study
@@ -281,7 +289,7 @@ def _check(**given: Any) -> None:
 def _settings(
     axes: Mapping[str, Any],
     cells: Sequence[Mapping[str, Any]] | None,
-    pages: Sequence[Page],
+    pages: Sequence[Page | HeaderLists],
     *,
     samples: int | None,
     sampling: str,
@@ -395,7 +403,9 @@ def _parts(settings: Combinations) -> dict[str, list[Any]]:
     return found
 
 
-def _check_settings(settings: Sequence[Mapping[str, Any]], pages: Sequence[Page]) -> None:
+def _check_settings(
+    settings: Sequence[Mapping[str, Any]], pages: Sequence[Page | HeaderLists]
+) -> None:
     """Refuse settings that cannot be loaded over, each mistake once."""
     # Pages without a network of their own meet the same one: the first stands for them.
     # Backwards, so that of pages alike the first one stays.
@@ -407,7 +417,7 @@ def _check_settings(settings: Sequence[Mapping[str, Any]], pages: Sequence[Page]
             mistakes.of("", partial(_check_setting, options, differing.values()))
 
 
-def _check_setting(options: Mapping[str, Any], pages: Iterable[Page]) -> None:
+def _check_setting(options: Mapping[str, Any], pages: Iterable[Page | HeaderLists]) -> None:
     config = LoadConfig(**options)
     with GatheredMistakes() as mistakes:
         for page in pages:

@@ -1,7 +1,6 @@
 """The seam of studies: what a driver runs, how each cell is known again, and what a worker does.
 
-A study of page loads is one such thing, one of header lists another. Rows travel and are stored as
-JSON text, so that they are the same bytes whoever made them.
+Rows travel and are stored as JSON text, so that they are the same bytes whoever made them.
 """
 
 from __future__ import annotations

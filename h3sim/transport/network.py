@@ -11,7 +11,15 @@ from h3sim.documents import is_quantity, shown
 from h3sim.documents.declared import says, settle
 from h3sim.documents.nested import Table
 from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import ListOf, MegabitsPerSecond, Milliseconds, Text, ValueType, Whole
+from h3sim.documents.values import (
+    ListOf,
+    MegabitsPerSecond,
+    Milliseconds,
+    Number,
+    Text,
+    ValueType,
+    Whole,
+)
 from h3sim.errors import NetworkError, Problem
 from h3sim.trace import Delivery
 from h3sim.transport.jitter import Jitter
@@ -21,7 +29,7 @@ from h3sim.units import BITS_PER_BYTE, NS_PER_S, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ConstantRate", "Jitter", "Network", "Protocol"]
+__all__ = ["ConstantRate", "IndependentPackets", "Jitter", "Network", "Protocol"]
 
 _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
@@ -159,12 +167,36 @@ class ConstantRate:
         return -(-now_ns * self.interval_ns.denominator // self.interval_ns.numerator)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndependentPackets:
+    """Packets that neither queue nor overtake by rule: each is delayed and lost on its own.
+
+    A packet takes half a round trip, and 1.1 to 2 round trips more, evenly spread, for each time
+    that it is lost (Frindell 2017). Header lists alone go over such a path: it has no transport.
+    """
+
+    packet_bytes: int = field(
+        default=1400,
+        metadata=says(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet"),
+    )
+    loss: float = field(
+        default=0.0,
+        metadata=says(
+            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share that is lost"
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, NetworkError)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Network:
     """A path between a server and a client: at a constant rate, or of two links.
 
     It has either a *constant_rate*, with *jitter* or without, or *down* and *up*; without *up*, up
-    is as down. *cc* and *profile* name the congestion controller and the stack's settings that a
+    is as down. Header lists alone go over *independent_packets*, which takes the place of both.
+    *cc* and *profile* name the congestion controller and the stack's settings that a
     load takes unless told otherwise.
 
     Raises:
@@ -202,6 +234,14 @@ class Network:
     up: LinkProfile | None = field(
         default=None,
         metadata=says(Table(LinkProfile), "the link up, else as down", stand_in=LinkProfile()),
+    )
+    independent_packets: IndependentPackets | None = field(
+        default=None,
+        metadata=says(
+            Table(IndependentPackets),
+            "for header lists: each packet is delayed and lost on its own",
+            stand_in=IndependentPackets(),
+        ),
     )
     cc: str | None = field(
         default=None, metadata=says(Text(), "the congestion controller, unless one is asked for")
@@ -279,6 +319,12 @@ class Network:
 
     def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
+        if self.independent_packets is not None:
+            for key in ("constant_rate", "jitter", "down", "up"):
+                if getattr(self, key) is not None:
+                    message = "cannot be combined with independent_packets: give only one"
+                    yield Problem(key=key, message=message)
+            return
         if self.constant_rate is None and self.down is None and self.up is None:
             message = "is missing: a network needs [constant_rate], or [down] for links"
             yield Problem(key="constant_rate", message=message)

@@ -36,7 +36,7 @@ from h3sim.plots import alt_text
 from h3sim.schedulers import FifoScheduler
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Signalling
-from h3sim.transport import ConstantRate, Jitter, LinkProfile
+from h3sim.transport import ConstantRate, IndependentPackets, Jitter, LinkProfile
 from h3sim.transport.jitter import LinkJitter
 from h3sim.transport.link_profile import CoDel
 from h3sim.transport.quic import QuicSettings
@@ -180,6 +180,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Network": (h3sim.Network, {"name": "x", "down": NETWORK.down}),
     "ConstantRate": (ConstantRate, {"packet_bytes": 1400, "interval_ns": Fraction(10)}),
     "ConstantRate.at_rate": (ConstantRate.at_rate, {"packet_bytes": 1400, "rate_bps": 10}),
+    "IndependentPackets": (IndependentPackets, {}),
     "Jitter": (Jitter, {"every": 4, "min_overtaken": 1, "max_overtaken": 3}),
     "Jitter.parse": (Jitter.parse, {"text": "4:1"}),
     "LinkProfile": (LinkProfile, {"rate_bps": 10**6}),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from h3sim.compression import CODEC_NAMES, CodecSettings
-from h3sim.compression.exchanges import Exchange
-from h3sim.study.header_loads import DEFAULT_BODY_BYTES, carry_headers, page_of_exchanges
-from h3sim.study.header_study import header_loads
+from h3sim.catalog import load_scheme
+from h3sim.compression import CODEC_NAMES
+from h3sim.compression.exchanges import DEFAULT_BODY_BYTES, Exchange, HeaderLists
+from h3sim.study import LoadConfig, sweep
+from h3sim.study.header_loads import send_headers
 from h3sim.units import ms
 
 TRACE = (b"x-trace", b"7")
+NO_LENGTH = ((b":status", b"200"),)
 OK = ((b":status", b"200"), (b"content-length", b"3000"))
 
 
@@ -28,13 +31,22 @@ def exchanges(n: int = 20, interval_ms: float = 10.0) -> list[Any]:
 
 
 def carried(codec: Any, *, loss: float = 0.0, seed: int = 0, n: int = 20) -> Any:
-    return carry_headers(
-        exchanges(n), codec, rtt_ms=100, loss=loss, settings=CodecSettings(), seed=seed
-    )
+    """Return what comes of requests, and of responses where each exchange has one."""
+    config = LoadConfig(network="4g", rtt_ms=100, loss=loss, headers=codec, handshake=False)
+    whole = [replace(entry, response=entry.response or NO_LENGTH) for entry in exchanges(n)]
+    return [
+        send_headers(
+            HeaderLists(exchanges=tuple(whole), of_responses=of_responses),
+            load_scheme("rr"),
+            config,
+            seed=seed,
+        )
+        for of_responses in (False, True)
+    ]
 
 
 def test_requests_are_made_at_their_times_and_responses_have_their_lengths() -> None:
-    page = page_of_exchanges(exchanges(3))
+    page = HeaderLists(exchanges=tuple(exchanges(3))).page
     delays = [0 if r.discovered is None else r.discovered.delay_ns for r in page.resources]
     assert delays == [0, ms(10), ms(20)]
     assert [r.size_bytes for r in page.resources] == [DEFAULT_BODY_BYTES, 3000, DEFAULT_BODY_BYTES]
@@ -73,18 +85,19 @@ def test_losses_hold_up_hpack_and_static_qpack_not() -> None:
 
 def test_rows_say_what_came_of_either_direction() -> None:
     both = [
-        header_loads(
-            exchanges(),
-            schemes=["hpack"],
-            rtts_ms=[50],
-            losses=[0.05],
-            of_responses=of_responses,
-            runs=2,
-            settings=CodecSettings(),
+        sweep(
+            HeaderLists(exchanges=tuple(exchanges()), of_responses=of_responses),
+            schemes="rr",
+            network="4g",
+            headers="hpack",
+            rtt_ms=50,
+            loss=0.05,
+            handshake=False,
+            executor="serial",
         )[0]
         for of_responses in (False, True)
     ]
     # Every other exchange has no list of its response: then it is not carried either.
-    assert [row.sections for row in both] == [20, 10]
-    assert both[0].ratio != both[1].ratio
-    assert both[0].packets > both[1].packets > 10
+    assert [row["sections"] for row in both] == [20, 10]
+    assert both[0]["n_bytes"] != both[1]["n_bytes"]
+    assert both[0]["n_packets"] > both[1]["n_packets"] > 10

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import TimedSection
-from h3sim.study import header_delays
-from h3sim.study.header_delays import DelayModel, simulate_headers
-from h3sim.study.header_study import header_study, nearest_rank
+from h3sim.compression.exchanges import HeaderLists, TimedSection
+from h3sim.errors import NetworkError
+from h3sim.study import header_delays, sweep
+from h3sim.study.header_delays import simulate_headers
+from h3sim.study.header_study import header_rows, nearest_rank
+from h3sim.transport import IndependentPackets, Jitter, LinkProfile, Network
 from h3sim.units import ms
 
 TRACE = ((b"x-trace", b"7"),)
-PATH = DelayModel(rtt_ns=ms(100))
+PATH = Network(name="path", rtt_ns=ms(100), independent_packets=IndependentPackets())
+
+
+def lossy(loss: float) -> Network:
+    return replace(PATH, independent_packets=IndependentPackets(loss=loss))
 
 
 class Fates:
@@ -41,7 +48,7 @@ def lost(monkeypatch: pytest.MonkeyPatch, *losses: Any) -> None:
 
 def run(sections: Any, scheme: Any, **more: Any) -> Any:
     timed = [TimedSection(ms(at_ms), fields) for at_ms, fields in sections]
-    return simulate_headers(timed, scheme, DelayModel(rtt_ns=ms(100), loss=0.5), **more)
+    return simulate_headers(timed, scheme, lossy(0.5), **more)
 
 
 def test_a_section_takes_half_a_round_trip() -> None:
@@ -113,7 +120,7 @@ def test_qpack_waits_for_the_encoder_stream_alone(monkeypatch: pytest.MonkeyPatc
 
 def test_all_schemes_meet_the_same_accidents() -> None:
     sections = [TimedSection(ms(10 * n), TRACE) for n in range(60)]
-    model = DelayModel(rtt_ns=ms(100), loss=0.1)
+    model = lossy(0.1)
     runs = [simulate_headers(sections, name, model, seed=3) for name in ("hpack", "qcram")]
     assert [s.arrived_at_ns for s in runs[0].sections] == [
         s.arrived_at_ns for s in runs[1].sections
@@ -124,9 +131,17 @@ def test_all_schemes_meet_the_same_accidents() -> None:
 
 def test_rows_are_in_the_order_asked_for_and_sum_over_runs() -> None:
     sections = [TimedSection(ms(10 * n), TRACE) for n in range(40)]
-    rows = header_study(
-        sections, schemes=["hpack", "static"], rtts_ms=[10, 100], losses=[0.0, 0.1], runs=3
+    results = sweep(
+        HeaderLists.of(sections),
+        schemes="rr",
+        headers=["hpack", "static"],
+        rtt_ms=[10, 100],
+        loss=[0.0, 0.1],
+        seeds=3,
+        resources=True,
+        executor="serial",
     )
+    rows = header_rows(results, results.resources())
     assert [(row.scheme, row.rtt_ms, row.loss) for row in rows] == [
         *(("hpack", 10, 0.0), ("hpack", 10, 0.1), ("hpack", 100, 0.0), ("hpack", 100, 0.1)),
         *(("static", 10, 0.0), ("static", 10, 0.1), ("static", 100, 0.0), ("static", 100, 0.1)),
@@ -144,7 +159,9 @@ def test_a_rank_is_the_least_value_that_as_many_do_not_exceed(share: Any, value:
     assert nearest_rank([1, 2, 3, 4], share) == value
 
 
-@pytest.mark.parametrize("model", [{"rtt_ns": -1}, {"rtt_ns": 1, "loss": 1.0}])
-def test_a_path_that_cannot_be_is_refused(model: Any) -> None:
-    with pytest.raises(ValueError, match="must"):
-        DelayModel(**model)
+def test_a_path_that_cannot_be_is_refused() -> None:
+    with pytest.raises(NetworkError, match="loss: must"):
+        IndependentPackets(loss=1.0)
+    with pytest.raises(NetworkError) as caught:
+        replace(PATH, down=LinkProfile(rate_bps=10**6), jitter=Jitter.parse("4:1"))
+    assert [problem.key for problem in caught.value.problems] == ["jitter", "down"]

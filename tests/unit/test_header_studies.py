@@ -1,34 +1,38 @@
-"""Studies of header compression where sweeps run: on workers, kept in a store, and resumed."""
+"""Sweeps over header lists: on workers, kept in a store, and resumed, as those over pages."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import h3sim
 from h3sim.cli import main
-from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import Exchange, TimedSection
-from h3sim.errors import UnknownNameError
-from h3sim.study import Store, read_results, sweep
-from h3sim.study.header_cells import OverModel
-from h3sim.study.header_study import header_loads, header_study
+from h3sim.compression import CodecSettings, HeaderCompression
+from h3sim.compression.exchanges import Exchange, HeaderLists, TimedSection
+from h3sim.errors import InputError
+from h3sim.study import LoadConfig, read_results, sweep
+from h3sim.study.header_study import header_rows
 from h3sim.units import ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.compression.header_run import HeaderRun
-    from h3sim.study.header_cells import HeaderCell
-    from h3sim.study.header_study import HeaderRows
+    from h3sim.study import Results
 
 FIELDS = ((b":method", b"GET"), (b":path", b"/"), (b"x-trace", b"7"))
 SECTIONS = [TimedSection(ms(5 * n), (*FIELDS, (b"x-n", b"%d" % (n % 7)))) for n in range(30)]
-PATHS: dict[str, Any] = {
-    "schemes": ["hpack", "qpack", "qcram"], "rtts_ms": [20, 100], "losses": [0.0, 0.1], "runs": 3
-}  # fmt: skip
+LISTS = HeaderLists.of(SECTIONS, "lists")
+ARGUMENTS: dict[str, Any] = {
+    "schemes": "rr",
+    "headers": ["hpack", "qpack", "qcram"],
+    "rtt_ms": [20, 100],
+    "loss": [0.0, 0.1],
+    "seeds": 3,
+    "resources": True,
+}
 N_RUNS = 36
 
 
@@ -37,163 +41,112 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "headers.db"
 
 
-def study(**changed: Any) -> HeaderRows:
-    return header_study(SECTIONS, **(PATHS | {"executor": "serial"} | changed))
+def study(lists: HeaderLists = LISTS, **changed: Any) -> Results:
+    return sweep(lists, **(ARGUMENTS | {"executor": "serial"} | changed))
 
 
 @pytest.fixture(scope="module")
-def serial() -> HeaderRows:
+def serial() -> Results:
     return study()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_processes_give_the_rows_of_one(serial: HeaderRows, workers: int) -> None:
-    found = study(executor="processes", workers=workers)
-    assert found.rows == serial.rows
-    assert found.counts == (0, N_RUNS, 0)
+def test_processes_give_the_rows_of_one(serial: Results) -> None:
+    found = study(executor="processes", workers=2)
+    assert list(found) == list(serial)
+    assert list(found.resources()) == list(serial.resources())
 
 
-def test_any_executor_and_none_give_the_same_rows(serial: HeaderRows) -> None:
-    with ThreadPoolExecutor(2) as executor:
-        assert study(executor=executor).rows == serial.rows
-    assert study(executor=None).rows == serial.rows
-
-
-def test_what_is_finished_is_reused_and_only_the_rest_runs(store: Path, serial: HeaderRows) -> None:
-    fewer = study(store=store, runs=2, schemes=["qcram", "hpack"])
-    assert fewer.counts == (0, 16, 0)
-    assert [row.scheme for row in fewer] == ["qcram"] * 4 + ["hpack"] * 4
+def test_what_is_finished_is_reused_and_only_the_rest_runs(store: Path, serial: Results) -> None:
+    assert study(store=store, seeds=2, headers=["qcram", "hpack"]).counts == (0, 16, 0)
     more = study(store=store)
     assert more.counts == (16, N_RUNS - 16, 0)
-    assert more.rows == serial.rows
-    assert study(store=store).counts == (N_RUNS, 0, 0)
-
-
-def test_a_study_that_was_interrupted_goes_on(store: Path, serial: HeaderRows) -> None:
-    class StopError(Exception):
-        pass
-
-    def stop(done: int, total: int) -> None:
-        assert total == N_RUNS
-        if done >= 5:
-            raise StopError
-
-    with pytest.raises(StopError):
-        study(store=store, progress=stop)
-    with Store(store, may_write=False) as kept:
-        (known,) = kept.studies()
-    assert 5 <= known.done < N_RUNS
-    rest = study(store=store, executor="processes", workers=2)
-    assert rest.counts == (known.done, N_RUNS - known.done, 0)
-    assert rest.rows == serial.rows
+    assert list(more) == list(serial)
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        {"settings": CodecSettings(table_bytes=256)},
-        {"settings": CodecSettings(blocked_streams=0)},
-        {"seed": 3},
-        {"rtts_ms": [21, 101]},
-        {"losses": [0.01, 0.11]},
-        {"schemes": ["static", "early-qpack"]},
-        {"name": "others"},
+        {"headers": HeaderCompression(codec="hpack", settings=CodecSettings(table_bytes=256))},
+        {"headers": HeaderCompression(codec="qpack", settings=CodecSettings(blocked_streams=0))},
+        {"seeds": [3, 4]},
+        {"rtt_ms": [21, 101]},
+        {"loss": [0.01, 0.11]},
+        {"headers": ["static", "early-qpack"]},
+        {"network": "4g", "handshake": False, "rtt_ms": 20, "headers": "static"},
     ],
 )
 def test_another_parameter_is_another_cell(store: Path, other: dict[str, Any]) -> None:
     study(store=store)
-    assert study(store=store, **other).counts.reused == 0
+    found = study(store=store, **other).counts
+    assert found is not None
+    assert found.reused == 0
 
 
-def test_other_lists_and_another_path_are_other_cells(store: Path) -> None:
+def test_other_lists_are_other_cells(store: Path) -> None:
     study(store=store)
     edited = [*SECTIONS[:-1], SECTIONS[-1]._replace(at_ns=ms(1000))]
-    assert header_study(edited, store=store, executor="serial", **PATHS).counts.reused == 0
     answer = ((b":status", b"200"),)
-    exchanges = [
+    both = tuple(
         Exchange(requested_at_ns=at_ns, request=fields, response=answer)
         for at_ns, fields in SECTIONS
-    ]
-    path: dict[str, Any] = {
-        "schemes": ["hpack"],
-        "rtts_ms": [20],
-        "losses": [0.1],
-        "runs": 1,
-        "store": store,
-    }
-    overs: tuple[dict[str, Any], ...] = ({}, {"of_responses": True}, {"network": "cable"})
-    for over in overs:
-        found = header_loads(exchanges, settings=CodecSettings(), **path, **over)
-        assert found.counts == (0, 1, 0)
-    assert header_loads(exchanges, settings=CodecSettings(), **path).counts == (1, 0, 0)
-
-
-def test_the_code_of_the_study_is_part_of_what_a_cell_is(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study(store=store)
-    monkeypatch.setattr("h3sim.study.header_cells._code", lambda: "edited")
-    assert study(store=store).counts.reused == 0
-
-
-def test_a_run_that_raises_keeps_its_error_and_its_row_is_left_out(
-    store: Path, serial: HeaderRows
-) -> None:
-    arguments: dict[str, Any] = {
-        "schemes": ["qpack"],
-        "losses": [0.1, 1.0],
-        "store": store,
-        "name": "lists",
-    }
-    found = study(**arguments)
-    assert found.counts == (0, 6, 6)
-    assert found.rows == tuple(row for row in serial if (row.scheme, row.loss) == ("qpack", 0.1))
-    assert len(found.errors) == 6
-    assert found.errors[0] == (
-        "lists, qpack, rtt_ms=20, loss=1, seed 0: ValueError: loss must be at least 0 and below 1,"
-        " is 1.0"
     )
-    again = study(**arguments)
-    assert (again.counts, again.errors) == ((6, 0, 6), found.errors)
-
-
-def test_a_row_of_which_one_run_failed_is_left_out_and_is_there_once_it_ran(
-    store: Path, serial: HeaderRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(path: OverModel, cell: HeaderCell, settings: CodecSettings) -> HeaderRun:
-        if (cell.loss, cell.seed) == (0.1, 1):
-            raise ValueError("odd")
-        return carry(path, cell, settings)
-
-    carry = OverModel.carry
-    with monkeypatch.context() as patched:
-        patched.setattr(OverModel, "carry", fail)
-        found = study(store=store)
-    assert found.counts == (0, N_RUNS - 6, 6)
-    assert found.rows == tuple(row for row in serial if row.loss == 0)
-    assert study(store=store).counts == (N_RUNS - 6, 0, 6)
-    again = study(store=store, retry_failed=True)
-    assert (again.counts, again.rows) == ((N_RUNS - 6, 6, 0), serial.rows)
-
-
-def test_a_scheme_that_is_not_known_is_told_before_anything_runs(store: Path) -> None:
-    with pytest.raises(UnknownNameError, match="hpak"):
-        study(schemes=["hpack", "hpak"], store=store)
-    assert not store.exists()
+    for lists in (
+        HeaderLists.of(edited, "lists"),
+        HeaderLists.of(SECTIONS, "others"),
+        HeaderLists(name="lists", exchanges=both, of_responses=True),
+    ):
+        assert study(lists, store=store).counts == (0, N_RUNS, 0)
 
 
 def test_the_store_has_a_row_a_run_and_one_for_each_list_that_waited(store: Path) -> None:
-    found = study(store=store, schemes=["hpack"])
+    found = study(store=store, headers="hpack")
     rows = read_results(store)
     assert rows.axes == ("rtt_ms", "loss", "seed")
     assert [row["seed"] for row in rows] == [0, 1, 2] * 4
+    worst = header_rows(found, found.resources())[3]
     lossy = [row for row in rows if (row["rtt_ms"], row["loss"]) == (100, 0.1)]
-    assert sum(row["hol_total_ms"] for row in lossy) / 3 == pytest.approx(found[3].hol_total_ms)
+    assert sum(row["hol_total_ms"] for row in lossy) / 3 == pytest.approx(worst.hol_total_ms)
     waits = [
         wait["hol_ns"] for wait in rows.resources() if (wait["rtt_ms"], wait["loss"]) == (100, 0.1)
     ]
     assert len(waits) == sum(row["blocked"] for row in lossy) > 0
-    assert max(waits) == ms(found[3].hol_max_ms)
+    assert max(waits) == ms(worst.hol_max_ms)
+
+
+def test_tables_of_two_sizes_are_rows_of_their_own() -> None:
+    settings = [CodecSettings(table_bytes=size) for size in (64, 4096)]
+    codecs = [HeaderCompression(codec="hpack", settings=each) for each in settings]
+    found = study(headers=codecs, rtt_ms=100, loss=0.1)
+    rows = header_rows(found, found.resources())
+    assert [row.runs for row in rows] == [3, 3]
+    assert rows[0].ratio > rows[1].ratio
+
+
+def test_every_mistake_is_told_before_anything_runs(store: Path) -> None:
+    def mistakes(subject: Any, **changed: Any) -> set[str]:
+        with pytest.raises(InputError) as caught:
+            study(subject, store=store, **changed)
+        return {problem.key for problem in caught.value.problems}
+
+    assert mistakes(LISTS, headers=["hpack", "hpak"]) == {"headers"}
+    assert mistakes(LISTS, headers="none") == {"headers"}
+    assert mistakes(LISTS, loss=1.0) == {"loss"}
+    assert mistakes(LISTS, cc="bbr", queue_bdp=2) == {"cc", "queue_bdp"}
+    assert mistakes([LISTS, LISTS]) == {"pages"}
+    assert mistakes([LISTS, "creative"]) == {"pages"}
+    assert mistakes(HeaderLists(exchanges=LISTS.exchanges, of_responses=True)) == {"pages"}
+    assert not store.exists()
+
+
+def test_a_page_cannot_be_loaded_over_independent_packets() -> None:
+    with pytest.raises(InputError, match="network: carries header lists alone"):
+        h3sim.simulate("creative", network="frindell-2017")
+    config = LoadConfig(network="frindell-2017", rtt_ms=7, loss=0.25)
+    path = config.resolved_network()
+    assert path.rtt_ns == ms(7)
+    assert path.independent_packets is not None
+    assert path.independent_packets.loss == 0.25
+    assert json.dumps(h3sim.transport.network_to_dict(path))
 
 
 # The command line
@@ -233,7 +186,8 @@ def test_a_command_of_which_runs_failed_ends_with_1(
     assert "RTT 10 ms, loss 0 %" in out
     assert "loss 99.9 %" not in out
     assert "2 runs: reused 0, ran 1, failed 1" in err
-    assert "failed: lists.qif, static, rtt_ms=10, loss=0.999, seed 0: StalledError" in err
+    assert "failed: lists.qif, rr, " in err
+    assert "headers=static, rtt_ms=10.0, loss=0.999, network=4g, seed 0: StalledError" in err
 
 
 def test_an_interrupted_command_says_what_is_kept(

@@ -62,7 +62,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     import h3sim
 
     with pytest.raises(AttributeError, match="no attribute 'simulat'"):
-        _ = h3sim.simulat
+        _ = h3sim.simulat  # type: ignore[attr-defined]
 
 
 def test_none_of_the_heavy_libraries_is_loaded(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
+from h3sim.compression.page_sections import request_section
 from h3sim.documents.declared import read_document, write_table
 from h3sim.errors import UnknownNameError
 from h3sim.findings import experiment_names, list_findings, load_experiment, marx, report
 from h3sim.findings.drawn import figure_of
-from h3sim.findings.headers import HeaderExperiment
+from h3sim.findings.headers import HeaderExperiment, requests_of_load
 from h3sim.findings.loads import Loads
 from h3sim.findings.model import Verdict
 from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
 from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
+from h3sim.units import ms
 from tools import incremental_variants
 from tools.picture_check import mistakes_in
 
@@ -41,9 +44,6 @@ def test_every_shipped_study_can_be_run_quick_and_full(name: str) -> None:
     assert experiment.title
     assert experiment.source
     assert name in FIGURES
-    if experiment.is_about_headers:
-        assert len(experiment.headers()) > 0
-        return
     quick, full = experiment.study(), experiment.study(full=True)
     assert 0 < len(quick) <= len(full)
     assert {page.name for page in quick.design.pages} <= {page.name for page in full.design.pages}
@@ -55,21 +55,34 @@ def test_every_shipped_study_is_written_as_it_is_read(name: str) -> None:
     assert read_document(type(file), write_table(file), StudyError, source="") == file
 
 
-def test_an_experiment_of_the_other_kind_says_what_it_is() -> None:
-    with pytest.raises(StudyError, match="loads pages: no header is compressed"):
-        load_experiment(TINY).headers()
-    with pytest.raises(StudyError, match="compresses headers: no page is loaded"):
-        load_experiment("frindell-2017").study()
+def test_requests_of_a_load_go_when_the_browser_made_them() -> None:
+    load = h3sim.simulate("creative", scheme="dfifo", network="fibre", rtt_ms=100)
+    lists = requests_of_load(load)
+    assert [section.at_ns for section in lists.sections] == sorted(
+        ms(timing.requested_ms) for timing in load.timings
+    )
+    assert lists.sections[0].fields == request_section(load.page, load.page.resources[0])
+    assert len({section.fields for section in lists.sections}) == len(load.page.resources)
 
 
 def test_every_mistake_of_a_study_of_headers_is_told() -> None:
-    document = {"name": "x", "title": "y", "lists": "a", "interval_ms": -1, "losses": [0, 2]}
+    document = {"name": "x", "title": "y", "pages": "a", "recorded_rtt_ms": -1, "losses": [0, 2]}
     with pytest.raises(StudyError) as caught:
         read_document(
             HeaderExperiment, document | {"runs": 0, "paper": {"a": "b"}}, StudyError, source=""
         )
     assert [problem.key for problem in caught.value.problems] == [
-        *("source", "interval_ms", "rtts_ms", "losses[1]", "runs", "table_bytes", "paper.a"),
+        *(
+            "source",
+            "scheme",
+            "network",
+            "recorded_rtt_ms",
+            "rtts_ms",
+            "losses[1]",
+            "runs",
+            "table_bytes",
+            "paper.a",
+        ),
     ]
 
 
@@ -270,9 +283,9 @@ def test_a_dry_run_says_how_many_loads_there_are_and_keeps_none(
     assert main(command) == 0
     head, _, headers, case, *rest = capsys.readouterr().out.splitlines()
     assert head.split() == ["experiment", "loads", "known", "minutes", "on", "one", "core"]
-    assert headers.split()[:3] == ["frindell-2017", "625", "-"]
+    assert headers.split()[:3] == ["frindell-2017", "1,875", "0"]
     assert case.split()[:3] == [TINY, "12", "0"]
-    assert rest[-1].startswith("about 0 minutes on one core")
+    assert re.fullmatch(r"about \d+ minutes on one core", rest[-1])
     assert not store.exists()
 
 

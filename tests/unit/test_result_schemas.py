@@ -20,12 +20,12 @@ from h3sim import simulate
 from h3sim.capture import import_page
 from h3sim.cli import main
 from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import TimedSection
+from h3sim.compression.exchanges import HeaderLists, TimedSection
 from h3sim.documents.written import COUNT, Key, Keys, rows_of
 from h3sim.findings import reproduce
 from h3sim.results.roots import RootRow
-from h3sim.study import check_rules, check_server, result_schemas
-from h3sim.study.header_study import header_study, rows_to_dict
+from h3sim.study import check_rules, check_server, result_schemas, sweep
+from h3sim.study.header_study import header_rows, rows_to_dict
 from h3sim.study.replayed import IMPORT_REPORT, replayed
 from tests.helpers import page_of
 from tests.recordings import SAMPLES, write_recording
@@ -50,7 +50,8 @@ PAGE = page_of(ROOT, STYLE)
 
 def _headers() -> dict[str, Any]:
     sections = [TimedSection(0, ((b":method", b"GET"), (b"x", b"y")))]
-    rows = header_study(sections, schemes=["hpack"], rtts_ms=[10.0], losses=[0.0], runs=1)
+    found = sweep(HeaderLists.of(sections), schemes="rr", headers="hpack", resources=True)
+    rows = header_rows(found, found.resources())
     return rows_to_dict(rows, source="made up", settings=CodecSettings(), seed=0)
 
 

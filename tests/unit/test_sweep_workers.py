@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.cli.termination import exits_on_sigterm
-from h3sim.compression.exchanges import TimedSection
+from h3sim.compression.exchanges import HeaderLists, TimedSection
 from h3sim.errors import InputError, Terminated
 from h3sim.study import driver, executors, study_of, sweep
 from h3sim.study.executors import Pool, pool_of, workers_of
-from h3sim.study.header_study import header_study
 from h3sim.study.store import Store
 from h3sim.units import ms
 from tests import interrupting, standins
@@ -252,10 +251,11 @@ def test_a_dask_cluster_gives_the_same_rows(cluster: Any, serial: Any) -> None:
 def test_headers_run_on_a_dask_cluster_too(cluster: Any) -> None:
     fields = ((b":method", b"GET"), (b":path", b"/"))
     sections = [TimedSection(ms(5 * n), (*fields, (b"x-n", b"%d" % n))) for n in range(9)]
-    cells: dict[str, Any] = {"schemes": ["qpack"], "rtts_ms": [20], "losses": [0.1], "runs": 4}
-    found = header_study(sections, executor=cluster, **cells)
+    lists = HeaderLists.of(sections)
+    cells: dict[str, Any] = {"schemes": "rr", "headers": "qpack", "loss": 0.1, "seeds": 4}
+    found = sweep(lists, executor=cluster, **cells)
     assert found.counts == (0, 4, 0)
-    assert found.rows == header_study(sections, executor="serial", **cells).rows
+    assert list(found) == list(sweep(lists, executor="serial", **cells))
 
 
 @pytest.mark.filterwarnings("ignore")

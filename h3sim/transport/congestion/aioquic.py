@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
-from h3sim.transport.congestion.cube_root import cube_root_ns
+from h3sim.transport.congestion.cube_root import cube_root_ns, cubed_seconds
 from h3sim.transport.congestion.loss_based import LossBasedController
 from h3sim.transport.congestion.reno import NewRenoController
 from h3sim.units import NS_PER_MS, NS_PER_S
@@ -234,6 +234,6 @@ class AioquicCubicController(LossBasedController):
 
     def _curve_bytes(self, elapsed_ns: int) -> int:
         """Return W_cubic (RFC 9438 § 4.2)."""
-        seconds = (elapsed_ns - self._k_ns) / NS_PER_S
-        segments = _CUBIC_C * (seconds * seconds * seconds) + self._w_max / self._datagram_bytes
+        from_plateau = _CUBIC_C * cubed_seconds(elapsed_ns - self._k_ns)
+        segments = from_plateau + self._w_max / self._datagram_bytes
         return int(segments * self._datagram_bytes)

@@ -1,10 +1,12 @@
-"""Cube roots that are the same on every machine."""
+"""Cubes, and cube roots that are the same on every machine: what CUBIC's curve is made of."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["cube_root", "cube_root_ns"]
+from h3sim.units import NS_PER_S
+
+__all__ = ["cube_root", "cube_root_ns", "cubed_seconds"]
 
 _NS3_PER_S3: Final = 1e27
 
@@ -23,6 +25,16 @@ def cube_root(value: int) -> int:
         if closer >= root:
             return root
         root = closer
+
+
+def cubed_seconds(t_ns: int) -> float:
+    """Return the cube of a time, in seconds; by multiplication, as a power differs in its last bit.
+
+    >>> cubed_seconds(-2_000_000_000)
+    -8.0
+    """
+    t_s = t_ns / NS_PER_S
+    return t_s * t_s * t_s
 
 
 def cube_root_ns(seconds_cubed: float) -> int:

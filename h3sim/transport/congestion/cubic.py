@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
-from h3sim.transport.congestion.cube_root import cube_root_ns
+from h3sim.transport.congestion.cube_root import cube_root_ns, cubed_seconds
 from h3sim.transport.congestion.loss_based import LossBasedController
-from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion.settings import ControllerSettings
@@ -97,10 +96,8 @@ class CubicController(LossBasedController):
         # W_cubic in bytes, now and a round trip later (RFC 9438 § 4.2): once for all packets of the
         # ACK, which arrive at one instant, so that the curve does not move.
         t_ns = self._elapsed_ns(now_ns) - self._k_ns
-        from_k_s = t_ns / NS_PER_S
-        ahead_s = (t_ns + smoothed_rtt_ns) / NS_PER_S
-        w_cubic = self._scale * (from_k_s * from_k_s * from_k_s) + self._w_max
-        w_ahead = self._scale * (ahead_s * ahead_s * ahead_s) + self._w_max
+        w_cubic = self._scale * cubed_seconds(t_ns) + self._w_max
+        w_ahead = self._scale * cubed_seconds(t_ns + smoothed_rtt_ns) + self._w_max
         # With its fraction: cut to bytes each time, a large window would not grow at all.
         window, prior = self._window, self._window_prior
         w_est = self._w_est

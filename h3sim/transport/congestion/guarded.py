@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import ControllerError, raised_words
+from h3sim.errors import ControllerError
+from h3sim.plugins import Guard
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.units import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
@@ -37,7 +37,7 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
 
     def __init__(self, controller: CongestionController, *, name: str, packet_bytes: int) -> None:
         self.controller = controller
-        self._name = name
+        self._guard = Guard(partial(ControllerError, name))
         self._packet_bytes = packet_bytes
         self._take_over("when it is made")
 
@@ -45,22 +45,13 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         """Take note of a packet that leaves."""
         self._pass_on("on_sent", packet, bytes_in_flight)
 
-    def on_acked(
-        self,
-        packets: Sequence[SentPacket],
-        now_ns: int,
-        rtt: RttEstimator,
-        bytes_in_flight: int,
-        is_cwnd_underutilized: bool,
-    ) -> None:
+    def on_acked(self, *told: Any) -> None:
         """Take note of what one acknowledgement newly acknowledges."""
-        self._pass_on("on_acked", packets, now_ns, rtt, bytes_in_flight, is_cwnd_underutilized)
+        self._pass_on("on_acked", *told)
 
-    def on_lost(
-        self, packets: Sequence[SentPacket], now_ns: int, bytes_in_flight: int, next_number: int
-    ) -> None:
+    def on_lost(self, *told: Any) -> None:
         """Take note of packets that were declared lost together."""
-        self._pass_on("on_lost", packets, now_ns, bytes_in_flight, next_number)
+        self._pass_on("on_lost", *told)
 
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Take note that losses span the period of RFC 9002 § 7.6."""
@@ -72,16 +63,11 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         rate = whole(rate_bps)
         if rate_bps is not None and (rate is None or rate < 1):
             wanted = "it must be None, or a whole number of bit/s, at least 1"
-            raise self._failed(f"pacing_rate_bps() returns {rate_bps!r}; {wanted}")
+            raise self._guard.failed(f"pacing_rate_bps() returns {rate_bps!r}; {wanted}")
         return rate
 
     def _pass_on(self, method: str, *arguments: Any) -> Any:
-        try:
-            found = getattr(self.controller, method)(*arguments)
-        # Anything may go wrong in code of somebody else's, and one that exits must not take us
-        # along.
-        except (Exception, SystemExit) as error:
-            raise self._failed(f"{method}() raised {raised_words(error)}") from error
+        found = self._guard.call(method, getattr(self.controller, method), *arguments)
         self._take_over(f"in {method}()")
         return found
 
@@ -89,17 +75,14 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         """Set the window and the threshold that the controller has now set."""
         for attribute in ("congestion_window", "ssthresh"):
             if not hasattr(self.controller, attribute):
-                raise self._failed(f"has no {attribute} {when}")
+                raise self._guard.failed(f"has no {attribute} {when}")
         window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
         n_bytes, threshold = whole(window), whole(ssthresh)
         if n_bytes is None or n_bytes < self._packet_bytes:
             least = f"at least {self._packet_bytes:,} (a packet)"
             wanted = f"it must be a whole number of bytes, {least}"
-            raise self._failed(f"sets congestion_window to {window!r} {when}; {wanted}")
+            raise self._guard.failed(f"sets congestion_window to {window!r} {when}; {wanted}")
         if ssthresh is not None and (threshold is None or threshold < 0):
             wanted = "it must be None, or a whole number of bytes"
-            raise self._failed(f"sets ssthresh to {ssthresh!r} {when}; {wanted}")
+            raise self._guard.failed(f"sets ssthresh to {ssthresh!r} {when}; {wanted}")
         self.congestion_window, self.ssthresh = n_bytes, threshold
-
-    def _failed(self, what: str) -> ControllerError:
-        return ControllerError(self._name, what)

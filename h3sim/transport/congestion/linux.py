@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.transport.congestion.cube_root import cube_root_ns
+from h3sim.transport.congestion.cube_root import cube_root_ns, cubed_seconds
 from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -303,8 +303,7 @@ class LinuxCubicController(CongestionController):
             # What was acknowledged before this epoch is no credit for Reno's window.
             self._acked = n_acked
         t_ns = now_ns - self._epoch_at_ns + (self._delay_min_ns or 0)
-        from_k_s = (t_ns - self._k_ns) / NS_PER_S
-        target = self._origin + int(_C * (from_k_s * from_k_s * from_k_s))
+        target = self._origin + int(_C * cubed_seconds(t_ns - self._k_ns))
         every = window // (target - window) if target > window else _SLOWEST * window
         # Without a loss the curve is flat at its origin, and knows nothing of the path: then 5 % a
         # round trip.

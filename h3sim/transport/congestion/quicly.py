@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.transport.congestion.cube_root import cube_root_ns
-from h3sim.units import NS_PER_S
+from h3sim.transport.congestion.cube_root import cube_root_ns, cubed_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,8 +177,8 @@ class QuiclyCubicController(_QuiclyController):
 
     def _w_cubic(self, t_ns: int) -> int:
         """Return W_cubic in bytes (RFC 8312 § 4.1, equation 1)."""
-        from_k_s = (t_ns - self._k_ns) / NS_PER_S
-        return int(_C * (from_k_s * from_k_s * from_k_s) * self._datagram_bytes + self._w_max)
+        segments = _C * cubed_seconds(t_ns - self._k_ns)
+        return int(segments * self._datagram_bytes + self._w_max)
 
     def _on_reduced(self, window: int, now_ns: int) -> None:
         self._start_at_ns = now_ns
