@@ -94,12 +94,14 @@ def _load(profile: TransportProfile, network: Network) -> Callable[..., h3sim.Lo
 
     def load(*, records_wire: bool = False) -> h3sim.Load:
         return engine.simulate(
-            page,
-            scheme=scheme,
-            network=network,
-            protocol=profile.protocol,
-            profile=profile,
-            mode=Mode.NONE,
+            engine.LoadSpec(
+                page,
+                scheme=scheme,
+                network=network,
+                protocol=profile.protocol,
+                profile=profile,
+                mode=Mode.NONE,
+            ),
             records_wire=records_wire,
         )
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from h3sim.study.design import Range
     from h3sim.study.find import FoundRow, FoundScheme, RobustnessRow, find
     from h3sim.study.optimum import Optimum, least_total
-    from h3sim.study.options import LoadOptions
     from h3sim.study.plan import StudyPlan
     from h3sim.study.regret import (
         ClassRegretRow,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from h3sim.study.rows import Counts
     from h3sim.study.rule_check import Disagreement, RuleCheck, RuleRow, check_rules
     from h3sim.study.run import (
+        resolve_config,
         resolve_pages,
         resolve_scheme,
         resolve_schemes,
@@ -64,7 +64,6 @@ __all__ = [
     "FoundRow",
     "FoundScheme",
     "LoadConfig",
-    "LoadOptions",
     "MeanRow",
     "Optimum",
     "Range",
@@ -100,6 +99,7 @@ __all__ = [
     "read_load",
     "read_results",
     "regret",
+    "resolve_config",
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",
@@ -123,13 +123,13 @@ __getattr__, __dir__ = attach(
     design="Range",
     find="FoundRow FoundScheme RobustnessRow find",
     optimum="Optimum least_total",
-    options="LoadOptions",
     plan="StudyPlan",
     regret="ClassRegretRow Regret RegretRow SchemeRegretRow regret",
     results="Results",
     rows="Counts",
     rule_check="Disagreement RuleCheck RuleRow check_rules",
-    run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",
+    run="resolve_config resolve_pages resolve_scheme resolve_schemes run_config simulate"
+    " with_scheduler",
     saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
     saved_results="read_results",
     schemas="result_schemas study_schemas",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
 from h3sim._version import __version__
 from h3sim.results.figures import columns_of
 from h3sim.study.config import LoadConfig, config_for
-from h3sim.study.run import engine_arguments, with_server_settings
+from h3sim.study.run import resolve_config
 from h3sim.study.work import StudyWork
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class LoadWork(StudyWork):
     has_resources: bool = False
     stand_in: Callable[[Cell], dict[str, Any]] | None = None
     """Takes the place of loading, for tests of the machinery."""
-    _resolved: tuple[tuple[int, int], dict[str, Any] | Exception] | None = field(
+    _resolved: tuple[tuple[int, int], LoadConfig | Exception] | None = field(
         default=None, repr=False
     )
 
@@ -39,30 +39,23 @@ class LoadWork(StudyWork):
         if self.stand_in is not None:
             return json.dumps(self.stand_in(self.design[index])), None
         page, setting, scheme, seed = self.design.indices(index)
-        arguments = self._arguments(setting, page)
-        load = engine.simulate(
-            self.design.pages[page],
-            scheme=with_server_settings(self.design.schemes[scheme], arguments["setting"]),
-            seed=self.design.seeds[seed],
-            **arguments["engine"],
-        )
-        row = row_of(load, metrics=self.design.metrics) | arguments["named"]
+        config = self._config(setting, page)
+        spec = resolve_config(self.design.pages[page], self.design.schemes[scheme], config)
+        load = engine.simulate(replace(spec, seed=self.design.seeds[seed]))
+        named = _as_named(self.design.settings[setting], config)
+        row = row_of(load, metrics=self.design.metrics) | named
         rows = [timing._asdict() for timing in load.timings] if self.has_resources else None
         text = None if rows is None else json.dumps(rows, allow_nan=False)
         return json.dumps(row, allow_nan=False), text
 
-    def _arguments(self, index: int, page: int) -> dict[str, Any]:
-        """Return how the engine is called with the setting at *index*; neighbours share one."""
+    def _config(self, index: int, page: int) -> LoadConfig:
+        """Return the setting at *index* over the page's network; neighbours share one."""
         # Cells of a batch are neighbours: seeds and schemes go faster than settings.
         if self._resolved is None or self._resolved[0] != (index, page):
+            found: LoadConfig | Exception
             try:
-                given = self.design.settings[index]
-                setting = config_for(self.design.pages[page], LoadConfig(**given))
-                found: dict[str, Any] | Exception = {
-                    "setting": setting,
-                    "engine": engine_arguments(setting),
-                    "named": _as_named(given, setting),
-                }
+                given = LoadConfig(**self.design.settings[index])
+                found = config_for(self.design.pages[page], given)
             except Exception as caught:  # noqa: BLE001 - told of each cell that has it
                 # Kept like an answer: the neighbours have the same error, and need not look for it.
                 found = caught
@@ -80,9 +73,6 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
     if setting.headers is not None:
         named["headers"] = setting.headers
-    # One that came to its end knows of no limit; an axis may have None, the usual one.
-    if "max_simulated_s" in given:
-        named["max_simulated_s"] = given["max_simulated_s"]
     return named
 
 

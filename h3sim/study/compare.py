@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
@@ -17,7 +17,7 @@ from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
 from h3sim.study.arguments import check_known, check_progress, check_some
 from h3sim.study.config import LoadConfig
-from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.options import config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
 from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, Told
 from h3sim.trace import Rows
@@ -176,7 +176,7 @@ def compare(
     baseline: SchemeLike = "rr",
     keep_loads: bool = False,
     progress: Progress | None = None,
-    **options: Unpack[LoadOptions],
+    **options: Any,
 ) -> Comparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
@@ -240,7 +240,7 @@ class _Grid:
                     yield run_config(page, scheme, config), base, config.buffer_kb
 
 
-def _check(keep_loads: object, progress: object, options: LoadOptions) -> None:
+def _check(keep_loads: object, progress: object, options: Mapping[str, Any]) -> None:
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
         mistakes.of("", lambda: check_progress(progress))

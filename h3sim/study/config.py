@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
 from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
-from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
 from h3sim.page import HostMode
+from h3sim.results import MAX_LOAD_NS
 from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
-    NO_CODEC,
     BrowserOption,
     CodecName,
     CrossTrafficText,
@@ -38,14 +37,13 @@ from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from h3sim.compression import HeaderCompression
     from h3sim.page import Page
     from h3sim.transport import TransportProfile
 
-__all__ = ["OF_NETWORK", "LoadConfig", "config_for", "has_profile"]
+__all__ = ["OF_NETWORK", "LoadConfig", "ResolvedPath", "config_for"]
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
@@ -213,12 +211,11 @@ class LoadConfig:
         problems = settled(self)
         with GatheredMistakes() as mistakes:
             mistakes.of("", lambda: _refuse(problems))
-            for key, find in _FINDS.items():  # all of them: a network's own names follow
+            for key in ("network", "transport_profile", "cc"):  # all that names something
                 if not _told(problems, key):
-                    mistakes.of(key, partial(find, getattr(self, key)))
-        refuse_what_the_network_lacks(self)  # needs known names and values in range
-        if has_profile(self):
-            self.resolved_profile()
+                    mistakes.of(key, partial(getattr, self, f"_named_{key}"))
+        if self.network != RECORDED:  # else the page decides: see `config_for`
+            refuse_what_the_network_lacks(self, self.path)
 
     def __repr__(self) -> str:
         """Return only what is not as usual."""
@@ -239,12 +236,42 @@ class LoadConfig:
         given = {name: getattr(self, name) for name in options if name in OF_BROWSER}
         return {name: value for name, value in given.items() if value is not None}
 
+    @cached_property
+    def _named_network(self) -> Network:
+        """The network without changes; one that replaces it where the page decides."""
+        named = WITHOUT_RECORDING if self.network == RECORDED else self.network
+        return named if isinstance(named, Network) else catalog.load_network(named)
+
+    @cached_property
+    def _named_transport_profile(self) -> TransportProfile | None:
+        """The transport profile that is given; None without one."""
+        named = self.transport_profile
+        return catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
+
     @property
-    def protocol(self) -> Protocol:
-        """The transport that is meant."""
-        if self.transport is not None:
-            return Protocol(self.transport)
-        return self.resolved_profile().protocol if has_profile(self) else Protocol.QUIC
+    def _named_cc(self) -> str | None:
+        """The congestion controller that is given, if it is known."""
+        if self.cc is not None and not is_controller(self.cc):
+            raise UnknownNameError("controller", self.cc, controller_names())
+        return self.cc
+
+    @cached_property
+    def path(self) -> ResolvedPath:
+        """What the options of network and transport come to; worked out once.
+
+        Raises:
+            UnknownNameError: if the profile names a controller that is not known.
+        """
+        named, given = self._named_network, self._named_transport_profile
+        network = _called_by_its_changes(self, named, changed_network(self, named))
+        asked = (self.transport_profile, self.cc, self.retransmit, network.profile, network.cc)
+        if network.constant_rate is not None and all(name is None for name in asked):
+            profile = None  # of no use, and reading one takes longer than a load
+        else:
+            profile = _changed_profile(self, given, named)
+        usual = Protocol.QUIC if profile is None else profile.protocol
+        protocol = usual if self.transport is None else Protocol(self.transport)
+        return ResolvedPath(named, network, profile, protocol)
 
     @property
     def browser_model(self) -> BrowserModel:
@@ -261,52 +288,17 @@ class LoadConfig:
             return Mode.ONE_RTT if self.handshake else Mode.NONE
         return Mode(self.handshake)
 
-    @property
-    def header_compression(self) -> HeaderCompression | None:
-        """How headers are compressed; None where they take what the page says."""
-        codec = self.headers
-        if codec in (None, NO_CODEC):
-            return None
-        from h3sim.compression import HeaderCompression  # on use: few loads compress headers
 
-        return HeaderCompression(codec=str(codec))
+class ResolvedPath(NamedTuple):
+    """The network and the transport of a load."""
 
-    def resolved_network(self) -> Network:
-        """Return the network with what is changed of it, and called so."""
-        named = self.named_network()
-        network = changed_network(self, named)
-        if network == named:
-            return named
-        changes = [
-            # 50 and 50.0 are one config, and give one name.
-            f"{key}={str(getattr(self, key)).removesuffix('.0')}"
-            for key in OF_NETWORK
-            if getattr(self, key) is not None
-        ]
-        name = f"{named.name} with {', '.join(changes) or f'cc={self.cc}'}"
-        return replace(network, name=name, title=name)
-
-    def resolved_profile(self) -> TransportProfile:
-        """Return the transport profile with what is changed of it."""
-        network = self.named_network()
-        named = self.transport_profile or network.profile or "default"
-        profile = catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
-        # A profile that was asked for goes before what the network suggests.
-        suggested = None if self.transport_profile is not None else network.cc
-        cc = self.cc or suggested or profile.cc
-        # A stack may have another CUBIC than RFC 9438's: by that name its own is meant.
-        if self.cc == "cubic":
-            cc = profile.own_cubic
-        if not is_controller(cc):
-            raise UnknownNameError("controller", cc, controller_names())
-        # What the profile says of its own controller says nothing of another one.
-        beta = profile.beta if cc == profile.cc else None
-        retransmit = self.retransmit or profile.retransmit
-        return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
-
-    def named_network(self) -> Network:
-        """Return the network as it is shipped or was given, without a page's own."""
-        return _load_network(self.network)
+    named: Network
+    """The network as it is shipped or was given."""
+    network: Network
+    """The same with the changes that options make, and a name that lists them."""
+    profile: TransportProfile | None
+    """How both ends send and recover; None where a constant rate needs none."""
+    protocol: Protocol
 
 
 def _mistakes(config: LoadConfig) -> Iterator[Problem]:
@@ -326,31 +318,37 @@ def _refuse(problems: list[Problem]) -> None:
         raise InputError(problems)
 
 
-def _find_profile(named: ProfileLike | None) -> None:
-    if isinstance(named, str | os.PathLike):
-        catalog.load_profile(named)
+def _called_by_its_changes(config: LoadConfig, named: Network, network: Network) -> Network:
+    """Return *network* with a name that lists the changes; the one as named if there are none."""
+    if network == named:
+        return named
+    changes = [
+        # 50 and 50.0 are one config, and give one name.
+        f"{key}={str(getattr(config, key)).removesuffix('.0')}"
+        for key in OF_NETWORK
+        if getattr(config, key) is not None
+    ]
+    name = f"{named.name} with {', '.join(changes) or f'cc={config.cc}'}"
+    return replace(network, name=name, title=name)
 
 
-def _find_controller(name: str | None) -> None:
-    if name is not None and not is_controller(name):
-        raise UnknownNameError("controller", name, controller_names())
-
-
-def has_profile(config: LoadConfig) -> bool:
-    """Return whether a transport profile is used or asked for: else none need be read."""
-    network = config.resolved_network()
-    asked = (config.transport_profile, config.cc, config.retransmit, network.profile, network.cc)
-    return network.constant_rate is None or any(name is not None for name in asked)
-
-
-def _shipped(network: NetworkLike) -> NetworkLike:
-    """Return the network, or what stands in for that of a page which has none."""
-    return WITHOUT_RECORDING if network == RECORDED else network
-
-
-def _load_network(network: NetworkLike) -> Network:
-    named = _shipped(network)
-    return named if isinstance(named, Network) else catalog.load_network(named)
+def _changed_profile(
+    config: LoadConfig, given: TransportProfile | None, network: Network
+) -> TransportProfile:
+    """Return the profile that is *given*, else the network's, with the changes of the options."""
+    profile = given or catalog.load_profile(network.profile or "default")
+    # A profile that is given goes before what the network suggests.
+    suggested = None if given is not None else network.cc
+    cc = config.cc or suggested or profile.cc
+    # A stack may have another CUBIC than RFC 9438's: by that name its own is meant.
+    if config.cc == "cubic":
+        cc = profile.own_cubic
+    if not is_controller(cc):
+        raise UnknownNameError("controller", cc, controller_names())
+    # What the profile says of its own controller says nothing of another one.
+    beta = profile.beta if cc == profile.cc else None
+    retransmit = config.retransmit or profile.retransmit
+    return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
 
 
 def config_for(page: Page, config: LoadConfig) -> LoadConfig:
@@ -362,14 +360,6 @@ def config_for(page: Page, config: LoadConfig) -> LoadConfig:
     if config.network != RECORDED:
         return config
     return replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
-
-
-_FINDS: dict[str, Callable[[Any], object]] = {
-    "network": _load_network,
-    "transport_profile": _find_profile,
-    "cc": _find_controller,
-}
-"""How what is given by name is found."""
 
 
 def _told(problems: list[Problem], key: str) -> bool:

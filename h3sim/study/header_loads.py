@@ -10,7 +10,7 @@ from h3sim.catalog import load_scheme
 from h3sim.compression import HeaderCompression
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.study.config import LoadConfig
-from h3sim.study.run import engine_arguments
+from h3sim.study.run import resolve_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,13 +48,11 @@ def carry_headers(
     bytes as it says, or `DEFAULT_BODY_BYTES`. *network* says all of the path but round-trip time
     and loss.
     """
-    config = LoadConfig(network=network, rtt_ms=rtt_ms, loss=loss, handshake=False)
+    config = LoadConfig(network=network, rtt_ms=rtt_ms, loss=loss, handshake=False, seed=seed)
     lists = tuple((entry.request, entry.response or _NO_RESPONSE) for entry in exchanges)
-    arguments = engine_arguments(config)
-    arguments["headers"] = HeaderCompression(codec=scheme, settings=settings, lists=lists)
-    load = engine.simulate(
-        page_of_exchanges(exchanges), scheme=load_scheme(_SCHEME), seed=seed, **arguments
-    )
+    spec = resolve_config(page_of_exchanges(exchanges), load_scheme(_SCHEME), config)
+    headers = HeaderCompression(codec=scheme, settings=settings, lists=lists)
+    load = engine.simulate(replace(spec, headers=headers))
     assert load.header_runs is not None, "headers were compressed"  # noqa: S101
     packets = load.packets
     for run in load.header_runs:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, Problem
 from h3sim.page import HostMode
-from h3sim.study.recorded_network import RECORDED
+from h3sim.study.load_option import NO_CODEC
 from h3sim.transport import ConstantRate, Jitter, Mode
 from h3sim.units import mbps, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.study.config import LoadConfig
+    from h3sim.study.config import LoadConfig, ResolvedPath
     from h3sim.transport import LinkProfile, Network
 
 __all__ = ["changed_network", "refuse_what_the_network_lacks"]
@@ -90,21 +90,19 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
     return changes
 
 
-def refuse_what_the_network_lacks(config: LoadConfig) -> None:
-    """Refuse options that do nothing over the network, once the page has settled which that is.
+def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> None:
+    """Refuse options that do nothing over the network.
 
     Raises:
         InputError: listing all of them.
     """
-    if config.network == RECORDED:
-        return
-    network = config.resolved_network()
+    network = path.network
     if network.constant_rate is not None:
         problems = list(_without_links(config))
     else:
         # Of what was named: options make links of a constant rate, but its interval stays of use
         # then.
-        is_named_so = config.named_network().constant_rate is None
+        is_named_so = path.named.constant_rate is None
         links = [link for link in (network.down, network.up) if link is not None]
         problems = list(_with_links(config, links, is_named_so=is_named_so))
     if problems:
@@ -141,7 +139,7 @@ def _without_links(config: LoadConfig) -> Iterator[Problem]:
         yield Problem(key="handshake", message=message)
     for name in _given(config, "max_simulated_s"):
         yield Problem(key=name, message="needs links: at a constant rate every load has its end")
-    if config.header_compression is not None:
+    if config.headers not in (None, NO_CODEC):
         yield Problem(
             key="headers", message="needs links: at a constant rate requests have no packets"
         )

@@ -106,6 +106,7 @@ class LoadDocument(LoadIdentity):
             hosts=given.get("hosts", HostMode.ONE.value),
             dns_ms=given.get("dns_ms"),
             cross_traffic=given.get("cross_traffic"),
+            max_simulated_s=given.get("max_simulated_s"),
         )
 
 

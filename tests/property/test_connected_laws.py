@@ -241,10 +241,12 @@ def test_no_more_is_under_way_than_the_client_takes(window_bytes: int) -> None:
         name="narrow", quic_client=QuicSettings(connection_window_bytes=window_bytes)
     )
     load = engine.simulate(
-        h3sim.load_page("davies-meenan"),
-        scheme=h3sim.load_scheme("rr"),
-        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
-        profile=profile,
+        engine.LoadSpec(
+            h3sim.load_page("davies-meenan"),
+            scheme=h3sim.load_scheme("rr"),
+            network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+            profile=profile,
+        )
     )
     check_every_byte_came(load)
     rows = load.trace.packet_rows

@@ -173,12 +173,12 @@ def test_an_import_prints_what_was_recorded_and_what_is_replayed(
 
 @pytest.mark.parametrize("network", ["cable", "marx-2019", "5g"])
 def test_a_network_is_drawn_within_the_factor_and_by_the_seed(network: str) -> None:
-    plain = LoadConfig(network=network).resolved_network()
+    plain = LoadConfig(network=network).path.network
     drawn = [
-        with_drawn_network(LoadConfig(network=network, seed=seed), 2).resolved_network()
+        with_drawn_network(LoadConfig(network=network, seed=seed), 2).path.network
         for seed in range(20)
     ]
-    again = with_drawn_network(LoadConfig(network=network, seed=3), 2).resolved_network()
+    again = with_drawn_network(LoadConfig(network=network, seed=3), 2).path.network
     assert again == drawn[3]
     assert len({each.packet_interval_ns for each in drawn}) == 20
     for each in drawn:
@@ -188,7 +188,7 @@ def test_a_network_is_drawn_within_the_factor_and_by_the_seed(network: str) -> N
 
 def test_what_is_changed_of_a_network_is_not_changed_twice() -> None:
     config = LoadConfig(network="cable", rate_mbps=10, loss=0.01, seed=1)
-    network = with_drawn_network(config, 2).resolved_network()
+    network = with_drawn_network(config, 2).path.network
     assert network.down is not None
     assert network.down.rate_bps != 10_000_000
     assert network.down.loss == 0.01

@@ -79,10 +79,12 @@ def test_what_is_done_to_one_document_changes_no_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> None:
     load = engine.simulate(
-        h3sim.load_page("davies-meenan"),
-        scheme=h3sim.load_scheme("rr"),
-        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
-        protocol=Protocol(transport),
+        engine.LoadSpec(
+            h3sim.load_page("davies-meenan"),
+            scheme=h3sim.load_scheme("rr"),
+            network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+            protocol=Protocol(transport),
+        ),
         records_wire=True,
     )
     assert load.packets.lost > 0
@@ -94,9 +96,11 @@ def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> 
 
 def test_a_clients_log_alone_has_no_figures_for_what_it_did_not_see(tmp_path: Path) -> None:
     load = engine.simulate(
-        h3sim.load_page("davies-meenan"),
-        scheme=h3sim.load_scheme("rr"),
-        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+        engine.LoadSpec(
+            h3sim.load_page("davies-meenan"),
+            scheme=h3sim.load_scheme("rr"),
+            network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+        )
     )
     expected = of_a_log(load.to_dict())
     figures = measured(load, tmp_path / "load.sqlog")

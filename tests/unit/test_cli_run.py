@@ -59,6 +59,7 @@ CONFIGURATION = {
     "hosts": "one",
     "dns_ms": None,
     "cross_traffic": None,
+    "max_simulated_s": None,
 }
 
 

@@ -29,12 +29,14 @@ def loaded(
     codec: Any, *, network: Any = NETWORK, blocks: bool = True, page: Any = PAGE, **options: Any
 ) -> Any:
     return engine.simulate(
-        page,
-        scheme=h3sim.load_scheme("fifo"),
-        network=network,
-        mode=Mode.NONE,
-        headers=HeaderCompression(codec=codec, blocks=blocks),
-        **options,
+        engine.LoadSpec(
+            page,
+            scheme=h3sim.load_scheme("fifo"),
+            network=network,
+            mode=Mode.NONE,
+            headers=HeaderCompression(codec=codec, blocks=blocks),
+            **options,
+        )
     )
 
 
@@ -132,11 +134,13 @@ def test_an_encoder_learns_which_part_of_its_table_has_arrived() -> None:
     for codec in ("static", "qpack"):
         headers = HeaderCompression(codec=codec, settings=CodecSettings(blocked_streams=0))
         load = engine.simulate(
-            page,
-            scheme=h3sim.load_scheme("fifo"),
-            network=NETWORK,
-            mode=Mode.NONE,
-            headers=headers,
+            engine.LoadSpec(
+                page,
+                scheme=h3sim.load_scheme("fifo"),
+                network=NETWORK,
+                mode=Mode.NONE,
+                headers=headers,
+            )
         )
         lengths[codec] = [request.length_bytes for request in load.trace.requests]
     saved = [a - b for a, b in zip(lengths["static"], lengths["qpack"], strict=True)]

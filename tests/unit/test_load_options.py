@@ -11,8 +11,6 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, StalledError, UnknownOptionError
-from h3sim.study import LoadOptions
-from h3sim.study.config import has_profile
 from tests.helpers import page_of
 
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
@@ -42,10 +40,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
         h3sim.LoadConfig(rtt_ms=numpy.float64("nan"))
     with pytest.raises(InputError, match="rtt_ms: must be a number, is "):
         h3sim.LoadConfig(rtt_ms=numpy.True_)
-
-
-def test_type_checkers_know_the_fields_of_a_setting() -> None:
-    assert list(LoadOptions.__annotations__) == [field.name for field in fields(h3sim.LoadConfig)]
 
 
 @pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
@@ -163,11 +157,11 @@ def test_a_study_keeps_why_a_load_was_given_up_and_goes_on() -> None:
 def test_a_profile_is_read_where_there_are_links_or_it_is_asked_for(
     options: dict[str, Any], is_read: bool
 ) -> None:
-    assert has_profile(h3sim.LoadConfig(**options)) is is_read
+    assert (h3sim.LoadConfig(**options).path.profile is not None) is is_read
 
 
 def test_without_a_profile_the_transport_is_that_of_the_usual_one() -> None:
-    assert h3sim.LoadConfig().protocol is h3sim.load_profile("default").protocol
+    assert h3sim.LoadConfig().path.protocol is h3sim.load_profile("default").protocol
 
 
 def test_a_constant_rate_with_loss_becomes_links_with_the_usual_profile() -> None:

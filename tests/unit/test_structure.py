@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDERS = ("h3sim", "tools", "validation", "benchmarks")
-FILE_LINES, CLASS_LINES, FUNCTION_LINES = 400, 250, 50
+FILE_LINES, CLASS_LINES, FUNCTION_LINES = 400, 400, 50
 LOADERS = {
     "h3sim/__init__.py": "the public package, above all floors: names and figures on use",
     "h3sim/compression/wire.py": "the libraries of an extra, none of them h3sim's",
@@ -63,7 +63,7 @@ def test_no_file_is_longer_than_400_lines() -> None:
     assert [name for name, text in files().items() if text.count("\n") > FILE_LINES] == []
 
 
-def test_no_class_is_longer_than_250_lines() -> None:
+def test_no_class_is_longer_than_400_lines() -> None:
     assert too_long(CLASS_LINES, ast.ClassDef) == set()
 
 
