@@ -86,7 +86,7 @@ def _load(job: Job, *, blocks: bool) -> Load:
     config = LoadConfig(network=NETWORK, rtt_ms=job.rtt_ms, loss=job.loss, seed=job.seed)
     spec = resolve_config(h3sim.load_page(job.page), h3sim.load_scheme(job.scheme), config)
     headers = HeaderCompression(codec=job.codec, blocks=blocks)
-    return engine.simulate(replace(spec, headers=headers))
+    return engine.simulate(replace(spec, header_compression=headers))
 
 
 def _in_one_order(load: Load) -> Load:

@@ -40,13 +40,13 @@ examples:
   h3sim headers tabler-gallery
   h3sim headers requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
   h3sim headers load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
-  h3sim headers load.har --of responses --table-bytes 65536 --json > rows.json
-  h3sim headers load.har --over quic --network fibre
+  h3sim headers load.har --direction responses --table-bytes 65536 --json > rows.json
+  h3sim headers load.har --model quic --network fibre
   h3sim headers load.har --rtt-ms 10,50,100 --runs 100 --store headers.db -j 4
 
 schemes: {", ".join(CODEC_NAMES)}
 
-Without --over quic the path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round
+Without --model quic the path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round
 trips more for each time that a packet of 1400 bytes is lost. HOL delay is the time from the arrival
 of a header list to its decoding.
 
@@ -81,7 +81,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="with commas between (default: all)",
     )
     parser.add_argument(
-        "--of",
+        "--direction",
         choices=("requests", "responses"),
         default="requests",
         help="whose header lists (default: %(default)s)",
@@ -100,7 +100,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _add_path(parser: argparse.ArgumentParser) -> None:
     """Add the options that say over what lists go, how often, and what a decoder allows."""
     parser.add_argument(
-        "--over",
+        "--model",
         choices=("model", "quic"),
         default="model",
         help="the model of a path of Frindell 2017, or QUIC next to response bodies"
@@ -109,7 +109,7 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network",
         metavar="NAME",
-        help=f"with --over quic: rate and queue of the path (default: {DEFAULT_NETWORK})",
+        help=f"with --model quic: rate and queue of the path (default: {DEFAULT_NETWORK})",
     )
     for option, default, metavar, text in (
         ("--rtt-ms", "100", "MS", "round-trip times, with commas between"),
@@ -144,14 +144,21 @@ def _headers(options: argparse.Namespace) -> int:
     interval_ms = _Numbers(options, mistakes).one("interval_ms", most=_LARGEST_RTT_MS)
     network = mistakes.collect(partial(_network, options))
     mistakes.collect(lambda: check_plot_path(options.plot))
-    exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
+    exchanges = mistakes.collect(partial(_read, options.file, options.direction, ms(interval_ms)))
     if mistakes.lines or exchanges is None:
         return mistakes.tell("headers")
     source = Path(options.file).name
-    rows = _run(partial(_study(exchanges, options.of, network), name=source, **wanted), options)
+    rows = _run(
+        partial(_study(exchanges, options.direction, network), name=source, **wanted), options
+    )
     if options.plot is not None and rows:
         _draw(list(rows), options.plot)
-    lists = {"source": source, "of": options.of, "interval_ms": interval_ms, "network": network}
+    lists = {
+        "source": source,
+        "of": options.direction,
+        "interval_ms": interval_ms,
+        "network": network,
+    }
     _print(rows, options, {**lists, "settings": wanted["settings"], "seed": wanted["seed"]})
     return _tell(rows, options)
 
@@ -162,9 +169,9 @@ def _network(options: argparse.Namespace) -> str | None:
     Raises:
         InputError: if one is given for the model, or cannot be used.
     """
-    if options.over == "model":
+    if options.model == "model":
         if options.network is not None:
-            raise InputError([Problem(key="--network", message="goes only with --over quic")])
+            raise InputError([Problem(key="--network", message="goes only with --model quic")])
         return None
     network: str = options.network or DEFAULT_NETWORK
     LoadConfig(network=network, loss=_SOME_LOSS)
@@ -206,7 +213,7 @@ def _print(rows: HeaderRows, options: argparse.Namespace, given: dict[str, Any])
     network, table_bytes = given["network"], given["settings"].table_bytes
     over = f", QUIC over {network}" if network else ""
     print(
-        f"{printable(given['source'])}: {plural(rows[0].sections, options.of[:-1])},"
+        f"{printable(given['source'])}: {plural(rows[0].sections, options.direction[:-1])},"
         f" {plural(rows[0].runs, 'run')}, table of {table_bytes:,} bytes{over}"
     )
     _show(rows, terminal_width(options))
@@ -250,7 +257,7 @@ def _read(given: str, what: str, interval_ns: int) -> tuple[Exchange, ...]:
     exchanges = read_exchanges(path, interval_ns=interval_ns)
     if not _sections(exchanges, what):
         other = "responses" if what == "requests" else "requests"
-        message = f"has header lists of {other} only (--of {other})"
+        message = f"has header lists of {other} only (--direction {other})"
         raise HeaderListError([Problem(key="", message=message)], given)
     return exchanges
 

@@ -44,7 +44,7 @@ class _Connector:
         spec = run.spec
         self.environment = environment
         self._page = spec.page
-        if spec.headers is not None:
+        if spec.header_compression is not None:
             # On use, as all that compresses headers: it takes longer than most loads.
             from h3sim.engine.header_layer import without_headers
 
@@ -90,7 +90,7 @@ class RateConnector(_Connector):
             make_scheduler(spec, turn_bytes, marks),
             turn_bytes=turn_bytes,
             buffer_bytes=spec.buffer_bytes,
-            buffer_model=spec.buffer_model,
+            send_buffer_refill=spec.send_buffer_refill,
         )
         transport = ConstantRateTransport(
             self.environment,
@@ -143,18 +143,18 @@ class LinkConnector(_Connector):
         spec, marks = self._spec, make_marks(self._spec)
         streams = _response_streams(spec, self._factory, marks)
         log = PacketLog(
-            records_wire=self._run.records_wire,
+            record_packets=self._run.record_packets,
             progress=self._progress(),
             n_packets=self._n_packets,
         )
         transport: Transport
         make = TcpTransport if spec.is_http2 else QuicTransport
         transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
-        if spec.headers is not None and isinstance(streams, http.SectionSender):
+        if spec.header_compression is not None and isinstance(streams, http.SectionSender):
             from h3sim.engine.header_transport import HeaderTransport
 
             transport = HeaderTransport(
-                self.environment, endpoints, streams, spec.page, spec.headers
+                self.environment, endpoints, streams, spec.page, spec.header_compression
             )
         return self._connection(transport, marks, is_http2=spec.is_http2)
 
@@ -204,13 +204,13 @@ def _response_streams(
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
     make: Callable[..., StreamSender]
     make = http.HeadersFirstSender if spec.is_http2 else StreamSender
-    if spec.headers is not None:
+    if spec.header_compression is not None:
         make = http.SectionSender
     streams = make(
         make_scheduler(spec, turn_bytes, marks),
         turn_bytes=turn_bytes,
         buffer_bytes=spec.buffer_bytes,
-        buffer_model=spec.buffer_model,
+        send_buffer_refill=spec.send_buffer_refill,
         retransmit=retransmit,
         requeues=profile.requeues,
         lost_scheduler=scheme.make_scheduler(turn_bytes=turn_bytes) if by_priority else None,
@@ -218,6 +218,6 @@ def _response_streams(
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
-    if spec.headers is not None and isinstance(streams, http.SectionSender):
+    if spec.header_compression is not None and isinstance(streams, http.SectionSender):
         streams.is_http2 = spec.is_http2
     return streams

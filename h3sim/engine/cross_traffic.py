@@ -66,7 +66,7 @@ class CrossTraffic:
             connection_window_bytes=connection_bytes,
         )
         make = TcpTransport if spec.protocol is Protocol.TCP else QuicTransport
-        self._transport = make(environment, factory, self._streams, PacketLog(records_wire=False))
+        self._transport = make(environment, factory, self._streams, PacketLog(record_packets=False))
         self._n_streams = 0
         environment.at(flow.starts_at_ns, EventRank.RESPONSE, self._on_start, None)
 

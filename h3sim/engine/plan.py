@@ -27,7 +27,7 @@ class LoadRun(NamedTuple):
 
     spec: LoadSpec
     processes: tuple[Process, ...]
-    records_wire: bool
+    record_packets: bool
     progress: Progress | None
 
 

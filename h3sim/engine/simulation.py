@@ -35,13 +35,13 @@ __all__ = ["simulate"]
 def simulate(
     spec: LoadSpec,
     *,
-    records_wire: bool = False,
+    record_packets: bool = False,
     progress: Progress | None = None,
     processes: Iterable[Process] = (),
 ) -> Load:
     """Return what happens when the page of *spec* is loaded as it describes.
 
-    With *records_wire* the trace holds every packet both ways. *progress* is called with the
+    With *record_packets* the trace holds every packet both ways. *progress* is called with the
     number of packets sent and in all. *processes* run beside the load.
 
     Raises:
@@ -49,7 +49,7 @@ def simulate(
         NetworkError: if a queue of the network cannot hold a packet of the profile.
         StalledError: if the load does not end, or not within its limit, or in too many events.
     """
-    run = LoadRun(spec, tuple(processes), records_wire, progress)
+    run = LoadRun(spec, tuple(processes), record_packets, progress)
     if not spec.is_constant_rate and spec.hosts is not None:
         return _from_hosts(run, spec.hosts.dns_ns)
     return _over_one_connection(run)
@@ -159,7 +159,7 @@ def _whole(
     """Return what happened on a connection, with what the browser did if that is all of it."""
     trace = connection.trace(spec.protocol.delivery, activities)
     header_runs = None
-    if spec.headers is not None:
+    if spec.header_compression is not None:
         trace, header_runs = _with_sections(connection, trace)
     made = Connection(
         number=number,

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from h3sim.http.priority_field import format_priority, merge_priority, parse_priority
     from h3sim.http.priority_receiver import PriorityReceiver, SchedulerUpdate
     from h3sim.http.section_sender import SectionSender
-    from h3sim.http.send_buffer import BufferModel
+    from h3sim.http.send_buffer import SendBufferRefill
     from h3sim.http.stream_sender import Retransmit, StreamSender
 
 __all__ = [
     "AdviceJudge",
-    "BufferModel",
     "ByteMarks",
     "HeadersFirstSender",
     "PriorityFrameError",
@@ -25,6 +24,7 @@ __all__ = [
     "Retransmit",
     "SchedulerUpdate",
     "SectionSender",
+    "SendBufferRefill",
     "StreamPriorities",
     "StreamSender",
     "format_priority",
@@ -41,6 +41,6 @@ __getattr__, __dir__ = attach(
     priority_field="format_priority merge_priority parse_priority",
     priority_receiver="PriorityReceiver SchedulerUpdate",
     section_sender="SectionSender",
-    send_buffer="BufferModel",
+    send_buffer="SendBufferRefill",
     stream_sender="Retransmit StreamSender",
 )

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.lazy import attach
 from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
-from h3sim.page.hosts import Host, HostMode
+from h3sim.page.hosts import ConnectionMode, Host
 from h3sim.page.marks import MarksFrom
 from h3sim.page.model import Page
 from h3sim.page.recorded_groups import RecordedGroup
@@ -42,11 +42,11 @@ __all__ = [
     "AS_WRITTEN",
     "FLAGS",
     "At",
+    "ConnectionMode",
     "Discovery",
     "FetchPriority",
     "Group",
     "Host",
-    "HostMode",
     "Kind",
     "Level",
     "MarksFrom",

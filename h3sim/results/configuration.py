@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
-from h3sim.http import BufferModel
-from h3sim.page import HostMode, MarksFrom
+from h3sim.http import SendBufferRefill
+from h3sim.page import ConnectionMode, MarksFrom
 from h3sim.page.hosts import host_groups, host_names
 from h3sim.page.recorded_load import RECORDED_NETWORK
 from h3sim.signals import Signalling
@@ -46,28 +46,32 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
     profile; over links no interval. Rate, loss, queue and jitter are those down; where up differs,
     the network itself says so.
     """
-    profile, scheme = spec.profile_of_ends, spec.scheme
+    profile, scheme, codec = spec.profile_of_ends, spec.scheme, spec.header_compression
     return {
         "network": spec.network.name,
         "transport": spec.protocol.value,
         "transport_profile": None if profile is None else profile.name,
         "cc": None if profile is None else profile.cc,
         **_path(spec.network),
-        "buffer_kb": spec.buffer_bytes / 1000,
-        "buffer_model": spec.buffer_model.value if spec.buffer_bytes else None,
-        "retransmit": None if profile is None else _retransmit(scheme, profile),
+        "send_buffer_kb": spec.buffer_bytes / 1000,
+        "send_buffer_refill": spec.send_buffer_refill.value if spec.buffer_bytes else None,
+        "retransmission_order": None if profile is None else _retransmit(scheme, profile),
         "max_placeholders": scheme.max_placeholders,
-        "retention_ms": to_ms(scheme.resolved_retention_ns),
-        "metadata": scheme.signalling is Signalling.METADATA,
+        "closed_stream_retention_ms": to_ms(scheme.resolved_retention_ns),
+        "signalling": scheme.signalling.value,
         "handshake": spec.mode.value,
         "seed": spec.seed,
         **_browser(spec.browser),
-        "headers": None if spec.headers is None else spec.headers.codec,
-        "hosts": (HostMode.ONE if spec.hosts is None else HostMode.RECORDED).value,
+        "header_compression": None if codec is None else codec.codec,
+        "connections": _connection_mode(spec).value,
         "cross_traffic": " + ".join(flow.text for flow in spec.cross_traffic) or None,
         "dns_ms": None if spec.hosts is None else to_ms(spec.hosts.dns_ns),
-        "max_simulated_s": None if spec.is_constant_rate else spec.limit_ns / NS_PER_S,
+        "time_limit_s": None if spec.is_constant_rate else spec.limit_ns / NS_PER_S,
     }
+
+
+def _connection_mode(spec: LoadSpec) -> ConnectionMode:
+    return ConnectionMode.SINGLE if spec.hosts is None else ConnectionMode.PER_HOST
 
 
 def _retransmit(scheme: Scheme, profile: TransportProfile) -> str:
@@ -78,8 +82,8 @@ def _path(network: Network) -> dict[str, Any]:
     rate, down = network.constant_rate, network.down
     values: dict[str, Any] = dict.fromkeys(
         (
-            *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst"),
-            *("queue_bdp", "queue_bytes", "queue_packets", "jitter"),
+            *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss"),
+            *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_packets", "reorder"),
         )
     )
     values["rtt_ms"] = to_ms(network.rtt_ns)
@@ -87,11 +91,15 @@ def _path(network: Network) -> dict[str, Any]:
         values["rate_mbps"] = to_mbps(rate.rate_bps)
         values["interval_ms"] = float(rate.interval_ns / NS_PER_MS)
         values["packet_bytes"] = rate.packet_bytes
-        values["jitter"] = None if network.jitter is None else network.jitter.text
+        values["reorder"] = None if network.jitter is None else network.jitter.text
     elif down is not None:
         mean_bps = down.mean_rate_bps
         values["rate_mbps"] = None if mean_bps is None else float(mean_bps / 10**6)
-        values |= {"loss": down.loss, "burst": down.loss_burst, "jitter": _link_jitter(down)}
+        values |= {
+            "loss": down.loss,
+            "mean_loss_burst": down.loss_burst,
+            "reorder": _link_jitter(down),
+        }
         for name in ("queue_bdp", "queue_bytes", "queue_packets"):
             values[name] = getattr(down, name)
     return values
@@ -121,19 +129,23 @@ def in_words(load: Load) -> dict[str, str]:
     Every output for people takes its words from here: headers, captions, logs.
     """
     spec, values = load.spec, configuration(load.spec)
-    buffer_kb, flows = values["buffer_kb"], values["cross_traffic"]
-    in_bursts = spec.buffer_model is BufferModel.BURSTS
+    send_buffer_kb, flows = values["send_buffer_kb"], values["cross_traffic"]
+    in_bursts = spec.send_buffer_refill is SendBufferRefill.WHEN_EMPTY
     return {
         "network": spec.network.name,
         "transport": spec.protocol.value.upper(),
         **dict(_path_words(spec.network, values)),
-        **_profile_words(spec, values["retransmit"]),
-        "buffer": f"{buffer_kb:g} kB buffer" if buffer_kb else "no buffer",
+        **_profile_words(spec, values["retransmission_order"]),
+        "buffer": f"{send_buffer_kb:g} kB buffer" if send_buffer_kb else "no buffer",
         **({"buffer model": "buffers filled in bursts"} if in_bursts else {}),
         **_scheme_words(spec.scheme),
         "handshake": _HANDSHAKES[spec.mode],
         **_browser_words(spec.browser),
-        **({} if spec.headers is None else {"headers": f"headers by {spec.headers.codec}"}),
+        **(
+            {}
+            if values["header_compression"] is None
+            else {"headers": f"headers by {values['header_compression']}"}
+        ),
         **_host_words(spec.hosts),
         **({"cross traffic": f"beside {flows}"} if flows else {}),
         "seed": f"seed {spec.seed}",
@@ -167,7 +179,7 @@ def _path_words(network: Network, values: dict[str, Any]) -> Iterator[tuple[str,
         yield "packets", f"packets of {values['packet_bytes']} bytes"
     yield "RTT", f"RTT {values['rtt_ms']:g} ms"
     if network.constant_rate is not None:
-        yield "jitter", f"jitter {values['jitter']}" if values["jitter"] else "no jitter"
+        yield "reordering", _reordering(values["reorder"])
         return
     down, up = network.down, network.up
     if down is None or up is None:  # links have both
@@ -177,8 +189,12 @@ def _path_words(network: Network, values: dict[str, Any]) -> Iterator[tuple[str,
         _loss_words(down) + ("" if _loss(down) == _loss(up) else f" ({_loss_words(up)} up)"),
     )
     yield "queue", _queue_words(down)
-    if values["jitter"]:
-        yield "jitter", f"jitter {values['jitter']}"
+    if values["reorder"]:
+        yield "reordering", _reordering(values["reorder"])
+
+
+def _reordering(text: str | None) -> str:
+    return f"reordering {text}" if text else "no reordering"
 
 
 def _loss(link: LinkProfile) -> tuple[object, ...]:
@@ -220,24 +236,24 @@ def _profile_words(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
 
 def _browser_words(browser: BrowserModel) -> dict[str, str]:
     """Return nothing where the recording is replayed, as it is unless asked for."""
-    at_ms = browser.background_at_ms
+    at_ms = browser.hidden_at_ms
     hidden = {} if at_ms is None else {"tab": f"tab in the background at {at_ms:g} ms"}
     if browser.mode is BrowserMode.REPLAY:
         return hidden
     words = {
         **hidden,
         "browser": f"browser {browser.mode.value}",
-        "cpu": f"CPU times x {browser.cpu_factor:g}",
+        "cpu": f"CPU times x {browser.cpu_slowdown:g}",
     }
-    if browser.max_requests is not None:
-        words["requests"] = f"{browser.max_requests} requests at once"
-    if browser.max_requests_per_host is not None:
-        words["requests of a host"] = f"{browser.max_requests_per_host} of a host"
+    if browser.max_concurrent_requests is not None:
+        words["requests"] = f"{browser.max_concurrent_requests} requests at once"
+    if browser.max_concurrent_requests_per_host is not None:
+        words["requests of a host"] = f"{browser.max_concurrent_requests_per_host} of a host"
     if not browser.preload_scanner:
         words["scanner"] = "no preload scanner"
     if browser.tight_mode:
         words["tight mode"] = "tight mode"
-    if browser.styles_stop_parser:
+    if browser.stylesheets_block_parser:
         words["styles"] = "stylesheets stop the parser"
     return words
 
@@ -259,7 +275,7 @@ def _own(page: Page) -> str:
     """Return how the hosts of a page come to connections of their own, "" if it knows one host."""
     names = host_names(page.resources, page.root)
     n_connections = len(host_groups(names, page.hosts))
-    return f": with hosts = recorded they have {n_connections}" if len(names) > 1 else ""
+    return f": with connections = per-host they have {n_connections}" if len(names) > 1 else ""
 
 
 def notes(load: Load) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim import transport
 from h3sim.browser import BrowserModel
-from h3sim.http import BufferModel
+from h3sim.http import SendBufferRefill
 from h3sim.transport import Mode, Protocol
 from h3sim.units import NS_PER_S
 
@@ -44,8 +44,8 @@ class LoadSpec:
     browser: BrowserModel = field(default_factory=BrowserModel)
     buffer_bytes: int = 0
     """Size of the server's send buffer; 0 without one."""
-    buffer_model: BufferModel = BufferModel.REFILLED
-    headers: HeaderCompression | None = None
+    send_buffer_refill: SendBufferRefill = SendBufferRefill.CONTINUOUS
+    header_compression: HeaderCompression | None = None
     """The header codec; None where the page gives the sizes of headers."""
     hosts: RecordedHosts | None = None
     """How hosts get connections of their own; None where all share one."""

@@ -221,7 +221,9 @@ def advise(
         imported=imported,
         replayed=replayed(subject),
         found=find(subject, networks=None, **racing, **what),
-        comparison=compare(subject, buffers_kb=[given.buffer_kb], keep_loads=keep_loads, **what),
+        comparison=compare(
+            subject, send_buffers_kb=[given.send_buffer_kb], keep_loads=keep_loads, **what
+        ),
         network_within=racing["network_within"],
     )
 

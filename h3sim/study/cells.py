@@ -71,8 +71,8 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     network = given.get("network", setting.network)
     named = {"network": getattr(network, "name", str(network))}
     # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
-    if setting.headers is not None:
-        named["headers"] = setting.headers
+    if setting.header_compression is not None:
+        named["header_compression"] = setting.header_compression
     return named
 
 

@@ -13,22 +13,22 @@ from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
 from h3sim.errors import InputError, Problem, UnknownNameError
-from h3sim.http import BufferModel, Retransmit
-from h3sim.page import HostMode
+from h3sim.http import Retransmit, SendBufferRefill
+from h3sim.page import ConnectionMode
 from h3sim.results import MAX_LOAD_NS
+from h3sim.signals import Signalling
 from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
     BrowserOption,
     CodecName,
     CrossTrafficText,
     HandshakeOption,
-    JitterText,
     NameOf,
     NameOr,
+    ReorderOption,
     documented,
     of_browser,
     option,
-    switched,
 )
 from h3sim.study.network_changes import changed_network, refuse_what_the_network_lacks
 from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING, recorded_network
@@ -37,7 +37,7 @@ from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from h3sim.page import Page
@@ -49,8 +49,8 @@ NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 
 OF_NETWORK = (
-    *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst", "queue_bdp"),
-    *("queue_bytes", "jitter"),
+    *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
+    *("queue_bdp", "queue_bytes", "reorder"),
 )
 """The options that change the network."""
 _ABOUT_NETWORK = "a shipped network, a file.toml, or recorded: the page's own, else marx-2019"
@@ -104,8 +104,8 @@ class LoadConfig:
         "SHARE",
         is_share=True,
     )
-    burst: float | None = option(
-        Number(low=1, high=1e6), "how many packets are lost in a row, on average", "PACKETS"
+    mean_loss_burst: float | None = option(
+        Number(low=1, high=1e6), "mean number of packets lost in a row", "PACKETS"
     )
     queue_bdp: float | None = option(
         Number(low=0, high=1e6, is_above=True),
@@ -113,99 +113,102 @@ class LoadConfig:
         "BDPS",
     )
     queue_bytes: int | None = option(Whole(low=1514, high=10**12), "the same in bytes", "BYTES")
-    jitter: str | None = option(
-        JitterText(),
-        "hold every n-th packet until N (to M) others were sent, say 4:1-3; or none",
+    reorder: str | Mapping[str, Any] | None = option(
+        ReorderOption(),
+        "hold every n-th packet until N (to M) others have been sent: 4:1-3, or none; in Python and"
+        " files also {every = 4, by = [1, 3]}",
         "EVERY:N[-M]",
     )
-    buffer_kb: float = option(
+    send_buffer_kb: float = option(
         Number(low=0, high=1e9),
-        "the send buffer, in kB of 1000 bytes",
+        "size of the server's send buffer, in kB of 1000 bytes",
         "KB",
         default=0.0,
         is_own=True,
     )
-    buffer_model: str = option(
-        NameOf(BufferModel),
-        "when the send buffer takes something in: whenever something fits, or once it is empty",
-        default=BufferModel.REFILLED.value,
+    send_buffer_refill: str = option(
+        NameOf(SendBufferRefill),
+        "when the send buffer is refilled: whenever there is room, or once it is empty",
+        default=SendBufferRefill.CONTINUOUS.value,
     )
-    retransmit: str | None = option(
+    retransmission_order: str | None = option(
         NameOf(Retransmit),
-        "when lost bytes go again: before new ones, by priority, or at their stream's turn"
-        " (default: as the transport profile says)",
+        "when lost bytes are sent again: before new ones, by priority, or at their stream's turn"
+        " (default: that of the transport profile)",
     )
     max_placeholders: int | None = option(
         Whole(low=0),
-        "the most placeholders that a server lets clients declare (default: as the scheme says)",
+        "maximum number of placeholders that the server allows (default: that of the scheme)",
         "N",
     )
-    retention_ms: float | None = option(
+    closed_stream_retention_ms: float | None = option(
         Number(low=0, high=86_400_000),
-        "how long a stream that is done with stays in the scheduler, for others to be placed"
-        " relative to it (default: as the scheme says; 500)",
+        "how long a closed stream stays in the scheduler, where others may still depend on it"
+        " (default: that of the scheme; 500)",
         "MS",
     )
-    metadata: bool = switched(
-        "--metadata",
-        "clients announce their scheme when they connect and say of requests what they are for;"
-        " the server works the priorities out",
+    signalling: str | None = option(
+        NameOf([Signalling.METADATA]),
+        "how the server learns priorities: with metadata, clients announce their scheme when they"
+        " connect and the purpose of each request, and the server derives the priorities (default:"
+        " that of the scheme)",
     )
     handshake: bool | str = option(
         HandshakeOption(Mode),
-        "how the connection begins: 1-rtt, 0-rtt or none",
+        "how the connection is established: 1-rtt, 0-rtt or none",
         default=True,
         switches=(
             (
                 "--no-handshake",
                 False,
-                "the connection is established: the first request leaves at 0",
+                "the connection is already established: the first request leaves at 0",
             ),
-            ("--zero-rtt", "0-rtt", "the requests go with the client's first packet"),
+            ("--zero-rtt", "0-rtt", "the first requests are sent with the client's first packet"),
         ),
     )
-    headers: str | None = option(
+    header_compression: str | None = option(
         CodecName(),
-        "how headers are compressed, both ways, over links: hpack, qpack, qcram, static, ..., or"
-        " none (default: they take what the page says, and block nothing)",
+        "over links, how headers are compressed, both ways: hpack, qpack, qcram, static, ..., or"
+        " none (default: headers have the sizes that the page gives, and block nothing)",
         "CODEC",
     )
-    hosts: str = option(
-        NameOf(HostMode),
-        "over links: one connection for all, or one for each host that the page names, but for"
-        " those that share a server and a certificate",
-        default=HostMode.ONE.value,
+    connections: str = option(
+        NameOf(ConnectionMode),
+        "over links: a single connection for all hosts, or one per host that the page names; hosts"
+        " that share a server and a certificate share one",
+        default=ConnectionMode.SINGLE.value,
     )
     dns_ms: float | None = option(
         Number(low=0, high=600_000),
-        "how long it takes to look up a host that the page says nothing of, with hosts = recorded"
+        "DNS lookup time of hosts for which the page gives none, with connections = per-host"
         " (default: 0)",
         "MS",
     )
     cross_traffic: str | None = option(
         CrossTrafficText(),
-        "over links: flows of others through the same queues, each from a time in ms on: cubic,"
-        " bbr@500, or a video of 3 Mbit/s, on-off:3, with + between them",
+        "over links: other flows through the same queues, each with its start in ms: cubic,"
+        " bbr@500, or a video of 3 Mbit/s, on-off:3; + between them",
         "FLOWS",
     )
-    seed: int = option(SEED, "of all that is random", "N", default=0)
-    max_simulated_s: float | None = option(
-        _LIMIT_S, "when a load over links is given up, in simulated seconds (default: 3600)", "S"
+    seed: int = option(SEED, "random seed", "N", default=0)
+    time_limit_s: float | None = option(
+        _LIMIT_S, "simulated time after which a load over links is given up (default: 3600)", "S"
     )
     browser: BrowserModel | str = option(
         BrowserOption(BrowserMode),
-        "ask for resources as recorded, or compute what parsing, blocking and executing make of"
-        " the page",
+        "replay requests as recorded, or compute them from parsing, blocking and executing (parse)",
         default="replay",
         group="browser",
     )
-    cpu_factor: float | None = of_browser("cpu_factor", "FACTOR")
-    max_requests: int | None = of_browser("max_requests", "N")
-    max_requests_per_host: int | None = of_browser("max_requests_per_host", "N")
+    cpu_slowdown: float | None = of_browser("cpu_slowdown", "FACTOR")
+    max_concurrent_requests: int | None = of_browser("max_concurrent_requests", "N")
+    max_concurrent_requests_per_host: int | None = of_browser(
+        "max_concurrent_requests_per_host", "N"
+    )
     preload_scanner: bool | None = of_browser("preload_scanner")
     tight_mode: bool | None = of_browser("tight_mode")
-    styles_stop_parser: bool | None = of_browser("styles_stop_parser")
-    background_at_ms: float | None = of_browser("background_at_ms", "MS")
+    stylesheets_block_parser: bool | None = of_browser("stylesheets_block_parser")
+    hidden_at_ms: float | None = of_browser("hidden_at_ms", "MS")
 
     def __post_init__(self) -> None:
         problems = settled(self)
@@ -264,7 +267,13 @@ class LoadConfig:
         """
         named, given = self._named_network, self._named_transport_profile
         network = _called_by_its_changes(self, named, changed_network(self, named))
-        asked = (self.transport_profile, self.cc, self.retransmit, network.profile, network.cc)
+        asked = (
+            self.transport_profile,
+            self.cc,
+            self.retransmission_order,
+            network.profile,
+            network.cc,
+        )
         if network.constant_rate is not None and all(name is None for name in asked):
             profile = None  # of no use, and reading one takes longer than a load
         else:
@@ -305,8 +314,8 @@ def _mistakes(config: LoadConfig) -> Iterator[Problem]:
     """Yield what is wrong between its values."""
     if config.rate_mbps is not None and config.interval_ms is not None:
         yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
-    if config.dns_ms is not None and config.hosts != HostMode.RECORDED.value:
-        yield Problem(key="dns_ms", message="goes only with hosts = 'recorded'")
+    if config.dns_ms is not None and config.connections != ConnectionMode.PER_HOST.value:
+        yield Problem(key="dns_ms", message="goes only with connections = 'per-host'")
     if config.browser == BrowserMode.REPLAY.value:
         for key in config._given_of_browser():
             if key in OF_PARSING:
@@ -347,7 +356,7 @@ def _changed_profile(
         raise UnknownNameError("controller", cc, controller_names())
     # What the profile says of its own controller says nothing of another one.
     beta = profile.beta if cc == profile.cc else None
-    retransmit = config.retransmit or profile.retransmit
+    retransmit = config.retransmission_order or profile.retransmit
     return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
 
 

@@ -178,7 +178,8 @@ def find(
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
-    of what a server chooses for a load ("buffer_kb", "buffer_model", "retransmit", "cc").
+    of what a server chooses for a load ("send_buffer_kb", "send_buffer_refill",
+    "retransmission_order", "cc").
 
     `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
     the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong

@@ -52,7 +52,7 @@ def carry_headers(
     lists = tuple((entry.request, entry.response or _NO_RESPONSE) for entry in exchanges)
     spec = resolve_config(page_of_exchanges(exchanges), load_scheme(_SCHEME), config)
     headers = HeaderCompression(codec=scheme, settings=settings, lists=lists)
-    load = engine.simulate(replace(spec, headers=headers))
+    load = engine.simulate(replace(spec, header_compression=headers))
     assert load.header_runs is not None, "headers were compressed"  # noqa: S101
     packets = load.packets
     for run in load.header_runs:

@@ -11,6 +11,7 @@ from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.errors import InputError, Problem, UnknownOptionError
 from h3sim.study.arguments import NETWORKS
 from h3sim.study.config import LoadConfig
+from h3sim.study.renamed import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +42,7 @@ def config_of(
     >>> config_of({"rtt": 5})
     Traceback (most recent call last):
     ...
-    h3sim.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms or burst?
+    h3sim.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms?
     """
     names = [field.name for field in fields(LoadConfig)]
     unknown = [name for name in options if name not in names]
@@ -107,6 +108,8 @@ def with_options(function: CallableT) -> CallableT:
 
 def unknown_option(name: str, known: tuple[str, ...]) -> Problem:
     """Return the mistake that there is no option of that name, with those spelt alike."""
+    if name in OPTIONS:
+        return Problem(key=name, message=f"is called {OPTIONS[name]} now")
     import difflib  # on use: importing h3sim should stay quick
 
     alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)

@@ -13,8 +13,8 @@ from h3sim.documents import shown
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import Flag
 from h3sim.errors import InputError, Problem
-from h3sim.http import BufferModel, Retransmit
-from h3sim.page import HostMode, Page
+from h3sim.http import Retransmit, SendBufferRefill
+from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import RecordedHosts
 from h3sim.results import MAX_LOAD_NS
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
@@ -65,7 +65,7 @@ def simulate(
     *,
     scheme: SchemeLike | None = None,
     scheduler: SchedulerLike | None = None,
-    records_wire: bool = False,
+    record_packets: bool = False,
     processes: Iterable[Process] = (),
     config: LoadConfig | None = None,
     **options: Any,
@@ -95,7 +95,7 @@ def simulate(
     >>> simulate("davies-meenan", scheduler=FifoScheduler).trace == load.trace
     True
     """
-    taken = {"processes": (_PROCESSES, processes), "records_wire": (Flag(), records_wire)}
+    taken = {"processes": (_PROCESSES, processes), "record_packets": (Flag(), record_packets)}
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, **taken))
         wanted = mistakes.of("scheme", lambda: _scheduled(scheme, scheduler))
@@ -103,7 +103,7 @@ def simulate(
             "", lambda: config_of(options, known=("scheme", "scheduler", *taken), changed=config)
         )
         found = mistakes.of("page", lambda: resolve_page(page))
-    return run_config(found, wanted, given, records_wire=records_wire, processes=processes)
+    return run_config(found, wanted, given, record_packets=record_packets, processes=processes)
 
 
 def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Scheme:
@@ -121,18 +121,18 @@ def run_config(
     scheme: Scheme,
     config: LoadConfig,
     *,
-    records_wire: bool = False,
+    record_packets: bool = False,
     progress: Callable[[int, int], None] | None = None,
     processes: Iterable[Process] = (),
 ) -> Load:
     """Load *page* with *scheme* over *config*.
 
-    With *records_wire* the trace holds every packet both ways. *progress* is told packets sent,
+    With *record_packets* the trace holds every packet both ways. *progress* is told packets sent,
     and in all.
     """
     return engine.simulate(
         resolve_config(page, scheme, config),
-        records_wire=records_wire,
+        record_packets=record_packets,
         progress=progress,
         processes=processes,
     )
@@ -146,7 +146,7 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
     ('marx-2019 with rtt_ms=40', 40000000)
     """
     config = config_for(page, config)
-    path, limit_s = config.path, config.max_simulated_s
+    path, limit_s = config.path, config.time_limit_s
     return engine.LoadSpec(
         page,
         scheme=with_server_settings(scheme, config),
@@ -155,9 +155,9 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
         profile=path.profile,
         mode=config.mode,
         browser=config.browser_model,
-        buffer_bytes=kbyte(config.buffer_kb),
-        buffer_model=BufferModel(config.buffer_model),
-        headers=_header_compression(config.headers),
+        buffer_bytes=kbyte(config.send_buffer_kb),
+        send_buffer_refill=SendBufferRefill(config.send_buffer_refill),
+        header_compression=_header_compression(config.header_compression),
         hosts=_recorded_hosts(config),
         cross_traffic=_cross_traffic(config.cross_traffic),
         limit_ns=MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S),
@@ -185,7 +185,7 @@ def _cross_traffic(text: str | None) -> tuple[CrossFlow, ...]:
 
 def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
     """Return how hosts get connections of their own; None where all share one."""
-    if config.hosts == HostMode.ONE.value:
+    if config.connections == ConnectionMode.SINGLE.value:
         return None
     return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
 
@@ -193,14 +193,14 @@ def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
 def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
     """Return *scheme* with what is asked for, which goes before what it says itself."""
     changes: dict[str, Any] = {}
-    if config.retransmit is not None:
-        changes["retransmission"] = Retransmit(config.retransmit)
+    if config.retransmission_order is not None:
+        changes["retransmission"] = Retransmit(config.retransmission_order)
     if config.max_placeholders is not None:
         changes["max_placeholders"] = config.max_placeholders
-    if config.retention_ms is not None:
-        changes["retention_ns"] = ms(config.retention_ms)
-    if config.metadata:
-        changes["signalling"] = Signalling.METADATA
+    if config.closed_stream_retention_ms is not None:
+        changes["retention_ns"] = ms(config.closed_stream_retention_ms)
+    if config.signalling is not None:
+        changes["signalling"] = Signalling(config.signalling)
     return replace(scheme, **changes) if changes else scheme
 
 

@@ -128,7 +128,7 @@ def loaded_as(load: Any, page: Any) -> Any:
         network=load.network,
         transport=load.protocol.value,
         handshake=load.spec.mode.value,
-        buffer_kb=load.spec.buffer_bytes / 1000,
+        send_buffer_kb=load.spec.buffer_bytes / 1000,
         seed=load.seed,
     )
 

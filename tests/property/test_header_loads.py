@@ -45,7 +45,7 @@ def loaded(
             network=network,
             protocol=protocol,
             seed=seed,
-            headers=HeaderCompression(codec=codec, blocks=blocks),
+            header_compression=HeaderCompression(codec=codec, blocks=blocks),
         )
     )
 

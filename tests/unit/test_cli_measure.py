@@ -51,10 +51,10 @@ def measured(load: Load, path: Path, **how: str) -> dict[str, Any]:
 
 SETTINGS = [
     {},
-    {"jitter": "4:1-3"},
-    {"jitter": "1:0-5", "rtt_ms": 75.3, "buffer_kb": 14, "handshake": False},
-    {"jitter": "4:1-3", "transport": "tcp"},
-    {"jitter": "3:7", "transport": "tcp", "rtt_ms": 20, "packet_bytes": 1000},
+    {"reorder": "4:1-3"},
+    {"reorder": "1:0-5", "rtt_ms": 75.3, "send_buffer_kb": 14, "handshake": False},
+    {"reorder": "4:1-3", "transport": "tcp"},
+    {"reorder": "3:7", "transport": "tcp", "rtt_ms": 20, "packet_bytes": 1000},
 ]
 
 
@@ -85,7 +85,7 @@ def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> 
             network=h3sim.load_network("sander-2mbps-100ms-2pct"),
             protocol=Protocol(transport),
         ),
-        records_wire=True,
+        record_packets=True,
     )
     assert load.packets.lost > 0
     assert len(load.trace.wire) > load.packets.sent
@@ -129,7 +129,7 @@ def test_a_load_is_written_with_the_names_and_sizes_of_its_page(tmp_path: Path) 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    load = h3sim.simulate("davies-meenan", scheme="fifo", jitter="4:1-3")
+    load = h3sim.simulate("davies-meenan", scheme="fifo", reorder="4:1-3")
     write_load_qlog(load, tmp_path / "load.qlog")
     return tmp_path / "load.qlog"
 

@@ -227,7 +227,7 @@ def test_the_command_prints_the_same_bytes_with_any_workers_and_resumed(
 def test_a_command_of_which_runs_failed_ends_with_1(
     command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changed = ["--over", "quic", "--schemes", "static", "--loss", "0,0.999", "--runs", "1"]
+    changed = ["--model", "quic", "--schemes", "static", "--loss", "0,0.999", "--runs", "1"]
     assert main([*command, *changed, "--rtt-ms", "10"]) == 1
     out, err = capsys.readouterr()
     assert "RTT 10 ms, loss 0 %" in out
@@ -263,17 +263,21 @@ def test_headers_are_an_axis_of_sweeps(store: Path) -> None:
         "discovered": {"by": "/", "at": "request"},
     }
     arguments: dict[str, Any] = {"schemes": "rr", "network": "4g", "loss": 0.1, "seeds": 2}
-    both: dict[str, Any] = {"headers": ["none", "hpack", "static"], **arguments}
+    both: dict[str, Any] = {"header_compression": ["none", "hpack", "static"], **arguments}
     found = sweep(page_of(root, image), store=store, executor="serial", **both)
-    assert found.axes == ("headers", "seed")
-    assert [(row["headers"], row["seed"]) for row in found] == [
+    assert found.axes == ("header_compression", "seed")
+    assert [(row["header_compression"], row["seed"]) for row in found] == [
         (codec, seed) for codec in ("none", "hpack", "static") for seed in (0, 1)
     ]
-    for number, codec in enumerate(both["headers"]):
-        alone = sweep(page_of(root, image), headers=codec, executor="serial", **arguments)
+    for number, codec in enumerate(both["header_compression"]):
+        alone = sweep(
+            page_of(root, image), header_compression=codec, executor="serial", **arguments
+        )
         assert list(alone) == list(found)[2 * number : 2 * number + 2]
     assert len({row["byte_index_exact_all_ms"] for row in found.filter(seed=0)}) == 3
     on_workers = sweep(page_of(root, image), executor="processes", workers=2, **both)
     assert list(on_workers) == list(found)
-    again = sweep(page_of(root, image), store=store, **(both | {"headers": ["hpack", "qpack"]}))
+    again = sweep(
+        page_of(root, image), store=store, **(both | {"header_compression": ["hpack", "qpack"]})
+    )
     assert again.counts == (2, 2, 0)

@@ -175,7 +175,7 @@ class TestSettings:
 
     def test_overrides_replace_single_values(self) -> None:
         setting = h3sim.LoadConfig(
-            network="marx-2019-jitter", rtt_ms=7, jitter="none", packet_bytes=700, interval_ms=3
+            network="marx-2019-jitter", rtt_ms=7, reorder="none", packet_bytes=700, interval_ms=3
         )
         network = setting.path.network
         assert (network.rtt_ns, network.jitter) == (7_000_000, None)
@@ -196,12 +196,12 @@ class TestSettings:
                 interval_ms=-1,
                 packet_bytes=0,
                 rtt_ms=float("nan"),
-                jitter="often",
-                buffer_kb=-1,
+                reorder="often",
+                send_buffer_kb=-1,
             )
         assert {problem.key for problem in caught.value.problems} == {
             *("transport", "rate_mbps", "interval_ms", "packet_bytes"),
-            *("rtt_ms", "jitter", "buffer_kb"),
+            *("rtt_ms", "reorder", "send_buffer_kb"),
         }
 
     def test_rate_and_interval_say_the_same_and_only_one_is_taken(self) -> None:

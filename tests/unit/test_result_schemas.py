@@ -111,7 +111,11 @@ def test_a_document_is_as_its_schema_says(format_: str) -> None:
 LOADS: dict[str, dict[str, Any]] = {
     "replayed": {},
     "computed": {"browser": "parse", "network": "cable"},
-    "several connections": {"hosts": "recorded", "network": "cable", "cross_traffic": "cubic"},
+    "several connections": {
+        "connections": "per-host",
+        "network": "cable",
+        "cross_traffic": "cubic",
+    },
 }
 
 
