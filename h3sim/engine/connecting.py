@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import http  # what only some loads have is imported on use
 from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
-from h3sim.engine.plan import LoadRun, count_packets, make_marks, make_scheduler
+from h3sim.engine.server_word import has_marks
+from h3sim.errors import PageError, Problem
 from h3sim.http import Retransmit, StreamSender
 from h3sim.results.requests import request_sizer
 from h3sim.transport import Mode, Role
@@ -19,16 +20,31 @@ if TYPE_CHECKING:
 
     from h3sim.engine.cross_traffic import CrossTraffic
     from h3sim.engine.endpoint_factory import EndpointFactory
+    from h3sim.engine.environment import Process
     from h3sim.engine.transport import Progress, Transport
     from h3sim.http import ByteMarks
+    from h3sim.page import Page
     from h3sim.results import LoadSpec
+    from h3sim.schedulers import Scheduler
     from h3sim.transport import ConstantRate
 
-__all__ = ["LinkConnector", "RateConnector"]
+__all__ = ["MAX_PACKETS", "LinkConnector", "LoadRun", "RateConnector", "count_packets"]
+
+MAX_PACKETS = 5_000_000
+"""The largest load that is taken on; it takes about 2 GB and half a minute."""
 
 _MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
 """A load over links that takes more events is given up: it takes a handful for each packet, and
 more only where nothing but timers runs out."""
+
+
+class LoadRun(NamedTuple):
+    """A load as it is run: its spec, and what runs beside it or watches it."""
+
+    spec: LoadSpec
+    processes: tuple[Process, ...]
+    record_packets: bool
+    progress: Progress | None
 
 
 class _Connector:
@@ -85,9 +101,9 @@ class RateConnector(_Connector):
 
     def connection(self) -> HttpConnection:
         """Return a connection."""
-        spec, turn_bytes, marks = self._spec, self._rate.packet_bytes, make_marks(self._spec)
+        spec, turn_bytes, marks = self._spec, self._rate.packet_bytes, _make_marks(self._spec)
         streams = StreamSender(
-            make_scheduler(spec, turn_bytes, marks),
+            _make_scheduler(spec, turn_bytes, marks),
             turn_bytes=turn_bytes,
             buffer_bytes=spec.buffer_bytes,
             send_buffer_refill=spec.send_buffer_refill,
@@ -140,7 +156,7 @@ class LinkConnector(_Connector):
         from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
         from h3sim.engine.packet_log import PacketLog
 
-        spec, marks = self._spec, make_marks(self._spec)
+        spec, marks = self._spec, _make_marks(self._spec)
         streams = _response_streams(spec, self._factory, marks)
         log = PacketLog(
             record_packets=self._run.record_packets,
@@ -207,7 +223,7 @@ def _response_streams(
     if spec.header_compression is not None:
         make = http.SectionSender
     streams = make(
-        make_scheduler(spec, turn_bytes, marks),
+        _make_scheduler(spec, turn_bytes, marks),
         turn_bytes=turn_bytes,
         buffer_bytes=spec.buffer_bytes,
         send_buffer_refill=spec.send_buffer_refill,
@@ -221,3 +237,27 @@ def _response_streams(
     if spec.header_compression is not None and isinstance(streams, http.SectionSender):
         streams.is_http2 = spec.is_http2
     return streams
+
+
+def _make_marks(spec: LoadSpec) -> ByteMarks | None:
+    """Return what calls where a response has come so far; None where nobody asks."""
+    return http.ByteMarks() if has_marks(spec.page, spec.scheme) else None
+
+
+def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteMarks | None) -> Scheduler:
+    """Return what schedules the server's streams of one connection."""
+    made = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
+    return made if marks is None else marks.around(made)
+
+
+def count_packets(page: Page, packet_bytes: int) -> int:
+    """Return how many packets *page* takes; a response without a byte takes one.
+
+    Raises:
+        PageError: if they are more than `MAX_PACKETS`.
+    """
+    n_packets = sum(-(-n_bytes // packet_bytes) or 1 for n_bytes in page.stream_bytes)
+    if n_packets > MAX_PACKETS:
+        message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
+        raise PageError([Problem(key="resources", message=message)], page.name)
+    return n_packets

@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.engine.connecting import LinkConnector, RateConnector
+from h3sim.engine.connecting import LinkConnector, LoadRun, RateConnector
 from h3sim.engine.load_run import run_load
-from h3sim.engine.plan import LoadRun
 from h3sim.errors import StalledError
 from h3sim.lazy import without_collecting
 from h3sim.page.hosts import host_names

@@ -186,9 +186,9 @@ def compare(
 
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *send_buffers_kb* are: with a large one every scheme, the baseline too, turns into
-    fifo. The loads themselves are kept only with *keep_loads*, since their traces
-    are large. *progress* is told of each load. The other arguments are those of
-    `LoadConfig`, and change *config* where that is given.
+    fifo. The loads themselves are kept only with *keep_loads*, since their traces are large.
+    *progress* is told of each load. The other arguments are those of `LoadConfig`, and change
+    *config* where that is given.
 
     Raises:
         InputError: listing every mistake, pages or schemes that share a name among them.
@@ -326,13 +326,12 @@ def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
     """Return what the loads of a comparison have in common: not scheme and buffer."""
     known = None if load.profile is None else config.retransmission_order or load.profile.retransmit
     words = in_words(load)
-    configuration = {
-        key: load.configuration[key] for key in load.configuration if key != "send_buffer_kb"
-    }
+    configuration = load.configuration | {"retransmission_order": known}
+    configuration["send_buffer_refill"] = config.send_buffer_refill
+    del configuration["send_buffer_kb"]
     return {
         "version": __version__,
-        "configuration": configuration
-        | {"retransmission_order": known, "send_buffer_refill": config.send_buffer_refill},
+        "configuration": configuration,
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
         "page_digests": {page.name: page.digest for page in grid.pages},
         "why_none": {page.name: why for page in grid.pages if (why := page.why_nothing_visible)},

@@ -13,7 +13,7 @@ from h3sim.browser import BrowserModel
 from h3sim.documents import not_one_of, shown
 from h3sim.documents.declared import declared, read_table, says
 from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import Choice, Flag, OneOrMore, Text, ValueType, Whole
+from h3sim.documents.values import Choice, Flag, ListOf, Text, ValueType, Whole
 from h3sim.errors import InputError, Problem
 from h3sim.transport import Jitter
 
@@ -122,13 +122,20 @@ class NameOr(ValueType):
         raise RefusedError(f"must be {what}, is {shown(value)}")
 
 
+class _Ends(ListOf):
+    """One whole number, or the ends of a range."""
+
+    def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
+        return super()._each(values if isinstance(values, list | tuple) else (values,), take)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reorder:
     """The table form of "4:1-3": one packet in *every* is overtaken *by* so many."""
 
     every: int = field(metadata=says(Whole(low=1), "one packet of so many is held"))
     by: tuple[int, ...] = field(
-        metadata=says(OneOrMore(Whole(low=0), "one or two whole numbers"), "how many overtake it")
+        metadata=says(_Ends(Whole(low=0), "whole numbers"), "how many overtake it")
     )
 
     @property

@@ -11,7 +11,6 @@ from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.errors import InputError, Problem, UnknownOptionError
 from h3sim.study.arguments import NETWORKS
 from h3sim.study.config import LoadConfig
-from h3sim.study.renamed import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -108,6 +107,8 @@ def with_options(function: CallableT) -> CallableT:
 
 def unknown_option(name: str, known: tuple[str, ...]) -> Problem:
     """Return the mistake that there is no option of that name, with those spelt alike."""
+    from h3sim.study.renamed import OPTIONS  # on a mistake only
+
     if name in OPTIONS:
         return Problem(key=name, message=f"is called {OPTIONS[name]} now")
     import difflib  # on use: importing h3sim should stay quick

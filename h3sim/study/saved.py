@@ -18,7 +18,6 @@ from h3sim.page import ConnectionMode
 from h3sim.results import FORMAT
 from h3sim.results.document import LoadIdentity, LoadInputs
 from h3sim.study.config import LoadConfig
-from h3sim.study.renamed import with_new_names
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.transport import Mode
 
@@ -90,6 +89,8 @@ class LoadDocument(LoadIdentity):
         Raises:
             InputError: listing every setting that is out of range.
         """
+        from h3sim.study.renamed import with_new_names  # on use: most loads are not saved ones
+
         given = with_new_names(self.configuration or {})
         of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
         browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model

@@ -44,7 +44,7 @@ CONFIGURATION = {
     "retransmission_order": None,
     "max_placeholders": None,
     "closed_stream_retention_ms": 500,
-    "signalling": "server",
+    "signalling": "none",
     "handshake": "1-rtt",
     "seed": 7,
     "browser": "replay",

@@ -114,9 +114,9 @@ def test_streams_of_header_compression_are_not_in_the_trace() -> None:
     [
         (
             {"header_compression": "hpak", "loss": 0.1},
-            "headers: 'hpak' is not one of none, hpack, qpack",
+            "header_compression: 'hpak' is not one of none, hpack, qpack",
         ),
-        ({"header_compression": "hpack"}, "headers: needs links: at a constant rate"),
+        ({"header_compression": "hpack"}, "header_compression: needs links: at a constant rate"),
     ],
 )
 def test_what_cannot_be_compressed_is_told(options: Any, message: Any) -> None:

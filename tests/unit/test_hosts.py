@@ -290,15 +290,15 @@ class TestMistakes:
         ]
 
     def test_a_constant_rate_has_one_connection(self) -> None:
-        with pytest.raises(InputError, match=r"hosts: 'recorded' needs links"):
+        with pytest.raises(InputError, match=r"connections: 'per-host' needs links"):
             h3sim.LoadConfig(network="marx-2019", connections="per-host")
-        with pytest.raises(InputError, match=r"hosts: 'recorded' needs links"):
+        with pytest.raises(InputError, match=r"connections: 'per-host' needs links"):
             h3sim.simulate("davies-meenan", connections="per-host")
 
     def test_names_are_looked_up_where_there_are_hosts(self) -> None:
         with pytest.raises(InputError, match=r"dns_ms: goes only with connections = 'per-host'"):
             h3sim.LoadConfig(network="fibre", dns_ms=5)
-        with pytest.raises(InputError, match=r"hosts: 'all' is not one of one, recorded"):
+        with pytest.raises(InputError, match=r"connections: 'all' is not one of single, per-host"):
             h3sim.LoadConfig(network="fibre", connections="all")
 
     def test_what_is_known_of_a_host_goes_with_its_last_resource(self) -> None:

@@ -175,7 +175,7 @@ def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in() -> 
     alike = LoadPlots([h3sim.simulate(SMALL, scheme=scheme) for scheme in ("rr", "p+")])
     assert [t.get_text() for t in alike.multiplexing().get_yticklabels()] == ["rr", "p+"]
     shared = (
-        "marx-2019, 1.12 Mbit/s, packets of 1400 bytes, RTT 0 ms, no jitter, 1-RTT handshake"
+        "marx-2019, 1.12 Mbit/s, packets of 1400 bytes, RTT 0 ms, no reordering, 1-RTT handshake"
         f", seed 0, h3sim {h3sim.__version__}, page {SMALL.digest[:8]}"
     )
     assert labels.title(loads).endswith(f"\n{shared}")

@@ -109,7 +109,7 @@ class TestRetention:
             "mechanism": "tree",
             "signalling": "h2",
             "max_placeholders": 1,
-            "closed_stream_retention_ms": 2.5,
+            "retention_ms": 2.5,
             "classes": {"all": {}},
         }
         scheme = h3sim.schemes.scheme_from_dict(document)
