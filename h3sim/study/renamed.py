@@ -50,7 +50,7 @@ FLAGS = {
     "--other-networks": "--robustness-networks",
     "--until-width": "--target-ci-width",
     "--accept": "--update",
-    "--beside": "--with-page",
+    "--beside": "--with-page (of measure: --with-log)",
     "--without": "--remove",
     "--late": "--late-kind",
     "--unset": "--clear",
