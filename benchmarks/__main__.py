@@ -47,7 +47,9 @@ _SCALING_PACKETS = 10_000
 
 def _load(page: Page, scheme: Scheme) -> Callable[[], object]:
     network = replace(h3sim.load_network("marx-2019"), rtt_ns=ms(100))
-    return lambda: engine.simulate(page, scheme=scheme, network=network, mode=Mode.NONE)
+    return lambda: engine.simulate(
+        engine.LoadSpec(page, scheme=scheme, network=network, mode=Mode.NONE)
+    )
 
 
 def _against_probes() -> str:

@@ -38,7 +38,7 @@ def over_links() -> str:
     sizes = [resource.size_bytes for resource in page.resources]
     cells = [(name, loss) for name in _PROFILES for loss in _LOSSES]
     loads = [_load(_profile(name), _at_loss(loss)) for name, loss in cells]
-    packets = [_count(load(records_wire=True)) for load in loads]
+    packets = [_count(load(record_packets=True)) for load in loads]
     probe_s, *seconds = least_seconds(
         [lambda: with_simpy(sizes), *loads],
         rounds=_ROUNDS,
@@ -92,15 +92,17 @@ def _at_loss(loss: float) -> Network:
 def _load(profile: TransportProfile, network: Network) -> Callable[..., h3sim.Load]:
     page, scheme = reference_page(), h3sim.load_scheme("rr")
 
-    def load(*, records_wire: bool = False) -> h3sim.Load:
+    def load(*, record_packets: bool = False) -> h3sim.Load:
         return engine.simulate(
-            page,
-            scheme=scheme,
-            network=network,
-            protocol=profile.protocol,
-            profile=profile,
-            mode=Mode.NONE,
-            records_wire=records_wire,
+            engine.LoadSpec(
+                page,
+                scheme=scheme,
+                network=network,
+                protocol=profile.protocol,
+                profile=profile,
+                mode=Mode.NONE,
+            ),
+            record_packets=record_packets,
         )
 
     return load

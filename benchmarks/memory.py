@@ -19,7 +19,7 @@ __all__ = ["memory"]
 
 _CASES: dict[str, tuple[int, dict[str, object]]] = {
     "constant rate": (1_000_000, {}),
-    "constant rate, packets held": (1_000_000, {"jitter": "4:1-3"}),
+    "constant rate, packets held": (1_000_000, {"reorder": "4:1-3"}),
     "QUIC, CUBIC, 2 % loss": (100_000, {"network": "sander-2mbps-100ms-2pct", "rate_mbps": 1000.0}),
     "TCP, CUBIC, 2 % loss": (
         100_000,

@@ -78,14 +78,18 @@ _STUDIES = {
 def _constant(page: Page, scheme: str) -> Callable[[], object]:
     network = replace(h3sim.load_network("marx-2019"), rtt_ns=ms(100))
     row = h3sim.load_scheme(scheme)
-    return lambda: engine.simulate(page, scheme=row, network=network, mode=Mode.NONE)
+    return lambda: engine.simulate(
+        engine.LoadSpec(page, scheme=row, network=network, mode=Mode.NONE)
+    )
 
 
 def _links(page: Page, profile: str, **changes: str) -> Callable[[], object]:
     network, row = h3sim.load_network("sander-2mbps-100ms-2pct"), h3sim.load_scheme("rr")
     stack = replace(h3sim.load_profile(profile), **changes)  # type: ignore[arg-type]
     return lambda: engine.simulate(
-        page, scheme=row, network=network, profile=stack, protocol=Protocol(stack.protocol)
+        engine.LoadSpec(
+            page, scheme=row, network=network, profile=stack, protocol=Protocol(stack.protocol)
+        )
     )
 
 
@@ -109,7 +113,9 @@ def _studied() -> list[Callable[[], object]]:
     profile = h3sim.load_profile("default")
 
     def load(page: Page, network: h3sim.Network, scheme: h3sim.Scheme) -> object:
-        done = engine.simulate(page, scheme=scheme, network=network, profile=profile)
+        done = engine.simulate(
+            engine.LoadSpec(page, scheme=scheme, network=network, profile=profile)
+        )
         return done.byte_index("all"), done.hol
 
     return [

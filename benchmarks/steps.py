@@ -40,11 +40,13 @@ def steps(profile: str = "default", controller: str = "cubic") -> str:
 
     def load() -> int:
         done = engine.simulate(
-            page,
-            scheme=scheme,
-            network=network,
-            profile=stack,
-            protocol=Protocol(stack.protocol),
+            engine.LoadSpec(
+                page,
+                scheme=scheme,
+                network=network,
+                profile=stack,
+                protocol=Protocol(stack.protocol),
+            )
         )
         return len(done.trace.packet_rows)
 

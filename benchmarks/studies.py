@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from h3sim import engine
 from h3sim.page import Page
 from h3sim.study import LoadConfig, Range
 from h3sim.study.cells import row_of
-from h3sim.study.run import engine_arguments
+from h3sim.study.run import resolve_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,9 +50,11 @@ def _swept(study: Study, executor: str, workers: int) -> None:
 
 def _alone(study: Study, *, with_rows: bool = False) -> None:
     """Load what *study* has, which is all over one setting, without its machinery."""
-    arguments = engine_arguments(LoadConfig(**study.design.settings[0]))
+    config = LoadConfig(**study.design.settings[0])
     for cell in study.design:
-        load = engine.simulate(_page(cell), scheme=cell.scheme, seed=cell.seed, **arguments)
+        load = engine.simulate(
+            replace(resolve_config(_page(cell), cell.scheme, config), seed=cell.seed)
+        )
         if with_rows:
             row_of(load)
 

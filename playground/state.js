@@ -44,13 +44,13 @@ export function optionsOf(state) {
   const options = {
     rate_mbps: state.rate,
     rtt_ms: state.rtt,
-    buffer_kb: state.buffer,
+    send_buffer_kb: state.buffer,
     transport: state.transport,
     seed: state.seed,
   };
   if (state.loss > 0) options.loss = state.loss / 100;
   if (state.cc !== "") options.cc = state.cc;
-  if (state.reorder !== "none") options.jitter = state.reorder;
+  if (state.reorder !== "none") options.reorder = state.reorder;
   return options;
 }
 

@@ -72,7 +72,7 @@ def hostile_page() -> h3sim.Page:
 def subjects(folder: Path) -> Iterator[Path]:
     """Write one of each kind of file into *folder*, and yield their paths."""
     page = hostile_page()
-    lossy: dict[str, Any] = {"network": "sander-2mbps-100ms-2pct", "records_wire": True}
+    lossy: dict[str, Any] = {"network": "sander-2mbps-100ms-2pct", "record_packets": True}
     one, other = (h3sim.simulate(page, scheme=name, **lossy) for name in ("rr", "fifo"))
     write_load_qlog(one, folder / "client.qlog")
     made: dict[str, Any] = {

@@ -40,7 +40,7 @@ PAGES = (
 )
 """Of 9, 60, 111, 289 and 1,200 resources."""
 _SMALL_PX = 800
-_LOSSY: dict[str, Any] = {"network": "cable", "loss": 0.05, "seed": 1, "records_wire": True}
+_LOSSY: dict[str, Any] = {"network": "cable", "loss": 0.05, "seed": 1, "record_packets": True}
 
 
 def main() -> None:
@@ -109,7 +109,9 @@ def many() -> Iterator[tuple[str, Any]]:
     schemes = ("rr", "fifo", "dfifo", "chrome-eps", "bucket-html")
     pages = ("davies-meenan", "http2rulez", *(h3sim.catalog.page_set("corpus:small") or ())[:4])
     study: dict[str, Any] = {"schemes": schemes, "rtt_ms": [20, 100], "executor": "serial"}
-    results = h3sim.sweep(pages, **study, buffer_kb=[0, 280], network="cable", loss=0.02, seeds=3)
+    results = h3sim.sweep(
+        pages, **study, send_buffer_kb=[0, 280], network="cable", loss=0.02, seeds=3
+    )
     for name in ("cdf", "forest", "scatter", "buffers", "ranks"):
         yield name, getattr(results.plot, name)().figure
     yield "lines", results.plot.lines("rtt_ms").figure
@@ -123,7 +125,7 @@ def many() -> Iterator[tuple[str, Any]]:
     sent = h3sim.sweep(
         HeaderLists(exchanges=read_exchanges(str(lists), interval_ns=0)),
         schemes="rr",
-        headers=("hpack", "qpack", "qcram"),
+        header_compression=("hpack", "qpack", "qcram"),
         rtt_ms=(20, 100, 200),
         loss=(0.0, 0.05),
         seeds=5,

@@ -38,7 +38,7 @@ def acks_table(settings: Iterable[Setting]) -> str:
     by_name = {setting.name: setting for setting in settings if not setting.loss}
     rows = []
     for name, arrived_ms, sent_ms in read_acknowledged(by_name):
-        load = load_of(by_name[name], 0, records_wire=True)
+        load = load_of(by_name[name], 0, record_packets=True)
         if load is not None:
             ours, theirs = waits(*_times(load)), waits(arrived_ms, sent_ms)
             link = f"{by_name[name].rate_mbps:g} Mbit/s, {by_name[name].rtt_ms:g} ms"

@@ -25,7 +25,9 @@ def row(page: str, loss: float, burst: float, n_seeds: int) -> list[tuple[float,
     found = []
     for scheme in SCHEMES:
         loads = [
-            h3sim.simulate(page, scheme=scheme, network=NETWORK, loss=loss, burst=burst, seed=seed)
+            h3sim.simulate(
+                page, scheme=scheme, network=NETWORK, loss=loss, mean_loss_burst=burst, seed=seed
+            )
             for seed in range(n_seeds)
         ]
         blocked = fmean(load.hol.stream_bytes for load in loads)

@@ -97,7 +97,7 @@ def _hpack_delay_ms(spacing_ms: float, rtt_ms: float, loss: float) -> float:
     requests = spaced(spacing_ms)
     if requests is None:
         return float("nan")
-    (row,) = _rows(requests, headers="hpack", rtt_ms=rtt_ms, loss=loss)
+    (row,) = _rows(requests, header_compression="hpack", rtt_ms=rtt_ms, loss=loss)
     return row.hol_mean_ms
 
 

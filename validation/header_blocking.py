@@ -21,7 +21,7 @@ import h3sim
 from h3sim import catalog, engine
 from h3sim.compression import HeaderCompression
 from h3sim.study import LoadConfig
-from h3sim.study.run import engine_arguments
+from h3sim.study.run import resolve_config
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
@@ -83,15 +83,10 @@ def _figures(load: Load) -> tuple[float, float]:
 
 
 def _load(job: Job, *, blocks: bool) -> Load:
-    config = LoadConfig(network=NETWORK, rtt_ms=job.rtt_ms, loss=job.loss)
-    arguments = engine_arguments(config)
-    arguments["headers"] = HeaderCompression(codec=job.codec, blocks=blocks)
-    return engine.simulate(
-        h3sim.load_page(job.page),
-        scheme=h3sim.load_scheme(job.scheme),
-        seed=job.seed,
-        **arguments,
-    )
+    config = LoadConfig(network=NETWORK, rtt_ms=job.rtt_ms, loss=job.loss, seed=job.seed)
+    spec = resolve_config(h3sim.load_page(job.page), h3sim.load_scheme(job.scheme), config)
+    headers = HeaderCompression(codec=job.codec, blocks=blocks)
+    return engine.simulate(replace(spec, header_compression=headers))
 
 
 def _in_one_order(load: Load) -> Load:

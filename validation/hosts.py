@@ -64,8 +64,8 @@ def cost(page: Page, scheme: str, network: str = NETWORK) -> float:
     True
     """
     one, several = (
-        h3sim.simulate(page, scheme=scheme, network=network, hosts=hosts)
-        for hosts in ("one", "recorded")
+        h3sim.simulate(page, scheme=scheme, network=network, connections=connections)
+        for connections in ("single", "per-host")
     )
     return several.byte_index() / one.byte_index()
 

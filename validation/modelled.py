@@ -90,7 +90,7 @@ def load_of(
     seed: int,
     run: Run | None = None,
     *,
-    records_wire: bool = False,
+    record_packets: bool = False,
     without: str | None = None,
 ) -> Load | None:
     """Return one simulated download, None if it stalled."""
@@ -108,7 +108,7 @@ def load_of(
                 transport_profile=profile,
                 handshake="none",
                 seed=seed,
-                records_wire=records_wire,
+                record_packets=record_packets,
             )
         except StalledError:
             # A burst that outlasts an hour of doubled timeouts is left out, as Sander 2022 does.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DRAFTS = ("main-schema", "quic-events", "h3-events")
 LOADS: tuple[dict[str, Any], ...] = (
     {"scheme": "chrome-eps", "network": "sander-2mbps-100ms-2pct"},
-    {"scheme": "firefox-eps", "network": "4g", "headers": "qpack"},
+    {"scheme": "firefox-eps", "network": "4g", "header_compression": "qpack"},
     {"scheme": "dfifo", "network": "cable"},
     {"scheme": "rr", "network": "cable", "transport": "tcp"},
     {"scheme": "fifo"},
@@ -130,7 +130,7 @@ def main(arguments: list[str]) -> int:
     wrong: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for number, options in enumerate(LOADS):
-            load = h3sim.simulate("davies-meenan", records_wire=True, **options)
+            load = h3sim.simulate("davies-meenan", record_packets=True, **options)
             for suffix in (".qlog", ".sqlog"):
                 path = Path(scratch) / f"{number}{suffix}"
                 write_load_qlog(load, path, dialect="draft")

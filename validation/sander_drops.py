@@ -115,10 +115,12 @@ def _simulated(rate_mbps: float, rtt_ms: float) -> Drops:
 
 def _load(place: int, setting: LoadConfig) -> Load:
     return engine.simulate(
-        pages()[place],
-        scheme=catalog.load_scheme(BASELINE),
-        network=setting.resolved_network(),
-        profile=setting.resolved_profile(),
+        engine.LoadSpec(
+            pages()[place],
+            scheme=catalog.load_scheme(BASELINE),
+            network=setting.path.network,
+            profile=setting.path.profile,
+        )
     )
 
 

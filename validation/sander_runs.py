@@ -212,15 +212,17 @@ def _alike(page: Page) -> Page:
 
 def _load(page: Page, scheme: str, network: str, seed: int) -> Load:
     setting = _setting(network)
-    link = setting.resolved_network()
+    link = setting.path.network
     is_slow = link.down is not None and (link.down.rate_bps or 0) < 2_000_000
     return engine.simulate(
-        page,
-        scheme=_scheme(scheme),
-        network=link,
-        profile=setting.resolved_profile(),
-        seed=seed,
-        limit_ns=(_SLOW_LIMIT_S if is_slow else _LIMIT_S) * NS_PER_S,
+        engine.LoadSpec(
+            page,
+            scheme=_scheme(scheme),
+            network=link,
+            profile=setting.path.profile,
+            seed=seed,
+            limit_ns=(_SLOW_LIMIT_S if is_slow else _LIMIT_S) * NS_PER_S,
+        )
     )
 
 

@@ -90,7 +90,9 @@ def indexes_of(name: str) -> Indexes:
 def _index_ms(page: Page, scheme: str, buffer: Buffer) -> float:
     if buffer.model == _HELD:
         page, buffer = _held(page, _HELD_MS[int(buffer.kb)]), NO_BUFFER
-    load = h3sim.simulate(page, scheme=scheme, buffer_kb=buffer.kb, buffer_model=buffer.model)
+    load = h3sim.simulate(
+        page, scheme=scheme, send_buffer_kb=buffer.kb, send_buffer_refill=buffer.model
+    )
     return load.byte_index("atf", sample_ms=SAMPLE_MS)  # as the paper has it
 
 

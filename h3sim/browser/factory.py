@@ -27,7 +27,7 @@ def make_browser(page: Page, model: BrowserModel, *, plays_recorded: bool = True
     """
     parsing = _parsing(page, model) if model.mode is BrowserMode.PARSE else None
     browser = ReplayBrowser(page) if parsing is None else parsing
-    at_ms = model.background_at_ms
+    at_ms = model.hidden_at_ms
     background_at_ns = None if at_ms is None else ms(at_ms)
     is_laid_out = parsing is not None
     changes = changes_of(page, plays_recorded=plays_recorded)

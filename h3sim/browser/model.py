@@ -25,34 +25,35 @@ class BrowserMode(enum.Enum):
 class BrowserModel:
     """A browser as a value.
 
-    All but one of its settings act in `BrowserMode.PARSE` only: *cpu_factor* multiplies the times
+    All but one of its settings act in `BrowserMode.PARSE` only: *cpu_slowdown* multiplies the times
     of parsing and executing (4: a phone, where the recording was made on a desktop); without
-    *preload_scanner*, only the parser finds what the document names; *max_requests* is the most
-    requests that wait for their response at once, None for no limit, and *max_requests_per_host*
-    the same of each host (HTTP/1.1 browsers: 6). With *tight_mode*, as in Chrome, images and other
-    things of low priority are asked for only while fewer than two requests are open, until the head
-    is parsed and its scripts have run; and at any time one at once while two or more requests that
-    are more important are open. With *styles_stop_parser* the parser stands at a stylesheet that
-    blocks until that is ready (policy O3 of WProf: Internet Explorer 9).
+    *preload_scanner*, only the parser finds what the document names; *max_concurrent_requests* is
+    the most requests that wait for their response at once, None for no limit, and
+    *max_concurrent_requests_per_host* the same of each host (HTTP/1.1 browsers: 6). With
+    *tight_mode*, as in Chrome, images and other things of low priority are requested only while
+    fewer than two requests are open, until the head is parsed and its scripts have run; and at any
+    time one at once while two or more requests that are more important are open. With
+    *stylesheets_block_parser* the parser waits at a blocking stylesheet until that is ready (policy
+    O3 of WProf: Internet Explorer 9).
 
-    At *background_at_ms* the tab goes to the background, in both modes.
+    At *hidden_at_ms* the tab moves to the background, in both modes.
 
     Raises:
         InputError: listing every value that is out of range.
 
-    >>> BrowserModel(mode=BrowserMode.PARSE, cpu_factor=0, max_requests=0)
+    >>> BrowserModel(mode=BrowserMode.PARSE, cpu_slowdown=0, max_concurrent_requests=0)
     Traceback (most recent call last):
     ...
-    h3sim.errors.InputError: cpu_factor: must be more than 0, to 1,000, is 0
-    max_requests: must be at least 1, is 0
+    h3sim.errors.InputError: cpu_slowdown: must be more than 0, to 1,000, is 0
+    max_concurrent_requests: must be at least 1, is 0
     """
 
     mode: BrowserMode = field(default=BrowserMode.REPLAY, metadata=says(Choice(BrowserMode)))
-    cpu_factor: float = field(
+    cpu_slowdown: float = field(
         default=1.0,
         metadata=says(
             Number(low=0, high=1000, is_above=True),
-            "how many times as long parsing and executing take: 4 for a phone, say",
+            "factor by which parsing and executing take longer: 4 for a phone, say",
         ),
     )
     preload_scanner: bool = field(
@@ -64,22 +65,23 @@ class BrowserModel:
             Flag(), "as Chrome: images and the like wait for the head while two requests are open"
         ),
     )
-    max_requests: int | None = field(
-        default=None, metadata=says(Whole(low=1), "how many requests may be open at once")
+    max_concurrent_requests: int | None = field(
+        default=None, metadata=says(Whole(low=1), "maximum number of open requests")
     )
-    max_requests_per_host: int | None = field(
-        default=None, metadata=says(Whole(low=1), "how many of one host: 6 over HTTP/1.1")
+    max_concurrent_requests_per_host: int | None = field(
+        default=None,
+        metadata=says(Whole(low=1), "maximum number of open requests per host: 6 over HTTP/1.1"),
     )
-    styles_stop_parser: bool = field(
+    stylesheets_block_parser: bool = field(
         default=False,
-        metadata=says(Flag(), "the parser stands at a stylesheet until that is ready (WProf's O3)"),
+        metadata=says(Flag(), "a blocking stylesheet blocks the parser (WProf's O3)"),
     )
 
-    background_at_ms: float | None = field(
+    hidden_at_ms: float | None = field(
         default=None,
         metadata=says(
             Number(low=0, high=86_400_000, hint="a day"),
-            "when the tab goes to the background, with all its requests",
+            "move the tab to the background at this time (reprioritizes its requests)",
         ),
     )
 
@@ -87,7 +89,7 @@ class BrowserModel:
         settle(self, InputError)
 
 
-_OF_BOTH = ("mode", "background_at_ms")
+_OF_BOTH = ("mode", "hidden_at_ms")
 """What acts however the browser asks for resources."""
 OF_BROWSER = tuple(entry.attribute for entry in declared(BrowserModel) if entry.attribute != "mode")
 """The settings that are options of a load of their own."""

@@ -54,10 +54,10 @@ class ParseBrowser(Browser):
         self._main_thread = MainThread(self._record)
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
         rules = rules_of(page, model)
-        self._requests = Requests(model.max_requests, rules, low_priorities(page))
+        self._requests = Requests(model.max_concurrent_requests, rules, low_priorities(page))
         self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
         parts = (self._record, self._parser, self._discoverer)
-        self._renderer = Renderer(page, *parts, stops_parser=model.styles_stop_parser)
+        self._renderer = Renderer(page, *parts, stops_parser=model.stylesheets_block_parser)
         self._downloads: dict[int, int] = {}
         self._watched: dict[int, list[tuple[int, int]]] = {}
         self._contiguous = 0
@@ -287,4 +287,4 @@ class ParseBrowser(Browser):
         return True
 
     def _cost_ns(self, resource: Resource) -> int:
-        return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_factor)
+        return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_slowdown)

@@ -27,7 +27,7 @@ class RequestRule(Protocol):
 RULES: tuple[tuple[str, Callable[[Page, Any], RequestRule]], ...] = (
     ("tight_mode", lambda page, _: TightMode(page)),
     ("tight_mode", lambda page, _: DelayedRequests(page)),
-    ("max_requests_per_host", PerHost),
+    ("max_concurrent_requests_per_host", PerHost),
 )
 """The rules, each with the setting of `BrowserModel` that turns it on, and of which it is made."""
 

@@ -38,7 +38,7 @@ examples:
   h3sim advise shop.har
   h3sim advise shop.har --report shop.html --plot none
   h3sim advise shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
-  h3sim advise shop.har --network cable --loss 1% --network-within 1
+  h3sim advise shop.har --network cable --loss 1% --network-uncertainty 1
   h3sim advise shop.json --above-the-fold seen.txt --json
 
 The page is loaded over the network that its recording tells of. That is an estimate: schemes are
@@ -125,7 +125,7 @@ def _advise(options: argparse.Namespace) -> int:
         )
     )
     pages = [] if subject is None else [subject[0]]
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
+    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     for name in options.scheme.split(","):
         mistakes.collect(partial(resolve_schemes, name))
     mistakes.collect(partial(resolve_scheme, options.baseline))
@@ -140,7 +140,7 @@ def _advise(options: argparse.Namespace) -> int:
             schemes=options.scheme.split(","),
             baseline=options.baseline,
             n_seeds=options.seeds,
-            network_within=options.network_within,
+            network_within=options.network_uncertainty,
             keep_loads=plot is not None or options.report is not None,
             config=config,
             progress=progress,

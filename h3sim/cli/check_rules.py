@@ -21,7 +21,7 @@ __all__ = ["add_command"]
 _EPILOG = """\
 examples:
   h3sim check-rules shop.json
-  h3sim check-rules corpus --scheme chrome-h2 --wide
+  h3sim check-rules corpus --scheme chrome-h2 --no-truncate
 
 `h3sim import shop.har -o shop.json` makes such a page.
 """
@@ -82,7 +82,7 @@ def _show(found: RuleCheck, width: int | None) -> None:
         headers = ("page", "resource", "kind", "recorded", "rules")
         print(f"\n{table(headers, shown, width=width, shorten=True)}")
     if len(shown) < len(found.disagreements):
-        print(f"and {len(found.disagreements) - len(shown)} more (--wide shows all)")
+        print(f"and {len(found.disagreements) - len(shown)} more (--no-truncate shows all)")
     if found.n_changed:
         print(f"\n{plural(found.n_changed, 'resource')} got another priority later.")
 

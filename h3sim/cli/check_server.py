@@ -22,8 +22,8 @@ __all__ = ["add_command"]
 _EPILOG = """\
 examples:
   h3sim check-server
-  h3sim check-server h2o quic-go --buffer-kb 280
-  h3sim check-server my-server.toml --late image --network cable
+  h3sim check-server h2o quic-go --send-buffer-kb 280
+  h3sim check-server my-server.toml --late-kind image --network cable
 
 30 images are asked for, and two resources that matter a second later. A server passes if at most a
 tenth of the images' missing bytes comes before these are complete.
@@ -50,7 +50,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="schemes, sets of them, or files.toml (default: servers)",
     )
     parser.add_argument(
-        "--late",
+        "--late-kind",
         choices=LATE_KINDS,
         default="stylesheet",
         help="what comes late; an image is known to be seen (default: %(default)s)",
@@ -66,11 +66,11 @@ def _check(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     names = options.schemes or ["servers"]
     groups = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb)
     if mistakes.lines or config is None:
         return mistakes.tell("check-server")
     schemes = [scheme for group in groups for scheme in group or ()]
-    found = mistakes.collect(partial(check_server, schemes, late=options.late, config=config))
+    found = mistakes.collect(partial(check_server, schemes, late=options.late_kind, config=config))
     if found is None:
         return mistakes.tell("check-server")
     if options.json:

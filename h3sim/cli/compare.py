@@ -40,10 +40,10 @@ _EPILOG = """\
 examples:
   h3sim compare http2rulez davies-meenan
   h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
-  h3sim compare my-page.json --buffer-kb 0,14,280,1000 --mean geometric
+  h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
-  h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --buffer-kb 0
-  h3sim compare corpus --scheme fifo,chrome-eps --by-page --wide | less -S
+  h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
+  h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
 
 A speedup is a ratio of ByteIndexes: that of the baseline without a send buffer to that of the
 scheme. 2.00 is twice as fast, 0.50 half as fast. Of several versions of one page each is also
@@ -72,7 +72,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     )
     add_load_options(parser)
     parser.add_argument(
-        "--buffer-kb",
+        "--send-buffer-kb",
         metavar="KB",
         default="0,1000",
         help="send buffers in kB of 1000 bytes, with commas between (default: %(default)s)",
@@ -104,41 +104,41 @@ def _compare(options: argparse.Namespace) -> int:
     wanted = read_schemes(options, mistakes)
     mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
     baseline = mistakes.collect(lambda: baseline_of(options.baseline, wanted))
-    buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
-    config = read_config(options, mistakes, buffer_kb=buffers_kb[0], pages=pages)
+    send_buffers_kb = mistakes.collect(lambda: _buffers(options.send_buffer_kb)) or [0.0]
+    config = read_config(options, mistakes, send_buffer_kb=send_buffers_kb[0], pages=pages)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: check_seed_options(options))
     mistakes.collect(lambda: check_sample_option(options))
     if mistakes.lines or baseline is None or config is None:
         return mistakes.tell("compare")
     if options.seeds is not None:
-        return compare_over_seeds(options, pages, wanted, baseline, config, buffers_kb)
+        return compare_over_seeds(options, pages, wanted, baseline, config, send_buffers_kb)
     with progress_bar("load") as progress:
         comparison = compare(
             pages,
             schemes=wanted,
             config=config,
-            buffers_kb=buffers_kb,
+            send_buffers_kb=send_buffers_kb,
             baseline=baseline,
             sample_ms=options.sample_ms,
             keep_loads=options.plot is not None,
             progress=progress,
         )
-    _draw(comparison, pages, buffers_kb[0], options.plot)
+    _draw(comparison, pages, send_buffers_kb[0], options.plot)
     if options.json:
         print(json.dumps(comparison.to_dict(), allow_nan=False))
         return 0
     width = terminal_width(options)
     print(f"{fitted(printable(comparison.told()), width)}\n")
     if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
-        _show_pages(comparison, pages, buffers_kb, width)
+        _show_pages(comparison, pages, send_buffers_kb, width)
     else:
         for page in pages:
             _show_notes(comparison, page.name, width)
     if comparison.are_versions:
-        _show_versions(comparison, buffers_kb, width)
+        _show_versions(comparison, send_buffers_kb, width)
     else:
-        _show_means(comparison, pages, buffers_kb, options.mean, width)
+        _show_means(comparison, pages, send_buffers_kb, options.mean, width)
     _explain(wanted, width)
     return 0
 
@@ -151,18 +151,18 @@ def _buffers(text: str) -> list[float]:
             buffers.append(float(part))
         except ValueError:
             message = f"must be numbers with commas between, is {part!r}"
-            problems.append(Problem(key="--buffer-kb", message=message))
+            problems.append(Problem(key="--send-buffer-kb", message=message))
             continue
         if not 0 <= buffers[-1] <= 1e9:
             message = f"must be 0 to 1e+09, is {part}"
-            problems.append(Problem(key="--buffer-kb", message=message))
+            problems.append(Problem(key="--send-buffer-kb", message=message))
     if problems:
         raise InputError(problems)
     return list(dict.fromkeys(buffers))
 
 
 def _show_pages(
-    comparison: Comparison, pages: list[Page], buffers_kb: list[float], width: int | None
+    comparison: Comparison, pages: list[Page], send_buffers_kb: list[float], width: int | None
 ) -> None:
     for page in pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
@@ -170,13 +170,17 @@ def _show_pages(
         print(f"{printable(name)}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
         _show_notes(comparison, page.name, width)
         print()
-        for buffer_kb in buffers_kb:
+        for send_buffer_kb in send_buffers_kb:
             rows = [
                 row
                 for row in comparison.rows
-                if (row.page, row.buffer_kb) == (page.name, buffer_kb)
+                if (row.page, row.send_buffer_kb) == (page.name, send_buffer_kb)
             ]
-            print(f"a send buffer of {buffer_kb:g} kB:\n" if buffer_kb else "no send buffer:\n")
+            print(
+                f"a send buffer of {send_buffer_kb:g} kB:\n"
+                if send_buffer_kb
+                else "no send buffer:\n"
+            )
             print(_page_table(rows, width))
             if comparison.sample_ms is not None:
                 print(f"\nByteIndexes {sampled_every(comparison.sample_ms)}:\n")
@@ -198,30 +202,36 @@ def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
 def _show_means(
     comparison: Comparison,
     pages: list[Page],
-    buffers_kb: list[float],
+    send_buffers_kb: list[float],
     mean_name: str,
     width: int | None,
 ) -> None:
     baseline = printable(comparison.baseline)
     print(f"{mean_name} mean speedups to {baseline} over {plural(len(pages), 'page')}\n")
-    means = {(row.scheme, row.buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])}
+    means = {
+        (row.scheme, row.send_buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])
+    }
     schemes = dict.fromkeys(scheme for scheme, _ in means)
-    headers = [f"{which} {kb:g} kB" for kb in buffers_kb for which in ("all", "above the fold")]
+    headers = [
+        f"{which} {kb:g} kB" for kb in send_buffers_kb for which in ("all", "above the fold")
+    ]
     columns = [
         ratios(getattr(means[scheme, kb], mean) for scheme in schemes)
-        for kb in buffers_kb
+        for kb in send_buffers_kb
         for mean in ("mean_all", "mean_atf")
     ]
     print(table(["scheme", *headers], zip(schemes, *columns, strict=True), width=width))
 
 
-def _show_versions(comparison: Comparison, buffers_kb: list[float], width: int | None) -> None:
+def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: int | None) -> None:
     """Print what other versions of the first page change, scheme by scheme."""
     original = printable(comparison.rows[0].page)
     for name in dict.fromkeys(comparison.versions.column("page")):
-        for buffer_kb in buffers_kb:
+        for send_buffer_kb in send_buffers_kb:
             rows = [
-                row for row in comparison.versions if (row.page, row.buffer_kb) == (name, buffer_kb)
+                row
+                for row in comparison.versions
+                if (row.page, row.send_buffer_kb) == (name, send_buffer_kb)
             ]
             body = zip(
                 [row.scheme for row in rows],
@@ -230,7 +240,7 @@ def _show_versions(comparison: Comparison, buffers_kb: list[float], width: int |
                 ratios(row.speedup_page_load for row in rows),
                 strict=True,
             )
-            buffer = f", a send buffer of {buffer_kb:g} kB" if buffer_kb else ""
+            buffer = f", a send buffer of {send_buffer_kb:g} kB" if send_buffer_kb else ""
             print(f"{printable(name)} against {original} with the same scheme{buffer}: speedups\n")
             headers = ("scheme", "all", "above the fold", "page load")
             print(f"{table(headers, body, width=width)}\n")
@@ -292,13 +302,15 @@ def _paint_table(rows: list[ComparisonRow], width: int | None) -> str:
     return table(headers, body, width=width, shorten=True)
 
 
-def _draw(comparison: Comparison, pages: list[Page], buffer_kb: float, path: str | None) -> None:
+def _draw(
+    comparison: Comparison, pages: list[Page], send_buffer_kb: float, path: str | None
+) -> None:
     if path is None:
         return
     from h3sim.plots import LoadPlots
 
     for page, target in zip(pages, plot_paths(path, [page.name for page in pages]), strict=True):
-        LoadPlots(comparison.loads_of(page.name, buffer_kb=buffer_kb)).save(target)
+        LoadPlots(comparison.loads_of(page.name, send_buffer_kb=send_buffer_kb)).save(target)
         print(f"wrote {printable(str(target))}", file=sys.stderr)
 
 

@@ -36,7 +36,7 @@ _EPILOG = """\
 examples:
   h3sim edit shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
   h3sim edit shop.json --cached script --cached stylesheet -o second-visit.json
-  h3sim edit shop.json --beside news.json@500,background -o tabs.json
+  h3sim edit shop.json --with-page news.json@500,background -o tabs.json
   h3sim edit http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
 
 WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a pattern of ids.
@@ -68,7 +68,7 @@ def _opened(text: str) -> tuple[str, float, Opened]:
     except ValueError:
         known = ", ".join(each.value for each in Opened)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
-        raise InputError([Problem(key="--beside", message=message)]) from None
+        raise InputError([Problem(key="--with-page", message=message)]) from None
 
 
 _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
@@ -76,8 +76,8 @@ _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
     "--early-hints": (with_early_hints, "it hints at these before its answer (103)"),
     "--cached": (with_cached, "the browser has these in its cache, fresh"),
     "--revalidated": (with_revalidated, "it has these, but must ask whether they changed (304)"),
-    "--without": (_without, "without this one, and what it asks for"),
-    "--beside": (
+    "--remove": (_without, "without this one, and what it asks for"),
+    "--with-page": (
         _beside,
         "another PAGE over the same connection, so many ms later: PAGE@500 beside it,"
         " PAGE@500,background in a tab in the background, PAGE@500,front in front of it",

@@ -29,15 +29,15 @@ __all__ = ["add_command", "add_network_within", "network_within_problems"]
 _EPILOG = """\
 examples:
   h3sim find http2rulez --network cable --loss 1%
-  h3sim find corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --which all
-  h3sim find http2rulez --scheme rr,wrr --vary turn_packets=1,4,16 --vary classes.font.weight=16,64
+  h3sim find corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --resources all
+  h3sim find http2rulez --scheme rr,wrr --param turn_packets=1,4,16
   h3sim find my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
 
 All schemes meet the same pages and seeds; the better half goes on, round by round, until what is
 best is sure or the seeds are used up. Then the choice is put over other networks, and over what
-may have been misjudged. With --vary, each scheme is tried with every combination of the values that
-it can have: of keys of its file (h3sim show scheme NAME), with dots between tables, or of
-buffer_kb, buffer_model, retransmit and cc, which servers choose.
+may have been misjudged. With --param, each scheme is tried with every combination of the values
+that it can have: of keys of its file (h3sim show scheme NAME), with dots between tables, or of
+send_buffer_kb, send_buffer_refill, retransmission_order and cc, which servers choose.
 """
 _NETWORKS = "cable,4g,dsl"
 _MOST_WITHIN = 100
@@ -55,7 +55,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     add_pages(parser)
     add_schemes(parser)
     parser.add_argument(
-        "--vary",
+        "--param",
         metavar="KEY=VALUES",
         action="append",
         default=[],
@@ -68,7 +68,10 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="what the gain is told over (default: %(default)s)",
     )
     parser.add_argument(
-        "--which", choices=("atf", "all"), default="atf", help="above the fold, or all resources"
+        "--resources",
+        choices=("atf", "all"),
+        default="atf",
+        help="above the fold, or all resources",
     )
     add_load_options(parser)
     add_buffer_option(parser)
@@ -83,7 +86,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--confidence", type=float, default=0.95, metavar="SHARE", help="default: %(default)s"
     )
     parser.add_argument(
-        "--other-networks",
+        "--robustness-networks",
         metavar="NAMES",
         default=_NETWORKS,
         help="where the choice is tried as well, with commas between (default: %(default)s)",
@@ -97,7 +100,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def add_network_within(parser: argparse.ArgumentParser, *, usual: float) -> None:
     """Add the option that takes the network for a guess."""
     parser.add_argument(
-        "--network-within",
+        "--network-uncertainty",
         type=float,
         default=usual,
         metavar="FACTOR",
@@ -112,12 +115,12 @@ def _find(options: argparse.Namespace) -> int:
     wanted = read_schemes(options, mistakes)
     mistakes.collect(partial(resolve_scheme, options.baseline))
     mistakes.collect(partial(_check, options))
-    vary = mistakes.collect(partial(_varied, options.vary)) or {}
+    vary = mistakes.collect(partial(_varied, options.param)) or {}
     mistakes.collect(partial(arms_of, wanted, vary))
-    networks = [name for name in options.other_networks.split(",") if name]
+    networks = [name for name in options.robustness_networks.split(",") if name]
     for name in networks:
         mistakes.collect(partial(catalog.load_network, name))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
+    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     if mistakes.lines or config is None:
         return mistakes.tell("find")
     with progress_bar("load") as progress:
@@ -125,12 +128,12 @@ def _find(options: argparse.Namespace) -> int:
             pages,
             schemes=wanted,
             vary=vary,
-            which=options.which,
+            which=options.resources,
             baseline=options.baseline,
             n_seeds=options.seeds,
             confidence=options.confidence,
             networks=networks,
-            network_within=options.network_within,
+            network_within=options.network_uncertainty,
             config=config,
             progress=progress,
         )
@@ -150,7 +153,7 @@ def _varied(given: Sequence[str]) -> dict[str, list[Any]]:
     wrong = [text for text in given if not all(text.partition("=")[::2])]
     if wrong:
         message = f"must be like turn_packets=1,4, is {shown(wrong[0])}"
-        raise InputError([Problem(key="--vary", message=message)])
+        raise InputError([Problem(key="--param", message=message)])
     pairs = (text.partition("=")[::2] for text in given)
     return {key: [_value(text) for text in values.split(",")] for key, values in pairs}
 
@@ -166,10 +169,10 @@ def _value(text: str) -> Any:
 
 def network_within_problems(options: argparse.Namespace) -> list[Problem]:
     """Return what is wrong with how far the network may be off."""
-    if 1 <= options.network_within <= _MOST_WITHIN:
+    if 1 <= options.network_uncertainty <= _MOST_WITHIN:
         return []
-    message = f"must be 1 to {_MOST_WITHIN}, is {options.network_within:g}"
-    return [Problem(key="--network-within", message=message)]
+    message = f"must be 1 to {_MOST_WITHIN}, is {options.network_uncertainty:g}"
+    return [Problem(key="--network-uncertainty", message=message)]
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -41,13 +41,13 @@ examples:
   h3sim headers tabler-gallery
   h3sim headers requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
   h3sim headers load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
-  h3sim headers load.har --of responses --table-bytes 65536 --json > rows.json
-  h3sim headers load.har --over quic --network fibre
+  h3sim headers load.har --direction responses --table-bytes 65536 --json > rows.json
+  h3sim headers load.har --model quic --network fibre
   h3sim headers load.har --rtt-ms 10,50,100 --runs 100 --store headers.db -j 4
 
 schemes: {", ".join(CODEC_NAMES)}
 
-Without --over quic the path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round
+Without --model quic the path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round
 trips more for each time that a packet of 1400 bytes is lost. HOL delay is the time from the arrival
 of a header list to its decoding.
 
@@ -85,7 +85,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="with commas between (default: all)",
     )
     parser.add_argument(
-        "--of",
+        "--direction",
         choices=("requests", "responses"),
         default="requests",
         help="whose header lists (default: %(default)s)",
@@ -104,7 +104,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _add_path(parser: argparse.ArgumentParser) -> None:
     """Add the options that say over what lists go, how often, and what a decoder allows."""
     parser.add_argument(
-        "--over",
+        "--model",
         choices=("model", "quic"),
         default="model",
         help="the model of a path of Frindell 2017, or QUIC next to response bodies"
@@ -113,7 +113,7 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network",
         metavar="NAME",
-        help=f"with --over quic: rate and queue of the path (default: {_OVER_QUIC})",
+        help=f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})",
     )
     for option, default, metavar, text in (
         ("--rtt-ms", "100", "MS", "round-trip times, with commas between"),
@@ -148,14 +148,16 @@ def _headers(options: argparse.Namespace) -> int:
     interval_ms = _Numbers(options, mistakes).one("interval_ms", most=_LARGEST_RTT_MS)
     network = mistakes.collect(partial(_network, options))
     mistakes.collect(lambda: check_plot_path(options.plot))
-    lists = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
+    lists = mistakes.collect(partial(_read, options.file, options.direction, ms(interval_ms)))
     if mistakes.lines or lists is None:
         return mistakes.tell("headers")
     settings, first = wanted["settings"], wanted["seed"]
     results = _run(
         options,
         lists,
-        headers=[HeaderCompression(codec=codec, settings=settings) for codec in wanted["codecs"]],
+        header_compression=[
+            HeaderCompression(codec=codec, settings=settings) for codec in wanted["codecs"]
+        ],
         rtt_ms=wanted["rtts_ms"],
         loss=wanted["losses"],
         seeds=range(first, first + wanted["runs"]),
@@ -166,7 +168,7 @@ def _headers(options: argparse.Namespace) -> int:
     rows = [row for row in header_rows(results, waits) if row.runs == wanted["runs"]]
     if options.plot is not None and rows:
         _draw(rows, options.plot)
-    given = {"source": lists.name, "of": options.of, "interval_ms": interval_ms}
+    given = {"source": lists.name, "of": options.direction, "interval_ms": interval_ms}
     _print(rows, options, {**given, "network": network, "settings": settings, "seed": first})
     return _tell(results, options)
 
@@ -177,12 +179,12 @@ def _network(options: argparse.Namespace) -> str | None:
     Raises:
         InputError: if one is given for the model, or cannot be used.
     """
-    if options.over == "model":
+    if options.model == "model":
         if options.network is not None:
-            raise InputError([Problem(key="--network", message="goes only with --over quic")])
+            raise InputError([Problem(key="--network", message="goes only with --model quic")])
         return None
     network: str = options.network or _OVER_QUIC
-    if LoadConfig(network=network, loss=_SOME_LOSS).named_network().independent_packets is not None:
+    if LoadConfig(network=network, loss=_SOME_LOSS).path.named.independent_packets is not None:
         raise InputError([Problem(key="--network", message=f"{network} carries no transport")])
     return network
 
@@ -224,7 +226,7 @@ def _print(rows: Sequence[HeaderRow], options: argparse.Namespace, given: dict[s
     network, table_bytes = given["network"], given["settings"].table_bytes
     over = f", QUIC over {network}" if network else ""
     print(
-        f"{printable(given['source'])}: {plural(rows[0].sections, options.of[:-1])},"
+        f"{printable(given['source'])}: {plural(rows[0].sections, options.direction[:-1])},"
         f" {plural(rows[0].runs, 'run')}, table of {table_bytes:,} bytes{over}"
     )
     _show(rows, terminal_width(options))
@@ -256,7 +258,7 @@ def _read(given: str, what: str, interval_ns: int) -> HeaderLists:
     )
     if not lists.sections:
         other = "responses" if what == "requests" else "requests"
-        message = f"has header lists of {other} only (--of {other})"
+        message = f"has header lists of {other} only (--direction {other})"
         raise HeaderListError([Problem(key="", message=message)], given)
     return lists
 

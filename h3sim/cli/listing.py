@@ -26,7 +26,7 @@ __all__ = ["add_command"]
 _EPILOG = """\
 examples:
   h3sim list schemes
-  h3sim list pages --wide | less -S
+  h3sim list pages --no-truncate | less -S
   h3sim list sets
   h3sim list schemes --json > schemes.json
 
@@ -79,7 +79,7 @@ def _list(options: argparse.Namespace) -> int:
         document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
         print(json.dumps(LIST.write(document), allow_nan=False))
         return 0
-    columns = listing.columns[: None if options.wide else listing.shown]
+    columns = listing.columns[: None if options.no_truncate else listing.shown]
     rows = ([_cell(row.get(column.key), column) for column in columns] for row in listing.rows)
     heads = [column.head for column in columns]
     print(table(heads, rows, width=terminal_width(options), shorten=listing.is_one_line))

@@ -26,7 +26,7 @@ __all__ = ["add_command"]
 _EPILOG = """\
 examples:
   h3sim mark shop.json
-  h3sim mark shop.json --set hero.jpg --set 'fonts/*' --unset 'ads/*'
+  h3sim mark shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
   h3sim mark shop.json --above-the-fold heuristic --set logo.svg -o marked.json
   h3sim mark shop.json --above-the-fold none
 
@@ -53,7 +53,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="mark the resources of this id, or glob; may stand more than once",
     )
     parser.add_argument(
-        "--unset",
+        "--clear",
         metavar="ID",
         action="append",
         default=[],
@@ -72,7 +72,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _mark(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     page = mistakes.collect(lambda: catalog.load_page(options.page))
-    is_changed = bool(options.set or options.unset or options.above_the_fold)
+    is_changed = bool(options.set or options.clear or options.above_the_fold)
     target = options.output or options.page
     if is_changed or options.output:
         mistakes.collect(lambda: _check_target(options))
@@ -98,11 +98,11 @@ def _check_target(options: argparse.Namespace) -> None:
 def _changed(page: Page, options: argparse.Namespace) -> Page:
     if options.above_the_fold is not None:
         page = with_marks(page, options.above_the_fold)
-    if not options.set and not options.unset:
+    if not options.set and not options.clear:
         return page
-    given = [("--set", text) for text in options.set] + [("--unset", t) for t in options.unset]
+    given = [("--set", text) for text in options.set] + [("--clear", t) for t in options.clear]
     ids_that_match(page, given)  # every mistake of both options at once
-    unset = ids_that_match(page, [each for each in given if each[0] == "--unset"])
+    unset = ids_that_match(page, [each for each in given if each[0] == "--clear"])
     ids = {resource.id for resource in page.resources if resource.above_the_fold}
     ids |= set(ids_that_match(page, [each for each in given if each[0] == "--set"]))
     return marked(page, ids.difference(unset), MarksFrom.HAND)

@@ -28,7 +28,7 @@ examples:
   h3sim measure client.sqlog.gz --json > load.json
   h3sim measure two-connections.qlog --trace 2
   h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim measure load.qlog
-  h3sim measure client.qlog --beside load.qlog --plot both.png
+  h3sim measure client.qlog --with-log load.qlog --plot both.png
 
 One connection is measured: from the client's log, from the server's, or best from both in one
 file. All dialects of qlog are read, from draft-00 on, as JSON or as a JSON text sequence.
@@ -57,7 +57,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--plot", metavar="FILE", help="draw which bytes came when: FILE.png, .svg or .pdf"
     )
     parser.add_argument(
-        "--beside",
+        "--with-log",
         metavar="FILE",
         help="another qlog, drawn below with --plot: of a real stack, one of `h3sim run --qlog`",
     )
@@ -71,8 +71,8 @@ def _measure(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: _check_beside(options))
     other = None
-    if options.beside is not None:
-        other = mistakes.collect(lambda: read_qlog(options.beside))
+    if options.with_log is not None:
+        other = mistakes.collect(lambda: read_qlog(options.with_log))
     if log is None or mistakes.lines:
         return mistakes.tell("measure")
     if options.plot is not None:
@@ -88,8 +88,8 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _check_beside(options: argparse.Namespace) -> None:
-    if options.beside is not None and options.plot is None:
-        raise InputError([Problem(key="--beside", message="goes only with --plot")])
+    if options.with_log is not None and options.plot is None:
+        raise InputError([Problem(key="--with-log", message="goes only with --plot")])
 
 
 def _draw(logs: list[MeasuredLog], path: str) -> None:

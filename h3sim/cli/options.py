@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["add_buffer_option", "add_load_options", "read_config", "share", "switch", "switch_of"]
 
 _LONGEST_SAMPLE_MS = 1e9
-_AS_IN_A_NETWORK = {"loss_burst": "burst"}
+_AS_IN_A_NETWORK = {"loss_burst": "mean_loss_burst"}
 """Keys of a network file that the command line calls otherwise."""
 
 
@@ -60,7 +60,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
 def add_buffer_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives the server one send buffer."""
     parser.add_argument(
-        "--buffer-kb",
+        "--send-buffer-kb",
         type=partial(_or_text, float),
         default=0.0,
         metavar="KB",
@@ -94,7 +94,7 @@ def switch(key: str) -> str:
     """Return the option of the command line for a field of `LoadConfig`, or a key of a network.
 
     >>> switch("rtt_ms"), switch("loss_burst")
-    ('--rtt-ms', '--burst')
+    ('--rtt-ms', '--mean-loss-burst')
     """
     name = key.partition(".")[0]
     return "--" + _AS_IN_A_NETWORK.get(name, name).replace("_", "-")
@@ -153,7 +153,7 @@ def read_config(
     options: argparse.Namespace,
     mistakes: Mistakes,
     *,
-    buffer_kb: float,
+    send_buffer_kb: float,
     pages: Sequence[Page | None] = (),
 ) -> LoadConfig | None:
     """Return the config that the options say, or None after noting every mistake in them.
@@ -164,20 +164,20 @@ def read_config(
     if network != RECORDED:
         network = mistakes.collect(lambda: catalog.load_network(options.network))
     instead = WITHOUT_RECORDING if network is None else network
-    config = mistakes.collect(lambda: _config(options, instead, buffer_kb, pages))
+    config = mistakes.collect(lambda: _config(options, instead, send_buffer_kb, pages))
     return None if network is None else config
 
 
 def _config(
     options: argparse.Namespace,
     network: Network | str,
-    buffer_kb: float,
+    send_buffer_kb: float,
     pages: Sequence[Page | None],
 ) -> LoadConfig:
     """Return the config; mistakes are told by the names of the command line."""
     given = {entry.attribute: getattr(options, entry.attribute) for entry in declared(LoadConfig)}
     try:
-        config = LoadConfig(**{**given, "network": network, "buffer_kb": buffer_kb})
+        config = LoadConfig(**{**given, "network": network, "send_buffer_kb": send_buffer_kb})
         for page in pages:
             if page is not None:  # one that could not be read is told already
                 config_for(page, config)

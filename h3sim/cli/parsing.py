@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]
-            hint = _did_you_mean(word, self._option_string_actions)
+            hint = _renamed(word) or _did_you_mean(word, self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         if self._refused:
             self.error(self._refused.pop())
@@ -102,6 +102,13 @@ def _called(action: argparse.Action) -> str:
     if action.nargs == argparse.PARSER:
         return metavar.lower()
     return max(action.option_strings, key=len, default="" if "|" in metavar else metavar)
+
+
+def _renamed(flag: str) -> str:
+    """Return the present name of a flag that was renamed, as the end of a message."""
+    from h3sim.study.renamed import FLAGS  # on a mistake only
+
+    return f"; {flag} is called {FLAGS[flag]} now" if flag in FLAGS else ""
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:

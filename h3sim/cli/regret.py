@@ -28,7 +28,7 @@ examples:
   h3sim regret davies-meenan http2rulez
   h3sim regret corpus:small --scheme dfifo,chrome-h2,atf-first
   h3sim regret my-page.json --network cable --transport tcp --by-page
-  h3sim regret corpus --scheme chrome-eps,h3sim-1 --networks cable,4g --by size --plot regret.png
+  h3sim regret corpus --networks cable,4g --group-by size --plot regret.png
 
 A regret is a ratio: that of a load's ByteIndex to what no scheme can beat. 1.00 cannot be
 improved; 1.20 is at most 20 % behind the best there is, since the bound itself may not be reached.
@@ -51,10 +51,10 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     add_pages(parser)
     add_schemes(parser)
     parser.add_argument(
-        "--given",
+        "--bound",
         choices=("page", "requests"),
-        help="what the bound takes as given (default: the page at a constant rate, where the"
-        " browser replays; else the requests)",
+        help="lower bound for the page, or for the requests as they were made (default: the page at"
+        " a constant rate where the browser replays; else the requests)",
     )
     parser.add_argument(
         "--networks",
@@ -62,15 +62,15 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="several networks, with commas between: tables for each, in place of --network",
     )
     parser.add_argument(
-        "--by",
+        "--group-by",
         choices=tuple(PAGE_CLASSES),
         help="show the means of each class of pages, with 95 %% intervals, too",
     )
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw the regrets above the fold there (.png, .svg, .pdf): each page's, or with --by"
-        " the means of classes",
+        help="draw the regrets above the fold there (.png, .svg, .pdf): each page's, or with"
+        " --group-by the means of classes",
     )
     add_load_options(parser)
     add_buffer_option(parser)
@@ -93,7 +93,7 @@ def _regret(options: argparse.Namespace) -> int:
     networks = [name for name in (options.networks or "").split(",") if name]
     for name in networks:
         mistakes.collect(partial(catalog.load_network, name))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
+    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     if mistakes.lines or config is None:
         return mistakes.tell("regret")
     with progress_bar("load") as progress:
@@ -101,7 +101,7 @@ def _regret(options: argparse.Namespace) -> int:
             pages,
             schemes=wanted,
             networks=networks,
-            given=options.given,
+            given=options.bound,
             config=config,
             progress=progress,
         )
@@ -110,7 +110,7 @@ def _regret(options: argparse.Namespace) -> int:
     else:
         _show(held, options)
     if options.plot is not None:
-        held.plot.save(options.plot, by=options.by)
+        held.plot.save(options.plot, by=options.group_by)
         print(f"wrote {printable(options.plot)}", file=sys.stderr)
     return 0
 
@@ -130,9 +130,9 @@ def _show(held: Regret, options: argparse.Namespace) -> None:
         told = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
         print(f"\n{told}:\n")
         print(_scheme_table([row for row in held.schemes if row.network == network], width))
-        if options.by is not None:
+        if options.group_by is not None:
             _show_classes(
-                [row for row in held.by_class(options.by) if row.network == network], width
+                [row for row in held.by_class(options.group_by) if row.network == network], width
             )
 
 

@@ -100,7 +100,7 @@ def _report(options: argparse.Namespace) -> int:
     with progress_bar("load") as progress:
         loads = []
         for number, (page, scheme, config) in enumerate(cells, start=1):
-            loads.append(run_config(page, scheme, config, records_wire=True))
+            loads.append(run_config(page, scheme, config, record_packets=True))
             if progress is not None:
                 progress(number, len(cells))
     _write([*loads, *found], options)
@@ -140,7 +140,7 @@ def _reader_of(name: str) -> Callable[[str], Any] | None:
 
 def _again(name: str) -> Any:
     saved: SavedLoad = read_load(name)
-    return saved.run(records_wire=True)
+    return saved.run(record_packets=True)
 
 
 def _cells(
@@ -161,7 +161,7 @@ def _cells(
         )
     )
     mistakes.collect(lambda: check_names(pages=pages, schemes=schemes))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
+    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     if mistakes.lines or config is None:
         return []
     return [(page, scheme, config) for page in pages for scheme in schemes]

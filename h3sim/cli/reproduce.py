@@ -78,11 +78,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--markdown",
         metavar="FILE",
         help="write verdicts and tables there; fails, and writes nothing, if the file stands and"
-        " has another verdict (see --accept). In a file that has the lines"
+        " has another verdict (see --update). In a file that has the lines"
         f" {report.BEGIN!r} and {report.END!r} only what is between them is written",
     )
     parser.add_argument(
-        "--accept", action="store_true", help="with --markdown: write changed verdicts, too"
+        "--update", action="store_true", help="with --markdown: write changed verdicts, too"
     )
     parser.add_argument("--figures", metavar="DIR", help="draw each experiment there, as PNG")
     add_wide(parser)
@@ -200,7 +200,7 @@ def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
         for name in before
         if now.get(name) != before[name]
     ]
-    if changed and not options.accept:
+    if changed and not options.update:
         for line in changed:
             print(f"h3sim reproduce: {options.markdown}: {line}", file=sys.stderr)
         return False

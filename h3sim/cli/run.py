@@ -54,14 +54,14 @@ _OUTPUTS = (
 _EPILOG = """\
 examples:
   h3sim run http2rulez --scheme bucket-html
-  h3sim run shop.har --hosts recorded
-  h3sim run my-page.json --scheme fifo --transport tcp --jitter 4:1-3 --seed 7
+  h3sim run shop.har --connections per-host
+  h3sim run my-page.json --scheme fifo --transport tcp --reorder 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run load.json --plot load.png
   h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
-  h3sim run shop.json --scheme chrome-eps --against shop-preload.json --plot moved.png
+  h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
   h3sim run davies-meenan --scheme fifo --qlog load.qlog --har load.har
-  h3sim run davies-meenan --scheme dfifo --browser parse --cpu-factor 4 --critical-path
+  h3sim run davies-meenan --scheme dfifo --browser parse --cpu-slowdown 4 --critical-path
 """
 
 
@@ -108,7 +108,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         help="write packets on the wire, and what TCP and QUIC hold back: FILE.html or .gif",
     )
     parser.add_argument(
-        "--against",
+        "--diff",
         metavar="PAGE",
         help="another version of the page, loaded alike: --plot draws both, and what moved",
     )
@@ -172,11 +172,11 @@ def _check_sampled_json(options: argparse.Namespace) -> None:
 
 
 def _other_page(options: argparse.Namespace) -> Page | None:
-    if options.against is None:
+    if options.diff is None:
         return None
     if options.plot is None:
-        raise InputError([Problem(key="--against", message="goes only with --plot")])
-    return resolve_page(options.against)
+        raise InputError([Problem(key="--diff", message="goes only with --plot")])
+    return resolve_page(options.diff)
 
 
 def _scheme(name: str) -> Scheme:
@@ -198,7 +198,7 @@ def _given(
     """Return what the options say to load, or None after noting what is wrong."""
     page = mistakes.collect(lambda: named_page(options.page, options.above_the_fold))
     scheme = mistakes.collect(lambda: _scheme(options.scheme))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=[page])
+    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=[page])
     mistakes.collect(lambda: _check_path(options))
     return None if page is None or scheme is None or config is None else (page, scheme, config)
 
@@ -244,7 +244,7 @@ def _run(options: argparse.Namespace) -> int:
     if cell is None or mistakes.lines:
         return mistakes.tell("run")
     with progress_bar("packet") as progress:
-        load = run_config(*cell, records_wire=options.qlog is not None, progress=progress)
+        load = run_config(*cell, record_packets=options.qlog is not None, progress=progress)
     if other is not None:
         load.plot.save_against(run_config(other, *cell[1:]), options.plot)
     elif options.plot is not None:

@@ -80,20 +80,21 @@ def compare_over_seeds(
     schemes: Sequence[Scheme],
     baseline: Scheme,
     config: LoadConfig,
-    buffers_kb: Sequence[float],
+    send_buffers_kb: Sequence[float],
 ) -> int:
     """Run the loads, and print how each scheme fares against the baseline."""
     require_extra("scipy", "study")  # for the intervals, when all loads have run
     changed: dict[str, Any] = {
         field.name: getattr(config, field.name)
         for field in fields(config)
-        if field.name not in ("seed", "buffer_kb") and getattr(config, field.name) != field.default
+        if field.name not in ("seed", "send_buffer_kb")
+        and getattr(config, field.name) != field.default
     }
     study = study_of(
         pages,
         schemes=list(dict.fromkeys([baseline, *schemes])),
         seeds=range(config.seed, config.seed + options.seeds),
-        buffer_kb=list(buffers_kb),
+        send_buffer_kb=list(send_buffers_kb),
         **changed,
     )
     with progress_bar("load") as progress:
@@ -103,9 +104,9 @@ def compare_over_seeds(
     width = terminal_width(options)
     seeds = plural(options.seeds, "seed")
     print(fitted(f"{plural(len(pages), 'page')}, {seeds} each: {results.counts}", width))
-    for buffer_kb in buffers_kb:
-        some = results.filter(buffer_kb=buffer_kb)
-        for text in _tables(options, some, baseline.name, width, f"{buffer_kb:g} kB buffer"):
+    for send_buffer_kb in send_buffers_kb:
+        some = results.filter(send_buffer_kb=send_buffer_kb)
+        for text in _tables(options, some, baseline.name, width, f"{send_buffer_kb:g} kB buffer"):
             print(f"\n{text}")
     note = (
         f"Speedups to {baseline.name} with the same buffer: geometric means over pages, each the"

@@ -36,7 +36,7 @@ examples:
   h3sim sweep study.toml --dry-run
   h3sim sweep study.toml --store study.db --csv rows.csv
   h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
-  h3sim sweep study.toml --store study.db --until-width 5%
+  h3sim sweep study.toml --store study.db --target-ci-width 5%
   h3sim store list study.db
 
 What is finished is kept in the store, whatever happens; the same command again runs the rest.
@@ -80,7 +80,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help=f"columns that take longer, besides: {', '.join(ON_DEMAND)}",
     )
     parser.add_argument(
-        "--until-width",
+        "--target-ci-width",
         type=share,
         metavar="SHARE",
         help="add seeds until the interval of each scheme's speedup is narrower than that: 0.05,"
@@ -105,8 +105,8 @@ def _sweep(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_outputs_differ(options, **outputs))
     if study is not None and options.metrics is not None:
         mistakes.collect(partial(study.ask_for, options.metrics.split(",")))
-    if study is not None and options.until_width is not None:
-        stopping = mistakes.collect(partial(_with_width, study, options.until_width))
+    if study is not None and options.target_ci_width is not None:
+        stopping = mistakes.collect(partial(_with_width, study, options.target_ci_width))
         study.stopping = stopping or study.stopping
     if study is None or mistakes.lines:
         return mistakes.tell("sweep")
@@ -146,7 +146,7 @@ def _with_width(study: Study, width: float) -> StoppingRule:
             return StoppingRule(width=width)
         return replace(study.stopping, width=width)
     except InputError as error:
-        problems = (Problem(key="--until-width", message=p.message) for p in error.problems)
+        problems = (Problem(key="--target-ci-width", message=p.message) for p in error.problems)
         raise InputError(problems) from error
 
 

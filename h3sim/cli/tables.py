@@ -29,15 +29,15 @@ _NARROWEST, _FIRST = 8, 32
 def add_wide(parser: argparse.ArgumentParser) -> None:
     """Add the option that lets tables be as wide as what is in them."""
     parser.add_argument(
-        "--wide",
+        "--no-truncate",
         action="store_true",
         help="show all in full, however wide (default: folded and shortened to the terminal)",
     )
 
 
 def terminal_width(options: argparse.Namespace) -> int | None:
-    """Return how wide output may be, None for as wide as it gets (`--wide`)."""
-    return None if options.wide else output_width()
+    """Return how wide output may be, None for as wide as it gets (`--no-truncate`)."""
+    return None if options.no_truncate else output_width()
 
 
 def table(

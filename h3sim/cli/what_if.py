@@ -24,7 +24,7 @@ __all__ = ["add_command"]
 _EPILOG = """\
 examples:
   h3sim what-if davies-meenan --network cable
-  h3sim what-if corpus:small --network cable --cpu-factor 4
+  h3sim what-if corpus:small --network cable --cpu-slowdown 4
   h3sim what-if my-page.json --scheme chrome-eps --network 4g --json
 
 What led to the load event is told by the policies of WProf: F, one needs what the other brings; O,
@@ -58,7 +58,7 @@ def _what_if(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     pages = read_pages(options, mistakes)
     scheme = mistakes.collect(partial(resolve_scheme, options.scheme))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb)
     if mistakes.lines or config is None or scheme is None:
         return mistakes.tell("what-if")
     with progress_bar("load") as progress:

@@ -270,7 +270,7 @@ class MegabitsPerSecond(_Scaled):
 class Choice(ValueType):
     """One of the members of an enumeration, or of plain names; either may be given by its name."""
 
-    def __init__(self, options: type[Enum] | Iterable[str]) -> None:
+    def __init__(self, options: type[Enum] | Iterable[str | Enum]) -> None:
         members: list[Any] = list(options)
         self.options: Mapping[str, Any] = {getattr(m, "value", m): m for m in members}
         self.stand_in = members[0]

@@ -1,6 +1,7 @@
 """The engine: the only floor that knows SimPy, and the only one that lets time pass."""
 
 from h3sim.engine.environment import LoadEnvironment, Process
-from h3sim.engine.simulation import MAX_LOAD_NS, simulate
+from h3sim.engine.simulation import simulate
+from h3sim.results import LoadSpec
 
-__all__ = ["MAX_LOAD_NS", "LoadEnvironment", "Process", "simulate"]
+__all__ = ["LoadEnvironment", "LoadSpec", "Process", "simulate"]

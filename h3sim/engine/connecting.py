@@ -1,14 +1,16 @@
-"""Puts connections together from a plan: at a constant rate, or over links that they share."""
+"""Puts connections together: at a constant rate, or over links that they share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import http  # what only some loads have is imported on use
 from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
+from h3sim.engine.server_word import has_marks
+from h3sim.errors import PageError, Problem
 from h3sim.http import Retransmit, StreamSender
 from h3sim.results.requests import request_sizer
 from h3sim.transport import Mode, Role
@@ -16,19 +18,33 @@ from h3sim.transport import Mode, Role
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.browser import BrowserModel
     from h3sim.engine.cross_traffic import CrossTraffic
     from h3sim.engine.endpoint_factory import EndpointFactory
-    from h3sim.engine.plan import Plan
+    from h3sim.engine.environment import Process
     from h3sim.engine.transport import Progress, Transport
     from h3sim.http import ByteMarks
+    from h3sim.page import Page
+    from h3sim.results import LoadSpec
+    from h3sim.schedulers import Scheduler
     from h3sim.transport import ConstantRate
 
-__all__ = ["LinkConnector", "RateConnector"]
+__all__ = ["MAX_PACKETS", "LinkConnector", "LoadRun", "RateConnector", "count_packets"]
+
+MAX_PACKETS = 5_000_000
+"""The largest load that is taken on; it takes about 2 GB and half a minute."""
 
 _MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
 """A load over links that takes more events is given up: it takes a handful for each packet, and
 more only where nothing but timers runs out."""
+
+
+class LoadRun(NamedTuple):
+    """A load as it is run: its spec, and what runs beside it or watches it."""
+
+    spec: LoadSpec
+    processes: tuple[Process, ...]
+    record_packets: bool
+    progress: Progress | None
 
 
 class _Connector:
@@ -36,22 +52,24 @@ class _Connector:
 
     environment: LoadEnvironment
     driver: BrowserDriver
-    _plan: Plan
+    _run: LoadRun
+    _spec: LoadSpec
 
-    def _begin(self, plan: Plan, environment: LoadEnvironment, browser: BrowserModel) -> None:
-        self._plan = plan
+    def _begin(self, run: LoadRun, environment: LoadEnvironment) -> None:
+        self._run, self._spec = run, run.spec
+        spec = run.spec
         self.environment = environment
-        self._page = plan.page
-        if plan.headers is not None:
+        self._page = spec.page
+        if spec.header_compression is not None:
             # On use, as all that compresses headers: it takes longer than most loads.
             from h3sim.engine.header_layer import without_headers
 
-            self._page = without_headers(plan.page)
+            self._page = without_headers(spec.page)
         self.driver = BrowserDriver(
             self._page,
             environment,
-            browser,
-            plays_recorded=plan.scheme.recorded is not None,
+            spec.browser,
+            plays_recorded=spec.scheme.recorded is not None,
         )
 
     def _connection(
@@ -59,7 +77,7 @@ class _Connector:
     ) -> HttpConnection:
         return HttpConnection(
             self._page,
-            self._plan.scheme,
+            self._spec.scheme,
             environment=self.environment,
             transport=transport,
             driver=self.driver,
@@ -76,29 +94,29 @@ class _Connector:
 class RateConnector(_Connector):
     """Makes the connection of a load at a constant rate."""
 
-    def __init__(self, plan: Plan, rate: ConstantRate, browser: BrowserModel) -> None:
+    def __init__(self, run: LoadRun, rate: ConstantRate) -> None:
         self._rate = rate
-        self._n_packets = plan.packets(rate.packet_bytes)
-        self._begin(plan, LoadEnvironment(), browser)
+        self._n_packets = count_packets(run.spec.page, rate.packet_bytes)
+        self._begin(run, LoadEnvironment())
 
     def connection(self) -> HttpConnection:
         """Return a connection."""
-        plan, turn_bytes, marks = self._plan, self._rate.packet_bytes, self._plan.make_marks()
+        spec, turn_bytes, marks = self._spec, self._rate.packet_bytes, _make_marks(self._spec)
         streams = StreamSender(
-            plan.make_scheduler(turn_bytes, marks),
+            _make_scheduler(spec, turn_bytes, marks),
             turn_bytes=turn_bytes,
-            buffer_bytes=plan.buffer_bytes,
-            buffer_model=plan.buffer_model,
+            buffer_bytes=spec.buffer_bytes,
+            send_buffer_refill=spec.send_buffer_refill,
         )
         transport = ConstantRateTransport(
             self.environment,
-            plan.network,
+            spec.network,
             self._rate,
             streams,
-            protocol=plan.protocol,
-            seed=plan.seed,
-            handshake=plan.mode is Mode.ONE_RTT,
-            progress=plan.progress,
+            protocol=spec.protocol,
+            seed=spec.seed,
+            handshake=spec.mode is Mode.ONE_RTT,
+            progress=self._run.progress,
             n_packets=self._n_packets,
         )
         return self._connection(transport, marks, is_http2=False)
@@ -112,24 +130,25 @@ class LinkConnector(_Connector):
         NetworkError: if a queue of the network cannot hold a packet of the profile.
     """
 
-    def __init__(self, plan: Plan, browser: BrowserModel) -> None:
+    def __init__(self, run: LoadRun) -> None:
         # On use: the endpoints are a fifth of all modules, and a constant rate has none.
         from h3sim.engine.endpoint_factory import EndpointFactory
 
+        spec = run.spec
         self._factory = EndpointFactory(
-            plan.network,
-            plan.profile_of_ends,
-            plan.protocol,
-            mode=plan.mode,
-            seed=plan.seed,
-            changes_links=bool(plan.processes),
+            spec.network,
+            spec.link_profile,
+            spec.protocol,
+            mode=spec.mode,
+            seed=spec.seed,
+            changes_links=bool(run.processes),
         )
-        self._n_packets = plan.packets(self._factory.turn_bytes)
+        self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
         self._n_sent: list[int] = []
         """How many packets each connection has sent, where somebody wants to know."""
         max_events = _MIN_EVENTS + _EVENTS_PER_PACKET * self._n_packets
-        self._begin(plan, LoadEnvironment(max_events=max_events), browser)
-        if plan.processes:
+        self._begin(run, LoadEnvironment(max_events=max_events))
+        if run.processes:
             self._give_links()
 
     def connection(self, rtt_ns: int | None = None) -> HttpConnection:
@@ -137,35 +156,37 @@ class LinkConnector(_Connector):
         from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
         from h3sim.engine.packet_log import PacketLog
 
-        plan, marks = self._plan, self._plan.make_marks()
-        streams = _response_streams(plan, self._factory, marks)
+        spec, marks = self._spec, _make_marks(self._spec)
+        streams = _response_streams(spec, self._factory, marks)
         log = PacketLog(
-            records_wire=plan.records_wire, progress=self._progress(), n_packets=self._n_packets
+            record_packets=self._run.record_packets,
+            progress=self._progress(),
+            n_packets=self._n_packets,
         )
         transport: Transport
-        make = TcpTransport if plan.is_http2 else QuicTransport
+        make = TcpTransport if spec.is_http2 else QuicTransport
         transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
-        if plan.headers is not None and isinstance(streams, http.SectionSender):
+        if spec.header_compression is not None and isinstance(streams, http.SectionSender):
             from h3sim.engine.header_transport import HeaderTransport
 
             transport = HeaderTransport(
-                self.environment, endpoints, streams, plan.page, plan.headers
+                self.environment, endpoints, streams, spec.page, spec.header_compression
             )
-        return self._connection(transport, marks, is_http2=plan.is_http2)
+        return self._connection(transport, marks, is_http2=spec.is_http2)
 
     def cross_traffic(self) -> list[CrossTraffic]:
         """Return the flows of others, which start when it is time."""
-        plan = self._plan
-        if not plan.cross_traffic:
+        spec = self._spec
+        if not spec.cross_traffic:
             return []
         from h3sim.engine.cross_traffic import CrossTraffic
 
         links = self._factory.links
-        return [CrossTraffic(plan, flow, self.environment, links) for flow in plan.cross_traffic]
+        return [CrossTraffic(spec, flow, self.environment, links) for flow in spec.cross_traffic]
 
     def _progress(self) -> Progress | None:
         """Return who is told how far another connection is: the sum of all is passed on."""
-        progress, n_sent = self._plan.progress, self._n_sent
+        progress, n_sent = self._run.progress, self._n_sent
         if progress is None:
             return None
         number = len(n_sent)
@@ -190,22 +211,22 @@ class LinkConnector(_Connector):
 
 
 def _response_streams(
-    plan: Plan, factory: EndpointFactory, marks: ByteMarks | None
+    spec: LoadSpec, factory: EndpointFactory, marks: ByteMarks | None
 ) -> StreamSender:
     """Return the streams that the server sends over links."""
-    profile, scheme, turn_bytes = plan.profile_of_ends, plan.scheme, factory.turn_bytes
+    profile, scheme, turn_bytes = spec.link_profile, spec.scheme, factory.turn_bytes
     retransmit = scheme.retransmission or Retransmit(profile.retransmit)
     by_priority = retransmit is Retransmit.PRIORITY
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
     make: Callable[..., StreamSender]
-    make = http.HeadersFirstSender if plan.is_http2 else StreamSender
-    if plan.headers is not None:
+    make = http.HeadersFirstSender if spec.is_http2 else StreamSender
+    if spec.header_compression is not None:
         make = http.SectionSender
     streams = make(
-        plan.make_scheduler(turn_bytes, marks),
+        _make_scheduler(spec, turn_bytes, marks),
         turn_bytes=turn_bytes,
-        buffer_bytes=plan.buffer_bytes,
-        buffer_model=plan.buffer_model,
+        buffer_bytes=spec.buffer_bytes,
+        send_buffer_refill=spec.send_buffer_refill,
         retransmit=retransmit,
         requeues=profile.requeues,
         lost_scheduler=scheme.make_scheduler(turn_bytes=turn_bytes) if by_priority else None,
@@ -213,6 +234,30 @@ def _response_streams(
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
-    if plan.headers is not None and isinstance(streams, http.SectionSender):
-        streams.is_http2 = plan.is_http2
+    if spec.header_compression is not None and isinstance(streams, http.SectionSender):
+        streams.is_http2 = spec.is_http2
     return streams
+
+
+def _make_marks(spec: LoadSpec) -> ByteMarks | None:
+    """Return what calls where a response has come so far; None where nobody asks."""
+    return http.ByteMarks() if has_marks(spec.page, spec.scheme) else None
+
+
+def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteMarks | None) -> Scheduler:
+    """Return what schedules the server's streams of one connection."""
+    made = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
+    return made if marks is None else marks.around(made)
+
+
+def count_packets(page: Page, packet_bytes: int) -> int:
+    """Return how many packets *page* takes; a response without a byte takes one.
+
+    Raises:
+        PageError: if they are more than `MAX_PACKETS`.
+    """
+    n_packets = sum(-(-n_bytes // packet_bytes) or 1 for n_bytes in page.stream_bytes)
+    if n_packets > MAX_PACKETS:
+        message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
+        raise PageError([Problem(key="resources", message=message)], page.name)
+    return n_packets

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.engine.plan import Plan
+    from h3sim.results import LoadSpec
     from h3sim.transport.cross_traffic import CrossFlow
     from h3sim.transport.link import Link
 
@@ -36,20 +36,24 @@ class CrossTraffic:
     """A *flow* over *links*, to be begun before the load; it goes on until that ends."""
 
     def __init__(
-        self, plan: Plan, flow: CrossFlow, environment: LoadEnvironment, links: Mapping[Role, Link]
+        self,
+        spec: LoadSpec,
+        flow: CrossFlow,
+        environment: LoadEnvironment,
+        links: Mapping[Role, Link],
     ) -> None:
         self._flow = flow
         self._environment = environment
-        profile = plan.profile_of_ends
+        profile = spec.link_profile
         cc = profile.own_cubic if flow.cc == "cubic" else flow.cc
         # What the profile says of its own controller says nothing of another one.
         beta = profile.beta if cc == profile.cc else None
         factory = EndpointFactory(
-            plan.network,
+            spec.network,
             replace(profile, cc=cc, beta=beta),
-            plan.protocol,
+            spec.protocol,
             mode=Mode.NONE,
-            seed=plan.seed,
+            seed=spec.seed,
             links=links,
         )
         stream_bytes, connection_bytes = factory.windows(Role.SERVER)
@@ -61,8 +65,8 @@ class CrossTraffic:
             stream_window_bytes=stream_bytes,
             connection_window_bytes=connection_bytes,
         )
-        make = TcpTransport if plan.protocol is Protocol.TCP else QuicTransport
-        self._transport = make(environment, factory, self._streams, PacketLog(records_wire=False))
+        make = TcpTransport if spec.protocol is Protocol.TCP else QuicTransport
+        self._transport = make(environment, factory, self._streams, PacketLog(record_packets=False))
         self._n_streams = 0
         environment.at(flow.starts_at_ns, EventRank.RESPONSE, self._on_start, None)
 

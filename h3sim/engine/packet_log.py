@@ -66,7 +66,7 @@ class WireRows(SentLog):
         if self._rows is not None:
             self._rows.on_sent(packet, now_ns, arrives_at_ns)
             log.report(number)
-        if log.records_wire:
+        if log.record_packets:
             acked, is_down = self._endpoint.ack_ranges(packet), self._rows is not None
             log.wire.append(
                 WireRow(is_down, number, now_ns, arrives_at_ns, packet.size_bytes, acked)
@@ -74,15 +74,15 @@ class WireRows(SentLog):
 
 
 class PacketLog:
-    """The rows of packets down; with *records_wire* every packet both ways, and recovery.
+    """The rows of packets down; with *record_packets* every packet both ways, and recovery.
 
     *progress* is told how many of *n_packets* were sent.
     """
 
     def __init__(
-        self, *, records_wire: bool, progress: Progress | None = None, n_packets: int = 0
+        self, *, record_packets: bool, progress: Progress | None = None, n_packets: int = 0
     ) -> None:
-        self.records_wire = records_wire
+        self.record_packets = record_packets
         self._progress = progress
         self._n_packets = n_packets
         self._recorder = RowRecorder()
@@ -95,13 +95,13 @@ class PacketLog:
     def of(self, endpoint: Endpoint[Any], *, is_down: bool) -> SentLog | None:
         """Return what is to be told of each packet that *endpoint* sends; None for nothing."""
         rows = self._rows if is_down else None
-        if not self.records_wire and self._progress is None:
+        if not self.record_packets and self._progress is None:
             return rows
         return WireRows(endpoint, self, rows)
 
     def noting_recovery(self, endpoint: Endpoint[Any]) -> Callable[[int], None] | None:
         """Return what is to be told when something happened to *endpoint*; None for nothing."""
-        if not self.records_wire:
+        if not self.record_packets:
             return None
         return lambda now_ns: self._recovery.append(endpoint.recovery_row(now_ns))
 

@@ -5,133 +5,88 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.browser import BrowserModel
-from h3sim.engine.connecting import LinkConnector, RateConnector
+from h3sim.engine.connecting import LinkConnector, LoadRun, RateConnector
 from h3sim.engine.load_run import run_load
-from h3sim.engine.plan import Plan
 from h3sim.errors import StalledError
-from h3sim.http import BufferModel
 from h3sim.lazy import without_collecting
 from h3sim.page.hosts import host_names
 from h3sim.results.connections import Connection
 from h3sim.results.load import Load
 from h3sim.schemes import CustomScheduler
 from h3sim.trace import in_order_requested, merged_trace
-from h3sim.transport import Mode, Protocol
-from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.compression import HeaderCompression
     from h3sim.compression.header_run import HeaderRun
     from h3sim.engine.environment import Process
     from h3sim.engine.http_connection import HttpConnection
     from h3sim.engine.load_run import Connections
     from h3sim.engine.transport import Progress
-    from h3sim.page import Page
-    from h3sim.page.hosts import RecordedHosts
+    from h3sim.results import LoadSpec
     from h3sim.results.cross_traffic import CarriedFlow
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Trace
-    from h3sim.transport import Network, TransportProfile
-    from h3sim.transport.cross_traffic import CrossFlow
 
-__all__ = ["MAX_LOAD_NS", "simulate"]
-
-MAX_LOAD_NS = 3600 * NS_PER_S
-"""A load over links that takes longer than an hour is given up."""
+__all__ = ["simulate"]
 
 
 def simulate(
-    page: Page,
+    spec: LoadSpec,
     *,
-    scheme: Scheme,
-    network: Network,
-    protocol: Protocol = Protocol.QUIC,
-    profile: TransportProfile | None = None,
-    buffer_bytes: int = 0,
-    buffer_model: BufferModel = BufferModel.REFILLED,
-    mode: Mode = Mode.ONE_RTT,
-    seed: int = 0,
-    records_wire: bool = False,
-    limit_ns: int = MAX_LOAD_NS,
-    browser: BrowserModel | None = None,
-    headers: HeaderCompression | None = None,
+    record_packets: bool = False,
     progress: Progress | None = None,
     processes: Iterable[Process] = (),
-    hosts: RecordedHosts | None = None,
-    cross_traffic: tuple[CrossFlow, ...] = (),
 ) -> Load:
-    """Return what happens when *page* is loaded.
+    """Return what happens when the page of *spec* is loaded as it describes.
 
-    Over links, *profile* says how both ends send and recover; with *hosts* each that the page names
-    has a connection, and *cross_traffic* shares the links. The server's send buffer has
-    *buffer_bytes*, 0 for none. *progress* is told at times how many packets of how many were sent.
+    With *record_packets* the trace holds every packet both ways. *progress* is called with the
+    number of packets sent and in all. *processes* run beside the load.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
-        NetworkError: if a queue of *network* cannot hold a packet of *profile*.
-        StalledError: if the load does not end, or not within *limit_ns*, or in too many events.
+        NetworkError: if a queue of the network cannot hold a packet of the profile.
+        StalledError: if the load does not end, or not within its limit, or in too many events.
     """
-    plan = Plan(
-        page=page,
-        scheme=scheme,
-        network=network,
-        protocol=protocol,
-        profile=profile,
-        buffer_bytes=buffer_bytes,
-        buffer_model=buffer_model,
-        mode=mode,
-        seed=seed,
-        records_wire=records_wire,
-        headers=headers,
-        progress=progress,
-        processes=tuple(processes),
-        hosts=hosts,
-        cross_traffic=cross_traffic,
-    )
-    return _run(plan, browser or BrowserModel(), limit_ns)
+    run = LoadRun(spec, tuple(processes), record_packets, progress)
+    if not spec.is_constant_rate and spec.hosts is not None:
+        return _from_hosts(run, spec.hosts.dns_ns)
+    return _over_one_connection(run)
 
 
-def _run(plan: Plan, browser: BrowserModel, limit_ns: int) -> Load:
-    """Return the load that was planned."""
-    rate = plan.network.constant_rate
-    if rate is None and plan.hosts is not None:
-        return _from_hosts(plan, plan.hosts.dns_ns, browser, limit_ns)
-    connector = LinkConnector(plan, browser) if rate is None else RateConnector(plan, rate, browser)
+def _over_one_connection(run: LoadRun) -> Load:
+    """Return the load over a single connection."""
+    spec, rate = run.spec, run.spec.network.constant_rate
+    connector = LinkConnector(run) if rate is None else RateConnector(run, rate)
     connection = connector.connection()
     # At a constant rate all that happens has an end, but processes may go on for ever.
-    is_bounded = rate is not None and not plan.processes
-    others = _run_over(plan, connector, connection, limit_ns=None if is_bounded else limit_ns)
+    is_bounded = rate is not None and not run.processes
+    others = _run_over(run, connector, connection, limit_ns=None if is_bounded else spec.limit_ns)
     activities = connector.driver.browser.activities
+    hosts = host_names(spec.page.resources, spec.page.root)
     whole = _whole(
-        plan,
-        connection,
-        host_names(plan.page.resources, plan.page.root),
-        asked_for=connector.driver.asked_for,
-        activities=activities,
+        spec, connection, hosts, asked_for=connector.driver.asked_for, activities=activities
     )
-    return _load(plan, browser, [whole], whole.connection.trace, others)
+    return _load(spec, [whole], whole.connection.trace, others)
 
 
-def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -> Load:
+def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
     """Return the load over a connection for each group of the page's hosts."""
     from h3sim.engine.host_connections import HostConnections  # on use: most loads have one
 
-    connector = LinkConnector(plan, browser)
+    spec, connector = run.spec, LinkConnector(run)
     connections = HostConnections(
-        plan.page,
+        spec.page,
         connector.environment,
         lambda group: connector.connection(group.rtt_ns),
         dns_ns=dns_ns,
     )
-    others = _run_over(plan, connector, connections, limit_ns=limit_ns)
+    others = _run_over(run, connector, connections, limit_ns=spec.limit_ns)
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
     wholes = [
         _whole(
-            plan,
+            spec,
             entry.connection,
             tuple(host.name for host in entry.group.hosts),
             asked_for=connector.driver.asked_for,
@@ -148,25 +103,25 @@ def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -
     ]
     traces = [whole.connection.trace for whole in wholes]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
-    return _load(plan, browser, wholes, trace, others)
+    return _load(spec, wholes, trace, others)
 
 
 def _run_over(
-    plan: Plan,
+    run: LoadRun,
     connector: LinkConnector | RateConnector,
     connections: Connections,
     *,
     limit_ns: int | None,
 ) -> tuple[CarriedFlow, ...]:
     """Load the page; return what other flows carried meanwhile."""
-    for process in plan.processes:
+    for process in run.processes:
         # Processes first, then flows: of one instant they begin in this order.
         connector.environment.run_beside(process)
     flows = connector.cross_traffic()
     # A load leaves no cycle behind before it is over, and what it keeps is a tuple or two a packet.
     # For every 700 of these Python would go through them, and at times through all that there is: a
     # sixth of the time of a page of a thousand resources. What processes leave is not known here.
-    with nullcontext() if plan.processes else without_collecting(), _named(plan.scheme):
+    with nullcontext() if run.processes else without_collecting(), _named(run.spec.scheme):
         run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)
     return tuple(flow.carried() for flow in flows)
 
@@ -194,7 +149,7 @@ class _Whole(NamedTuple):
 
 
 def _whole(
-    plan: Plan,
+    spec: LoadSpec,
     connection: HttpConnection,
     hosts: tuple[str, ...],
     *,
@@ -205,15 +160,15 @@ def _whole(
     lookups: tuple[tuple[str, int, int], ...] = (),
 ) -> _Whole:
     """Return what happened on a connection, with what the browser did if that is all of it."""
-    trace = connection.trace(plan.protocol.delivery, activities)
+    trace = connection.trace(spec.protocol.delivery, activities)
     header_runs = None
-    if plan.headers is not None:
+    if spec.header_compression is not None:
         trace, header_runs = _with_sections(connection, trace)
     trace = in_order_requested(trace, asked_for)
     made = Connection(
         number=number,
         hosts=hosts,
-        rtt_ns=plan.network.rtt_ns if rtt_ns is None else rtt_ns,
+        rtt_ns=spec.network.rtt_ns if rtt_ns is None else rtt_ns,
         opened_at_ns=connection.opened_at_ns,
         ready_at_ns=connection.ready_at_ns,
         trace=trace,
@@ -225,28 +180,16 @@ def _whole(
 
 
 def _load(
-    plan: Plan,
-    browser: BrowserModel,
+    spec: LoadSpec,
     wholes: list[_Whole],
     trace: Trace,
     others: tuple[CarriedFlow, ...],
 ) -> Load:
     runs = [whole.header_runs for whole in wholes if whole.header_runs is not None]
     return Load(
-        page=plan.page,
-        scheme=plan.scheme,
-        network=plan.network,
-        protocol=plan.protocol,
-        buffer_bytes=plan.buffer_bytes,
-        buffer_model=plan.buffer_model,
-        seed=plan.seed,
+        spec=spec,
         trace=trace,
-        profile=plan.profile_of_ends if plan.network.constant_rate is None else None,
-        mode=plan.mode,
-        browser=browser,
-        headers=plan.headers,
         header_runs=_headers_over(runs) if runs else None,
-        hosts=plan.hosts,
         connections=tuple(whole.connection for whole in wholes),
         cross_traffic=others,
     )

@@ -62,7 +62,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             loads = [_again("davies-meenan", scheme=scheme) for scheme in ("bucket", "rr")]
             return _of(h3sim.plots.LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
         case "marx-2019-fig-12":
-            unbuffered = results.filter(buffer_kb=0)
+            unbuffered = results.filter(send_buffer_kb=0)
             return _still(h3sim.plots.StudyPlots(unbuffered).scatter("byte_index_sampled_atf_ms"))
         case "marx-2019-fig-13":
             return _lanes(
@@ -73,7 +73,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
                 ]
             )
         case "marx-2019-buffers":
-            refilled = results.filter(buffer_model=(None, "refilled"))
+            refilled = results.filter(send_buffer_refill=(None, "refilled"))
             return _still(h3sim.plots.StudyPlots(refilled).buffers("byte_index_sampled_atf_ms"))
         case "koshiba-2016":
             return _waterfalls()

@@ -91,7 +91,7 @@ class HeaderExperiment:
         return study_of(
             self.lists() if lists is None else lists,
             schemes="rr",
-            headers=[
+            header_compression=[
                 *(HeaderCompression(codec=codec, settings=large) for codec in _SCHEMES),
                 HeaderCompression(codec="qcram"),
             ],

@@ -94,19 +94,19 @@ def buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return what send buffers do to speedups above the fold, by how the buffer is filled."""
     found = _buffers(_filled(loads, "refilled"))
     in_bursts = _filled(loads, "bursts")
-    if len({row["buffer_kb"] for row in in_bursts.rows}) > 1:
+    if len({row["send_buffer_kb"] for row in in_bursts.rows}) > 1:
         found |= {f"bursts.{name}": figure for name, figure in _buffers(in_bursts).items()}
     return found
 
 
 def _filled(loads: Loads, model: str) -> Loads:
     """Return the loads without a buffer, and those whose buffer is filled as *model* has it."""
-    return Loads(row for row in loads.rows if row.get("buffer_model") in (None, model))
+    return Loads(row for row in loads.rows if row.get("send_buffer_refill") in (None, model))
 
 
 def _buffers(loads: Loads) -> Figures:
     """Return what buffers of one model do, also to the page of Davies and Meenan."""
-    sizes = dict.fromkeys(row["buffer_kb"] for row in loads.rows)
+    sizes = dict.fromkeys(row["send_buffer_kb"] for row in loads.rows)
     by_size = {size: _speedups(loads, _ATF, size, with_baseline=True) for size in sizes}
     n_bytes = {row["page"]: row["page_bytes"] for row in loads.rows}
     found: Figures = {}
@@ -130,11 +130,11 @@ def _buffers(loads: Loads) -> Figures:
     if "lose-more.1000" in found:
         found["lose-more"] = found["lose-more.1000"]
     largest = max(sizes)
-    fifo = loads.where(scheme="fifo", buffer_kb=largest).medians(_ALL)
+    fifo = loads.where(scheme="fifo", send_buffer_kb=largest).medians(_ALL)
     found["as-fifo"] = share(
         [
             row[_ALL] == fifo[row["page"]]
-            for row in loads.where(buffer_kb=largest).rows
+            for row in loads.where(send_buffer_kb=largest).rows
             if row["page"] in fifo
         ]
     )
@@ -150,7 +150,7 @@ def one_page(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 def orders(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return Fig. 8: what bucket HTML makes earlier, and how alike four schemes are."""
-    without = loads.where(buffer_kb=0)
+    without = loads.where(send_buffer_kb=0)
     at = {
         scheme: {row["id"]: row["finished_ms"] for row in without.where(scheme=scheme).resources}
         for scheme in without.schemes
@@ -184,9 +184,9 @@ def jitter(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 def case_study(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return the speedups above the fold of a single page."""
     found: Figures = {}
-    for name, (column, buffer_kb) in _COLUMNS.items():
-        if any(row["buffer_kb"] == buffer_kb for row in loads.rows):
-            speedups = _speedups(loads, column, buffer_kb)
+    for name, (column, send_buffer_kb) in _COLUMNS.items():
+        if any(row["send_buffer_kb"] == send_buffer_kb for row in loads.rows):
+            speedups = _speedups(loads, column, send_buffer_kb)
             found |= {f"{name}.{s}": Estimate(*by.values()) for s, by in speedups.items()}
     return found
 
@@ -213,15 +213,15 @@ _KNOWING = ("bucket", "bucket-html", "zeroweight")
 
 
 def _speedups(
-    loads: Loads, column: str, buffer_kb: float, *, with_baseline: bool = False
+    loads: Loads, column: str, send_buffer_kb: float, *, with_baseline: bool = False
 ) -> dict[str, dict[str, float]]:
     """Return by scheme and page how much faster than rr without a buffer a load is."""
-    base = loads.where(scheme=_BASELINE, buffer_kb=0).medians(column)
+    base = loads.where(scheme=_BASELINE, send_buffer_kb=0).medians(column)
     found = {}
     for scheme in loads.schemes:
         if scheme == _BASELINE and not with_baseline:
             continue
-        ours = loads.where(scheme=scheme, buffer_kb=buffer_kb).medians(column)
+        ours = loads.where(scheme=scheme, send_buffer_kb=send_buffer_kb).medians(column)
         found[scheme] = {page: base[page] / value for page, value in ours.items() if page in base}
     return found
 
@@ -301,7 +301,7 @@ def _by_page(
 def _unequal(loads: Loads) -> Iterator[bool]:
     """Yield for each page whether schemes differ in when the last byte is there."""
     times: dict[str, list[float]] = {}
-    for row in loads.where(buffer_kb=0).rows:
+    for row in loads.where(send_buffer_kb=0).rows:
         times.setdefault(row["page"], []).append(row["page_load_ms"])
     for of_page in times.values():
         yield max(of_page) > _SAME * min(of_page)

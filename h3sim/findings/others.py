@@ -71,7 +71,7 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return what deep buffers cost on the test page, what mends them, what buckets save."""
-    at = {(row["scheme"], row["cc"], row["buffer_kb"]): row[_ATF] for row in loads.rows}
+    at = {(row["scheme"], row["cc"], row["send_buffer_kb"]): row[_ATF] for row in loads.rows}
     chrome = at["chrome-h2", "cubic", 0]
     buckets, shared = at["cloudflare", "cubic", 0], at["edge-h2", "cubic", 0]
     return {
@@ -79,8 +79,8 @@ def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         "mended": Estimate(at["chrome-h2", "bbr", 16] / at["chrome-h2", "bbr", 0]),
         "buckets-save": Estimate(1 - buckets / shared),
         **{
-            f"atf.{scheme}.{cc}.{buffer_kb:g}": Estimate(value)
-            for (scheme, cc, buffer_kb), value in at.items()
+            f"atf.{scheme}.{cc}.{send_buffer_kb:g}": Estimate(value)
+            for (scheme, cc, send_buffer_kb), value in at.items()
         },
     }
 

@@ -17,7 +17,7 @@ from h3sim.http.priority_receiver import (
     SchedulerUpdate as SchedulerUpdate,
 )
 from h3sim.http.section_sender import SectionSender as SectionSender
-from h3sim.http.send_buffer import BufferModel as BufferModel
+from h3sim.http.send_buffer import SendBufferRefill as SendBufferRefill
 from h3sim.http.stream_sender import (
     Retransmit as Retransmit,
     StreamSender as StreamSender,

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from h3sim.transport.endpoint import FrameHeader
 
-__all__ = ["BufferModel", "SendBuffer"]
+__all__ = ["SendBuffer", "SendBufferRefill"]
 
 
-class BufferModel(enum.Enum):
+class SendBufferRefill(enum.Enum):
     """When a send buffer takes something in."""
 
-    REFILLED = "refilled"
+    CONTINUOUS = "continuous"
     """As soon as a turn fits: whatever leaves makes room."""
-    BURSTS = "bursts"
+    WHEN_EMPTY = "when-empty"
     """Once it is empty and something may leave: it is filled with what waits then, and with nothing
     more until that has left.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from h3sim.http.lost_streams import LostStreams
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.scheduler_group import SchedulerGroup
-from h3sim.http.send_buffer import BufferModel, SendBuffer
+from h3sim.http.send_buffer import SendBuffer, SendBufferRefill
 from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.schedulers import Retransmit
 from h3sim.transport.endpoint import Source
@@ -30,11 +30,11 @@ class StreamSender(Source):
     """Gives out bytes of streams as *scheduler* says, a turn of up to *turn_bytes* at a time.
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
-    not at all; an empty buffer takes any; *buffer_model* says when. With *lost_scheduler* (for
-    `Retransmit.PRIORITY`), which is told all that *scheduler* is told, lost bytes go in its order.
-    With *requeues* a stream joins the scheduler anew when some of its bytes were acknowledged or
-    lost. With *keeps_unacked* a stream counts as drained once all of it was acknowledged, else once
-    all of it was given out.
+    not at all; an empty buffer takes any; *send_buffer_refill* says when. With
+    *lost_scheduler* (for `Retransmit.PRIORITY`), which is told all that *scheduler* is told, lost
+    bytes go in its order. With *requeues* a stream joins the scheduler anew when some of its
+    bytes were acknowledged or lost. With *keeps_unacked* a stream counts as drained once
+    all of it was acknowledged, else once all of it was given out.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -50,7 +50,7 @@ class StreamSender(Source):
         *,
         turn_bytes: int,
         buffer_bytes: int = 0,
-        buffer_model: BufferModel = BufferModel.REFILLED,
+        send_buffer_refill: SendBufferRefill = SendBufferRefill.CONTINUOUS,
         retransmit: Retransmit = Retransmit.TURN,
         requeues: bool = False,
         lost_scheduler: Scheduler | None = None,
@@ -65,7 +65,7 @@ class StreamSender(Source):
         self._schedulers = SchedulerGroup(scheduler, lost_scheduler)
         self._turn_bytes = turn_bytes
         self._has_buffer = buffer_bytes > 0
-        self._refills = buffer_model is BufferModel.REFILLED
+        self._refills = send_buffer_refill is SendBufferRefill.CONTINUOUS
         self._keeps_unacked = keeps_unacked
         self._stream_window_bytes = stream_window_bytes
         self._connection_limit_bytes = connection_window_bytes

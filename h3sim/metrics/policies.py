@@ -48,13 +48,14 @@ class Dependency(NamedTuple):
 
 
 def dependencies(
-    activities: Sequence[Activity], page: Page, *, styles_stop_parser: bool = False
+    activities: Sequence[Activity], page: Page, *, stylesheets_block_parser: bool = False
 ) -> list[Dependency]:
     """Return what waited for what, by *after* and then by *before*.
 
     Of each activity there is the one that it waited for longest, as the browser noted it. Besides,
     what is computed waits for its own download, and the load event for all that ended before it.
-    Where *styles_stop_parser*, what is parsed behind a style waits for it by O3; else for its turn.
+    Where *stylesheets_block_parser*, what is parsed behind a style waits for it by O3; else for
+    its turn.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> from h3sim.trace import Activity
@@ -76,7 +77,7 @@ def dependencies(
             waited.update(n for n in range(index) if activities[n].ended_at_ns <= began_ns)
         for before in sorted(waited):
             policy = _policy(activities[before], done, page)
-            if styles_stop_parser and done.work is Work.PARSE:
+            if stylesheets_block_parser and done.work is Work.PARSE:
                 policy = (
                     DependencyPolicy.OUTPUT if activities[before].work is Work.STYLE else policy
                 )

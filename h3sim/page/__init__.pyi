@@ -13,7 +13,7 @@ from h3sim.page.files import (
 from h3sim.page.first_layout import with_first_layout as with_first_layout
 from h3sim.page.hosts import (
     Host as Host,
-    HostMode as HostMode,
+    ConnectionMode as ConnectionMode,
 )
 from h3sim.page.marks import MarksFrom as MarksFrom
 from h3sim.page.model import Page as Page

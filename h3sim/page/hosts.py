@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNNAMED",
+    "ConnectionMode",
     "Host",
     "HostGroup",
-    "HostMode",
     "RecordedHosts",
     "host_groups",
     "host_names",
@@ -32,13 +32,13 @@ UNNAMED = "(page)"
 _MOST_MS = 600_000
 
 
-class HostMode(enum.Enum):
-    """From how many hosts a page is loaded."""
+class ConnectionMode(enum.Enum):
+    """Number of connections that a page is loaded over."""
 
-    ONE = "one"
-    """All hosts are one, and share one connection."""
-    RECORDED = "recorded"
-    """As the page says; each has a connection, but for those that share one."""
+    SINGLE = "single"
+    """All hosts share a single connection."""
+    PER_HOST = "per-host"
+    """Each host has a connection, except hosts that share a server and a certificate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

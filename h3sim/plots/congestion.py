@@ -69,7 +69,7 @@ def samples_of(trace: Trace) -> list[Sample]:
     """
     if not trace.recovery:
         raise NothingToMeasureError(
-            "no recovery was recorded: simulate(..., records_wire=True), over links"
+            "no recovery was recorded: simulate(..., record_packets=True), over links"
         )
     return [
         Sample(

@@ -74,7 +74,7 @@ class LoadDetails:
 
         Raises:
             InputError: if there is no such connection.
-            NothingToMeasureError: if no recovery was recorded: `simulate(..., records_wire=True)`
+            NothingToMeasureError: if no recovery was recorded: `simulate(..., record_packets=True)`
                 does, over links.
         """
         load = self.loads[0]

@@ -197,7 +197,7 @@ class StudyPlots:
         value: str = "byte_index_all_ms",
         *,
         baseline: str = "rr",
-        over: str = "buffer_kb",
+        over: str = "send_buffer_kb",
         ax: Axes | None = None,
     ) -> Axes:
         """Draw each scheme's speedup and its 95 % interval with each send buffer, side by side.

@@ -123,10 +123,12 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
     found: list[Any] = []
     for value in given:
         if isinstance(value, Comparison):
-            for page, buffer_kb in dict.fromkeys((row.page, row.buffer_kb) for row in value.rows):
-                found += value.loads_of(page, buffer_kb=buffer_kb)
+            for page, send_buffer_kb in dict.fromkeys(
+                (row.page, row.send_buffer_kb) for row in value.rows
+            ):
+                found += value.loads_of(page, send_buffer_kb=send_buffer_kb)
         elif isinstance(value, SavedLoad):
-            found.append(value.run(records_wire=True))
+            found.append(value.run(record_packets=True))
         elif isinstance(value, Sequential):
             found.append(value.results)
         else:

@@ -4,5 +4,17 @@ from h3sim.results.configuration import in_words
 from h3sim.results.connections import PacketCount
 from h3sim.results.document import FORMAT, told
 from h3sim.results.load import Hol, Load, ResourceTiming, Which
+from h3sim.results.spec import MAX_LOAD_NS, LoadSpec
 
-__all__ = ["FORMAT", "Hol", "Load", "PacketCount", "ResourceTiming", "Which", "in_words", "told"]
+__all__ = [
+    "FORMAT",
+    "MAX_LOAD_NS",
+    "Hol",
+    "Load",
+    "LoadSpec",
+    "PacketCount",
+    "ResourceTiming",
+    "Which",
+    "in_words",
+    "told",
+]

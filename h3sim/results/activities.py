@@ -59,16 +59,16 @@ class Activities:
         activities: Sequence[Activity],
         path: Sequence[PathStep],
         *,
-        styles_stop_parser: bool,
+        stylesheets_block_parser: bool,
     ) -> None:
-        self._styles_stop_parser = styles_stop_parser
+        self._styles_stop_parser = stylesheets_block_parser
         self._page = page
         self._activities = activities
         self._path = path
 
     @cached_property
     def _edges(self) -> list[Dependency]:
-        how = {"styles_stop_parser": self._styles_stop_parser}
+        how = {"stylesheets_block_parser": self._styles_stop_parser}
         return dependencies(self._activities, self._page, **how)
 
     @cached_property

@@ -91,7 +91,7 @@ def _of_page_ns(
     if rate is None:
         message = f"{load.network.name} has no constant rate: over links, give the requests"
         raise NothingToMeasureError(message)
-    if load.browser.mode is not BrowserMode.REPLAY:
+    if load.spec.browser.mode is not BrowserMode.REPLAY:
         raise NothingToMeasureError("the browser computed the requests: give them")
     network = load.network
     path = Path(

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
-from h3sim.http import BufferModel
-from h3sim.page import HostMode, MarksFrom
+from h3sim.http import SendBufferRefill
+from h3sim.page import ConnectionMode, MarksFrom
 from h3sim.page.hosts import host_groups, host_names
 from h3sim.page.recorded_load import RECORDED_NETWORK
 from h3sim.signals import Signalling
 from h3sim.transport import Mode
-from h3sim.units import NS_PER_MS, to_mbps, to_ms
+from h3sim.units import NS_PER_MS, NS_PER_S, to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from h3sim.browser import BrowserModel
     from h3sim.page import Page
+    from h3sim.page.hosts import RecordedHosts
     from h3sim.results.load import Load
-    from h3sim.transport import LinkProfile, Network
+    from h3sim.results.spec import LoadSpec
+    from h3sim.schemes import Scheme
+    from h3sim.transport import LinkProfile, Network, TransportProfile
 
 __all__ = ["configuration", "in_words", "notes"]
 
@@ -29,45 +33,51 @@ _HANDSHAKES = {
 }
 
 
-def configuration(load: Load) -> dict[str, Any]:
-    """Return every setting of *load* by the name of its option, as resolved.
+def configuration(spec: LoadSpec) -> dict[str, Any]:
+    """Return every setting of a load by the name of its option, as resolved.
 
     What the load has not is None: at a constant rate there is no loss, queue, controller or
     profile; over links no interval. Rate, loss, queue and jitter are those down; where up differs,
     the network itself says so.
     """
-    network, profile = load.network, load.profile
-    is_link = network.constant_rate is None
-    retransmission = load.scheme.retransmission
-    known = None if profile is None else profile.retransmit
+    profile, scheme, codec = spec.profile_of_ends, spec.scheme, spec.header_compression
     return {
-        "network": network.name,
-        "transport": load.protocol.value,
+        "network": spec.network.name,
+        "transport": spec.protocol.value,
         "transport_profile": None if profile is None else profile.name,
         "cc": None if profile is None else profile.cc,
-        **_path(network),
-        "buffer_kb": load.buffer_bytes / 1000,
-        "buffer_model": load.buffer_model.value if load.buffer_bytes else None,
-        "retransmit": retransmission.value if retransmission and is_link else known,
-        "max_placeholders": load.scheme.max_placeholders,
-        "retention_ms": to_ms(load.scheme.resolved_retention_ns),
-        "metadata": load.scheme.signalling is Signalling.METADATA,
-        "handshake": load.mode.value,
-        "seed": load.seed,
-        **_browser(load),
-        "headers": None if load.headers is None else load.headers.codec,
-        "hosts": (HostMode.ONE if load.hosts is None else HostMode.RECORDED).value,
-        "cross_traffic": _cross_traffic(load),
-        "dns_ms": None if load.hosts is None else to_ms(load.hosts.dns_ns),
+        **_path(spec.network),
+        "send_buffer_kb": spec.buffer_bytes / 1000,
+        "send_buffer_refill": spec.send_buffer_refill.value if spec.buffer_bytes else None,
+        "retransmission_order": None if profile is None else _retransmit(scheme, profile),
+        "max_placeholders": scheme.max_placeholders,
+        "closed_stream_retention_ms": to_ms(scheme.resolved_retention_ns),
+        "signalling": scheme.signalling.value,
+        "handshake": spec.mode.value,
+        "seed": spec.seed,
+        **_browser(spec.browser),
+        "header_compression": None if codec is None else codec.codec,
+        "connections": _connection_mode(spec).value,
+        "cross_traffic": " + ".join(flow.text for flow in spec.cross_traffic) or None,
+        "dns_ms": None if spec.hosts is None else to_ms(spec.hosts.dns_ns),
+        "time_limit_s": None if spec.is_constant_rate else spec.limit_ns / NS_PER_S,
     }
+
+
+def _connection_mode(spec: LoadSpec) -> ConnectionMode:
+    return ConnectionMode.SINGLE if spec.hosts is None else ConnectionMode.PER_HOST
+
+
+def _retransmit(scheme: Scheme, profile: TransportProfile) -> str:
+    return profile.retransmit if scheme.retransmission is None else scheme.retransmission.value
 
 
 def _path(network: Network) -> dict[str, Any]:
     rate, down = network.constant_rate, network.down
     values: dict[str, Any] = dict.fromkeys(
         (
-            *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst"),
-            *("queue_bdp", "queue_bytes", "queue_packets", "jitter"),
+            *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss"),
+            *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_packets", "reorder"),
         )
     )
     values["rtt_ms"] = to_ms(network.rtt_ns)
@@ -75,11 +85,15 @@ def _path(network: Network) -> dict[str, Any]:
         values["rate_mbps"] = to_mbps(rate.rate_bps)
         values["interval_ms"] = float(rate.interval_ns / NS_PER_MS)
         values["packet_bytes"] = rate.packet_bytes
-        values["jitter"] = None if network.jitter is None else network.jitter.text
+        values["reorder"] = None if network.jitter is None else network.jitter.text
     elif down is not None:
         mean_bps = down.mean_rate_bps
         values["rate_mbps"] = None if mean_bps is None else float(mean_bps / 10**6)
-        values |= {"loss": down.loss, "burst": down.loss_burst, "jitter": _link_jitter(down)}
+        values |= {
+            "loss": down.loss,
+            "mean_loss_burst": down.loss_burst,
+            "reorder": _link_jitter(down),
+        }
         for name in ("queue_bdp", "queue_bytes", "queue_packets"):
             values[name] = getattr(down, name)
     return values
@@ -94,9 +108,8 @@ def _link_jitter(link: LinkProfile) -> str | None:
     return f"{link.jitter.distribution.value} {mean_ms:g} ms, deviation {deviation_ms:g} ms"
 
 
-def _browser(load: Load) -> dict[str, Any]:
+def _browser(browser: BrowserModel) -> dict[str, Any]:
     """Return the browser's settings; what only one that computes its load has is None else."""
-    browser = load.browser
     values: dict[str, Any] = {"browser": browser.mode.value}
     for name in OF_BROWSER:
         acts = browser.mode is BrowserMode.PARSE or name not in OF_PARSING
@@ -109,41 +122,41 @@ def in_words(load: Load) -> dict[str, str]:
 
     Every output for people takes its words from here: headers, captions, logs.
     """
-    buffer_kb = load.buffer_bytes / 1000
-    in_bursts = load.buffer_model is BufferModel.BURSTS
+    spec, values = load.spec, configuration(load.spec)
+    send_buffer_kb, flows = values["send_buffer_kb"], values["cross_traffic"]
+    in_bursts = spec.send_buffer_refill is SendBufferRefill.WHEN_EMPTY
     return {
-        "network": load.network.name,
-        "transport": load.protocol.value.upper(),
-        **dict(_path_words(load.network)),
-        **_profile_words(load),
-        "buffer": f"{buffer_kb:g} kB buffer" if buffer_kb else "no buffer",
+        "network": spec.network.name,
+        "transport": spec.protocol.value.upper(),
+        **dict(_path_words(spec.network, values)),
+        **_profile_words(spec, values["retransmission_order"]),
+        "buffer": f"{send_buffer_kb:g} kB buffer" if send_buffer_kb else "no buffer",
         **({"buffer model": "buffers filled in bursts"} if in_bursts else {}),
-        **_scheme_words(load),
-        "handshake": _HANDSHAKES[load.mode],
-        **_browser_words(load),
-        **({} if load.headers is None else {"headers": f"headers by {load.headers.codec}"}),
-        **_host_words(load),
-        **({"cross traffic": f"beside {_cross_traffic(load)}"} if load.cross_traffic else {}),
-        "seed": f"seed {load.seed}",
+        **_scheme_words(spec.scheme),
+        "handshake": _HANDSHAKES[spec.mode],
+        **_browser_words(spec.browser),
+        **(
+            {}
+            if values["header_compression"] is None
+            else {"headers": f"headers by {values['header_compression']}"}
+        ),
+        **_host_words(spec.hosts),
+        **({"cross traffic": f"beside {flows}"} if flows else {}),
+        "seed": f"seed {spec.seed}",
     }
 
 
-def _cross_traffic(load: Load) -> str | None:
-    """Return the flows of others as their option says them."""
-    return " + ".join(carried.flow.text for carried in load.cross_traffic) or None
-
-
-def _host_words(load: Load) -> dict[str, str]:
+def _host_words(hosts: RecordedHosts | None) -> dict[str, str]:
     """Return nothing where all hosts are one, as they are unless asked for."""
-    if load.hosts is None:
+    if hosts is None:
         return {}
-    dns = f", DNS {to_ms(load.hosts.dns_ns):g} ms" if load.hosts.dns_ns else ""
+    dns = f", DNS {to_ms(hosts.dns_ns):g} ms" if hosts.dns_ns else ""
     return {"hosts": f"hosts as recorded{dns}"}
 
 
-def _scheme_words(load: Load) -> dict[str, str]:
+def _scheme_words(scheme: Scheme) -> dict[str, str]:
     """Return what the server was told to do otherwise than the scheme says."""
-    scheme, words = load.scheme, {}
+    words = {}
     if scheme.max_placeholders is not None:
         words["placeholders"] = f"at most {scheme.max_placeholders} placeholders"
     if scheme.retention_ns is not None:
@@ -153,15 +166,14 @@ def _scheme_words(load: Load) -> dict[str, str]:
     return words
 
 
-def _path_words(network: Network) -> Iterator[tuple[str, str]]:
-    values = _path(network)
+def _path_words(network: Network, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     rate_mbps = values["rate_mbps"]
     yield "rate", "no bottleneck" if rate_mbps is None else f"{rate_mbps:g} Mbit/s"
     if values["packet_bytes"] is not None:
         yield "packets", f"packets of {values['packet_bytes']} bytes"
     yield "RTT", f"RTT {values['rtt_ms']:g} ms"
     if network.constant_rate is not None:
-        yield "jitter", f"jitter {values['jitter']}" if values["jitter"] else "no jitter"
+        yield "reordering", _reordering(values["reorder"])
         return
     down, up = network.down, network.up
     if down is None or up is None:  # links have both
@@ -171,8 +183,12 @@ def _path_words(network: Network) -> Iterator[tuple[str, str]]:
         _loss_words(down) + ("" if _loss(down) == _loss(up) else f" ({_loss_words(up)} up)"),
     )
     yield "queue", _queue_words(down)
-    if values["jitter"]:
-        yield "jitter", f"jitter {values['jitter']}"
+    if values["reorder"]:
+        yield "reordering", _reordering(values["reorder"])
+
+
+def _reordering(text: str | None) -> str:
+    return f"reordering {text}" if text else "no reordering"
 
 
 def _loss(link: LinkProfile) -> tuple[object, ...]:
@@ -202,37 +218,36 @@ def _queue_words(link: LinkProfile) -> str:
     return f"queue without limit{codel}"
 
 
-def _profile_words(load: Load) -> dict[str, str]:
-    if load.profile is None:
+def _profile_words(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
+    profile = spec.profile_of_ends
+    if profile is None:
         return {}
-    words = {"profile": f"{load.profile.name} with {load.profile.cc}"}
-    retransmit = configuration(load)["retransmit"]
+    words = {"profile": f"{profile.name} with {profile.cc}"}
     if retransmit != "first":
         words["retransmit"] = f"lost bytes by {retransmit}"
     return words
 
 
-def _browser_words(load: Load) -> dict[str, str]:
+def _browser_words(browser: BrowserModel) -> dict[str, str]:
     """Return nothing where the recording is replayed, as it is unless asked for."""
-    browser = load.browser
-    at_ms = browser.background_at_ms
+    at_ms = browser.hidden_at_ms
     hidden = {} if at_ms is None else {"tab": f"tab in the background at {at_ms:g} ms"}
     if browser.mode is BrowserMode.REPLAY:
         return hidden
     words = {
         **hidden,
         "browser": f"browser {browser.mode.value}",
-        "cpu": f"CPU times x {browser.cpu_factor:g}",
+        "cpu": f"CPU times x {browser.cpu_slowdown:g}",
     }
-    if browser.max_requests is not None:
-        words["requests"] = f"{browser.max_requests} requests at once"
-    if browser.max_requests_per_host is not None:
-        words["requests of a host"] = f"{browser.max_requests_per_host} of a host"
+    if browser.max_concurrent_requests is not None:
+        words["requests"] = f"{browser.max_concurrent_requests} requests at once"
+    if browser.max_concurrent_requests_per_host is not None:
+        words["requests of a host"] = f"{browser.max_concurrent_requests_per_host} of a host"
     if not browser.preload_scanner:
         words["scanner"] = "no preload scanner"
     if browser.tight_mode:
         words["tight mode"] = "tight mode"
-    if browser.styles_stop_parser:
+    if browser.stylesheets_block_parser:
         words["styles"] = "stylesheets stop the parser"
     return words
 
@@ -254,7 +269,7 @@ def _own(page: Page) -> str:
     """Return how the hosts of a page come to connections of their own, "" if it knows one host."""
     names = host_names(page.resources, page.root)
     n_connections = len(host_groups(names, page.hosts))
-    return f": with hosts = recorded they have {n_connections}" if len(names) > 1 else ""
+    return f": with connections = per-host they have {n_connections}" if len(names) > 1 else ""
 
 
 def notes(load: Load) -> list[str]:
@@ -270,7 +285,7 @@ def notes(load: Load) -> list[str]:
     n_hosts = load.page.provenance.get("hosts", "")
     if not n_hosts:
         return found
-    if n_hosts != "1" and load.hosts is None:
+    if n_hosts != "1" and load.spec.hosts is None:
         found.append(f"{n_hosts} hosts of the recording share one connection here{_own(load.page)}")
     if load.network.constant_rate is not None and not load.network.rtt_ns:
         rate = in_words(load)["rate"]

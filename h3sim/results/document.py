@@ -116,8 +116,8 @@ def identity(load: Load) -> dict[str, Any]:
         scheme=load.scheme.name,
         network=load.network.name,
         transport=load.protocol.value,
-        seed=load.seed,
-        configuration=configuration(load),
+        seed=load.spec.seed,
+        configuration=configuration(load.spec),
         notes=tuple(notes(load)),
     )
     return write_table(found, is_whole=True)

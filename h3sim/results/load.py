@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
 from h3sim._version import __version__
-from h3sim.browser import BrowserModel
 from h3sim.documents import is_quantity, shown
 from h3sim.documents.shown import plain_number
 from h3sim.errors import InputError, NothingToMeasureError, Problem
-from h3sim.http import BufferModel
 from h3sim.notebook import escaped, html_table
 from h3sim.page import Kind
 from h3sim.provided import provided
@@ -22,7 +20,6 @@ from h3sim.results.document import hol_figures, identity
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
 from h3sim.trace import Rows
-from h3sim.transport import Mode
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
@@ -31,15 +28,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from h3sim.compression import HeaderCompression
     from h3sim.compression.header_run import HeaderRun
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
-    from h3sim.page.hosts import RecordedHosts
     from h3sim.results.bounds import Given
     from h3sim.results.cross_traffic import CarriedFlow
     from h3sim.results.multiplexing import Multiplexing
     from h3sim.results.roots import RootRow
+    from h3sim.results.spec import LoadSpec
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
@@ -80,29 +76,45 @@ class Hol(NamedTuple):
 class Load(WithMilestones):
     """One load of a page. Figures are computed from `trace` when they are first asked for."""
 
-    page: Page
-    scheme: Scheme
-    network: Network
-    protocol: Protocol
-    buffer_bytes: int
-    seed: int
+    spec: LoadSpec
+    """Everything that the load was run with."""
     trace: Trace
-    buffer_model: BufferModel = BufferModel.REFILLED
-    """When the server's send buffer took something in, if there was one."""
-    profile: TransportProfile | None = None
-    """How the two ends sent and recovered; None at a constant rate, where nothing is lost."""
-    mode: Mode = Mode.ONE_RTT
-    browser: BrowserModel = field(default_factory=BrowserModel)
-    headers: HeaderCompression | None = None
-    """How headers were compressed; None where they took what the page says."""
     header_runs: tuple[HeaderRun, HeaderRun] | None = field(default=None, compare=False)
     """What came of the field sections of requests, and of responses, where they were compressed."""
-    hosts: RecordedHosts | None = None
-    """How hosts were come by; None where all of them were one."""
     cross_traffic: tuple[CarriedFlow, ...] = ()
     """What other flows carried through the same links while the page was loaded."""
     connections: tuple[Connection, ...] = field(default=(), compare=False)
     """The connections in the order in which they were opened, each with its trace."""
+
+    @property
+    def page(self) -> Page:
+        """The page that was loaded."""
+        return self.spec.page
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme that it was loaded with."""
+        return self.spec.scheme
+
+    @property
+    def network(self) -> Network:
+        """The network that it was loaded over."""
+        return self.spec.network
+
+    @property
+    def protocol(self) -> Protocol:
+        """The transport that carried HTTP."""
+        return self.spec.protocol
+
+    @property
+    def seed(self) -> int:
+        """The random seed."""
+        return self.spec.seed
+
+    @property
+    def profile(self) -> TransportProfile | None:
+        """The profile that both ends followed; None at a constant rate, where nothing is lost."""
+        return self.spec.profile_of_ends
 
     def byte_index(self, which: Which = "all", *, sample_ms: float | None = None) -> float:
         """Return the ByteIndex in ms from the first request on: the integral itself.
@@ -177,7 +189,7 @@ class Load(WithMilestones):
 
         What the load has not is None: at a constant rate, say, a queue.
         """
-        return configuration(self)
+        return configuration(self.spec)
 
     @property
     def notes(self) -> list[str]:
@@ -298,7 +310,7 @@ class Load(WithMilestones):
 
     @cached_property
     def _milestones(self) -> Milestones:
-        return Milestones(self.page, self.trace, self._timings, self.connections, self.browser)
+        return Milestones(self.page, self.trace, self._timings, self.connections, self.spec.browser)
 
     @property
     def _origin_ns(self) -> int:

@@ -115,7 +115,7 @@ class Milestones:
         from h3sim.results.activities import Activities  # on use: few ask for it
 
         steps = self._steps(Work.LOAD)
-        how = {"styles_stop_parser": self.browser.styles_stop_parser}
+        how = {"stylesheets_block_parser": self.browser.stylesheets_block_parser}
         return Activities(self.page, self._done, steps, **how)
 
     @cached_property

@@ -24,7 +24,6 @@ from h3sim.study.optimum import (
     Optimum as Optimum,
     least_total as least_total,
 )
-from h3sim.study.options import LoadOptions as LoadOptions
 from h3sim.study.plan import StudyPlan as StudyPlan
 from h3sim.study.regret import (
     ClassRegretRow as ClassRegretRow,
@@ -42,6 +41,7 @@ from h3sim.study.rule_check import (
     check_rules as check_rules,
 )
 from h3sim.study.run import (
+    resolve_config as resolve_config,
     resolve_pages as resolve_pages,
     resolve_scheme as resolve_scheme,
     resolve_schemes as resolve_schemes,

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim._version import __version__
@@ -23,7 +23,7 @@ from h3sim.study.arms import check_race
 from h3sim.study.compare import COMPARISON, baseline_of, compare
 from h3sim.study.config import config_for
 from h3sim.study.find import FOUND, find
-from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.options import config_of, with_options
 from h3sim.study.replayed import ReplayedRow, replayed
 from h3sim.study.run import resolve_schemes
 
@@ -187,7 +187,7 @@ def advise(
     keep_loads: bool = False,
     config: LoadConfig | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Unpack[LoadOptions],
+    **options: Any,
 ) -> Advice:
     """Return which of *schemes* serves *page*, a page or a recording such as a HAR, best.
 
@@ -221,7 +221,9 @@ def advise(
         imported=imported,
         replayed=replayed(subject),
         found=find(subject, networks=None, **racing, **what),
-        comparison=compare(subject, buffers_kb=[given.buffer_kb], keep_loads=keep_loads, **what),
+        comparison=compare(
+            subject, send_buffers_kb=[given.send_buffer_kb], keep_loads=keep_loads, **what
+        ),
         network_within=racing["network_within"],
     )
 

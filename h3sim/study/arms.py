@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_SERVER", "Arm", "arms_of", "check_race"]
 
-OF_SERVER = ("buffer_kb", "buffer_model", "retransmit", "cc")
+OF_SERVER = ("send_buffer_kb", "send_buffer_refill", "retransmission_order", "cc")
 """The options of a load that a server chooses: what else a load has is not up to a scheme."""
 
 

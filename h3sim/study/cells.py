@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
@@ -11,7 +11,7 @@ from h3sim._version import __version__
 from h3sim.compression.exchanges import HeaderLists
 from h3sim.results.figures import columns_of
 from h3sim.study.config import LoadConfig, config_for
-from h3sim.study.run import engine_arguments, with_server_settings
+from h3sim.study.run import resolve_config
 from h3sim.study.work import StudyWork
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class LoadWork(StudyWork):
     has_resources: bool = False
     stand_in: Callable[[Cell], dict[str, Any]] | None = None
     """Takes the place of loading, for tests of the machinery."""
-    _resolved: tuple[tuple[int, int], dict[str, Any] | Exception] | None = field(
+    _resolved: tuple[tuple[int, int], LoadConfig | Exception] | None = field(
         default=None, repr=False
     )
 
@@ -41,42 +41,40 @@ class LoadWork(StudyWork):
         if self.stand_in is not None:
             return json.dumps(self.stand_in(self.design[index])), None
         page, setting, scheme, seed = self.design.indices(index)
-        arguments = self._arguments(setting, page)
-        subject, served_by = self.design.pages[page], self.design.schemes[scheme]
+        config, seeded = self._config(setting, page), self.design.seeds[seed]
+        subject, scheme_of = self.design.pages[page], self.design.schemes[scheme]
+        named = _as_named(self.design.settings[setting], config)
         if isinstance(subject, HeaderLists):
-            return self._of_lists(subject, served_by, arguments, self.design.seeds[seed])
-        load = engine.simulate(
-            subject,
-            scheme=with_server_settings(served_by, arguments["setting"]),
-            seed=self.design.seeds[seed],
-            **arguments["engine"],
-        )
-        row = row_of(load, metrics=self.design.metrics) | arguments["named"]
+            return self._of_lists(subject, scheme_of, config, named, seeded)
+        spec = resolve_config(subject, scheme_of, config)
+        load = engine.simulate(replace(spec, seed=seeded))
+        row = row_of(load, metrics=self.design.metrics) | named
         rows = [timing._asdict() for timing in load.timings] if self.has_resources else None
         text = None if rows is None else json.dumps(rows, allow_nan=False)
         return json.dumps(row, allow_nan=False), text
 
     def _of_lists(
-        self, lists: HeaderLists, scheme: Scheme, arguments: dict[str, Any], seed: int
+        self,
+        lists: HeaderLists,
+        scheme: Scheme,
+        config: LoadConfig,
+        named: dict[str, Any],
+        seed: int,
     ) -> tuple[str, str | None]:
         from h3sim.study.header_loads import header_row  # on use: most studies load pages
 
-        row, waited = header_row(lists, scheme, arguments["setting"], arguments["named"], seed=seed)
+        row, waited = header_row(lists, scheme, config, named, seed=seed)
         text = json.dumps(waited, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), text
 
-    def _arguments(self, index: int, page: int) -> dict[str, Any]:
-        """Return how the engine is called with the setting at *index*; neighbours share one."""
+    def _config(self, index: int, page: int) -> LoadConfig:
+        """Return the setting at *index* over the page's network; neighbours share one."""
         # Cells of a batch are neighbours: seeds and schemes go faster than settings.
         if self._resolved is None or self._resolved[0] != (index, page):
+            found: LoadConfig | Exception
             try:
-                given = self.design.settings[index]
-                setting = config_for(self.design.pages[page], LoadConfig(**given))
-                found: dict[str, Any] | Exception = {
-                    "setting": setting,
-                    "engine": engine_arguments(setting),
-                    "named": _as_named(given, setting),
-                }
+                given = LoadConfig(**self.design.settings[index])
+                found = config_for(self.design.pages[page], given)
             except Exception as caught:  # noqa: BLE001 - told of each cell that has it
                 # Kept like an answer: the neighbours have the same error, and need not look for it.
                 found = caught
@@ -92,11 +90,9 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     network = given.get("network", setting.network)
     named = {"network": getattr(network, "name", str(network))}
     # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
-    if setting.headers is not None:
-        named["headers"] = getattr(setting.headers, "name", setting.headers)
-    # One that came to its end knows of no limit; an axis may have None, the usual one.
-    if "max_simulated_s" in given:
-        named["max_simulated_s"] = given["max_simulated_s"]
+    codec = setting.header_compression
+    if codec is not None:
+        named["header_compression"] = getattr(codec, "name", codec)
     return named
 
 

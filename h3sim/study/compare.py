@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
@@ -17,7 +17,7 @@ from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
 from h3sim.study.arguments import SAMPLE_MS, check_known, check_progress, check_some
 from h3sim.study.config import LoadConfig
-from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.options import config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
 from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, Told
 from h3sim.trace import Rows
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _ARGUMENTS = (
-    *("schemes", "config", "buffers_kb", "baseline", "sample_ms", "keep_loads"),
+    *("schemes", "config", "send_buffers_kb", "baseline", "sample_ms", "keep_loads"),
     "progress",
 )
 
@@ -61,7 +61,7 @@ class ComparisonRow(NamedTuple):
 
     page: str
     scheme: str
-    buffer_kb: float
+    send_buffer_kb: float
     byte_index_all_ms: float | None
     byte_index_atf_ms: float | None
     speedup_all: float | None
@@ -82,7 +82,7 @@ class MeanRow(NamedTuple):
     """Means of the speedups over the pages that have them: the columns of Marx 2019, Table 2."""
 
     scheme: str
-    buffer_kb: float
+    send_buffer_kb: float
     pages: int
     mean_all: float | None
     mean_atf: float | None
@@ -96,7 +96,7 @@ class VersionRow(NamedTuple):
 
     page: str
     scheme: str
-    buffer_kb: float
+    send_buffer_kb: float
     speedup_all: float | None
     speedup_atf: float | None
     speedup_page_load: float | None
@@ -148,14 +148,14 @@ class Comparison(Told):
 
     def means_by(self, mean: Callable[[list[float]], float]) -> Rows[MeanRow]:
         """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""
-        cells = dict.fromkeys((row.scheme, row.buffer_kb) for row in self.rows)
+        cells = dict.fromkeys((row.scheme, row.send_buffer_kb) for row in self.rows)
         return Rows(MeanRow, (self._mean(*cell, mean) for cell in cells))
 
     @cached_property
     def versions(self) -> Rows[VersionRow]:
         """The other pages beside the first, where they are versions of one; else no row."""
         first = {
-            (row.scheme, row.buffer_kb): row
+            (row.scheme, row.send_buffer_kb): row
             for row in self.rows
             if self.are_versions and row.page == self.rows[0].page
         }
@@ -163,13 +163,13 @@ class Comparison(Told):
         return Rows(
             VersionRow,
             (
-                _version(first[row.scheme, row.buffer_kb], row)
+                _version(first[row.scheme, row.send_buffer_kb], row)
                 for row in others
-                if (row.scheme, row.buffer_kb) in first
+                if (row.scheme, row.send_buffer_kb) in first
             ),
         )
 
-    def loads_of(self, page: str, *, buffer_kb: float) -> list[Load]:
+    def loads_of(self, page: str, *, send_buffer_kb: float) -> list[Load]:
         """Return the loads of one page with one send buffer, in the order of the schemes.
 
         Raises:
@@ -179,22 +179,26 @@ class Comparison(Told):
         rows = self.rows
         check_known(
             page=(page, [row.page for row in rows]),
-            buffer_kb=(buffer_kb, [row.buffer_kb for row in rows]),
+            send_buffer_kb=(send_buffer_kb, [row.send_buffer_kb for row in rows]),
         )
         if not self.loads:
             raise NothingToMeasureError("the loads were not kept: compare(..., keep_loads=True)")
         return [
             load
             for load, row in zip(self.loads, rows, strict=True)
-            if row.page == page and row.buffer_kb == buffer_kb
+            if row.page == page and row.send_buffer_kb == send_buffer_kb
         ]
 
     def _repr_html_(self) -> str:
         told = f"<p>{html.escape(self.told())}</p>"
         return told + self.rows._repr_html_() + self.means._repr_html_()
 
-    def _mean(self, scheme: str, buffer_kb: float, mean: Callable[[list[float]], float]) -> MeanRow:
-        rows = [row for row in self.rows if (row.scheme, row.buffer_kb) == (scheme, buffer_kb)]
+    def _mean(
+        self, scheme: str, send_buffer_kb: float, mean: Callable[[list[float]], float]
+    ) -> MeanRow:
+        rows = [
+            row for row in self.rows if (row.scheme, row.send_buffer_kb) == (scheme, send_buffer_kb)
+        ]
 
         def over(values: Iterable[float | None]) -> float | None:
             known = [value for value in values if value is not None]
@@ -202,7 +206,7 @@ class Comparison(Told):
 
         return MeanRow(
             scheme,
-            buffer_kb,
+            send_buffer_kb,
             len(rows),
             over(row.speedup_all for row in rows),
             over(row.speedup_atf for row in rows),
@@ -221,43 +225,43 @@ def compare(
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     config: LoadConfig | None = None,
-    buffers_kb: Sequence[float] = (0, 1000),
+    send_buffers_kb: Sequence[float] = (0, 1000),
     baseline: SchemeLike = "rr",
     sample_ms: float | None = None,
     keep_loads: bool = False,
     progress: Progress | None = None,
-    **options: Unpack[LoadOptions],
+    **options: Any,
 ) -> Comparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
-    whatever *buffers_kb* are: with a large one every scheme, the baseline too, turns into fifo. The
-    loads themselves are kept only with *keep_loads*, since their traces are large. *progress* is
-    told of each load. With *sample_ms*, rows also have ByteIndexes that are sampled so often: 100
-    as in Marx 2019, for comparison with that paper only. The other arguments are those of
-    `LoadConfig`, and change *config* where that is given.
+    whatever *send_buffers_kb* are: with a large one every scheme, the baseline too, turns into
+    fifo. The loads themselves are kept only with *keep_loads*, since their traces are large.
+    *progress* is told of each load. With *sample_ms*, rows also have ByteIndexes that are sampled
+    so often: 100 as in Marx 2019, for comparison with that paper only. The other arguments are
+    those of `LoadConfig`, and change *config* where that is given.
 
     Raises:
         InputError: listing every mistake, pages or schemes that share a name among them.
         UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such argument.
 
-    >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], buffers_kb=[0])
+    >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], send_buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
     given = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: _check(keep_loads, sample_ms, progress, options))
-        grid = mistakes.of("", lambda: _grid(pages, schemes, given, buffers_kb, baseline))
+        grid = mistakes.of("", lambda: _grid(pages, schemes, given, send_buffers_kb, baseline))
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
     common: dict[str, Any] = {}
     notes: dict[str, list[str]] = {}
-    for load, base, buffer_kb in grid.loads():
+    for load, base, send_buffer_kb in grid.loads():
         common = common or _common(grid, base, grid.configs[0])
         notes[base.page.name] = base.notes
-        rows.append(_row(load, base, buffer_kb, sample_ms))
+        rows.append(_row(load, base, send_buffer_kb, sample_ms))
         loads += [load] if keep_loads else []
         if progress is not None:
             progress(len(rows), len(grid))
@@ -286,47 +290,49 @@ class _Grid:
     def loads(self) -> Iterator[tuple[Load, Load, float]]:
         """Yield each load, the one it is compared with, and its send buffer."""
         for page in self.pages:
-            base = run_config(page, self.baseline, replace(self.configs[0], buffer_kb=0))
+            base = run_config(page, self.baseline, replace(self.configs[0], send_buffer_kb=0))
             for config in self.configs:
                 for scheme in self.schemes:
-                    yield run_config(page, scheme, config), base, config.buffer_kb
+                    yield run_config(page, scheme, config), base, config.send_buffer_kb
 
 
-def _check(keep_loads: object, sample_ms: object, progress: object, options: LoadOptions) -> None:
+def _check(
+    keep_loads: object, sample_ms: object, progress: object, options: Mapping[str, Any]
+) -> None:
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
         mistakes.of("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
         mistakes.of("", lambda: check_progress(progress))
-    if "buffer_kb" in options:
-        message = "goes as buffers_kb here, a list: what each scheme is loaded with"
-        raise InputError([Problem(key="buffer_kb", message=message)])
+    if "send_buffer_kb" in options:
+        message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
+        raise InputError([Problem(key="send_buffer_kb", message=message)])
 
 
 def _grid(
     pages: PageLike | Iterable[PageLike],
     schemes: SchemeLike | Iterable[SchemeLike],
     config: Callable[[], LoadConfig],
-    buffers_kb: Iterable[float],
+    send_buffers_kb: Iterable[float],
     baseline: SchemeLike,
 ) -> _Grid:
     """Return what is meant, checked before anything is loaded."""
     with GatheredMistakes() as mistakes:
         given = mistakes.of("", config, instead=LoadConfig())
-        configs = mistakes.of("", lambda: _buffered(given, buffers_kb))
+        configs = mistakes.of("", lambda: _buffered(given, send_buffers_kb))
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
     subjects, relative_to = found
     return _Grid(subjects.pages, configs, subjects.schemes, relative_to)
 
 
-def _buffered(config: LoadConfig, buffers_kb: Iterable[float]) -> list[LoadConfig]:
+def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
     """Return *config* with each of the send buffers."""
-    check_arguments(InputError, buffers_kb=(_BUFFERS, buffers_kb))
+    check_arguments(InputError, send_buffers_kb=(_BUFFERS, send_buffers_kb))
     with GatheredMistakes() as mistakes:
         configs = [
-            mistakes.of("", partial(replace, config, buffer_kb=buffer_kb))
-            for buffer_kb in buffers_kb
+            mistakes.of("", partial(replace, config, send_buffer_kb=send_buffer_kb))
+            for send_buffer_kb in send_buffers_kb
         ]
-    check_some(buffers_kb=configs)
+    check_some(send_buffers_kb=configs)
     # Each once, as schemes are: a mean over pages would count a page twice.
     return list(dict.fromkeys(configs))
 
@@ -373,14 +379,14 @@ def resolve_compared(
 
 def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
     """Return what the loads of a comparison have in common: not scheme and buffer."""
-    known = None if load.profile is None else config.retransmit or load.profile.retransmit
+    known = None if load.profile is None else config.retransmission_order or load.profile.retransmit
     words = in_words(load)
-    configuration = {
-        key: load.configuration[key] for key in load.configuration if key != "buffer_kb"
-    }
+    configuration = load.configuration | {"retransmission_order": known}
+    configuration["send_buffer_refill"] = config.send_buffer_refill
+    del configuration["send_buffer_kb"]
     return {
         "version": __version__,
-        "configuration": configuration | {"retransmit": known, "buffer_model": config.buffer_model},
+        "configuration": configuration,
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
         "page_digests": {page.name: page.digest for page in grid.pages},
         "are_versions": _are_versions(grid.pages),
@@ -403,7 +409,7 @@ def _version(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
     return VersionRow(
         row.page,
         row.scheme,
-        row.buffer_kb,
+        row.send_buffer_kb,
         _ratio(first.byte_index_all_ms, row.byte_index_all_ms),
         _ratio(first.byte_index_atf_ms, row.byte_index_atf_ms),
         _ratio(first.page_load_ms, row.page_load_ms),
@@ -445,14 +451,14 @@ def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -
         raise InputError(problems)
 
 
-def _row(load: Load, base: Load, buffer_kb: float, sample_ms: float | None) -> ComparisonRow:
+def _row(load: Load, base: Load, send_buffer_kb: float, sample_ms: float | None) -> ComparisonRow:
     above = [timing for timing in load.timings if timing.above_the_fold]
     last = max(above, key=lambda timing: timing.finished_ms, default=None)
     root = load.page.resources[load.page.root].id
     return ComparisonRow(
         page=load.page.name,
         scheme=load.scheme.name,
-        buffer_kb=buffer_kb,
+        send_buffer_kb=send_buffer_kb,
         byte_index_all_ms=load.byte_index_or_none("all"),
         byte_index_atf_ms=load.byte_index_or_none("atf"),
         speedup_all=_ratio(base.byte_index_or_none("all"), load.byte_index_or_none("all")),

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
 from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
-from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
-from h3sim.http import BufferModel, Retransmit
-from h3sim.page import HostMode, Page
+from h3sim.http import Retransmit, SendBufferRefill
+from h3sim.page import ConnectionMode, Page
+from h3sim.results import MAX_LOAD_NS
+from h3sim.signals import Signalling
 from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
     NO_CODEC,
@@ -23,13 +24,12 @@ from h3sim.study.load_option import (
     CodecName,
     CrossTrafficText,
     HandshakeOption,
-    JitterText,
     NameOf,
     NameOr,
+    ReorderOption,
     documented,
     of_browser,
     option,
-    switched,
 )
 from h3sim.study.network_changes import changed_network, refuse_what_the_network_lacks
 from h3sim.study.recorded_network import (
@@ -43,21 +43,21 @@ from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from h3sim.compression import HeaderCompression
     from h3sim.compression.exchanges import HeaderLists
     from h3sim.transport import TransportProfile
 
-__all__ = ["OF_NETWORK", "LoadConfig", "config_for", "has_profile"]
+__all__ = ["OF_NETWORK", "LoadConfig", "ResolvedPath", "config_for", "header_compression_of"]
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 
 OF_NETWORK = (
-    *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst", "queue_bdp"),
-    *("queue_bytes", "jitter"),
+    *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
+    *("queue_bdp", "queue_bytes", "reorder"),
 )
 """The options that change the network."""
 _ABOUT_NETWORK = "a shipped network, a file.toml, or recorded: the page's own, else marx-2019"
@@ -111,8 +111,8 @@ class LoadConfig:
         "SHARE",
         is_share=True,
     )
-    burst: float | None = option(
-        Number(low=1, high=1e6), "how many packets are lost in a row, on average", "PACKETS"
+    mean_loss_burst: float | None = option(
+        Number(low=1, high=1e6), "mean number of packets lost in a row", "PACKETS"
     )
     queue_bdp: float | None = option(
         Number(low=0, high=1e6, is_above=True),
@@ -120,110 +120,112 @@ class LoadConfig:
         "BDPS",
     )
     queue_bytes: int | None = option(Whole(low=1514, high=10**12), "the same in bytes", "BYTES")
-    jitter: str | None = option(
-        JitterText(),
-        "hold every n-th packet until N (to M) others were sent, say 4:1-3; or none",
+    reorder: str | Mapping[str, Any] | None = option(
+        ReorderOption(),
+        "hold every n-th packet until N (to M) others have been sent: 4:1-3, or none; in Python and"
+        " files also {every = 4, by = [1, 3]}",
         "EVERY:N[-M]",
     )
-    buffer_kb: float = option(
+    send_buffer_kb: float = option(
         Number(low=0, high=1e9),
-        "the send buffer, in kB of 1000 bytes",
+        "size of the server's send buffer, in kB of 1000 bytes",
         "KB",
         default=0.0,
         is_own=True,
     )
-    buffer_model: str = option(
-        NameOf(BufferModel),
-        "when the send buffer takes something in: whenever something fits, or once it is empty",
-        default=BufferModel.REFILLED.value,
+    send_buffer_refill: str = option(
+        NameOf(SendBufferRefill),
+        "when the send buffer is refilled: whenever there is room, or once it is empty",
+        default=SendBufferRefill.CONTINUOUS.value,
     )
-    retransmit: str | None = option(
+    retransmission_order: str | None = option(
         NameOf(Retransmit),
-        "when lost bytes go again: before new ones, by priority, or at their stream's turn"
-        " (default: as the transport profile says)",
+        "when lost bytes are sent again: before new ones, by priority, or at their stream's turn"
+        " (default: that of the transport profile)",
     )
     max_placeholders: int | None = option(
         Whole(low=0),
-        "the most placeholders that a server lets clients declare (default: as the scheme says)",
+        "maximum number of placeholders that the server allows (default: that of the scheme)",
         "N",
     )
-    retention_ms: float | None = option(
+    closed_stream_retention_ms: float | None = option(
         Number(low=0, high=86_400_000),
-        "how long a stream that is done with stays in the scheduler, for others to be placed"
-        " relative to it (default: as the scheme says; 500)",
+        "how long a closed stream stays in the scheduler, where others may still depend on it"
+        " (default: that of the scheme; 500)",
         "MS",
     )
-    metadata: bool = switched(
-        "--metadata",
-        "clients announce their scheme when they connect and say of requests what they are for;"
-        " the server works the priorities out",
+    signalling: str | None = option(
+        NameOf([Signalling.METADATA]),
+        "how the server learns priorities: with metadata, clients announce their scheme when they"
+        " connect and the purpose of each request, and the server derives the priorities (default:"
+        " that of the scheme)",
     )
     handshake: bool | str = option(
         HandshakeOption(Mode),
-        "how the connection begins: 1-rtt, 0-rtt or none",
+        "how the connection is established: 1-rtt, 0-rtt or none",
         default=True,
         switches=(
             (
                 "--no-handshake",
                 False,
-                "the connection is established: the first request leaves at 0",
+                "the connection is already established: the first request leaves at 0",
             ),
-            ("--zero-rtt", "0-rtt", "the requests go with the client's first packet"),
+            ("--zero-rtt", "0-rtt", "the first requests are sent with the client's first packet"),
         ),
     )
-    headers: HeaderCompression | str | None = option(
+    header_compression: HeaderCompression | str | None = option(
         CodecName(),
-        "how headers are compressed, both ways, over links: hpack, qpack, qcram, static, ..., or"
-        " none (default: they take what the page says, and block nothing)",
+        "over links, how headers are compressed, both ways: hpack, qpack, qcram, static, ..., or"
+        " none (default: headers have the sizes that the page gives, and block nothing)",
         "CODEC",
     )
-    hosts: str = option(
-        NameOf(HostMode),
-        "over links: one connection for all, or one for each host that the page names, but for"
-        " those that share a server and a certificate",
-        default=HostMode.ONE.value,
+    connections: str = option(
+        NameOf(ConnectionMode),
+        "over links: a single connection for all hosts, or one per host that the page names; hosts"
+        " that share a server and a certificate share one",
+        default=ConnectionMode.SINGLE.value,
     )
     dns_ms: float | None = option(
         Number(low=0, high=600_000),
-        "how long it takes to look up a host that the page says nothing of, with hosts = recorded"
+        "DNS lookup time of hosts for which the page gives none, with connections = per-host"
         " (default: 0)",
         "MS",
     )
     cross_traffic: str | None = option(
         CrossTrafficText(),
-        "over links: flows of others through the same queues, each from a time in ms on: cubic,"
-        " bbr@500, or a video of 3 Mbit/s, on-off:3, with + between them",
+        "over links: other flows through the same queues, each with its start in ms: cubic,"
+        " bbr@500, or a video of 3 Mbit/s, on-off:3; + between them",
         "FLOWS",
     )
-    seed: int = option(SEED, "of all that is random", "N", default=0)
-    max_simulated_s: float | None = option(
-        _LIMIT_S, "when a load over links is given up, in simulated seconds (default: 3600)", "S"
+    seed: int = option(SEED, "random seed", "N", default=0)
+    time_limit_s: float | None = option(
+        _LIMIT_S, "simulated time after which a load over links is given up (default: 3600)", "S"
     )
     browser: BrowserModel | str = option(
         BrowserOption(BrowserMode),
-        "ask for resources as recorded, or compute what parsing, blocking and executing make of"
-        " the page",
+        "replay requests as recorded, or compute them from parsing, blocking and executing (parse)",
         default="replay",
         group="browser",
     )
-    cpu_factor: float | None = of_browser("cpu_factor", "FACTOR")
-    max_requests: int | None = of_browser("max_requests", "N")
-    max_requests_per_host: int | None = of_browser("max_requests_per_host", "N")
+    cpu_slowdown: float | None = of_browser("cpu_slowdown", "FACTOR")
+    max_concurrent_requests: int | None = of_browser("max_concurrent_requests", "N")
+    max_concurrent_requests_per_host: int | None = of_browser(
+        "max_concurrent_requests_per_host", "N"
+    )
     preload_scanner: bool | None = of_browser("preload_scanner")
     tight_mode: bool | None = of_browser("tight_mode")
-    styles_stop_parser: bool | None = of_browser("styles_stop_parser")
-    background_at_ms: float | None = of_browser("background_at_ms", "MS")
+    stylesheets_block_parser: bool | None = of_browser("stylesheets_block_parser")
+    hidden_at_ms: float | None = of_browser("hidden_at_ms", "MS")
 
     def __post_init__(self) -> None:
         problems = settled(self)
         with GatheredMistakes() as mistakes:
             mistakes.of("", lambda: _refuse(problems))
-            for key, find in _FINDS.items():  # all of them: a network's own names follow
+            for key in ("network", "transport_profile", "cc"):  # all that names something
                 if not _told(problems, key):
-                    mistakes.of(key, partial(find, getattr(self, key)))
-        refuse_what_the_network_lacks(self)  # needs known names and values in range
-        if has_profile(self):
-            self.resolved_profile()
+                    mistakes.of(key, partial(getattr, self, f"_named_{key}"))
+        if self.network != RECORDED:  # else the page decides: see `config_for`
+            refuse_what_the_network_lacks(self, self.path)
 
     def __repr__(self) -> str:
         """Return only what is not as usual."""
@@ -244,12 +246,48 @@ class LoadConfig:
         given = {name: getattr(self, name) for name in options if name in OF_BROWSER}
         return {name: value for name, value in given.items() if value is not None}
 
+    @cached_property
+    def _named_network(self) -> Network:
+        """The network without changes; one that replaces it where the page decides."""
+        named = WITHOUT_RECORDING if self.network == RECORDED else self.network
+        return named if isinstance(named, Network) else catalog.load_network(named)
+
+    @cached_property
+    def _named_transport_profile(self) -> TransportProfile | None:
+        """The transport profile that is given; None without one."""
+        named = self.transport_profile
+        return catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
+
     @property
-    def protocol(self) -> Protocol:
-        """The transport that is meant."""
-        if self.transport is not None:
-            return Protocol(self.transport)
-        return self.resolved_profile().protocol if has_profile(self) else Protocol.QUIC
+    def _named_cc(self) -> str | None:
+        """The congestion controller that is given, if it is known."""
+        if self.cc is not None and not is_controller(self.cc):
+            raise UnknownNameError("controller", self.cc, controller_names())
+        return self.cc
+
+    @cached_property
+    def path(self) -> ResolvedPath:
+        """What the options of network and transport come to; worked out once.
+
+        Raises:
+            UnknownNameError: if the profile names a controller that is not known.
+        """
+        named, given = self._named_network, self._named_transport_profile
+        network = _called_by_its_changes(self, named, changed_network(self, named))
+        asked = (
+            self.transport_profile,
+            self.cc,
+            self.retransmission_order,
+            network.profile,
+            network.cc,
+        )
+        if network.constant_rate is not None and all(name is None for name in asked):
+            profile = None  # of no use, and reading one takes longer than a load
+        else:
+            profile = _changed_profile(self, given, named)
+        usual = Protocol.QUIC if profile is None else profile.protocol
+        protocol = usual if self.transport is None else Protocol(self.transport)
+        return ResolvedPath(named, network, profile, protocol)
 
     @property
     def browser_model(self) -> BrowserModel:
@@ -266,60 +304,25 @@ class LoadConfig:
             return Mode.ONE_RTT if self.handshake else Mode.NONE
         return Mode(self.handshake)
 
-    @property
-    def header_compression(self) -> HeaderCompression | None:
-        """How headers are compressed; None where they take what the page says."""
-        codec = self.headers
-        if codec is None or codec == NO_CODEC:
-            return None
-        from h3sim.compression import HeaderCompression  # on use: few loads compress headers
 
-        return codec if isinstance(codec, HeaderCompression) else HeaderCompression(codec=codec)
+class ResolvedPath(NamedTuple):
+    """The network and the transport of a load."""
 
-    def resolved_network(self) -> Network:
-        """Return the network with what is changed of it, and called so."""
-        named = self.named_network()
-        network = changed_network(self, named)
-        if network == named:
-            return named
-        changes = [
-            # 50 and 50.0 are one config, and give one name.
-            f"{key}={str(getattr(self, key)).removesuffix('.0')}"
-            for key in OF_NETWORK
-            if getattr(self, key) is not None
-        ]
-        name = f"{named.name} with {', '.join(changes) or f'cc={self.cc}'}"
-        return replace(network, name=name, title=name)
-
-    def resolved_profile(self) -> TransportProfile:
-        """Return the transport profile with what is changed of it."""
-        network = self.named_network()
-        named = self.transport_profile or network.profile or "default"
-        profile = catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
-        # A profile that was asked for goes before what the network suggests.
-        suggested = None if self.transport_profile is not None else network.cc
-        cc = self.cc or suggested or profile.cc
-        # A stack may have another CUBIC than RFC 9438's: by that name its own is meant.
-        if self.cc == "cubic":
-            cc = profile.own_cubic
-        if not is_controller(cc):
-            raise UnknownNameError("controller", cc, controller_names())
-        # What the profile says of its own controller says nothing of another one.
-        beta = profile.beta if cc == profile.cc else None
-        retransmit = self.retransmit or profile.retransmit
-        return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
-
-    def named_network(self) -> Network:
-        """Return the network as it is shipped or was given, without a page's own."""
-        return _load_network(self.network)
+    named: Network
+    """The network as it is shipped or was given."""
+    network: Network
+    """The same with the changes that options make, and a name that lists them."""
+    profile: TransportProfile | None
+    """How both ends send and recover; None where a constant rate needs none."""
+    protocol: Protocol
 
 
 def _mistakes(config: LoadConfig) -> Iterator[Problem]:
     """Yield what is wrong between its values."""
     if config.rate_mbps is not None and config.interval_ms is not None:
         yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
-    if config.dns_ms is not None and config.hosts != HostMode.RECORDED.value:
-        yield Problem(key="dns_ms", message="goes only with hosts = 'recorded'")
+    if config.dns_ms is not None and config.connections != ConnectionMode.PER_HOST.value:
+        yield Problem(key="dns_ms", message="goes only with connections = 'per-host'")
     if config.browser == BrowserMode.REPLAY.value:
         for key in config._given_of_browser():
             if key in OF_PARSING:
@@ -331,31 +334,37 @@ def _refuse(problems: list[Problem]) -> None:
         raise InputError(problems)
 
 
-def _find_profile(named: ProfileLike | None) -> None:
-    if isinstance(named, str | os.PathLike):
-        catalog.load_profile(named)
+def _called_by_its_changes(config: LoadConfig, named: Network, network: Network) -> Network:
+    """Return *network* with a name that lists the changes; the one as named if there are none."""
+    if network == named:
+        return named
+    changes = [
+        # 50 and 50.0 are one config, and give one name.
+        f"{key}={str(getattr(config, key)).removesuffix('.0')}"
+        for key in OF_NETWORK
+        if getattr(config, key) is not None
+    ]
+    name = f"{named.name} with {', '.join(changes) or f'cc={config.cc}'}"
+    return replace(network, name=name, title=name)
 
 
-def _find_controller(name: str | None) -> None:
-    if name is not None and not is_controller(name):
-        raise UnknownNameError("controller", name, controller_names())
-
-
-def has_profile(config: LoadConfig) -> bool:
-    """Return whether a transport profile is used or asked for: else none need be read."""
-    network = config.resolved_network()
-    asked = (config.transport_profile, config.cc, config.retransmit, network.profile, network.cc)
-    return network.constant_rate is None or any(name is not None for name in asked)
-
-
-def _shipped(network: NetworkLike) -> NetworkLike:
-    """Return the network, or what stands in for that of a page which has none."""
-    return WITHOUT_RECORDING if network == RECORDED else network
-
-
-def _load_network(network: NetworkLike) -> Network:
-    named = _shipped(network)
-    return named if isinstance(named, Network) else catalog.load_network(named)
+def _changed_profile(
+    config: LoadConfig, given: TransportProfile | None, network: Network
+) -> TransportProfile:
+    """Return the profile that is *given*, else the network's, with the changes of the options."""
+    profile = given or catalog.load_profile(network.profile or "default")
+    # A profile that is given goes before what the network suggests.
+    suggested = None if given is not None else network.cc
+    cc = config.cc or suggested or profile.cc
+    # A stack may have another CUBIC than RFC 9438's: by that name its own is meant.
+    if config.cc == "cubic":
+        cc = profile.own_cubic
+    if not is_controller(cc):
+        raise UnknownNameError("controller", cc, controller_names())
+    # What the profile says of its own controller says nothing of another one.
+    beta = profile.beta if cc == profile.cc else None
+    retransmit = config.retransmission_order or profile.retransmit
+    return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
 
 
 def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
@@ -369,28 +378,30 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
         return _config_for_lists(config)
     if config.network == RECORDED:
         config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
-    if config.named_network().independent_packets is not None:
+    if config.path.named.independent_packets is not None:
         message = "carries header lists alone: a page needs a constant rate or links"
         raise InputError([Problem(key="network", message=message)])
     return config
 
 
+def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:
+    """Return the header codec; None where the page gives the sizes of headers."""
+    if codec is None or codec == NO_CODEC:
+        return None
+    from h3sim.compression import HeaderCompression  # on use: few loads compress headers
+
+    return codec if isinstance(codec, HeaderCompression) else HeaderCompression(codec=codec)
+
+
 def _config_for_lists(config: LoadConfig) -> LoadConfig:
     if config.network == RECORDED:
         config = replace(config, network=FOR_HEADER_LISTS)
-    compression = config.header_compression
+    compression = header_compression_of(config.header_compression)
     if compression is None:
-        raise InputError([Problem(key="headers", message="must name a codec for header lists")])
+        message = "must name a codec for header lists"
+        raise InputError([Problem(key="header_compression", message=message)])
     compression.check()  # now, rather than once for each load in a worker
     return config
-
-
-_FINDS: dict[str, Callable[[Any], object]] = {
-    "network": _load_network,
-    "transport_profile": _find_profile,
-    "cc": _find_controller,
-}
-"""How what is given by name is found."""
 
 
 def _told(problems: list[Problem], key: str) -> bool:

@@ -6,7 +6,7 @@ import html
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes
@@ -20,7 +20,7 @@ from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.intervals import ratio_end
 from h3sim.study.misjudged import elsewhere, may_lose, with_drawn_network
-from h3sim.study.options import LoadOptions, config_of, over_networks, with_options
+from h3sim.study.options import config_of, over_networks, with_options
 from h3sim.study.race import race
 from h3sim.study.run import run_config
 from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, WHICH, Told
@@ -166,7 +166,7 @@ def find(
     network_within: float = 1,
     config: LoadConfig | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Unpack[LoadOptions],
+    **options: Any,
 ) -> FoundScheme:
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
 
@@ -178,7 +178,8 @@ def find(
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
-    of what a server chooses for a load ("buffer_kb", "buffer_model", "retransmit", "cc").
+    of what a server chooses for a load ("send_buffer_kb", "send_buffer_refill",
+    "retransmission_order", "cc").
 
     `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
     the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
 from h3sim._version import __version__
+from h3sim.study.config import header_compression_of
 from h3sim.study.header_delays import simulate_headers
-from h3sim.study.run import engine_arguments, with_server_settings
+from h3sim.study.run import resolve_config
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_SETTING", "header_row", "send_headers"]
 
-OF_SETTING = (*("page", "network", "headers", "table_bytes", "blocked_streams", "rtt_ms", "loss"),)
+OF_SETTING = (
+    *("page", "network", "header_compression", "table_bytes", "blocked_streams", "rtt_ms", "loss"),
+)
 """The columns by which runs that differ in their seeds alone belong together."""
 
 HEADER_FIGURES = (
@@ -39,15 +42,17 @@ def send_headers(
     Over links they go over a transport, next to the bodies of responses, which *scheme* schedules;
     packets are then those of the whole connection down. Over independent packets there are neither.
     """
-    compression, network = config.header_compression, config.resolved_network()
+    compression = header_compression_of(config.header_compression)
     assert compression is not None, "`config_for` asks for it"  # noqa: S101
+    network = config.path.network
     if network.independent_packets is not None:
         codec, settings = compression.codec, compression.settings
         return simulate_headers(lists.sections, codec, network, settings=settings, seed=seed)
     both = tuple((entry.request, entry.response or _NO_RESPONSE) for entry in lists.in_order)
-    arguments = engine_arguments(config) | {"headers": replace(compression, lists=both)}
-    server = with_server_settings(scheme, config)
-    load = engine.simulate(lists.page, scheme=server, seed=seed, **arguments)
+    spec = resolve_config(lists.page, scheme, config)
+    load = engine.simulate(
+        replace(spec, header_compression=replace(compression, lists=both), seed=seed)
+    )
     assert load.header_runs is not None, "headers were compressed"  # noqa: S101
     run = load.header_runs[lists.of_responses]
     run.n_packets, run.n_lost = load.packets.sent, load.packets.lost
@@ -58,15 +63,16 @@ def header_row(
     lists: HeaderLists, scheme: Scheme, config: LoadConfig, named: dict[str, Any], *, seed: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the row of one run, *named* as it was asked for, and one for each list that waited."""
-    run, compression = send_headers(lists, scheme, config, seed=seed), config.header_compression
+    run = send_headers(lists, scheme, config, seed=seed)
+    compression = header_compression_of(config.header_compression)
     assert compression is not None, "it was sent"  # noqa: S101
-    network = config.resolved_network()
+    network = config.path.network
     path = network.independent_packets or network.down
     row = {
         "page": lists.name,
         "page_digest": lists.digest,
         "scheme": scheme.name,
-        "headers": compression.codec,
+        "header_compression": compression.codec,
         "rtt_ms": to_ms(network.rtt_ns),
         "loss": None if path is None else path.loss,
         "seed": seed,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import textwrap
-from dataclasses import field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar
 
 from h3sim import transport
 from h3sim.browser import BrowserModel
 from h3sim.documents import not_one_of, shown
-from h3sim.documents.declared import declared, says
+from h3sim.documents.declared import declared, read_table, says
 from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import Choice, Flag, Text, ValueType
+from h3sim.documents.values import Choice, Flag, ListOf, Text, ValueType, Whole
 from h3sim.errors import InputError, Problem
 from h3sim.transport import Jitter
 
@@ -23,15 +24,14 @@ __all__ = [
     "CodecName",
     "CrossTrafficText",
     "HandshakeOption",
-    "JitterText",
     "NameOf",
     "NameOr",
     "Option",
+    "ReorderOption",
     "documented",
     "of_browser",
     "option",
     "option_of",
-    "switched",
 ]
 
 
@@ -63,11 +63,6 @@ def option(
     """Return a field of `LoadConfig`; *how* are the other fields of `Option`."""
     metadata = {**says(kind, about), OPTION: Option(metavar=metavar, **how)}
     return field(default=default, metadata=metadata)
-
-
-def switched(flag: str, about: str) -> Any:
-    """Return an option that is off unless its flag is given."""
-    return option(Flag(), about, default=False, switches=((flag, True, about),))
 
 
 def of_browser(name: str, metavar: str = "") -> Any:
@@ -127,10 +122,34 @@ class NameOr(ValueType):
         raise RefusedError(f"must be {what}, is {shown(value)}")
 
 
-class JitterText(Text):
-    """What `Jitter.parse` reads."""
+class _Ends(ListOf):
+    """One whole number, or the ends of a range."""
+
+    def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
+        return super()._each(values if isinstance(values, list | tuple) else (values,), take)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reorder:
+    """The table form of "4:1-3": one packet in *every* is overtaken *by* so many."""
+
+    every: int = field(metadata=says(Whole(low=1), "one packet of so many is held"))
+    by: tuple[int, ...] = field(
+        metadata=says(_Ends(Whole(low=0), "whole numbers"), "how many overtake it")
+    )
+
+    @property
+    def text(self) -> str:
+        """The same as a text."""
+        return f"{self.every}:{'-'.join(map(str, self.by))}"
+
+
+class ReorderOption(Text):
+    """Which packets are held: a text, "4:1-3", or a table, {every = 4, by = [1, 3]}; as a text."""
 
     def accept(self, value: Any) -> str:
+        if isinstance(value, Mapping):
+            value = read_table(_Reorder, value).text
         text = super().accept(value)
         try:
             Jitter.parse(text)

@@ -31,7 +31,7 @@ def with_drawn_network(config: LoadConfig, within: float) -> LoadConfig:
     source = seeds.stream(config.seed, "network")
     # In this order: what a seed draws is part of what results mean.
     rtt, rate = (within ** source.uniform(-1, 1) for _ in range(2))
-    network = config.resolved_network()
+    network = config.path.network
     drawn = replace(
         network,
         rtt_ns=round(network.rtt_ns * rtt),
@@ -56,7 +56,7 @@ def _faster(part: Any, rate: float) -> Any:
 
 def may_lose(config: LoadConfig) -> bool:
     """Return whether packets are lost at random."""
-    network = config.resolved_network()
+    network = config.path.network
     return any(link is not None and link.loss > 0 for link in (network.down, network.up))
 
 
@@ -64,7 +64,7 @@ def elsewhere(
     pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
 ) -> Iterator[tuple[str, LoadConfig, Sequence[Page]]]:
     """Yield each setting that may turn out to be true instead, in words and as it is loaded."""
-    here = config_for(pages[0], config).resolved_network()
+    here = config_for(pages[0], config).path.network
     for name in networks:
         yield f"network {name}", replace(config, network=name), pages
     if here.rtt_ns:

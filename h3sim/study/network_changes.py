@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, Problem
-from h3sim.page import HostMode
+from h3sim.page import ConnectionMode
+from h3sim.study.load_option import NO_CODEC
 from h3sim.study.recorded_network import RECORDED
 from h3sim.transport import ConstantRate, Jitter, Mode
 from h3sim.units import mbps, ms
@@ -15,14 +16,14 @@ from h3sim.units import mbps, ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.study.config import LoadConfig
+    from h3sim.study.config import LoadConfig, ResolvedPath
     from h3sim.transport import LinkProfile, Network
 
 __all__ = ["changed_network", "refuse_what_the_network_lacks"]
 
 _OF_TRANSPORT = (
     *("transport", "cc", "transport_profile", "rate_mbps", "interval_ms", "packet_bytes", "burst"),
-    *("queue_bdp", "queue_bytes", "jitter", "retransmit", "cross_traffic", "max_simulated_s"),
+    *("queue_bdp", "queue_bytes", "jitter", "retransmit", "cross_traffic", "time_limit_s"),
 )
 
 
@@ -44,14 +45,14 @@ def changed_network(config: LoadConfig, network: Network) -> Network:
 
 
 def _needs_links(config: LoadConfig) -> bool:
-    asked = (config.loss, config.burst, config.queue_bdp, config.queue_bytes)
+    asked = (config.loss, config.mean_loss_burst, config.queue_bdp, config.queue_bytes)
     return config.cc not in (None, "constant") or any(value is not None for value in asked)
 
 
 def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: ConstantRate) -> Network:
     """A packet of another size keeps the interval, unless a rate is asked for."""
-    if config.jitter is not None:
-        network = replace(network, jitter=Jitter.parse(config.jitter))
+    if config.reorder is not None:
+        network = replace(network, jitter=Jitter.parse(str(config.reorder)))
     packet_bytes = (
         constant_rate.packet_bytes if config.packet_bytes is None else config.packet_bytes
     )
@@ -73,8 +74,8 @@ def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network
     down, up = network.down, network.up
     assert down is not None, "links have both directions"  # noqa: S101
     assert up is not None, "links have both directions"  # noqa: S101
-    if config.jitter is not None and was_links:
-        down = replace(down, hold=Jitter.parse(config.jitter), jitter=None)
+    if config.reorder is not None and was_links:
+        down = replace(down, hold=Jitter.parse(str(config.reorder)), jitter=None)
     return replace(
         network,
         down=replace(down, **_link_changes(config, down)),
@@ -93,21 +94,21 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
         changes["queue_bytes"] = config.queue_bytes
     if config.loss is not None:
         # Packets that a file lists as lost would be lost beside the share that is asked for.
-        changes |= {"loss": config.loss, "loss_burst": config.burst, "loss_list": ()}
-    elif config.burst is not None:
-        changes["loss_burst"] = config.burst
+        changes |= {"loss": config.loss, "loss_burst": config.mean_loss_burst, "loss_list": ()}
+    elif config.mean_loss_burst is not None:
+        changes["loss_burst"] = config.mean_loss_burst
     return changes
 
 
-def refuse_what_the_network_lacks(config: LoadConfig) -> None:
-    """Refuse options that do nothing over the network, once the page has settled which that is.
+def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> None:
+    """Refuse options that do nothing over the network.
 
     Raises:
         InputError: listing all of them.
     """
     if config.network == RECORDED:
         return
-    network = config.resolved_network()
+    network = path.network
     if network.independent_packets is not None:
         problems = list(_without_transport(config))
     elif network.constant_rate is not None:
@@ -115,7 +116,7 @@ def refuse_what_the_network_lacks(config: LoadConfig) -> None:
     else:
         # Of what was named: options make links of a constant rate, but its interval stays of use
         # then.
-        is_named_so = config.named_network().constant_rate is None
+        is_named_so = path.named.constant_rate is None
         links = [link for link in (network.down, network.up) if link is not None]
         problems = list(_with_links(config, links, is_named_so=is_named_so))
         if network.down is not None and network.down.mean_rate_bps is None:
@@ -147,9 +148,9 @@ def _with_links(
             yield Problem(
                 key=name, message="is what waits before a bottleneck, and no link here has one"
             )
-    if config.burst is not None and not any(link.loss for link in links):
+    if config.mean_loss_burst is not None and not any(link.loss for link in links):
         message = "says how losses cluster, and there is no loss: give that as well"
-        yield Problem(key="burst", message=message)
+        yield Problem(key="mean_loss_burst", message=message)
 
 
 def _without_transport(config: LoadConfig) -> Iterator[Problem]:
@@ -162,15 +163,16 @@ def _without_links(config: LoadConfig) -> Iterator[Problem]:
     if config.mode is Mode.ZERO_RTT:
         message = "'0-rtt' needs links: a constant rate has no handshake packets"
         yield Problem(key="handshake", message=message)
-    for name in _given(config, "max_simulated_s"):
+    for name in _given(config, "time_limit_s"):
         yield Problem(key=name, message="needs links: at a constant rate every load has its end")
-    if config.header_compression is not None:
+    if config.header_compression not in (None, NO_CODEC):
         yield Problem(
-            key="headers", message="needs links: at a constant rate requests have no packets"
+            key="header_compression",
+            message="needs links: at a constant rate requests have no packets",
         )
-    if config.hosts == HostMode.RECORDED.value:
-        message = "'recorded' needs links: at a constant rate one connection has all of the rate"
-        yield Problem(key="hosts", message=message)
+    if config.connections == ConnectionMode.PER_HOST.value:
+        message = "'per-host' needs links: at a constant rate one connection has all of the rate"
+        yield Problem(key="connections", message=message)
     for name in _given(config, "cross_traffic"):
         yield Problem(key=name, message="needs links: at a constant rate nothing is shared")
 

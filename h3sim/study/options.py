@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.errors import InputError, Problem, UnknownOptionError
@@ -13,14 +13,9 @@ from h3sim.study.arguments import NETWORKS
 from h3sim.study.config import LoadConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from h3sim.browser import BrowserModel
-    from h3sim.transport import Network, TransportProfile
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
-    "LoadOptions",
     "config_of",
     "over_networks",
     "refuse_options",
@@ -32,47 +27,8 @@ CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
 _CONFIG = Only("a LoadConfig", lambda value: value is None or isinstance(value, LoadConfig))
 
 
-class LoadOptions(TypedDict, total=False):
-    """The fields of `LoadConfig`, which explains them, for type checkers."""
-
-    network: Network | str | Path
-    transport: str | None
-    cc: str | None
-    transport_profile: TransportProfile | str | Path | None
-    rate_mbps: float | None
-    interval_ms: float | None
-    packet_bytes: int | None
-    rtt_ms: float | None
-    loss: float | None
-    burst: float | None
-    queue_bdp: float | None
-    queue_bytes: int | None
-    jitter: str | None
-    buffer_kb: float
-    buffer_model: str
-    retransmit: str | None
-    max_placeholders: int | None
-    retention_ms: float | None
-    metadata: bool
-    handshake: bool | str
-    headers: str | None
-    hosts: str
-    dns_ms: float | None
-    cross_traffic: str | None
-    seed: int
-    max_simulated_s: float | None
-    browser: BrowserModel | str
-    cpu_factor: float | None
-    max_requests: int | None
-    max_requests_per_host: int | None
-    preload_scanner: bool | None
-    tight_mode: bool | None
-    styles_stop_parser: bool | None
-    background_at_ms: float | None
-
-
 def config_of(
-    options: LoadOptions, known: tuple[str, ...] = (), *, changed: LoadConfig | None = None
+    options: Mapping[str, Any], known: tuple[str, ...] = (), *, changed: LoadConfig | None = None
 ) -> LoadConfig:
     """Return the config of *options*; *known* are the other arguments that there were.
 
@@ -85,11 +41,11 @@ def config_of(
     >>> config_of({"rtt": 5})
     Traceback (most recent call last):
     ...
-    h3sim.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms or burst?
+    h3sim.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms?
     """
     names = [field.name for field in fields(LoadConfig)]
     unknown = [name for name in options if name not in names]
-    given: dict[str, Any] = {name: options[name] for name in options if name in names}  # type: ignore[literal-required]
+    given = {name: options[name] for name in options if name in names}
     base = changed if isinstance(changed, LoadConfig) else None
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, config=(_CONFIG, changed)))
@@ -125,7 +81,7 @@ def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfi
 
 
 def with_options(function: CallableT) -> CallableT:
-    """Return *function*, which takes `LoadOptions`, with each of them in its signature.
+    """Return *function*, which takes the fields of `LoadConfig`, with each in its signature.
 
     So a notebook completes them, and `help` shows them with what they are by default.
     """
@@ -151,6 +107,10 @@ def with_options(function: CallableT) -> CallableT:
 
 def unknown_option(name: str, known: tuple[str, ...]) -> Problem:
     """Return the mistake that there is no option of that name, with those spelt alike."""
+    from h3sim.study.renamed import OPTIONS  # on a mistake only
+
+    if name in OPTIONS:
+        return Problem(key=name, message=f"is called {OPTIONS[name]} now")
     import difflib  # on use: importing h3sim should stay quick
 
     alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)

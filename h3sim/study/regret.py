@@ -7,7 +7,7 @@ import math
 import statistics
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.documents import shown
@@ -21,7 +21,7 @@ from h3sim.results import in_words
 from h3sim.study.arguments import check_progress
 from h3sim.study.compare import check_names, resolve_subjects
 from h3sim.study.config import LoadConfig
-from h3sim.study.options import LoadOptions, config_of, over_networks, with_options
+from h3sim.study.options import config_of, over_networks, with_options
 from h3sim.study.run import run_config
 from h3sim.study.told import COMMON, SETTINGS, WHICH, Told
 from h3sim.trace import Rows
@@ -225,7 +225,7 @@ def regret(
     given: Given | None = None,
     config: LoadConfig | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Unpack[LoadOptions],
+    **options: Any,
 ) -> Regret:
     """Load each page with each scheme, and hold each load against what none can beat.
 
@@ -255,7 +255,7 @@ def regret(
         over = mistakes.of("networks", lambda: over_networks(run_with, networks), instead=[])
         settings = over or [run_with]
         found = mistakes.of("", lambda: resolve_subjects(pages, schemes))
-        mistakes.of("", lambda: check_names(networks=[one.resolved_network() for one in settings]))
+        mistakes.of("", lambda: check_names(networks=[one.path.network for one in settings]))
     n_loads = len(settings) * len(found.pages) * len(found.schemes)
     rows: list[RegretRow] = []
     first_of: dict[str, Load] = {}

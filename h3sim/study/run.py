@@ -6,34 +6,34 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog, engine
 from h3sim.documents import shown
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import Flag
 from h3sim.errors import InputError, Problem
-from h3sim.http import BufferModel, Retransmit
-from h3sim.page import HostMode, Page
+from h3sim.http import Retransmit, SendBufferRefill
+from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import RecordedHosts
+from h3sim.results import MAX_LOAD_NS
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.signals import Signalling
-from h3sim.study.config import config_for, has_profile
-from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.config import LoadConfig, config_for, header_compression_of
+from h3sim.study.options import config_of, with_options
 from h3sim.units import NS_PER_S, kbyte, ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from h3sim.engine import Process
+    from h3sim.engine import LoadSpec, Process
     from h3sim.results import Load
     from h3sim.schedulers import Scheduler
-    from h3sim.study.config import LoadConfig
     from h3sim.transport.cross_traffic import CrossFlow
 
 __all__ = [
-    "engine_arguments",
+    "resolve_config",
     "resolve_page",
     "resolve_pages",
     "resolve_scheme",
@@ -63,9 +63,10 @@ def simulate(
     *,
     scheme: SchemeLike | None = None,
     scheduler: SchedulerLike | None = None,
-    records_wire: bool = False,
+    record_packets: bool = False,
     processes: Iterable[Process] = (),
-    **options: Unpack[LoadOptions],
+    config: LoadConfig | None = None,
+    **options: Any,
 ) -> Load:
     """Load *page* and return what happened.
 
@@ -75,9 +76,9 @@ def simulate(
     those of "fifo", who say nothing. A scheduler can be given as the *scheme*, too.
 
     Each of *processes* is a SimPy process function that runs beside the load and may change its
-    links (`docs/processes.md`). The other arguments are those of `LoadConfig`: *network*,
-    *transport*, *cc*, *transport_profile*, *rate_mbps*, *rtt_ms*, *loss*, *burst*, *queue_bdp*,
-    *buffer_kb*, *jitter*, *handshake*, *seed* and so on.
+    links (`docs/processes.md`). The other arguments are the fields of `LoadConfig`, which explains
+    them: *network*, *transport*, *rtt_ms*, *loss*, *seed* and so on. They change *config* where
+    that is given.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -92,13 +93,15 @@ def simulate(
     >>> simulate("davies-meenan", scheduler=FifoScheduler).trace == load.trace
     True
     """
-    taken = {"processes": (_PROCESSES, processes), "records_wire": (Flag(), records_wire)}
+    taken = {"processes": (_PROCESSES, processes), "record_packets": (Flag(), record_packets)}
     with GatheredMistakes() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, **taken))
         wanted = mistakes.of("scheme", lambda: _scheduled(scheme, scheduler))
-        config = mistakes.of("", lambda: config_of(options, known=("scheme", "scheduler", *taken)))
+        given = mistakes.of(
+            "", lambda: config_of(options, known=("scheme", "scheduler", *taken), changed=config)
+        )
         found = mistakes.of("page", lambda: resolve_page(page))
-    return run_config(found, wanted, config, records_wire=records_wire, processes=processes)
+    return run_config(found, wanted, given, record_packets=record_packets, processes=processes)
 
 
 def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Scheme:
@@ -116,62 +119,62 @@ def run_config(
     scheme: Scheme,
     config: LoadConfig,
     *,
-    records_wire: bool = False,
+    record_packets: bool = False,
     progress: Callable[[int, int], None] | None = None,
     processes: Iterable[Process] = (),
 ) -> Load:
     """Load *page* with *scheme* over *config*.
 
-    With *records_wire* the trace holds every packet both ways. *progress* is told packets sent,
+    With *record_packets* the trace holds every packet both ways. *progress* is told packets sent,
     and in all.
     """
-    config = config_for(page, config)
     return engine.simulate(
-        page,
-        scheme=with_server_settings(scheme, config),
-        seed=config.seed,
-        records_wire=records_wire,
+        resolve_config(page, scheme, config),
+        record_packets=record_packets,
         progress=progress,
         processes=processes,
-        **engine_arguments(config),
     )
 
 
-def engine_arguments(config: LoadConfig) -> dict[str, Any]:
-    """Return how the engine is called for *config*: all but page, scheme and seed."""
-    return {
-        "network": config.resolved_network(),
-        "protocol": config.protocol,
-        "profile": config.resolved_profile() if has_profile(config) else None,
-        "buffer_bytes": kbyte(config.buffer_kb),
-        "buffer_model": BufferModel(config.buffer_model),
-        "mode": config.mode,
-        "browser": config.browser_model,
-        "headers": config.header_compression,
-        "hosts": _recorded_hosts(config),
-        "cross_traffic": _cross_traffic(config),
-        "limit_ns": _limit_ns(config),
-    }
+def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
+    """Return the values that *config* stands for when *page* is loaded with *scheme*.
+
+    >>> spec = resolve_config(resolve_page("shop"), resolve_scheme("rr"), LoadConfig(rtt_ms=40))
+    >>> spec.network.name, spec.network.rtt_ns
+    ('marx-2019 with rtt_ms=40', 40000000)
+    """
+    config = config_for(page, config)
+    path, limit_s = config.path, config.time_limit_s
+    return engine.LoadSpec(
+        page,
+        scheme=with_server_settings(scheme, config),
+        network=path.network,
+        protocol=path.protocol,
+        profile=path.profile,
+        mode=config.mode,
+        browser=config.browser_model,
+        buffer_bytes=kbyte(config.send_buffer_kb),
+        send_buffer_refill=SendBufferRefill(config.send_buffer_refill),
+        header_compression=header_compression_of(config.header_compression),
+        hosts=_recorded_hosts(config),
+        cross_traffic=_cross_traffic(config.cross_traffic),
+        limit_ns=MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S),
+        seed=config.seed,
+    )
 
 
-def _limit_ns(config: LoadConfig) -> int:
-    """Return when a load over links is given up."""
-    limit_s = config.max_simulated_s
-    return engine.MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S)
-
-
-def _cross_traffic(config: LoadConfig) -> tuple[CrossFlow, ...]:
+def _cross_traffic(text: str | None) -> tuple[CrossFlow, ...]:
     """Return the flows of others."""
-    if config.cross_traffic is None:
+    if text is None:
         return ()
     from h3sim.transport.cross_traffic import parse_cross_traffic  # on use: few loads have any
 
-    return parse_cross_traffic(config.cross_traffic)
+    return parse_cross_traffic(text)
 
 
 def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
-    """Return how hosts are come by; None where all of them are one."""
-    if config.hosts == HostMode.ONE.value:
+    """Return how hosts get connections of their own; None where all share one."""
+    if config.connections == ConnectionMode.SINGLE.value:
         return None
     return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
 
@@ -179,14 +182,14 @@ def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
 def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
     """Return *scheme* with what is asked for, which goes before what it says itself."""
     changes: dict[str, Any] = {}
-    if config.retransmit is not None:
-        changes["retransmission"] = Retransmit(config.retransmit)
+    if config.retransmission_order is not None:
+        changes["retransmission"] = Retransmit(config.retransmission_order)
     if config.max_placeholders is not None:
         changes["max_placeholders"] = config.max_placeholders
-    if config.retention_ms is not None:
-        changes["retention_ns"] = ms(config.retention_ms)
-    if config.metadata:
-        changes["signalling"] = Signalling.METADATA
+    if config.closed_stream_retention_ms is not None:
+        changes["retention_ns"] = ms(config.closed_stream_retention_ms)
+    if config.signalling is not None:
+        changes["signalling"] = Signalling(config.signalling)
     return replace(scheme, **changes) if changes else scheme
 
 

@@ -13,8 +13,8 @@ from h3sim.documents.declared import keys_of, read_document, says, settle
 from h3sim.documents.nested import Table
 from h3sim.documents.refused import RefusedError
 from h3sim.errors import InputError, Problem
-from h3sim.http import BufferModel
-from h3sim.page import HostMode
+from h3sim.http import SendBufferRefill
+from h3sim.page import ConnectionMode
 from h3sim.results import FORMAT
 from h3sim.results.document import LoadIdentity, LoadInputs
 from h3sim.study.config import LoadConfig
@@ -92,23 +92,26 @@ class LoadDocument(LoadIdentity):
         Raises:
             InputError: listing every setting that is out of range.
         """
-        given = self.configuration or {}
+        from h3sim.study.renamed import with_new_names  # on use: most loads are not saved ones
+
+        given = with_new_names(self.configuration or {})
         of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
         browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
         return LoadConfig(
             network=self.inputs.network,
             transport_profile=self.inputs.transport_profile,
             transport=self.transport,
-            buffer_kb=given.get("buffer_kb", 0.0),
+            send_buffer_kb=given.get("send_buffer_kb", 0.0),
             # `or`: it is there as null where there was no buffer.
-            buffer_model=given.get("buffer_model") or BufferModel.REFILLED.value,
+            send_buffer_refill=given.get("send_buffer_refill") or SendBufferRefill.CONTINUOUS.value,
             handshake=given.get("handshake", Mode.ONE_RTT.value),
             seed=self.seed or 0,  # what is refused there was told under its own key
             browser=replace(browser, **of_browser),
-            headers=given.get("headers"),
-            hosts=given.get("hosts", HostMode.ONE.value),
+            header_compression=given.get("header_compression"),
+            connections=given.get("connections", ConnectionMode.SINGLE.value),
             dns_ms=given.get("dns_ms"),
             cross_traffic=given.get("cross_traffic"),
+            time_limit_s=given.get("time_limit_s"),
         )
 
 
@@ -133,7 +136,7 @@ class SavedLoad:
         self,
         *,
         scheme: SchemeLike | None = None,
-        records_wire: bool = False,
+        record_packets: bool = False,
         progress: Progress | None = None,
     ) -> Load:
         """Load the page again as it was loaded, or with another *scheme*.
@@ -148,7 +151,7 @@ class SavedLoad:
             message = "was code, and cannot be read back: give it to run()"
             raise SavedLoadError([Problem(key="inputs.scheme", message=message)])
         return run_config(
-            self.page, wanted, self.config, records_wire=records_wire, progress=progress
+            self.page, wanted, self.config, record_packets=record_packets, progress=progress
         )
 
     def differences(self, load: Load) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, check_arguments
@@ -19,7 +19,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.page import page_from_dict
 from h3sim.results import in_words
 from h3sim.study.arguments import check_some
-from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.options import config_of, with_options
 from h3sim.study.run import resolve_schemes, run_config
 from h3sim.study.told import CONFIGURATION
 from h3sim.trace import Rows
@@ -122,7 +122,7 @@ def check_server(
     *,
     late: str = "stylesheet",
     config: LoadConfig | None = None,
-    **options: Unpack[LoadOptions],
+    **options: Any,
 ) -> ServerCheck:
     """Return how servers do in the test of Davies and Meenan.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from h3sim.study.stopping import StoppingRule
 from h3sim.study.sweep import study_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from h3sim.study.sweep import Study
 
@@ -70,6 +71,16 @@ class _Seeds(ValueType):
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self._count.schema(), self._list.schema()]}
+
+
+class _Setting(Scalar):
+    """One value, or a table where an option may be one; the option itself says which."""
+
+    def accept(self, value: Any) -> Any:
+        return value if isinstance(value, Mapping) else super().accept(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "number", "boolean", "object"]}
 
 
 class _RangeTable(Table):
@@ -174,20 +185,20 @@ class StudyFile:
     settings: Mapping[str, Any] = field(
         default_factory=dict,
         metadata=says(
-            TableOf(Scalar("what varies is in axes")), "options that are the same in all loads"
+            TableOf(_Setting("what varies is in axes")), "options that are the same in all loads"
         ),
     )
     axes: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict,
         metadata=says(
-            TableOf(ListOf(Scalar(), "values (what is fixed is in settings)")),
+            TableOf(ListOf(_Setting(), "values (what is fixed is in settings)")),
             "options with a list of values each; all are combined",
         ),
     )
     cells: tuple[Mapping[str, Any], ...] | None = field(
         default=None,
         metadata=says(
-            ListOf(TableOf(Scalar()), "tables"),
+            ListOf(TableOf(_Setting()), "tables"),
             "a list of settings that go together, `[[cells]]`; combined with the axes",
         ),
     )

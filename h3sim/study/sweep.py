@@ -23,6 +23,7 @@ from h3sim.study.design import OPTIONS, Combinations, Design, Range, sampled, va
 from h3sim.study.driver import Progress, run_cells
 from h3sim.study.header_study import resolve_swept
 from h3sim.study.identity import CellKeys, model_version
+from h3sim.study.load_option import ReorderOption
 from h3sim.study.options import refuse_options
 from h3sim.study.plan import plan_cells
 from h3sim.study.recorded_network import RECORDED, recorded_network
@@ -377,9 +378,13 @@ def _named(given: Combinations) -> Combinations:
     with GatheredMistakes() as mistakes:
 
         def meant(key: str, value: Any) -> Any:
-            finds = {"network": catalog.load_network, "transport_profile": catalog.load_profile}
+            finds: dict[str, Callable[[Any], Any]] = {
+                "network": catalog.load_network,
+                "transport_profile": catalog.load_profile,
+                "reorder": ReorderOption().accept,
+            }
             # A path as well: of a file that is changed later the cells are others.
-            is_name = isinstance(value, str | Path) and value != RECORDED
+            is_name = isinstance(value, str | Path | Mapping) and value != RECORDED
             if key not in finds or not is_name:
                 return value
             return mistakes.of(key, lambda: finds[key](value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import statistics
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
@@ -16,7 +16,7 @@ from h3sim.results import in_words
 from h3sim.study.arguments import check_progress
 from h3sim.study.compare import resolve_subjects
 from h3sim.study.config import LoadConfig
-from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.options import config_of, with_options
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.study.told import COMMON, Told
 from h3sim.trace import Rows
@@ -92,7 +92,7 @@ def what_if(
     scheme: SchemeLike = "rr",
     config: LoadConfig | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **options: Unpack[LoadOptions],
+    **options: Any,
 ) -> WhatIf:
     """Load each page as it is, and as it would be without computation, network and so on.
 
@@ -143,7 +143,7 @@ def _told(rows: list[WhatIfRow], loads: list[Load]) -> WhatIf:
 
 
 def _asked(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[tuple[WhatIfRow, Load]]:
-    rtt_ms = to_ms(config.resolved_network().rtt_ns)
+    rtt_ms = to_ms(config.path.network.rtt_ns)
     asked = {
         "as it is": (page, config),
         "no computation": (_without_computation(page), config),

@@ -71,8 +71,8 @@ def drawn(seed: int) -> Drawn:
         transport=transport,
         transport_profile=profile,
         cc=source.choice(controllers) if profile is None else None,
-        retransmit=source.choice(("first", "priority", "turn")),
-        buffer_kb=source.choice((0.0, 0.0, 2.0, 20.0)),
+        retransmission_order=source.choice(("first", "priority", "turn")),
+        send_buffer_kb=source.choice((0.0, 0.0, 2.0, 20.0)),
         handshake=source.choice(("none", "1-rtt", "0-rtt")),
         seed=seed,
     )
@@ -100,7 +100,7 @@ def load_of(load: Drawn) -> h3sim.Load:
 
     processes = [changing] if load.changes else []
     scheme = h3sim.load_scheme(load.scheme)
-    return run_config(load.page, scheme, load.config, records_wire=True, processes=processes)
+    return run_config(load.page, scheme, load.config, record_packets=True, processes=processes)
 
 
 def checked(drawn_load: Drawn, load: h3sim.Load) -> Checked:

@@ -15,7 +15,7 @@ PAGES = ("davies-meenan", "http2rulez")
 SCHEMES = ("rr", "p+", "bucket-html", "zeroweight")
 SETTINGS = {
     "quic": {"transport": "quic"},
-    "tcp, jitter, seed 1": {"transport": "tcp", "jitter": "4:1-3", "seed": 1},
+    "tcp, jitter, seed 1": {"transport": "tcp", "reorder": "4:1-3", "seed": 1},
 }
 
 

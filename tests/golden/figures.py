@@ -46,7 +46,7 @@ def text_of(data: dict[str, Any]) -> str:
 
 
 def _of_page(name: str) -> dict[str, Any]:
-    load = partial(h3sim.simulate, name, network="sander-2mbps-100ms-2pct", records_wire=True)
+    load = partial(h3sim.simulate, name, network="sander-2mbps-100ms-2pct", record_packets=True)
     first, second = load(scheme="rr"), load(scheme="chrome-eps")
     trace, tree = first.trace, load(scheme="firefox")
     lane = lanes.lane_of(first, Palette(first.page), _END_MS)
@@ -79,14 +79,14 @@ def _of_many() -> dict[str, str]:
     """Return what each figure of a small study, and of regrets, says of its numbers."""
     pages, schemes = PAGES[:2], ("rr", "fifo", "bucket-html")
     plot = h3sim.sweep(
-        pages, schemes=schemes, buffer_kb=[0, 280], jitter="4:1-3", seeds=2, executor="serial"
+        pages, schemes=schemes, send_buffer_kb=[0, 280], reorder="4:1-3", seeds=2, executor="serial"
     ).plot
     regret = h3sim.regret(pages, schemes=schemes).plot
     drawn = {
         **{
             name: getattr(plot, name)() for name in ("cdf", "forest", "scatter", "buffers", "ranks")
         },
-        "lines": plot.lines("buffer_kb"),
+        "lines": plot.lines("send_buffer_kb"),
         "heat": plot.heat("scheme", "page"),
         "correlations": plot.correlations("byte_index_all_ms", "byte_index_atf_ms"),
         "regret": regret.schemes(),

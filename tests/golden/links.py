@@ -23,11 +23,14 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     # Stacks and controllers over losses both ways.
     ("rr", {**_LOSSY, "seed": 1}),
     ("rr", {**_LOSSY, "seed": 2, "transport": "tcp"}),
-    ("fifo", {**_LOSSY, "cc": "bbr", "retransmit": "turn"}),
+    ("fifo", {**_LOSSY, "cc": "bbr", "retransmission_order": "turn"}),
     ("fifo", {**_LOSSY, "cc": "bbr", "transport": "tcp"}),
-    ("p+", {**_LOSSY, "cc": "cubic-quicly", "retransmit": "priority"}),
-    ("spdyrr", {**_LOSSY, "cc": "cubic-linux", "transport": "tcp", "retransmit": "first"}),
-    ("zeroweight", {**_LOSSY, "cc": "reno-aioquic", "buffer_kb": 14}),
+    ("p+", {**_LOSSY, "cc": "cubic-quicly", "retransmission_order": "priority"}),
+    (
+        "spdyrr",
+        {**_LOSSY, "cc": "cubic-linux", "transport": "tcp", "retransmission_order": "first"},
+    ),
+    ("zeroweight", {**_LOSSY, "cc": "reno-aioquic", "send_buffer_kb": 14}),
     *(
         ("chrome-eps", {"network": "lte", "loss": 0.03, "transport_profile": name})
         for name in (
@@ -47,28 +50,36 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("rr", {"network": "leo-satellite", "seed": 5}),
     ("rr", {"network": "slow-3g", "cross_traffic": "cubic+bbr@500+on-off:0.1"}),
     ("firefox", {"network": "geo-satellite", "handshake": "0-rtt"}),
-    ("firefox", {"jitter": "4:1-3", "rtt_ms": 30, "rate_mbps": 2, "transport": "tcp", "seed": 2}),
+    ("firefox", {"reorder": "4:1-3", "rtt_ms": 30, "rate_mbps": 2, "transport": "tcp", "seed": 2}),
     # HTTP: signals on the wire, buffers, headers, hosts.
-    ("chrome-h2", {"network": "fast-3g", "transport": "tcp", "buffer_kb": 20}),
-    ("firefox-h2", {"network": "dsl", "transport": "tcp", "headers": "hpack"}),
-    ("nghttp2", {"network": "dsl", "transport": "tcp", "headers": "hpack", "retention_ms": 50}),
-    ("h2o-h2", {"rtt_ms": 60, "buffer_kb": 9, "buffer_model": "bursts"}),
+    ("chrome-h2", {"network": "fast-3g", "transport": "tcp", "send_buffer_kb": 20}),
+    ("firefox-h2", {"network": "dsl", "transport": "tcp", "header_compression": "hpack"}),
+    (
+        "nghttp2",
+        {
+            "network": "dsl",
+            "transport": "tcp",
+            "header_compression": "hpack",
+            "closed_stream_retention_ms": 50,
+        },
+    ),
+    ("h2o-h2", {"rtt_ms": 60, "send_buffer_kb": 9, "send_buffer_refill": "when-empty"}),
     ("firefox-draft-20", {"network": "dsl", "loss": 0.03}),
     ("firefox-draft-22", {"network": "dsl", "loss": 0.03, "max_placeholders": 2}),
-    ("chrome-eps", {"network": "dsl", "loss": 0.03, "headers": "qpack"}),
-    ("nghttp3", {"network": "dsl", "loss": 0.02, "headers": "qcram", "seed": 6}),
-    ("mvfst", {"network": "4g", "metadata": True}),
-    ("cloudflare", {"network": "4g", "hosts": "recorded", "dns_ms": 30}),
-    ("quic-go", {"network": "4g", "hosts": "recorded", "transport": "tcp", "loss": 0.02}),
+    ("chrome-eps", {"network": "dsl", "loss": 0.03, "header_compression": "qpack"}),
+    ("nghttp3", {"network": "dsl", "loss": 0.02, "header_compression": "qcram", "seed": 6}),
+    ("mvfst", {"network": "4g", "signalling": "metadata"}),
+    ("cloudflare", {"network": "4g", "connections": "per-host", "dns_ms": 30}),
+    ("quic-go", {"network": "4g", "connections": "per-host", "transport": "tcp", "loss": 0.02}),
     ("adaptive-rr", {**_LOSSY, "seed": 7}),
-    ("ats", {"rtt_ms": 40, "browser": "parse", "max_requests": 4}),
+    ("ats", {"rtt_ms": 40, "browser": "parse", "max_concurrent_requests": 4}),
     # Browsers that compute what they ask for.
     ("chrome-eps", {"network": "4g", "browser": "parse", "tight_mode": True}),
-    ("chrome-h2", {"network": "4g", "browser": "parse", "transport": "tcp", "cpu_factor": 3}),
+    ("chrome-h2", {"network": "4g", "browser": "parse", "transport": "tcp", "cpu_slowdown": 3}),
     ("firefox-eps", {"network": "dsl", "browser": "parse", "preload_scanner": False}),
-    ("lsquic", {"network": "dsl", "browser": "parse", "styles_stop_parser": True}),
-    ("h2o", {"network": "4g", "browser": "parse", "max_requests_per_host": 2}),
-    ("quiche", {"network": "slow-3g", "browser": "parse", "background_at_ms": 900}),
+    ("lsquic", {"network": "dsl", "browser": "parse", "stylesheets_block_parser": True}),
+    ("h2o", {"network": "4g", "browser": "parse", "max_concurrent_requests_per_host": 2}),
+    ("quiche", {"network": "slow-3g", "browser": "parse", "hidden_at_ms": 900}),
 )
 
 
@@ -77,7 +88,7 @@ def compute() -> dict[str, Any]:
     pages = {"small": _page(11, 24, 150_000), "larger": _page(12, 40, 500_000)}
     return {
         f"{scheme}, {', '.join(f'{key} {value}' for key, value in options.items())}, {size}": (
-            _summary(h3sim.simulate(page, scheme=scheme, records_wire=True, **options))
+            _summary(h3sim.simulate(page, scheme=scheme, record_packets=True, **options))
         )
         for scheme, options in _SETTINGS
         for size, page in pages.items()

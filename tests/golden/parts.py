@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from h3sim import seeds
 from h3sim.http import HeadersFirstSender, Retransmit, SectionSender, StreamSender
-from h3sim.http.send_buffer import BufferModel
+from h3sim.http.send_buffer import SendBufferRefill
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
 from h3sim.signals import H2Priority
 from h3sim.transport.bucket_pacer import AioquicPacer
@@ -166,7 +166,11 @@ _SENDERS: Final[tuple[dict[str, Any], ...]] = (
     {"retransmit": Retransmit.FIRST, "keeps_unacked": True},
     {"retransmit": Retransmit.PRIORITY, "requeues": True, "keeps_unacked": True},
     {"buffer_bytes": 2200},
-    {"buffer_bytes": 2200, "buffer_model": BufferModel.BURSTS, "retransmit": Retransmit.FIRST},
+    {
+        "buffer_bytes": 2200,
+        "send_buffer_refill": SendBufferRefill.WHEN_EMPTY,
+        "retransmit": Retransmit.FIRST,
+    },
     {"stream_window_bytes": 3000, "connection_window_bytes": 3000, "keeps_unacked": True},
     {
         "stream_window_bytes": 3000,

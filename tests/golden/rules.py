@@ -47,9 +47,9 @@ _SCHEMES: Final = (
 )
 _OPTIONS: Final[tuple[dict[str, Any], ...]] = (
     {"rtt_ms": 20},
-    {"browser": "parse", "rtt_ms": 20, "cpu_factor": 1.5},
-    {"network": "dsl", "buffer_kb": 3},
-    {"browser": "parse", "network": "4g", "preload_scanner": False, "background_at_ms": 300},
+    {"browser": "parse", "rtt_ms": 20, "cpu_slowdown": 1.5},
+    {"network": "dsl", "send_buffer_kb": 3},
+    {"browser": "parse", "network": "4g", "preload_scanner": False, "hidden_at_ms": 300},
 )
 _MARKS: Final = (
     *("in_head", "is_async", "is_defer", "preload", "render_blocking", "after_first_image"),
@@ -63,7 +63,7 @@ def compute() -> dict[str, Any]:
     pages.append(beside(_page(4, 14), _page(5, 12), after_ms=120, opened="background"))
     return {
         scheme: [
-            _summary(h3sim.simulate(page, scheme=scheme, records_wire=True, **options))
+            _summary(h3sim.simulate(page, scheme=scheme, record_packets=True, **options))
             for page, options in zip(pages, _OPTIONS, strict=True)
         ]
         for scheme in _SCHEMES

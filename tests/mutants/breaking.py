@@ -115,7 +115,7 @@ def buffering(mutant: Any, case: Any) -> Any:
 
     def check(part: Any) -> None:
         with engine_part("StreamSender", part):
-            buffered = case.but(buffer_kb=1000).run()
+            buffered = case.but(send_buffer_kb=1000).run()
             laws.check_large_buffers_hide_the_scheme(buffered, case.but(scheme="fifo").run())
 
     return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, StreamSender, check)

@@ -33,7 +33,7 @@ NETWORK = Network(name="n", rtt_ns=ms(20), down=LINK, up=LINK)
 def whole(transport: str = "quic", page: h3sim.Page = PAGE) -> Checked:
     """Return a load that keeps every rule."""
     config = h3sim.LoadConfig(network=NETWORK, transport=transport)
-    load = run_config(page, h3sim.load_scheme("rr"), config, records_wire=True)
+    load = run_config(page, h3sim.load_scheme("rr"), config, record_packets=True)
     ip_bytes = 28 if transport == "quic" else 20
     return Checked(page, load.trace, lanes(NETWORK, (), ip_bytes), 1500)
 
@@ -204,7 +204,7 @@ def test_over_tcp_a_row_may_wait_for_the_handshake() -> None:
     down = replace(LINK, queue_bytes=None, loss_list=(2,))
     network = replace(NETWORK, down=down)
     config = h3sim.LoadConfig(network=network, transport="tcp", handshake="0-rtt")
-    load = run_config(PAGE, h3sim.load_scheme("rr"), config, records_wire=True)
+    load = run_config(PAGE, h3sim.load_scheme("rr"), config, record_packets=True)
     found = Checked(PAGE, load.trace, lanes(network, (), 20), 1500)
     assert "for the server's handshake flight" in delays(load.trace)
     assert violations(found) == []

@@ -43,7 +43,7 @@ def test_a_law_finds_handshake_bytes_that_are_taken_for_a_response(
         frames = on_packet(self, packet, now_ns)
         return [*frames, *((-1, *frame) for frame in packet.crypto)] if was_over else frames
 
-    setting = h3sim.LoadConfig(network="fibre", jitter="1:0-20", seed=9)
+    setting = h3sim.LoadConfig(network="fibre", reorder="1:0-20", seed=9)
     page = h3sim.load_page("creative")
     check_every_byte_came(loaded(page, setting, "safari-h2"))
     monkeypatch.setattr(QuicEndpoint, "on_packet", with_handshake)

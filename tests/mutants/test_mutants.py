@@ -80,7 +80,7 @@ NESTED = Case(
     )
 )
 # Packets that overtake others by so much are taken for lost, and sent again needlessly.
-SPURIOUS = {"cc": "newreno", "jitter": "4:9", "transport": "quic"}
+SPURIOUS = {"cc": "newreno", "reorder": "4:9", "transport": "quic"}
 SCRIPTED = Case(
     page_of(
         {"id": "/", "kind": "document", "bytes": 2 * 1400},
@@ -185,7 +185,7 @@ MUTATIONS = [
         "ConnectionOrder",
         laws.check_requests_follow_their_triggers,
         components.ImpatientConnection,
-        NESTED.but(transport="tcp", jitter="4:2"),
+        NESTED.but(transport="tcp", reorder="4:2"),
     ),
     building(
         "STREAM_ID_STEP",
@@ -221,7 +221,7 @@ MUTATIONS = [
         "StreamOrder",
         laws.check_one_order_is_never_earlier,
         components.NotesArrivals,
-        LONE.but(jitter="4:2"),
+        LONE.but(reorder="4:2"),
     ),
     building(
         "RecordOrder",
@@ -239,7 +239,7 @@ MUTATIONS = [
         "hol_blocking",
         laws.check_blocking_of_a_connection_contains_that_of_streams,
         components.hol_of_streams_alone,
-        LONE.but(jitter="4:2"),
+        LONE.but(reorder="4:2"),
     ),
     measuring(
         "hol_blocking",
@@ -251,13 +251,13 @@ MUTATIONS = [
         "stacks",
         laws.check_stacks_hold_all_packets,
         components.stacks_of_one,
-        LONE.but(jitter="4:2"),
+        LONE.but(reorder="4:2"),
     ),
     building(
         "StreamSender",
         laws.check_sander_counts_nothing,
         components.BackwardSender,
-        LONE.but(jitter="4:2"),
+        LONE.but(reorder="4:2"),
     ),
     building(
         "StreamSender", laws.check_no_scheme_beats_the_bound, components.GenerousSender, MIXED

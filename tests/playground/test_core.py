@@ -19,7 +19,7 @@ OTHERS = ("numpy", "matplotlib", "networkx", "tqdm", "pandas")
 LINKS = {"rate_mbps": 2, "rtt_ms": 100, "loss": 0.02}
 CASES: tuple[dict[str, Any], ...] = (
     {"transport": "quic"},
-    {"transport": "tcp", "jitter": "4:1-3", "buffer_kb": 280},
+    {"transport": "tcp", "reorder": "4:1-3", "send_buffer_kb": 280},
     {"transport": "quic", "seed": 7, **LINKS},
     {"transport": "tcp", "cc": "bbr", **LINKS},
 )

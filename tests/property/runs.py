@@ -32,7 +32,7 @@ class Case:
     page: Page
     scheme: str = "rr"
     transport: str = "quic"
-    buffer_kb: float = 0
+    send_buffer_kb: float = 0
     link: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> Any:
@@ -41,7 +41,7 @@ class Case:
             self.page,
             scheme=self.scheme,
             transport=self.transport,
-            buffer_kb=self.buffer_kb,
+            send_buffer_kb=self.send_buffer_kb,
             **self.link,
         )
 
@@ -49,7 +49,7 @@ class Case:
         """Return the case with other values; unknown names are those of *link*."""
         own = {
             name: changed.pop(name)
-            for name in ("scheme", "transport", "buffer_kb")
+            for name in ("scheme", "transport", "send_buffer_kb")
             if name in changed
         }
         return replace(self, **own, link={**self.link, **changed})

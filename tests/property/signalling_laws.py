@@ -127,8 +127,8 @@ def loaded_as(load: Any, page: Any) -> Any:
         scheme=load.scheme,
         network=load.network,
         transport=load.protocol.value,
-        handshake=load.mode.value,
-        buffer_kb=load.buffer_bytes / 1000,
+        handshake=load.spec.mode.value,
+        send_buffer_kb=load.spec.buffer_bytes / 1000,
         seed=load.seed,
     )
 

@@ -30,7 +30,7 @@ DIFFERENT = some([name for name in SCHEMES if name not in _ALIKE], list(SCHEMES)
 whole_packets = st.integers(1, 20).map(lambda n: n * PACKET_BYTES)
 schemes = st.sampled_from(list(SCHEMES))
 jitters = st.sampled_from(["none", "none", "4:1-3", "4:2", "1:0-5", "3:7"])
-buffers_kb = st.sampled_from([0, 0, 0.5, 3, 14, 1000])
+send_buffers_kb = st.sampled_from([0, 0, 0.5, 3, 14, 1000])
 
 
 @st.composite
@@ -38,7 +38,7 @@ def links(draw: Any, *, jitters: Any = jitters) -> dict[str, Any]:
     """What is said about a network, as keyword arguments of `h3sim.simulate`."""
     return {
         "rtt_ms": draw(st.sampled_from([0, 0, 5, 20, 75.3, 0.000001])),
-        "jitter": draw(jitters),
+        "reorder": draw(jitters),
         "rate_mbps": draw(st.sampled_from([None, None, 0.7, 9.0])),
         "packet_bytes": draw(st.sampled_from([None, None, 1000])),
         "handshake": draw(st.booleans()),
@@ -56,13 +56,13 @@ def cases(
     pages: Any = any_page,
     schemes: Any = schemes,
     jitters: Any = jitters,
-    buffers_kb: Any = buffers_kb,
+    send_buffers_kb: Any = send_buffers_kb,
 ) -> Any:
     """Everything that a load follows from."""
     return Case(
         page=draw(pages),
         scheme=draw(schemes),
         transport=draw(st.sampled_from(["quic", "tcp"])),
-        buffer_kb=draw(buffers_kb),
+        send_buffer_kb=draw(send_buffers_kb),
         link=draw(links(jitters=jitters)),
     )

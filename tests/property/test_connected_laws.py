@@ -71,8 +71,8 @@ def settings(draw: st.DrawFn) -> h3sim.LoadConfig:
         transport=transport,
         transport_profile=profile,
         cc=draw(st.sampled_from(controllers)) if profile is None else None,
-        retransmit=draw(st.sampled_from(("first", "priority", "turn"))),
-        buffer_kb=draw(st.sampled_from((0.0, 20.0))),
+        retransmission_order=draw(st.sampled_from(("first", "priority", "turn"))),
+        send_buffer_kb=draw(st.sampled_from((0.0, 20.0))),
         handshake=draw(st.sampled_from(("none", "1-rtt", "0-rtt"))),
         seed=draw(st.integers(0, 5)),
     )
@@ -81,7 +81,7 @@ def settings(draw: st.DrawFn) -> h3sim.LoadConfig:
 def loaded(page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str = "rr") -> h3sim.Load:
     from h3sim.study import run_config
 
-    return run_config(page, h3sim.load_scheme(scheme), setting, records_wire=True)
+    return run_config(page, h3sim.load_scheme(scheme), setting, record_packets=True)
 
 
 def check_every_byte_came(load: h3sim.Load) -> None:
@@ -153,7 +153,12 @@ def test_an_empty_response_comes_as_others_do(
 
 def test_handshake_bytes_that_come_late_complete_no_response() -> None:
     load = h3sim.simulate(
-        "creative", scheme="safari-h2", network="fibre", jitter="1:0-20", seed=2, records_wire=True
+        "creative",
+        scheme="safari-h2",
+        network="fibre",
+        reorder="1:0-20",
+        seed=2,
+        record_packets=True,
     )
     check_every_byte_came(load)
 
@@ -183,14 +188,14 @@ def test_a_process_that_changes_nothing_changes_nothing(page: Any, setting: Any)
     from h3sim.study import run_config
 
     scheme = h3sim.load_scheme("rr")
-    beside = run_config(page, scheme, setting, records_wire=True, processes=[only_watches])
+    beside = run_config(page, scheme, setting, record_packets=True, processes=[only_watches])
     assert beside.trace == loaded(page, setting).trace
 
 
 @pytest.mark.parametrize("cc", ["newreno", "cubic", "cubic-quicly", "reno-quicly"])
 def test_the_window_is_exceeded_by_probes_only(cc: str) -> None:
     load = h3sim.simulate(
-        "davies-meenan", scheme="rr", network="sander-2mbps-100ms-5pct", cc=cc, records_wire=True
+        "davies-meenan", scheme="rr", network="sander-2mbps-100ms-5pct", cc=cc, record_packets=True
     )
     rows = load.trace.recovery
     # A window that was just cut may be exceeded by what is under way already.
@@ -206,7 +211,7 @@ def test_a_sender_that_overshoots_does_so_by_less_than_a_packet() -> None:
         scheme="rr",
         network="sander-2mbps-100ms-5pct",
         transport_profile="quicly",
-        records_wire=True,
+        record_packets=True,
     )
     excess = [
         after.bytes_in_flight - max(before.bytes_in_flight, after.congestion_window)
@@ -225,7 +230,7 @@ def test_losses_do_not_move_with_the_scheme() -> None:
             network="sander-2mbps-100ms-2pct",
             cc="constant",
             queue_bytes=10_000_000,
-            records_wire=True,
+            record_packets=True,
         )
         down = [row for row in load.trace.wire if row.is_down]
         return [place for place, row in enumerate(down[:300]) if row.arrived_at_ns is None]
@@ -241,10 +246,12 @@ def test_no_more_is_under_way_than_the_client_takes(window_bytes: int) -> None:
         name="narrow", quic_client=QuicSettings(connection_window_bytes=window_bytes)
     )
     load = engine.simulate(
-        h3sim.load_page("davies-meenan"),
-        scheme=h3sim.load_scheme("rr"),
-        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
-        profile=profile,
+        engine.LoadSpec(
+            h3sim.load_page("davies-meenan"),
+            scheme=h3sim.load_scheme("rr"),
+            network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+            profile=profile,
+        )
     )
     check_every_byte_came(load)
     rows = load.trace.packet_rows

@@ -15,7 +15,7 @@ def test_every_process_writes_the_same_traces() -> None:
 
 def test_another_seed_holds_other_packets() -> None:
     digests = {
-        h3sim.simulate("davies-meenan", jitter="4:1-3", seed=seed).trace.digest()
+        h3sim.simulate("davies-meenan", reorder="4:1-3", seed=seed).trace.digest()
         for seed in range(5)
     }
     assert len(digests) == 5
@@ -25,6 +25,6 @@ def test_all_schemes_meet_the_same_jitter() -> None:
     holds = {
         tuple(row[1] - row[0] for row in load.trace.packet_rows[:300])
         for scheme in h3sim.list_schemes()
-        for load in [h3sim.simulate("davies-meenan", scheme=scheme, jitter="4:1-3", seed=3)]
+        for load in [h3sim.simulate("davies-meenan", scheme=scheme, reorder="4:1-3", seed=3)]
     }
     assert len(holds) == 1

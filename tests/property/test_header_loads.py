@@ -39,12 +39,14 @@ def loaded(
     blocks: bool = True,
 ) -> Any:
     return engine.simulate(
-        page,
-        scheme=h3sim.load_scheme(scheme),
-        network=network,
-        protocol=protocol,
-        seed=seed,
-        headers=HeaderCompression(codec=codec, blocks=blocks),
+        engine.LoadSpec(
+            page,
+            scheme=h3sim.load_scheme(scheme),
+            network=network,
+            protocol=protocol,
+            seed=seed,
+            header_compression=HeaderCompression(codec=codec, blocks=blocks),
+        )
     )
 
 

@@ -47,7 +47,7 @@ def pages_of_hosts(draw: st.DrawFn) -> h3sim.Page:
 
 
 def from_hosts(page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str = "rr") -> h3sim.Load:
-    return loaded(page, replace(setting, hosts="recorded"), scheme)
+    return loaded(page, replace(setting, connections="per-host"), scheme)
 
 
 def check_one_connection_is_todays(

@@ -29,7 +29,7 @@ ROWS = st.lists(st.tuples(NUMBERS, TIMES, NUMBERS, NUMBERS, NUMBERS, NUMBERS, TI
 LOADS: dict[str, dict[str, Any]] = {
     # Of so many packets that some are packed while others are sent.
     "a constant rate": {"packet_bytes": 100, "rtt_ms": 30},
-    "packets that overtake each other": {"packet_bytes": 100, "jitter": "4:1-3", "rtt_ms": 30},
+    "packets that overtake each other": {"packet_bytes": 100, "reorder": "4:1-3", "rtt_ms": 30},
     "QUIC with loss": {"network": "sander-2mbps-100ms-2pct", "scheme": "p+"},
     "TCP with loss": {"network": "sander-2mbps-100ms-2pct", "transport": "tcp", "scheme": "p+"},
 }

@@ -16,9 +16,9 @@ from tests.property import browser_laws, laws
 browsers = st.builds(
     BrowserModel,
     mode=st.just(BrowserMode.PARSE),
-    cpu_factor=st.sampled_from([0.5, 1, 4]),
+    cpu_slowdown=st.sampled_from([0.5, 1, 4]),
     preload_scanner=st.booleans(),
-    max_requests=st.sampled_from([None, None, 1, 6]),
+    max_concurrent_requests=st.sampled_from([None, None, 1, 6]),
 )
 names = st.sampled_from(["fifo", "rr", "dfifo", "bucket"])
 

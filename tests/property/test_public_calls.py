@@ -97,7 +97,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "which": "all",
             "n_seeds": 2,
             "networks": ["4g"],
-            "vary": {"buffer_kb": [0]},
+            "vary": {"send_buffer_kb": [0]},
         },
     ),
     "advise": (h3sim.advise, {"page": PAGE, "schemes": "fifo", "baseline": "fifo", "n_seeds": 2}),

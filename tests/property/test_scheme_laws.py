@@ -112,7 +112,7 @@ STRICT = {
 
 @pytest.mark.parametrize("scheme", STRICT)
 @law(60)
-@given(case=cases(buffers_kb=no_buffer))
+@given(case=cases(send_buffers_kb=no_buffer))
 def test_a_strict_class_is_never_overtaken(scheme: str, case: Any) -> None:
     load = case.but(scheme=scheme).run()
     for rank in STRICT[scheme]:
@@ -128,7 +128,7 @@ def test_all_schemes_load_a_timed_page_in_the_same_time(case: Any) -> None:
 
 @each_scheme
 @law(25)
-@given(case=cases(buffers_kb=st.just(1000)))
+@given(case=cases(send_buffers_kb=st.just(1000)))
 def test_a_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme: Any, case: Any) -> None:
     laws.check_large_buffers_hide_the_scheme(
         case.but(scheme=scheme).run(), case.but(scheme="fifo").run()
@@ -144,7 +144,7 @@ def test_of_two_that_are_ready_at_once_the_first_may_decide_what_is_asked_for_ne
         {"id": "b", "kind": "document", "bytes": 8000, "discovered": {**done, "delay_ms": 10}},
         {"id": "c", "kind": "document", "bytes": 0, "discovered": {"by": "a", "at": "complete"}},
     )
-    loads = {s: Case(page, s, buffer_kb=1000).but(rtt_ms=0).run() for s in ("nghttp2", "fifo")}
+    loads = {s: Case(page, s, send_buffer_kb=1000).but(rtt_ms=0).run() for s in ("nghttp2", "fifo")}
     assert [laws.when_ready(load)[12] / ms(1) for load in loads.values()] == [70, 130]
     laws.check_large_buffers_hide_the_scheme(loads["nghttp2"], loads["fifo"])
 
@@ -153,8 +153,8 @@ def test_of_two_that_are_ready_at_once_the_first_may_decide_what_is_asked_for_ne
 @given(cases(pages=pages(bare=True)))
 def test_fifo_needs_no_buffer_to_send_in_the_order_of_the_requests(case: Any) -> None:
     """Where no response takes thought: else the order of responses is not that of requests."""
-    buffered = case.but(scheme="rr", buffer_kb=1000).run()
-    fifo = case.but(scheme="fifo", buffer_kb=0).run()
+    buffered = case.but(scheme="rr", send_buffer_kb=1000).run()
+    fifo = case.but(scheme="fifo", send_buffer_kb=0).run()
     assert buffered.trace.order == fifo.trace.order
     laws.check_large_buffers_hide_the_scheme(buffered, fifo)
 
@@ -247,7 +247,7 @@ def test_images_of_one_urgency_share_equally(scheme: Any, n_images: int, n_packe
 def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case: Any) -> None:
     """As if the rest were not there: it takes no instant from what is above the fold."""
     assume(case.link["packet_bytes"] is None)
-    load = case.but(scheme="atf-first", buffer_kb=0).run()
+    load = case.but(scheme="atf-first", send_buffer_kb=0).run()
     # The root is asked for at 0 whatever it is; every other resource waits for nothing but time.
     laws.check_bound_above_the_fold_is_attained(load)
 

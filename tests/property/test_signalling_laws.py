@@ -161,7 +161,7 @@ EACH_BY_ITSELF = [
 ]
 """In a chain it matters who came first to a class; a change comes to it when it is made."""
 UPDATING = [replace(scheme, updates=UPDATES) for scheme in SCHEMES.values()]
-buffers_kb = st.sampled_from([0, 0, 3])
+send_buffers_kb = st.sampled_from([0, 0, 3])
 rtts_ms = st.sampled_from([0, 20, 75.3])
 
 
@@ -171,17 +171,17 @@ rtts_ms = st.sampled_from([0, 20, 75.3])
     scheme=st.sampled_from(EACH_BY_ITSELF),
     hint=st.sampled_from(HINTS),
     rtt_ms=rtts_ms,
-    buffer_kb=buffers_kb,
+    send_buffer_kb=send_buffers_kb,
     data=st.data(),
 )
 def test_a_change_before_the_first_byte_is_as_good_as_said_at_once(
-    page: Any, scheme: Any, hint: str, rtt_ms: float, buffer_kb: float, data: Any
+    page: Any, scheme: Any, hint: str, rtt_ms: float, send_buffer_kb: float, data: Any
 ) -> None:
     id_ = data.draw(st.sampled_from([resource.id for resource in page.resources]))
     change = {"when": {"by": id_, "at": "request"}, "fetchpriority": hint}
     # The response is ready after the frame is there.
     page = page.with_(id_, server_ms=1, priority_changes=[change])
-    load = h3sim.simulate(page, scheme=scheme, rtt_ms=rtt_ms, buffer_kb=buffer_kb)
+    load = h3sim.simulate(page, scheme=scheme, rtt_ms=rtt_ms, send_buffer_kb=send_buffer_kb)
     signalling_laws.check_an_early_change_equals_having_said_it_at_once(load)
 
 
@@ -191,7 +191,7 @@ def test_a_change_before_the_first_byte_is_as_good_as_said_at_once(
     scheme=st.sampled_from(UPDATING),
     hint=st.sampled_from(HINTS),
     rtt_ms=rtts_ms,
-    buffer_kb=buffers_kb,
+    send_buffer_kb=send_buffers_kb,
     missing_bytes=st.sampled_from([None, 1, 1400, 4000]),
     data=st.data(),
 )
@@ -200,7 +200,7 @@ def test_a_change_after_the_last_byte_changes_nothing(
     scheme: Any,
     hint: str,
     rtt_ms: float,
-    buffer_kb: float,
+    send_buffer_kb: float,
     missing_bytes: int | None,
     data: Any,
 ) -> None:
@@ -211,7 +211,7 @@ def test_a_change_after_the_last_byte_changes_nothing(
         when = {"by": resource.id, "at": "offset", "offset_bytes": offset_bytes}
     change = {"when": when, "fetchpriority": hint}
     page = page.with_(resource.id, priority_changes=[change])
-    load = h3sim.simulate(page, scheme=scheme, rtt_ms=rtt_ms, buffer_kb=buffer_kb)
+    load = h3sim.simulate(page, scheme=scheme, rtt_ms=rtt_ms, send_buffer_kb=send_buffer_kb)
     heard_at_ns = signalling_laws.changed_at(load, resource.id)
     assume(heard_at_ns is None or heard_at_ns > max(signalling_laws.sent_at(load, resource.id)))
     signalling_laws.check_a_change_after_the_last_byte_changes_nothing(load)

@@ -216,7 +216,7 @@ def test_where_styles_stop_the_parser_it_alone_waits_for_them(
     before: Any, after: Any, policy: str
 ) -> None:
     waits = done(*after)._replace(after=0)
-    [found] = dependencies([done(*before), waits], PAGE, styles_stop_parser=True)
+    [found] = dependencies([done(*before), waits], PAGE, stylesheets_block_parser=True)
     assert found.policy is DependencyPolicy(policy)
 
 

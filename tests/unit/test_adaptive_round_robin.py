@@ -135,7 +135,7 @@ def test_a_load_with_bursts_has_longer_runs() -> None:
             scheme=scheme,
             network="sander-2mbps-100ms",
             loss=0.03,
-            burst=10,
+            mean_loss_burst=10,
             seed=1,
         ).multiplexing.mean_run_packets
         for scheme in ("rr", "adaptive-rr")

@@ -54,7 +54,16 @@ def test_every_mistake_of_a_har_and_of_the_options_is_told(
 ) -> None:
     broken = {"log": {"entries": [{"request": 5}, {"request": {"url": "https://a.example/"}}]}}
     path = har_file(tmp_path, broken)
-    options = ["--seeds", "0", "--network-within", "0.5", "--plot", "x.gif", "--scheme", "nope"]
+    options = [
+        "--seeds",
+        "0",
+        "--network-uncertainty",
+        "0.5",
+        "--plot",
+        "x.gif",
+        "--scheme",
+        "nope",
+    ]
     assert main(["advise", str(path), *options]) == 2
     assert capsys.readouterr().err.splitlines() == [
         f"h3sim advise: {path}: log.entries[0].request: must be an object, is 5",
@@ -62,7 +71,7 @@ def test_every_mistake_of_a_har_and_of_the_options_is_told(
         f"h3sim advise: {path}: holds no request that was answered over HTTP",
         "h3sim advise: no scheme is called 'nope' (`h3sim list schemes` shows all)",
         "h3sim advise: --seeds: must be 1 or more, is 0",
-        "h3sim advise: --network-within: must be 1 to 100, is 0.5",
+        "h3sim advise: --network-uncertainty: must be 1 to 100, is 0.5",
         "h3sim advise: --plot: must end in .png, .svg, .pdf, is 'x.gif'",
     ]
     assert not (tmp_path / "shop-advice.png").exists()
@@ -157,7 +166,7 @@ def test_an_import_prints_what_was_recorded_and_what_is_replayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = har_file(tmp_path)
-    assert main(["import", str(path), "--wide"]) == 0
+    assert main(["import", str(path), "--no-truncate"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "network, estimated: RTT 30 ms from a handshake, 4 Mbit/s from 2 transfers" in lines
     assert [line.partition(", replayed")[0] for line in lines[-2:]] == [
@@ -173,12 +182,12 @@ def test_an_import_prints_what_was_recorded_and_what_is_replayed(
 
 @pytest.mark.parametrize("network", ["cable", "marx-2019", "5g"])
 def test_a_network_is_drawn_within_the_factor_and_by_the_seed(network: str) -> None:
-    plain = LoadConfig(network=network).resolved_network()
+    plain = LoadConfig(network=network).path.network
     drawn = [
-        with_drawn_network(LoadConfig(network=network, seed=seed), 2).resolved_network()
+        with_drawn_network(LoadConfig(network=network, seed=seed), 2).path.network
         for seed in range(20)
     ]
-    again = with_drawn_network(LoadConfig(network=network, seed=3), 2).resolved_network()
+    again = with_drawn_network(LoadConfig(network=network, seed=3), 2).path.network
     assert again == drawn[3]
     assert len({each.packet_interval_ns for each in drawn}) == 20
     for each in drawn:
@@ -188,7 +197,7 @@ def test_a_network_is_drawn_within_the_factor_and_by_the_seed(network: str) -> N
 
 def test_what_is_changed_of_a_network_is_not_changed_twice() -> None:
     config = LoadConfig(network="cable", rate_mbps=10, loss=0.01, seed=1)
-    network = with_drawn_network(config, 2).resolved_network()
+    network = with_drawn_network(config, 2).path.network
     assert network.down is not None
     assert network.down.rate_bps != 10_000_000
     assert network.down.loss == 0.01

@@ -59,7 +59,7 @@ def test_each_picture_is_told_in_words() -> None:
 
 
 def test_windows_are_told_where_recovery_was_recorded() -> None:
-    load = h3sim.simulate(PAGE, network="cable", records_wire=True)
+    load = h3sim.simulate(PAGE, network="cable", record_packets=True)
     assert re.fullmatch(
         r"The window grows to [\d,]+ bytes at most; 0 packets were declared lost.",
         load.plot.alt_text("congestion"),
@@ -116,7 +116,7 @@ CLASSES = (LoadPlots, LogPlots, PagePlots, RegretPlots, StudyPlots)
 @cache
 def _subjects() -> dict[type, Any]:
     """Return something to draw for each class of pictures."""
-    wired: dict[str, Any] = {"network": "cable", "loss": 0.05, "records_wire": True}
+    wired: dict[str, Any] = {"network": "cable", "loss": 0.05, "record_packets": True}
     loads = [h3sim.simulate(PAGE, scheme=scheme, **wired) for scheme in ("rr", "fifo")]
     rows = [
         {"page": page, "page_bytes": size, "scheme": scheme, "rtt_ms": rtt_ms, "seed": seed}

@@ -88,7 +88,7 @@ def test_hosts_of_both_are_known_and_what_the_first_says_counts() -> None:
         ("font", ms(20)),
     ]
     assert both.resources[both.index["two:own"]].host == "www"
-    load = h3sim.simulate(both, hosts="recorded", network="fibre")
+    load = h3sim.simulate(both, connections="per-host", network="fibre")
     assert [connection.hosts for connection in load.connections] == [("www", "img", "font")]
 
 
@@ -128,7 +128,7 @@ class TestTheCommand:
     def test_it_writes_what_the_function_returns(
         self, tmp_path: Path, how: str, expected: dict[str, Any]
     ) -> None:
-        written = self.written(tmp_path, "--beside", f"{tmp_path / 'two.json'}{how}")
+        written = self.written(tmp_path, "--with-page", f"{tmp_path / 'two.json'}{how}")
         assert written == beside(ONE, TWO, **expected)
 
     @pytest.mark.parametrize("how", ["@soon", "@5,behind", "@"])
@@ -136,6 +136,8 @@ class TestTheCommand:
         self, tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         target = tmp_path / "both.json"
-        assert main(["edit", "http2rulez", "--beside", f"http2rulez{how}", "-o", str(target)]) == 2
-        assert "--beside: must be PAGE@MS" in capsys.readouterr().err
+        assert (
+            main(["edit", "http2rulez", "--with-page", f"http2rulez{how}", "-o", str(target)]) == 2
+        )
+        assert "--with-page: must be PAGE@MS" in capsys.readouterr().err
         assert not target.exists()

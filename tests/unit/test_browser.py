@@ -126,7 +126,7 @@ def test_a_trigger_waits_for_bytes_to_be_handed_over(transport: str, expected_ms
         resource("a", 1, **by("/", "complete")),
         resource("x", 1, **by("a", "complete")),
         transport=transport,
-        jitter="4:3",
+        reorder="4:3",
     )
     assert asked["x"] == expected_ms
 

@@ -257,14 +257,14 @@ def test_the_load_event_does_not_wait_for_a_timer() -> None:
 
 
 def test_times_of_computation_are_multiplied_by_the_factor() -> None:
-    load = parsed(document(1, parse_ms=3), named("a.js", 100, execute_ms=5), cpu_factor=4)
+    load = parsed(document(1, parse_ms=3), named("a.js", 100, execute_ms=5), cpu_slowdown=4)
     assert ("execute", "a.js", 20, 40) in log(load)
 
 
 def test_no_more_requests_are_open_than_there_may_be() -> None:
     """The second image is asked for when the first is there, with the one place besides."""
     images = [named(f"{name}.png", 100) for name in "abc"]
-    load = parsed(document(1), *images, max_requests=1)
+    load = parsed(document(1), *images, max_concurrent_requests=1)
     assert requested(load) == {"/": 0, "a.png": 10, "b.png": 20, "c.png": 30}
 
 
@@ -272,9 +272,9 @@ def test_no_more_requests_are_open_to_a_host_than_there_may_be() -> None:
     """Two hosts have a place each; the page's own is free again when the document is there."""
     others = [named(f"{name}.png", 100, host="img.example") for name in "bc"]
     resources = (document(1), named("a.png", 100), named("d.png", 100), *others)
-    load = parsed(*resources, max_requests_per_host=1)
+    load = parsed(*resources, max_concurrent_requests_per_host=1)
     assert requested(load) == {"/": 0, "a.png": 10, "b.png": 10, "d.png": 20, "c.png": 30}
-    assert requested(parsed(*resources, max_requests_per_host=2))["c.png"] == 10
+    assert requested(parsed(*resources, max_concurrent_requests_per_host=2))["c.png"] == 10
 
 
 def test_the_parser_stands_at_a_stylesheet_where_that_is_asked_for() -> None:
@@ -285,13 +285,13 @@ def test_the_parser_stands_at_a_stylesheet_where_that_is_asked_for() -> None:
         named("a.png", 1000),
     )
     goes_on = parsed(*resources, preload_scanner=False)
-    stands = parsed(*resources, preload_scanner=False, styles_stop_parser=True)
+    stands = parsed(*resources, preload_scanner=False, stylesheets_block_parser=True)
     # A packet of the document is there at 10. To its 1000th byte parsing takes 8 * 1000 / 2800 ms,
     # from the 100th on 8 * 900 / 2800. The style is there at 30, behind the rest of the document.
     assert requested(goes_on)["a.png"] == pytest.approx(10 + 8 * 1000 / 2800, abs=1e-4)
     assert ("style", "s.css", 30, 37) in log(stands)
     assert requested(stands)["a.png"] == pytest.approx(37 + 8 * 900 / 2800, abs=1e-4)
-    assert requested(parsed(*resources, styles_stop_parser=True))["a.png"] == 10
+    assert requested(parsed(*resources, stylesheets_block_parser=True))["a.png"] == 10
 
 
 def test_in_tight_mode_images_wait_for_the_head_while_two_requests_are_open() -> None:

@@ -49,7 +49,7 @@ def test_the_table_has_every_scheme_with_every_buffer(capsys: pytest.CaptureFixt
 def test_a_row_tells_the_byte_indexes_speedups_and_what_came_last(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    out = printed(capsys, "davies-meenan", "--scheme", "rr,fifo", "--buffer-kb", "0")
+    out = printed(capsys, "davies-meenan", "--scheme", "rr,fifo", "--send-buffer-kb", "0")
     (row,) = [row for row in rows_of(out) if row[:1] == ["fifo"] and len(row) == 8]
     # Above the fold, by hand from the timeline of fifo: index.html 3379 at 30, top.js 50034 at
     # 390, font 12052 at 3110, hero 104484 at 3860:
@@ -61,7 +61,15 @@ def test_a_row_tells_the_byte_indexes_speedups_and_what_came_last(
 def test_sampled_byte_indexes_stand_beside_the_others_and_say_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = ("davies-meenan", "--scheme", "rr,fifo", "--buffer-kb", "0", "--sample-ms", "100")
+    options = (
+        "davies-meenan",
+        "--scheme",
+        "rr,fifo",
+        "--send-buffer-kb",
+        "0",
+        "--sample-ms",
+        "100",
+    )
     _, said, below = printed(capsys, *options).partition("sampled every 100 ms, as in Marx 2019")
     assert said
     # By hand, as above, each completion rounded up: 100, 400, 3200, 3900.
@@ -82,7 +90,7 @@ def test_schemes_that_differ_differ_on_the_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # At 100 Gbit/s what differs does by far less than a tenth of a millisecond.
-    options = ("--scheme", "rr,fifo,bucket-html", "--buffer-kb", "0", "--rate-mbps", "100000")
+    options = ("--scheme", "rr,fifo,bucket-html", "--send-buffer-kb", "0", "--rate-mbps", "100000")
     out = printed(capsys, "davies-meenan", *options)
     rows = [
         row for row in rows_of(out) if len(row) == 8 and row[0] in ("rr", "fifo", "bucket-html")
@@ -104,7 +112,7 @@ def test_schemes_may_be_given_with_commas_in_several_options_and_as_sets(
         "rr,firefox-figure",
         "--scheme",
         "marx-2019",
-        "--buffer-kb",
+        "--send-buffer-kb",
         "0",
         "--json",
     )
@@ -118,7 +126,7 @@ def test_schemes_may_be_given_with_commas_in_several_options_and_as_sets(
 
 def test_pages_may_be_given_as_a_set(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed(capsys, "papers", "--scheme", "fifo", "--json"))
-    assert [(row["page"], row["buffer_kb"]) for row in document["rows"]] == [
+    assert [(row["page"], row["send_buffer_kb"]) for row in document["rows"]] == [
         ("http2rulez", 0),
         ("http2rulez", 1000),
         ("davies-meenan", 0),
@@ -140,9 +148,9 @@ def test_json_is_a_comparison_and_nothing_else(capsys: pytest.CaptureFixture[str
 
 
 def test_the_baseline_is_loaded_without_a_buffer(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--scheme", "fifo", "--baseline", "fifo", "--buffer-kb", "1000,0", "--json")
+    options = ("--scheme", "fifo", "--baseline", "fifo", "--send-buffer-kb", "1000,0", "--json")
     document = json.loads(printed(capsys, "davies-meenan", *options))
-    assert [row["buffer_kb"] for row in document["rows"]] == [1000, 0]
+    assert [row["send_buffer_kb"] for row in document["rows"]] == [1000, 0]
     # fifo is fifo with and without.
     assert [row["speedup_all"] for row in document["rows"]] == [1, 1]
 
@@ -151,12 +159,12 @@ def test_pages_without_anything_above_the_fold_do_not_count_in_that_mean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bare = page_file(tmp_path, {"id": "/", "kind": "document", "bytes": 10}, name="bare")
-    options = ("--scheme", "fifo", "--baseline", "fifo", "--buffer-kb", "0")
+    options = ("--scheme", "fifo", "--baseline", "fifo", "--send-buffer-kb", "0")
     document = json.loads(printed(capsys, bare, "davies-meenan", *options, "--json"))
     row = document["rows"][0]
     assert (row["byte_index_atf_ms"], row["speedup_atf"], row["last_atf_id"]) == (None, None, None)
     assert document["means"] == [
-        {"scheme": "fifo", "buffer_kb": 0, "pages": 2, "mean_all": 1, "mean_atf": 1}
+        {"scheme": "fifo", "send_buffer_kb": 0, "pages": 2, "mean_all": 1, "mean_atf": 1}
     ]
     rows = rows_of(printed(capsys, bare, *options))
     assert ["fifo", "10.0", "-", "1.00", "-", "10.0", "-", "-"] in rows
@@ -182,13 +190,13 @@ def test_means_are_of_the_kind_that_is_asked_for(
         ),
         page_file(tmp_path, root, image | {"discovered": visible["discovered"]}, css, name="two"),
     ]
-    options = ("--scheme", "dfifo", "--baseline", "fifo", "--buffer-kb", "0", "--mean", mean)
+    options = ("--scheme", "dfifo", "--baseline", "fifo", "--send-buffer-kb", "0", "--mean", mean)
     out = printed(capsys, *pages, *options)
     assert rows_of(out.partition("mean speedups")[2])[4][2] == expected
 
 
 def test_what_a_reader_must_know_of_a_scheme_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(capsys, "davies-meenan", "--scheme", "zeroweight,fifo", "--buffer-kb", "0")
+    out = printed(capsys, "davies-meenan", "--scheme", "zeroweight,fifo", "--send-buffer-kb", "0")
     lines = out.splitlines()
     assert any(line.startswith("zeroweight: ") and "reconstruction" in line for line in lines)
     assert any(line.startswith("zeroweight: ") and "visible images" in line for line in lines)
@@ -198,7 +206,7 @@ def test_what_a_reader_must_know_of_a_scheme_is_said(capsys: pytest.CaptureFixtu
 def test_many_pages_are_shown_by_their_means_and_by_page_where_asked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = ("--scheme", "fifo", "--buffer-kb", "0")
+    options = ("--scheme", "fifo", "--send-buffer-kb", "0")
     five = ("davies-meenan", "http2rulez", "agency", "creative", "stories")
     five = tuple(page for page in five if page in {page.name for page in h3sim.list_pages()})  # type: ignore[assignment]
     five = (*five, *(page.name for page in h3sim.list_pages() if page.name not in five))[:5]  # type: ignore[assignment]
@@ -216,7 +224,7 @@ def test_many_pages_are_shown_by_their_means_and_by_page_where_asked(
 def test_paints_are_shown_where_the_browser_computes_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = ("--scheme", "fifo", "--buffer-kb", "0")
+    options = ("--scheme", "fifo", "--send-buffer-kb", "0")
     assert "first paint" not in printed(capsys, "davies-meenan", *options)
     out = printed(capsys, "davies-meenan", *options, "--browser", "parse")
     load = h3sim.simulate("davies-meenan", scheme="fifo", browser="parse")
@@ -238,7 +246,7 @@ def test_figures_of_pages_named_like_paths_are_files_of_their_own(
         pages.append(str(tmp_path / f"{number}.json"))
         (tmp_path / f"{number}.json").write_text(json.dumps(document), encoding="utf-8")
     figure = tmp_path / "figure.svg"
-    options = ("--scheme", "fifo", "--buffer-kb", "0", "--plot", str(figure))
+    options = ("--scheme", "fifo", "--send-buffer-kb", "0", "--plot", str(figure))
     assert main(["compare", *pages, *options]) == 0
     capsys.readouterr()
     assert sorted(path.name for path in tmp_path.glob("*.svg")) == [
@@ -252,12 +260,23 @@ def test_many_seeds_give_intervals_and_wins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = tmp_path / "rows.csv"
-    options = ("--scheme", "fifo", "--seeds", "4", "--buffer-kb", "0", "--loss", "5%", "-j", "1")
+    options = (
+        "--scheme",
+        "fifo",
+        "--seeds",
+        "4",
+        "--send-buffer-kb",
+        "0",
+        "--loss",
+        "5%",
+        "-j",
+        "1",
+    )
     out = printed(capsys, "davies-meenan", *options, "--rtt-ms", "20", "--csv", str(rows))
     assert out.startswith("1 page, 4 seeds each: reused 0, ran 8, failed 0\n")
     assert "ByteIndex, above the fold, 0 kB buffer:" in out
     results = h3sim.sweep(
-        "davies-meenan", schemes=["rr", "fifo"], seeds=4, loss=0.05, rtt_ms=20, buffer_kb=[0.0]
+        "davies-meenan", schemes=["rr", "fifo"], seeds=4, loss=0.05, rtt_ms=20, send_buffer_kb=[0.0]
     )
     row = results.compare("rr")[1]
     assert f"{row.low:.2f} to {row.high:.2f}" in out
@@ -293,7 +312,7 @@ def test_a_line_says_why_there_is_no_interval_or_p(
 def test_tables_of_many_seeds_can_be_sorted_and_be_markdown(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = ("--scheme", "rr,fifo", "--seeds", "2", "--buffer-kb", "0", "-j", "1")
+    options = ("--scheme", "rr,fifo", "--seeds", "2", "--send-buffer-kb", "0", "-j", "1")
     out = printed(capsys, "davies-meenan", *options, "--sort", "--markdown")
     rows = [line for line in out.splitlines() if line.startswith(("| fifo", "| rr"))]
     assert rows[0].startswith("| fifo | 1.41 |")
@@ -324,7 +343,7 @@ def test_versions_of_a_page_are_compared_with_the_first_scheme_by_scheme(
     image = {"id": "i", "kind": "image", "discovered": {"by": "/", "at": "complete"}}
     first = page_file(tmp_path, root, image | {"bytes": 1400 * 9}, name="large")
     other = page_file(tmp_path, root, image | {"bytes": 1400 * 4}, name="small")
-    options = (first, other, "--scheme", "rr,fifo", "--buffer-kb", "0")
+    options = (first, other, "--scheme", "rr,fifo", "--send-buffer-kb", "0")
     out = printed(capsys, *options)
     _, said, below = out.partition("small against large with the same scheme: speedups")
     assert said
@@ -339,6 +358,6 @@ def test_versions_of_a_page_are_compared_with_the_first_scheme_by_scheme(
 
 
 def test_other_pages_are_no_versions(capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(capsys, "papers", "--scheme", "rr,fifo", "--buffer-kb", "0")
+    out = printed(capsys, "papers", "--scheme", "rr,fifo", "--send-buffer-kb", "0")
     assert "against" not in out
     assert "mean speedups to rr over 2 pages" in out

@@ -88,7 +88,7 @@ def test_a_figure_is_drawn_over_round_trip_times_or_losses(
 def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["headers", lists, "--schemes", "hpak,qpack", "--rtt-ms", "x", "--loss", "2"]
     argv += ["--runs", "0", "--table-bytes", "-1", "--seed", "-5", "--interval-ms", "1,2"]
-    assert main([*argv, "--of", "responses", "--network", "fibre"]) == 2
+    assert main([*argv, "--direction", "responses", "--network", "fibre"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "h3sim headers: no codec is called 'hpak'; did you mean hpack or qpack?"
         " (`h3sim headers --help` shows all)",
@@ -98,15 +98,15 @@ def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFix
         "h3sim headers: --table-bytes: must be a whole number from 0 to 1,073,741,823, is '-1'",
         f"h3sim headers: --seed: must be a whole number from 0 to {2**63 - 1:,}, is '-5'",
         "h3sim headers: --interval-ms: must be at least 0 and at most 60000, is '1,2'",
-        "h3sim headers: --network: goes only with --over quic",
-        f"h3sim headers: {lists}: has header lists of requests only (--of requests)",
+        "h3sim headers: --network: goes only with --model quic",
+        f"h3sim headers: {lists}: has header lists of requests only (--direction requests)",
     ]
 
 
 def test_lists_go_over_quic_where_that_is_asked_for(
     lists: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = ["headers", lists, "--schemes", "hpack", "--runs", "1", "--over", "quic"]
+    argv = ["headers", lists, "--schemes", "hpack", "--runs", "1", "--model", "quic"]
     assert main(argv) == 0
     assert ", QUIC over 4g\n" in capsys.readouterr().out
     assert main([*argv, "--network", "nowhere"]) == 2
@@ -136,6 +136,6 @@ def test_both_paths_take_the_lists_of_one_direction_by_their_times(
     path.write_bytes(b"# at_ms 5\nx\tlate\n\n:status\t200\n\n# at_ms 1\nx\tsoon\n")
     for over in ("model", "quic"):
         for of, whole in (("requests", "2 requests"), ("responses", "1 response")):
-            argv = ["headers", str(path), "--schemes", "static", "--runs", "1", "--over", over]
-            assert main([*argv, "--of", of]) == 0
+            argv = ["headers", str(path), "--schemes", "static", "--runs", "1", "--model", over]
+            assert main([*argv, "--direction", of]) == 0
             assert f"both.qif: {whole}, 1 run" in capsys.readouterr().out

@@ -68,7 +68,7 @@ def test_the_report_fits_the_terminal(
         lines = capsys.readouterr().out.splitlines()
         assert max(map(len, lines)) <= width
         assert any(line.startswith("  ") for line in lines)
-    assert main(["import", path, "--wide"]) == 0
+    assert main(["import", path, "--no-truncate"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) > 100
 
 

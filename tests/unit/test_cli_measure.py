@@ -51,10 +51,10 @@ def measured(load: Load, path: Path, **how: str) -> dict[str, Any]:
 
 SETTINGS = [
     {},
-    {"jitter": "4:1-3"},
-    {"jitter": "1:0-5", "rtt_ms": 75.3, "buffer_kb": 14, "handshake": False},
-    {"jitter": "4:1-3", "transport": "tcp"},
-    {"jitter": "3:7", "transport": "tcp", "rtt_ms": 20, "packet_bytes": 1000},
+    {"reorder": "4:1-3"},
+    {"reorder": "1:0-5", "rtt_ms": 75.3, "send_buffer_kb": 14, "handshake": False},
+    {"reorder": "4:1-3", "transport": "tcp"},
+    {"reorder": "3:7", "transport": "tcp", "rtt_ms": 20, "packet_bytes": 1000},
 ]
 
 
@@ -79,11 +79,13 @@ def test_what_is_done_to_one_document_changes_no_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> None:
     load = engine.simulate(
-        h3sim.load_page("davies-meenan"),
-        scheme=h3sim.load_scheme("rr"),
-        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
-        protocol=Protocol(transport),
-        records_wire=True,
+        engine.LoadSpec(
+            h3sim.load_page("davies-meenan"),
+            scheme=h3sim.load_scheme("rr"),
+            network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+            protocol=Protocol(transport),
+        ),
+        record_packets=True,
     )
     assert load.packets.lost > 0
     assert len(load.trace.wire) > load.packets.sent
@@ -94,9 +96,11 @@ def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> 
 
 def test_a_clients_log_alone_has_no_figures_for_what_it_did_not_see(tmp_path: Path) -> None:
     load = engine.simulate(
-        h3sim.load_page("davies-meenan"),
-        scheme=h3sim.load_scheme("rr"),
-        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+        engine.LoadSpec(
+            h3sim.load_page("davies-meenan"),
+            scheme=h3sim.load_scheme("rr"),
+            network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+        )
     )
     expected = of_a_log(load.to_dict())
     figures = measured(load, tmp_path / "load.sqlog")
@@ -125,7 +129,7 @@ def test_a_load_is_written_with_the_names_and_sizes_of_its_page(tmp_path: Path) 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    load = h3sim.simulate("davies-meenan", scheme="fifo", jitter="4:1-3")
+    load = h3sim.simulate("davies-meenan", scheme="fifo", reorder="4:1-3")
     write_load_qlog(load, tmp_path / "load.qlog")
     return tmp_path / "load.qlog"
 

@@ -139,16 +139,16 @@ def test_bad_usage_is_told_in_one_line_that_points_to_the_help(
         ("--packet-bytes", "65508"),
         ("--rtt-ms", "-1"),
         ("--rtt-ms", "nan"),
-        ("--buffer-kb", "-1"),
-        ("--buffer-kb", "1e400"),
-        ("--buffer-kb", "much"),
+        ("--send-buffer-kb", "-1"),
+        ("--send-buffer-kb", "1e400"),
+        ("--send-buffer-kb", "much"),
         ("--seed", "1e3"),
         ("--rtt-ms", "x"),
         ("--loss", "3x"),
         ("--transport", "sctp"),
-        ("--retransmit", "never"),
-        ("--jitter", "4"),
-        ("--jitter", "4:3-1"),
+        ("--retransmission-order", "never"),
+        ("--reorder", "4"),
+        ("--reorder", "4:3-1"),
         ("--plot", "load.jpeg2000"),
         ("--plot", "load"),
         ("--plot", "no/such/folder/load.png"),
@@ -176,11 +176,11 @@ def test_several_mistakes_give_a_line_each(capsys: pytest.CaptureFixture[str]) -
     lines = complaints(
         capsys,
         *("run", "nowhere", "--scheme", "nothing", "--network", "nobody"),
-        *("--rtt-ms=-1", "--packet-bytes=0", "--jitter=often", "--plot=x.gif"),
+        *("--rtt-ms=-1", "--packet-bytes=0", "--reorder=often", "--plot=x.gif"),
     )
     starts = [
         *("no page is called 'nowhere'", "no scheme is called 'nothing'"),
-        *("no network is called 'nobody'", "--rtt-ms: ", "--packet-bytes: ", "--jitter: "),
+        *("no network is called 'nobody'", "--rtt-ms: ", "--packet-bytes: ", "--reorder: "),
         "--plot: ",
     ]
     assert len(lines) == len(starts)
@@ -194,14 +194,14 @@ def test_words_that_are_no_values_are_told_together_with_what_else_is_wrong(
     lines = complaints(
         capsys,
         *("run", "nowhere", "--seed", "1e3", "--transport", "sctp", "--rtt-ms", "x"),
-        *("--loss", "3x", "--burst", "0.5", "--qlog", "load.json"),
+        *("--loss", "3x", "--mean-loss-burst", "0.5", "--qlog", "load.json"),
     )
     assert lines == [
         "h3sim run: no page is called 'nowhere' (`h3sim list pages` shows all)",
         "h3sim run: --transport: 'sctp' is not one of quic, tcp",
         "h3sim run: --rtt-ms: must be a number, is 'x'",
         "h3sim run: --loss: must be a number (0.02 is 2 %), is '3x'",
-        "h3sim run: --burst: must be 1 to 1e+06, is 0.5",
+        "h3sim run: --mean-loss-burst: must be 1 to 1e+06, is 0.5",
         "h3sim run: --seed: must be a whole number, is '1e3'",
         "h3sim run: --qlog: must end in .qlog or .sqlog, is 'load.json'",
     ]
@@ -268,7 +268,7 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
             "sander-2mbps-100ms",
             "--loss",
             "100%",
-            "--burst",
+            "--mean-loss-burst",
             "0.5",
             "--rate-mbps",
             "-1",
@@ -277,7 +277,7 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
     assert [line.removeprefix("h3sim run: ").partition(":")[0] for line in lines] == [
         "--rate-mbps",
         "--loss",
-        "--burst",
+        "--mean-loss-burst",
         "--transport-profile",
         "--cc",
     ]
@@ -286,8 +286,14 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--loss", "0.9", "--burst", "1"], "--burst: must be at least 9 for a loss of 0.9, is 1"),
-        (["--burst", "5"], "--burst: says how losses cluster, and there is no loss"),
+        (
+            ["--loss", "0.9", "--mean-loss-burst", "1"],
+            "--mean-loss-burst: must be at least 9 for a loss of 0.9, is 1",
+        ),
+        (
+            ["--mean-loss-burst", "5"],
+            "--mean-loss-burst: says how losses cluster, and there is no loss",
+        ),
         (["--scheme", "sander-2022"], "is a set of schemes: take `h3sim compare`"),
         (["--scheme", "fifo,rr"], "'fifo,rr' names several schemes: take `h3sim compare`"),
     ],
@@ -305,7 +311,7 @@ def test_several_mistakes_of_a_comparison_give_a_line_each(
     lines = complaints(
         capsys,
         *("compare", "nowhere", "never", "--scheme", "rr,nothing", "--scheme", "neither"),
-        *("--baseline", "nil", "--buffer-kb", "0,many,-1", "--rtt-ms=-1"),
+        *("--baseline", "nil", "--send-buffer-kb", "0,many,-1", "--rtt-ms=-1"),
     )
     told = ("'nowhere'", "'never'", "'nothing'", "'neither'", "'nil'", "'many'", "-1", "--rtt-ms")
     assert len(lines) == len(told)

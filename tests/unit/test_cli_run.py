@@ -34,31 +34,32 @@ CONFIGURATION = {
     "packet_bytes": 1400,
     "rtt_ms": 0,
     "loss": None,
-    "burst": None,
+    "mean_loss_burst": None,
     "queue_bdp": None,
     "queue_bytes": None,
     "queue_packets": None,
-    "jitter": None,
-    "buffer_kb": 0,
-    "buffer_model": None,
-    "retransmit": None,
+    "reorder": None,
+    "send_buffer_kb": 0,
+    "send_buffer_refill": None,
+    "retransmission_order": None,
     "max_placeholders": None,
-    "retention_ms": 500,
-    "metadata": False,
+    "closed_stream_retention_ms": 500,
+    "signalling": "none",
     "handshake": "1-rtt",
     "seed": 7,
     "browser": "replay",
-    "cpu_factor": None,
-    "max_requests": None,
+    "cpu_slowdown": None,
+    "max_concurrent_requests": None,
     "preload_scanner": None,
     "tight_mode": None,
-    "max_requests_per_host": None,
-    "styles_stop_parser": None,
-    "background_at_ms": None,
-    "headers": None,
-    "hosts": "one",
+    "max_concurrent_requests_per_host": None,
+    "stylesheets_block_parser": None,
+    "hidden_at_ms": None,
+    "header_compression": None,
+    "connections": "single",
     "dns_ms": None,
     "cross_traffic": None,
+    "time_limit_s": None,
 }
 
 
@@ -209,8 +210,8 @@ def test_every_override_reaches_the_load(capsys: pytest.CaptureFixture[str]) -> 
         "--interval-ms": "5",
         "--packet-bytes": "1200",
         "--rtt-ms": "30",
-        "--jitter": "5:2",
-        "--buffer-kb": "14",
+        "--reorder": "5:2",
+        "--send-buffer-kb": "14",
         "--seed": "3",
     }
     options = [part for pair in overrides.items() for part in pair]
@@ -223,8 +224,8 @@ def test_every_override_reaches_the_load(capsys: pytest.CaptureFixture[str]) -> 
         interval_ms=5,
         packet_bytes=1200,
         rtt_ms=30,
-        jitter="5:2",
-        buffer_kb=14,
+        reorder="5:2",
+        send_buffer_kb=14,
         seed=3,
         handshake=False,
     )
@@ -291,7 +292,7 @@ def test_lists_are_json_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_two_parts_are_told_in_the_same_words(
     what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = printed(capsys, "list", what, "--wide").splitlines()[2:]
+    lines = printed(capsys, "list", what, "--no-truncate").splitlines()[2:]
     said = [line.split(maxsplit=1)[1] for line in lines]
     assert len(set(said)) == len(said)
 

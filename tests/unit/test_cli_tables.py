@@ -103,7 +103,7 @@ def test_every_list_fits_the_terminal(
         ("run", "PAGE", "--network", "sander-2mbps-100ms-5pct", "--transport", "tcp"),
         ("run", "PAGE", "--browser", "parse", "--critical-path"),
         ("compare", "PAGE"),
-        ("compare", "PAGE", "--buffer-kb", "0", "--browser", "parse"),
+        ("compare", "PAGE", "--send-buffer-kb", "0", "--browser", "parse"),
         ("show", "page", "PAGE"),
         ("show", "scheme", "firefox-h2"),
         ("show", "network", "wifi-lossy"),
@@ -128,9 +128,9 @@ def test_every_table_fits_the_terminal(
 
 
 def test_wide_shows_all_in_full(capsys: pytest.CaptureFixture[str]) -> None:
-    assert widest(printed(capsys, "list", "schemes", "--wide")) > 200
+    assert widest(printed(capsys, "list", "schemes", "--no-truncate")) > 200
     sources = [scheme.source for scheme in h3sim.list_schemes()]
-    wide = printed(capsys, "list", "schemes", "--wide")
+    wide = printed(capsys, "list", "schemes", "--no-truncate")
     assert all(source in wide for source in sources)
 
 
@@ -199,10 +199,10 @@ def printed_in(encoding: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) 
 
 
 def test_what_the_output_cannot_say_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = printed_in("ascii", monkeypatch, "list", "networks", "--wide")
+    text = printed_in("ascii", monkeypatch, "list", "networks", "--no-truncate")
     assert rb"Marx 2019, \xa7 4.2" in text
     assert "Marx 2019, § 4.2".encode("cp1252") in printed_in(
-        "cp1252", monkeypatch, "list", "networks", "--wide"
+        "cp1252", monkeypatch, "list", "networks", "--no-truncate"
     )
 
 

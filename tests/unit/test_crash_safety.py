@@ -123,7 +123,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
     ),
     "reproduce --markdown": (
         "x.md",
-        lambda _: ["reproduce", EXPERIMENT, "-j", "1", "--accept", "--markdown"],
+        lambda _: ["reproduce", EXPERIMENT, "-j", "1", "--update", "--markdown"],
     ),
 }
 """What writes a file: its name, and the command, to which the path is added."""

@@ -54,7 +54,7 @@ def test_it_shares_with_every_connection(transport: str) -> None:
     options: Any = {"network": "fibre", "rate_mbps": 10, "transport": transport}
     page = h3sim.load_page("creative").with_("css/styles.css", host="cdn")
     quiet, busy = (
-        h3sim.simulate(page, hosts="recorded", cross_traffic=flows, **options)
+        h3sim.simulate(page, connections="per-host", cross_traffic=flows, **options)
         for flows in (None, "bbr")
     )
     assert len(busy.connections) == 2

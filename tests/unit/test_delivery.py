@@ -146,13 +146,13 @@ class TestJitter:
 
     def test_a_held_packet_arrives_even_if_no_other_is_sent(self) -> None:
         # The second and last packet, of 20, is held for 3.5 intervals.
-        load = replay([(0, "document", 2)], "fifo", jitter="2:3")
+        load = replay([(0, "document", 2)], "fifo", reorder="2:3")
         assert finished_ms(load) == {0: 55}
 
     def test_equal_seeds_hold_alike_and_other_seeds_do_not(self) -> None:
         steps = [(0, "document", 100)]
         arrivals = [
-            [row[1] for row in replay(steps, "fifo", jitter="4:1-3", seed=seed).trace.packet_rows]
+            [row[1] for row in replay(steps, "fifo", reorder="4:1-3", seed=seed).trace.packet_rows]
             for seed in (1, 1, 2)
         ]
         assert arrivals[0] == arrivals[1] != arrivals[2]
@@ -160,7 +160,7 @@ class TestJitter:
     def test_all_schemes_meet_the_same_jitter(self) -> None:
         steps = [(0, "document", 50), (0, "image", 50)]
         delays = [
-            [row[1] - row[0] for row in replay(steps, scheme, jitter="4:1-3").trace.packet_rows]
+            [row[1] - row[0] for row in replay(steps, scheme, reorder="4:1-3").trace.packet_rows]
             for scheme in ("rr", "fifo", "bucket")
         ]
         assert delays[0] == delays[1] == delays[2]

@@ -10,7 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.capture import RecordingError, facts_from_dict, import_page
-from h3sim.engine import simulate
+from h3sim.engine import LoadSpec, simulate
 from h3sim.errors import PageError
 from h3sim.page import At, Kind, Page, page_from_dict, page_to_dict
 from tests.recordings import SITE, entry, har, write_recording
@@ -426,13 +426,13 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     # Larger packets at the same ticks, and each scheme over every eighth page: what a quick test
     # can afford.
     setting = h3sim.LoadConfig(packet_bytes=5600)
-    network, profile = setting.resolved_network(), setting.resolved_profile()
+    network, profile = setting.path.network, setting.path.profile
     loaded: set[str] = set()
     for place, path in enumerate(sorted(SHARED.glob("*.json"))):
         page = import_page(path, above_the_fold="none").page
         stream_bytes = sum(resource.stream_bytes for resource in page.resources)
         for scheme in schemes[place % 8 :: 8]:
-            load = simulate(page, scheme=scheme, network=network, profile=profile)
+            load = simulate(LoadSpec(page, scheme=scheme, network=network, profile=profile))
             assert len(load.trace.requests) == len(page.resources)
             assert sum(row[4] for row in load.trace.packet_rows) == stream_bytes
             loaded.add(scheme.name)

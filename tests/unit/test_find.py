@@ -201,27 +201,27 @@ def test_mistakes_are_told_together() -> None:
 
 def test_each_scheme_is_tried_with_the_values_that_it_can_have() -> None:
     schemes = [h3sim.load_scheme(name) for name in ("rr", "wrr", "fifo")]
-    vary = {"turn_packets": [1, 16], "classes.script.weight": [8, 200], "buffer_kb": [0, 14]}
+    vary = {"turn_packets": [1, 16], "classes.script.weight": [8, 200], "send_buffer_kb": [0, 14]}
     arms = arms_of(schemes, vary)
     assert [arm.name for arm in arms] == [
-        *(f"rr turn_packets={turn} buffer_kb={kb}" for turn in (1, 16) for kb in (0, 14)),
-        *(f"wrr classes.script.weight={w} buffer_kb={kb}" for w in (8, 200) for kb in (0, 14)),
-        *(f"fifo buffer_kb={kb}" for kb in (0, 14)),
+        *(f"rr turn_packets={turn} send_buffer_kb={kb}" for turn in (1, 16) for kb in (0, 14)),
+        *(f"wrr classes.script.weight={w} send_buffer_kb={kb}" for w in (8, 200) for kb in (0, 14)),
+        *(f"fifo send_buffer_kb={kb}" for kb in (0, 14)),
     ]
     assert arms[2].scheme.turn.packets == 16
     weights = {cls.name: cls.weight for cls in arms[6].scheme.classes}
     assert weights == {"document": 256, "script": 200, "font": 16, "other": 8}
-    assert arms[1].config(h3sim.LoadConfig()).buffer_kb == 14
+    assert arms[1].config(h3sim.LoadConfig()).send_buffer_kb == 14
 
 
 def test_values_that_no_scheme_can_have_are_told_by_key() -> None:
     schemes = [h3sim.load_scheme(name) for name in ("rr", "fifo")]
     with pytest.raises(InputError) as caught:
-        arms_of(schemes, {"classes.font.weight": [8], "turn_packets": [4, 0], "buffer_kb": []})
+        arms_of(schemes, {"classes.font.weight": [8], "turn_packets": [4, 0], "send_buffer_kb": []})
     assert caught.value.lines() == [
         "vary.classes.font.weight: no scheme has it: there is no table 'classes.font'",
         "vary.turn_packets: rr: must be at least 1, is 0",
-        "vary.buffer_kb: at least one value is needed",
+        "vary.send_buffer_kb: at least one value is needed",
     ]
     with pytest.raises(InputError, match="vary: makes 1,001 arms, and may make 1,000"):
         arms_of(schemes[:1], {"turn_packets": list(range(1, 1002))})
@@ -266,13 +266,13 @@ def test_a_buffer_is_tried_beside_schemes_and_the_baseline_stays_as_it_is() -> N
     found = h3sim.find(
         "davies-meenan",
         schemes=["bucket-html"],
-        vary={"buffer_kb": [1000, 0]},
+        vary={"send_buffer_kb": [1000, 0]},
         baseline="bucket-html",
         networks=[],
     )
     assert [row.scheme for row in found.rows] == [
-        "bucket-html buffer_kb=0",
+        "bucket-html send_buffer_kb=0",
         "bucket-html",
-        "bucket-html buffer_kb=1000",
+        "bucket-html send_buffer_kb=1000",
     ]
     assert (found.level_with_best, found.gain) == (("bucket-html",), 1)

@@ -17,11 +17,11 @@ def load(page: str, scheme: str, **more: Any) -> Row:
     return {"page": page, "scheme": scheme, "seed": 0, "page_bytes": 400_000} | more
 
 
-def of_table_2(page: str, scheme: str, buffer_kb: float, atf_ms: float, **more: Any) -> Row:
+def of_table_2(page: str, scheme: str, send_buffer_kb: float, atf_ms: float, **more: Any) -> Row:
     return load(
         page,
         scheme,
-        buffer_kb=buffer_kb,
+        send_buffer_kb=send_buffer_kb,
         byte_index_sampled_all_ms=1000.0,
         byte_index_sampled_atf_ms=atf_ms,
         page_atf_bytes=100_000,
@@ -32,9 +32,9 @@ def of_table_2(page: str, scheme: str, buffer_kb: float, atf_ms: float, **more: 
 
 def table_2_rows(page: str, atf_ms: dict[str, tuple[float, float]], **more: Any) -> list[Row]:
     return [
-        of_table_2(page, scheme, buffer_kb, at, **more)
+        of_table_2(page, scheme, send_buffer_kb, at, **more)
         for scheme, both in atf_ms.items()
-        for buffer_kb, at in zip((0, 1000), both, strict=True)
+        for send_buffer_kb, at in zip((0, 1000), both, strict=True)
     ]
 
 
@@ -161,7 +161,7 @@ def test_the_map_names_the_turn_with_the_least_mean() -> None:
             rate_mbps=2,
             rtt_ms=20,
             loss=loss,
-            burst=1,
+            mean_loss_burst=1,
             byte_index_all_ms=index,
             speed_index_ms=index,
             hol_sander_stream_bytes=0,
@@ -185,7 +185,7 @@ def test_remarks_count_networks_in_which_sharing_wins_and_surely_so() -> None:
             rate_mbps=2,
             rtt_ms=20,
             loss=loss,
-            burst=1,
+            mean_loss_burst=1,
             byte_index_all_ms=index,
             speed_index_ms=None,
             hol_sander_stream_bytes=0,

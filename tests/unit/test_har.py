@@ -62,7 +62,7 @@ def test_the_schema_knows_a_har_and_what_is_none() -> None:
         {"scheme": "rr"},
         {"scheme": "chrome-eps", "network": "4g", "loss": 0.02, "seed": 3},
         {"scheme": "dfifo", "transport": "tcp", "network": "cable", "browser": "parse"},
-        {"scheme": "bucket-html", "transport": "tcp", "jitter": "4:1-3"},
+        {"scheme": "bucket-html", "transport": "tcp", "reorder": "4:1-3"},
     ],
 )
 def test_every_har_is_one_by_the_schema(how: dict[str, Any]) -> None:
@@ -223,9 +223,9 @@ def test_each_entry_names_its_connection() -> None:
         ROOT,
         {"id": "a.js", "kind": "script", "bytes": 90, "host": "cdn.example", "discovered": CHILD},
     )
-    of = {hosts: entries(page, network="cable", hosts=hosts) for hosts in ("one", "recorded")}
-    assert [each["connection"] for each in of["one"]] == ["1", "1"]
-    assert [each["connection"] for each in of["recorded"]] == ["1", "2"]
+    of = {how: entries(page, network="cable", connections=how) for how in ("single", "per-host")}
+    assert [each["connection"] for each in of["single"]] == ["1", "1"]
+    assert [each["connection"] for each in of["per-host"]] == ["1", "2"]
 
 
 def test_requests_of_a_connection_are_as_long_as_those_before_them_there_make_them() -> None:
@@ -233,7 +233,9 @@ def test_requests_of_a_connection_are_as_long_as_those_before_them_there_make_th
         {"id": f"{n}.js", "kind": "script", "bytes": 90, "host": "cdn.example", "discovered": CHILD}
         for n in (1, 2)
     ]
-    found = entries(page_of(ROOT, *scripts), network="cable", transport="tcp", hosts="recorded")
+    found = entries(
+        page_of(ROOT, *scripts), network="cable", transport="tcp", connections="per-host"
+    )
     root, first, second = (each["request"]["headersSize"] for each in found)
     # The second refers to what the first put into the table; that of the root is another one.
     assert first > root // 2 > 3 * second

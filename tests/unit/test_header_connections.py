@@ -32,7 +32,9 @@ def exchanges(n: int = 20, interval_ms: float = 10.0) -> list[Any]:
 
 def carried(codec: Any, *, loss: float = 0.0, seed: int = 0, n: int = 20) -> Any:
     """Return what comes of requests, and of responses where each exchange has one."""
-    config = LoadConfig(network="4g", rtt_ms=100, loss=loss, headers=codec, handshake=False)
+    config = LoadConfig(
+        network="4g", rtt_ms=100, loss=loss, header_compression=codec, handshake=False
+    )
     whole = [replace(entry, response=entry.response or NO_LENGTH) for entry in exchanges(n)]
     return [
         send_headers(
@@ -89,7 +91,7 @@ def test_rows_say_what_came_of_either_direction() -> None:
             HeaderLists(exchanges=tuple(exchanges()), of_responses=of_responses),
             schemes="rr",
             network="4g",
-            headers="hpack",
+            header_compression="hpack",
             rtt_ms=50,
             loss=0.05,
             handshake=False,

@@ -134,7 +134,7 @@ def test_rows_are_in_the_order_asked_for_and_sum_over_runs() -> None:
     results = sweep(
         HeaderLists.of(sections),
         schemes="rr",
-        headers=["hpack", "static"],
+        header_compression=["hpack", "static"],
         rtt_ms=[10, 100],
         loss=[0.0, 0.1],
         seeds=3,

@@ -29,12 +29,14 @@ def loaded(
     codec: Any, *, network: Any = NETWORK, blocks: bool = True, page: Any = PAGE, **options: Any
 ) -> Any:
     return engine.simulate(
-        page,
-        scheme=h3sim.load_scheme("fifo"),
-        network=network,
-        mode=Mode.NONE,
-        headers=HeaderCompression(codec=codec, blocks=blocks),
-        **options,
+        engine.LoadSpec(
+            page,
+            scheme=h3sim.load_scheme("fifo"),
+            network=network,
+            mode=Mode.NONE,
+            header_compression=HeaderCompression(codec=codec, blocks=blocks),
+            **options,
+        )
     )
 
 
@@ -60,7 +62,7 @@ def test_a_stream_carries_what_the_codec_makes_of_its_section_and_the_body(codec
 
 
 def test_headers_that_are_not_compressed_take_what_the_page_says() -> None:
-    load = h3sim.simulate(PAGE, network=NETWORK, headers="none")
+    load = h3sim.simulate(PAGE, network=NETWORK, header_compression="none")
     assert load.trace == h3sim.simulate(PAGE, network=NETWORK).trace
     assert [request.length_bytes for request in load.trace.requests] == [399, 300, 300]
 
@@ -96,8 +98,8 @@ def test_over_tcp_hpack_holds_up_nothing_that_tcp_does_not() -> None:
 
 @pytest.mark.parametrize("codec", CODEC_NAMES)
 def test_every_codec_is_an_option_of_loads(codec: Any) -> None:
-    load = h3sim.simulate("creative", network="4g", loss=0.02, headers=codec)
-    assert load.configuration["headers"] == codec
+    load = h3sim.simulate("creative", network="4g", loss=0.02, header_compression=codec)
+    assert load.configuration["header_compression"] == codec
     assert len(load.timings) == len(load.page.resources)
 
 
@@ -110,8 +112,11 @@ def test_streams_of_header_compression_are_not_in_the_trace() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"headers": "hpak", "loss": 0.1}, "headers: 'hpak' is not one of none, hpack, qpack"),
-        ({"headers": "hpack"}, "headers: needs links: at a constant rate"),
+        (
+            {"header_compression": "hpak", "loss": 0.1},
+            "header_compression: 'hpak' is not one of none, hpack, qpack",
+        ),
+        ({"header_compression": "hpack"}, "header_compression: needs links: at a constant rate"),
     ],
 )
 def test_what_cannot_be_compressed_is_told(options: Any, message: Any) -> None:
@@ -132,11 +137,13 @@ def test_an_encoder_learns_which_part_of_its_table_has_arrived() -> None:
     for codec in ("static", "qpack"):
         headers = HeaderCompression(codec=codec, settings=CodecSettings(blocked_streams=0))
         load = engine.simulate(
-            page,
-            scheme=h3sim.load_scheme("fifo"),
-            network=NETWORK,
-            mode=Mode.NONE,
-            headers=headers,
+            engine.LoadSpec(
+                page,
+                scheme=h3sim.load_scheme("fifo"),
+                network=NETWORK,
+                mode=Mode.NONE,
+                header_compression=headers,
+            )
         )
         lengths[codec] = [request.length_bytes for request in load.trace.requests]
     saved = [a - b for a, b in zip(lengths["static"], lengths["qpack"], strict=True)]

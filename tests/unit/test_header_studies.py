@@ -72,7 +72,7 @@ def test_what_is_finished_is_reused_and_only_the_rest_runs(store: Path, serial: 
         {"rtt_ms": [21, 101]},
         {"loss": [0.01, 0.11]},
         {"headers": ["static", "early-qpack"]},
-        {"network": "4g", "handshake": False, "rtt_ms": 20, "headers": "static"},
+        {"network": "4g", "handshake": False, "rtt_ms": 20, "header_compression": "static"},
     ],
 )
 def test_another_parameter_is_another_cell(store: Path, other: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ def test_other_lists_are_other_cells(store: Path) -> None:
 
 
 def test_the_store_has_a_row_a_run_and_one_for_each_list_that_waited(store: Path) -> None:
-    found = study(store=store, headers="hpack")
+    found = study(store=store, header_compression="hpack")
     rows = read_results(store)
     assert rows.axes == ("rtt_ms", "loss", "seed")
     assert [row["seed"] for row in rows] == [0, 1, 2] * 4
@@ -129,7 +129,7 @@ def test_every_mistake_is_told_before_anything_runs(store: Path) -> None:
         return {problem.key for problem in caught.value.problems}
 
     assert mistakes(LISTS, headers=["hpack", "hpak"]) == {"headers"}
-    assert mistakes(LISTS, headers="none") == {"headers"}
+    assert mistakes(LISTS, header_compression="none") == {"headers"}
     assert mistakes(LISTS, loss=1.0) == {"loss"}
     assert mistakes(LISTS, cc="bbr", queue_bdp=2) == {"cc", "queue_bdp"}
     assert mistakes([LISTS, LISTS]) == {"pages"}
@@ -142,7 +142,7 @@ def test_a_page_cannot_be_loaded_over_independent_packets() -> None:
     with pytest.raises(InputError, match="network: carries header lists alone"):
         h3sim.simulate("creative", network="frindell-2017")
     config = LoadConfig(network="frindell-2017", rtt_ms=7, loss=0.25)
-    path = config.resolved_network()
+    path = config.path.network
     assert path.rtt_ns == ms(7)
     assert path.independent_packets is not None
     assert path.independent_packets.loss == 0.25
@@ -180,7 +180,7 @@ def test_the_command_prints_the_same_bytes_with_any_workers_and_resumed(
 def test_a_command_of_which_runs_failed_ends_with_1(
     command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changed = ["--over", "quic", "--schemes", "static", "--loss", "0,0.999", "--runs", "1"]
+    changed = ["--model", "quic", "--schemes", "static", "--loss", "0,0.999", "--runs", "1"]
     assert main([*command, *changed, "--rtt-ms", "10"]) == 1
     out, err = capsys.readouterr()
     assert "RTT 10 ms, loss 0 %" in out
@@ -218,17 +218,21 @@ def test_headers_are_an_axis_of_sweeps(store: Path) -> None:
         "discovered": {"by": "/", "at": "request"},
     }
     arguments: dict[str, Any] = {"schemes": "rr", "network": "4g", "loss": 0.1, "seeds": 2}
-    both: dict[str, Any] = {"headers": ["none", "hpack", "static"], **arguments}
+    both: dict[str, Any] = {"header_compression": ["none", "hpack", "static"], **arguments}
     found = sweep(page_of(root, image), store=store, executor="serial", **both)
-    assert found.axes == ("headers", "seed")
-    assert [(row["headers"], row["seed"]) for row in found] == [
+    assert found.axes == ("header_compression", "seed")
+    assert [(row["header_compression"], row["seed"]) for row in found] == [
         (codec, seed) for codec in ("none", "hpack", "static") for seed in (0, 1)
     ]
-    for number, codec in enumerate(both["headers"]):
-        alone = sweep(page_of(root, image), headers=codec, executor="serial", **arguments)
+    for number, codec in enumerate(both["header_compression"]):
+        alone = sweep(
+            page_of(root, image), header_compression=codec, executor="serial", **arguments
+        )
         assert list(alone) == list(found)[2 * number : 2 * number + 2]
     assert len({row["byte_index_all_ms"] for row in found.filter(seed=0)}) == 3
     on_workers = sweep(page_of(root, image), executor="processes", workers=2, **both)
     assert list(on_workers) == list(found)
-    again = sweep(page_of(root, image), store=store, **(both | {"headers": ["hpack", "qpack"]}))
+    again = sweep(
+        page_of(root, image), store=store, **(both | {"header_compression": ["hpack", "qpack"]})
+    )
     assert again.counts == (2, 2, 0)

@@ -148,7 +148,7 @@ def test_so_do_those_that_are_compressed(transport: str) -> None:
         network="4g",
         transport=transport,
         handshake="none",
-        headers="hpack",
+        header_compression="hpack",
     )
     body_bytes = 2 * 16_384
     first, second = (request.length_bytes - body_bytes for request in load.trace.requests)

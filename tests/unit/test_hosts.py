@@ -48,7 +48,7 @@ def recorded(hosts: Any, *children: Any, network: Network = WIDE, **options: Any
     """Return the load over TCP, whose handshake with TLS is two round trips whatever its bytes."""
     made = page(hosts, *children)
     options = {"network": network, "transport": "tcp", **options}
-    return h3sim.simulate(made, hosts="recorded", **options)
+    return h3sim.simulate(made, connections="per-host", **options)
 
 
 def finished(load: h3sim.Load) -> dict[str, float]:
@@ -132,7 +132,7 @@ class TestOneOfItsOwn:
         assert 20 + 168 < load.page_load_ms < 20 + 168 * 1.1
 
     def test_a_page_of_which_nothing_is_known_has_one_host(self) -> None:
-        load = h3sim.simulate("davies-meenan", network="fibre", hosts="recorded")
+        load = h3sim.simulate("davies-meenan", network="fibre", connections="per-host")
         assert [connection.hosts for connection in load.connections] == [("(page)",)]
 
 
@@ -167,7 +167,7 @@ class TestCoalescing:
         for transport in ("quic", "tcp"):
             options: Any = {"network": "sander-2mbps-100ms-2pct", "transport": transport}
             one = h3sim.simulate(made, **options)
-            shared = h3sim.simulate(made, hosts="recorded", **options)
+            shared = h3sim.simulate(made, connections="per-host", **options)
             assert shared.trace.digest() == one.trace.digest()
             assert one.connections[0].trace == one.trace
 
@@ -225,7 +225,7 @@ class TestTheTrace:
     def test_blocking_is_that_of_each_connection(self) -> None:
         network = "sander-2mbps-100ms-5pct"
         big = child("a", "cdn", "request", 100_000), child("b", "www", "request", 100_000)
-        load = h3sim.simulate(page({}, *big), hosts="recorded", network=network)
+        load = h3sim.simulate(page({}, *big), connections="per-host", network=network)
         alone = [h3sim.metrics.hol_blocking(c.trace).connection_bytes for c in load.connections]
         assert load.hol.connection_bytes == sum(alone) > 0
 
@@ -242,7 +242,7 @@ class TestAroundIt:
         path = tmp_path / "page.json"
         path.write_text(json.dumps(page({}, child("a", "cdn")).to_dict()), encoding="utf-8")
         log = str(tmp_path / "load.qlog")
-        arguments = ("--network", "fibre", "--hosts", "recorded", "--qlog", log)
+        arguments = ("--network", "fibre", "--connections", "per-host", "--qlog", log)
         assert main(("run", str(path), *arguments)) == 0
         assert "connection  hosts" in capsys.readouterr().out
         logs = [h3sim.measure(tmp_path / f"load-{number}.qlog") for number in (1, 2)]
@@ -251,13 +251,18 @@ class TestAroundIt:
     def test_headers_are_compressed_on_each_connection(self) -> None:
         children = [child(f"{n}", "cdn", "request") for n in range(4)]
         runs = {}
-        for hosts in ("one", "recorded"):
-            load = h3sim.simulate(page({}, *children), network=WIDE, headers="qpack", hosts=hosts)
+        for connections in ("single", "per-host"):
+            load = h3sim.simulate(
+                page({}, *children),
+                network=WIDE,
+                header_compression="qpack",
+                connections=connections,
+            )
             assert load.header_runs is not None
-            runs[hosts] = load.header_runs[0]
-        assert len(runs["one"].sections) == len(runs["recorded"].sections) == 5
+            runs[connections] = load.header_runs[0]
+        assert len(runs["single"].sections) == len(runs["per-host"].sections) == 5
         # What one connection has said, another does not know.
-        assert runs["recorded"].n_bytes > runs["one"].n_bytes
+        assert runs["per-host"].n_bytes > runs["single"].n_bytes
 
     def test_the_progress_of_all_connections_is_told_as_one(self) -> None:
         big = child("a", "cdn", "request", 3_000_000), child("b", "www", "request", 3_000_000)
@@ -265,7 +270,7 @@ class TestAroundIt:
         h3sim.study.run_config(
             page({}, *big),
             h3sim.load_scheme("rr"),
-            h3sim.LoadConfig(network="fibre", hosts="recorded"),
+            h3sim.LoadConfig(network="fibre", connections="per-host"),
             progress=lambda n_sent, n_packets: told.append(n_sent),
         )
         assert told == sorted(told)
@@ -298,16 +303,16 @@ class TestMistakes:
         ]
 
     def test_a_constant_rate_has_one_connection(self) -> None:
-        with pytest.raises(InputError, match=r"hosts: 'recorded' needs links"):
-            h3sim.LoadConfig(network="marx-2019", hosts="recorded")
-        with pytest.raises(InputError, match=r"hosts: 'recorded' needs links"):
-            h3sim.simulate("davies-meenan", hosts="recorded")
+        with pytest.raises(InputError, match=r"connections: 'per-host' needs links"):
+            h3sim.LoadConfig(network="marx-2019", connections="per-host")
+        with pytest.raises(InputError, match=r"connections: 'per-host' needs links"):
+            h3sim.simulate("davies-meenan", connections="per-host")
 
     def test_names_are_looked_up_where_there_are_hosts(self) -> None:
-        with pytest.raises(InputError, match=r"dns_ms: goes only with hosts = 'recorded'"):
+        with pytest.raises(InputError, match=r"dns_ms: goes only with connections = 'per-host'"):
             h3sim.LoadConfig(network="fibre", dns_ms=5)
-        with pytest.raises(InputError, match=r"hosts: 'all' is not one of one, recorded"):
-            h3sim.LoadConfig(network="fibre", hosts="all")
+        with pytest.raises(InputError, match=r"connections: 'all' is not one of single, per-host"):
+            h3sim.LoadConfig(network="fibre", connections="all")
 
     def test_what_is_known_of_a_host_goes_with_its_last_resource(self) -> None:
         made = page({"cdn": {"rtt_ms": 60}}, child("a", "cdn"))

@@ -93,7 +93,7 @@ def requests(transport: str, network: str = "4g", **document: int) -> list[int]:
     ]
     page = page_from_dict({"format": "h3sim-page/1", "name": "three", "resources": resources})
     load = h3sim.simulate(
-        page, network=network, transport=transport, handshake="none", records_wire=True
+        page, network=network, transport=transport, handshake="none", record_packets=True
     )
     up = [row.size_bytes for row in load.trace.wire if not row.is_down]
     return [size - HEADER_BYTES for size in up if size > HEADER_BYTES]

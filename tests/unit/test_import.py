@@ -85,7 +85,7 @@ def test_importing_changes_nothing_in_the_process(tmp_path: Path) -> None:
         "            list(warnings.filters), logging.root.level, list(logging.root.handlers))\n"
         "before = state()\n"
         "import h3sim\n"
-        "h3sim.simulate('davies-meenan', jitter='4:1-3')\n"
+        "h3sim.simulate('davies-meenan', reorder='4:1-3')\n"
         "print(state() == before)"
     )
     assert python(code, tmp_path) == "True"
@@ -94,7 +94,7 @@ def test_importing_changes_nothing_in_the_process(tmp_path: Path) -> None:
 def test_a_load_is_the_same_in_any_process(tmp_path: Path) -> None:
     code = (
         "import h3sim\n"
-        "load = h3sim.simulate('http2rulez', scheme='firefox', jitter='4:1-3', seed=7)\n"
+        "load = h3sim.simulate('http2rulez', scheme='firefox', reorder='4:1-3', seed=7)\n"
         "print(load.trace.digest())"
     )
     assert python(code, tmp_path) == python(code, CHECKOUT)

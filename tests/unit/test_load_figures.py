@@ -127,7 +127,7 @@ def test_of_many_streams_the_largest_are_shown_in_request_order() -> None:
 
 
 def test_the_window_and_what_is_in_flight_are_those_of_the_recovery() -> None:
-    load = lossy(records_wire=True)
+    load = lossy(record_packets=True)
     samples = congestion.samples_of(load.trace)
     assert [s.bytes_in_flight for s in samples] == [r.bytes_in_flight for r in load.trace.recovery]
     assert sum(s.n_lost for s in samples) == sum(len(r.lost) for r in load.trace.recovery) > 0
@@ -138,7 +138,7 @@ def test_the_window_and_what_is_in_flight_are_those_of_the_recovery() -> None:
 
 
 def test_without_a_record_of_the_recovery_there_is_no_window() -> None:
-    with pytest.raises(NothingToMeasureError, match="records_wire=True"):
+    with pytest.raises(NothingToMeasureError, match="record_packets=True"):
         h3sim.simulate("davies-meenan").plot.congestion()
 
 
@@ -197,7 +197,7 @@ def test_of_a_large_graph_what_is_deep_is_counted_and_not_drawn() -> None:
 
 
 def test_the_chunks_of_a_bar_are_when_its_bytes_came() -> None:
-    load = h3sim.simulate("davies-meenan", scheme="rr", jitter="4:1-3")
+    load = h3sim.simulate("davies-meenan", scheme="rr", reorder="4:1-3")
     rows = rows_of(load, Palette(load.page))
     columns = load.trace.packet_rows.columns
     for row, timing in zip(rows, load.timings, strict=True):
@@ -260,7 +260,7 @@ def test_a_waterfall_folds_by_kind_and_by_host() -> None:
     "name", ["throughput", "byte_ranges", "dependencies", "congestion", "waterfall"]
 )
 def test_titles_say_page_scheme_and_network(name: str) -> None:
-    load = lossy("chrome-eps", records_wire=True)
+    load = lossy("chrome-eps", record_packets=True)
     title = getattr(load.plot, name)().get_title(loc="left")
     assert all(word in title for word in ("davies-meenan", "chrome-eps", "sander-2mbps"))
 
@@ -272,7 +272,7 @@ def _with_two_connections() -> h3sim.Load:
         {"id": "a.jpg", "kind": "image", "bytes": 80_000, "host": "img.example"}
         | {"discovered": early},
     )
-    return h3sim.simulate(page, network="cable", hosts="recorded", records_wire=True)
+    return h3sim.simulate(page, network="cable", connections="per-host", record_packets=True)
 
 
 def test_each_connection_has_its_own_window() -> None:

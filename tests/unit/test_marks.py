@@ -181,7 +181,7 @@ def test_mark_without_a_change_lists_and_leaves_the_file(
 
 def test_mark_sets_and_unsets_by_id_and_glob(tmp_path: Path) -> None:
     path = write_page(tmp_path)
-    assert main(["mark", str(path), "--set", "*.png", "--set", "/", "--unset", "b.png"]) == 0
+    assert main(["mark", str(path), "--set", "*.png", "--set", "/", "--clear", "b.png"]) == 0
     document = json.loads(path.read_text(encoding="utf-8"))
     marked = [each["id"] for each in document["resources"] if each.get("above_the_fold")]
     assert (marked, document["above_the_fold_from"]) == (["/", "a.png"], "hand")
@@ -211,10 +211,10 @@ def test_mark_tells_every_mistake_and_writes_nothing(
 ) -> None:
     path = write_page(tmp_path)
     before = path.read_bytes()
-    assert main(["mark", str(path), "--set", "x", "--unset", "y*", "-o", str(tmp_path)]) == 2
+    assert main(["mark", str(path), "--set", "x", "--clear", "y*", "-o", str(tmp_path)]) == 2
     told = capsys.readouterr().err.splitlines()
     assert [line.partition(": ")[2].partition(":")[0] for line in told] == [
-        *("-o", "--set", "--unset"),
+        *("-o", "--set", "--clear"),
     ]
     assert path.read_bytes() == before
 

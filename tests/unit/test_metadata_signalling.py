@@ -35,7 +35,7 @@ def image(name: str, *changes: dict[str, Any]) -> dict[str, Any]:
 class TestRequests:
     @pytest.mark.parametrize("name", ["firefox-h2", "chrome-h2", "chrome-eps", "bucket-html"])
     def test_no_frame_is_sent_for_what_is_known_with_a_request(self, name: str) -> None:
-        load = replay([(0, "document", 1), (0, "image", 2)], name, metadata=True, rtt_ms=40)
+        load = replay([(0, "document", 1), (0, "image", 2)], name, signalling="metadata", rtt_ms=40)
         assert load.figures["priority_frames"] == 0
         assert load.figures["priority_frame_bytes"] == 0
         assert [told.at_ns for told in load.trace.signals if told.element_id >= 0] == [ms(60)] * 2
@@ -65,7 +65,7 @@ class TestRequests:
             network="dsl",
             transport=transport,
             handshake="none",
-            records_wire=True,
+            record_packets=True,
         )
         first = next(row for row in load.trace.wire if not row.is_down)
         assert first.size_bytes == n_bytes
@@ -85,7 +85,7 @@ class TestChanges:
         seen = {"when": {"at": "time", "delay_ms": 45}, "visible": True}
         page = page_of(ROOT, image("a"), image("b", seen), image("c"))
         said = h3sim.simulate(page, scheme="chrome-h2")
-        load = h3sim.simulate(page, scheme="chrome-h2", metadata=True)
+        load = h3sim.simulate(page, scheme="chrome-h2", signalling="metadata")
         # c, which stood below b, goes below a; and b below the document.
         assert (said.figures["priority_frames"], said.figures["priority_frame_bytes"]) == (2, 28)
         assert (load.figures["priority_frames"], load.figures["priority_frame_bytes"]) == (1, 5)
@@ -94,7 +94,7 @@ class TestChanges:
     def test_it_takes_the_way_up(self) -> None:
         seen = {"when": {"at": "time", "delay_ms": 45}, "visible": True}
         page = page_of(ROOT, image("a"), image("b", seen))
-        load = h3sim.simulate(page, scheme="chrome-eps", metadata=True, rtt_ms=20)
+        load = h3sim.simulate(page, scheme="chrome-eps", signalling="metadata", rtt_ms=20)
         heard = [told for told in load.trace.signals if told.element_id == 8]
         assert [(told.at_ns, told.signal) for told in heard] == [
             (ms(30), Eps(urgency=2, incremental=True)),
@@ -104,8 +104,8 @@ class TestChanges:
     def test_a_tab_that_is_hidden_is_one_frame_for_all_its_streams(self) -> None:
         page = page_of(ROOT, *(image(name) for name in "abcd"))
         both = [
-            h3sim.simulate(page, scheme="firefox-eps", background_at_ms=35, metadata=metadata)
-            for metadata in (False, True)
+            h3sim.simulate(page, scheme="firefox-eps", hidden_at_ms=35, signalling=signalling)
+            for signalling in (None, "metadata")
         ]
         assert [load.figures["priority_frames"] for load in both] == [4, 1]
         assert both[0].trace.order == both[1].trace.order
@@ -113,7 +113,7 @@ class TestChanges:
     def test_what_the_client_sends_no_frame_for_goes_with_later_requests(self) -> None:
         page = scripted_page([(0, "document", 3), (50, "image", 3)])
         scheme = replace(announced("firefox-eps"), updates=())
-        load = h3sim.simulate(page, scheme=scheme, background_at_ms=15)
+        load = h3sim.simulate(page, scheme=scheme, hidden_at_ms=15)
         assert load.figures["priority_frames"] == 0
         assert [told.signal.field_value for told in load.trace.signals] == ["u=0, i", "u=6, i"]
 
@@ -194,8 +194,8 @@ class TestAsAnOption:
         assert scheme_from_dict(document) == scheme
 
     def test_results_tell_it(self) -> None:
-        load = replay([(0, "document", 1)], "rr", metadata=True)
-        assert load.configuration["metadata"] is True
+        load = replay([(0, "document", 1)], "rr", signalling="metadata")
+        assert load.configuration["signalling"] == "metadata"
         assert "priorities by metadata" in in_words(load).values()
         assert "metadata" not in in_words(replay([(0, "document", 1)], "rr"))
         again = h3sim.study.load_from_dict(load.to_dict()).run()

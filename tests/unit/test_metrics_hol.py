@@ -131,7 +131,7 @@ def test_a_packet_may_hold_frames_of_several_streams_and_empty_ones() -> None:
 
 
 def test_reordering_alone_does_not_show_in_the_count() -> None:
-    load = replay([(0, "document", 10)], "fifo", jitter="4:3")
+    load = replay([(0, "document", 10)], "fifo", reorder="4:3")
     assert load.hol.stream_bytes > 0
     assert (load.hol.sander_stream_bytes, load.hol.sander_connection_bytes) == (0, 0)
 
@@ -141,8 +141,8 @@ def test_exact_blocking_on_two_streams_with_a_held_packet() -> None:
     # Within streams: the sixth (stream 4) arrives at 60 and waits 5. In one order: the fifth
     # arrives at 50 and waits 15, the sixth waits 5.
     steps = [(0, "document", 3), (0, "image", 3)]
-    quic = replay(steps, "rr", jitter="4:2")
-    tcp = replay(steps, "rr", jitter="4:2", transport="tcp")
+    quic = replay(steps, "rr", reorder="4:2")
+    tcp = replay(steps, "rr", reorder="4:2", transport="tcp")
     assert [at_ns / 1e6 for at_ns in quic.trace.delivered_at_ns] == [10, 20, 30, 65, 50, 65]
     assert [at_ns / 1e6 for at_ns in tcp.trace.delivered_at_ns] == [10, 20, 30, 65, 65, 65]
     for load in (quic, tcp):

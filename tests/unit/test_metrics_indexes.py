@@ -188,7 +188,7 @@ def test_milliseconds_are_rounded_to_whole_nanoseconds_halves_to_even() -> None:
 
 def test_a_comparison_divides_by_the_baseline_without_a_buffer() -> None:
     # A buffer of 1000 kB holds the whole page, so that rr with it is fifo.
-    comparison = h3sim.compare("davies-meenan", schemes=["rr"], buffers_kb=[1000])
+    comparison = h3sim.compare("davies-meenan", schemes=["rr"], send_buffers_kb=[1000])
     rr, fifo = (h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "fifo"))
     assert fifo.byte_index() < rr.byte_index()
     (row,) = comparison.rows

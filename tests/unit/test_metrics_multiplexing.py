@@ -60,7 +60,7 @@ class TestPriorities:
         without = replay(steps, "chrome-eps").multiplexing
         assert without.inversion_bytes == 0
         # Ten packets were in the buffer when the stylesheet became ready.
-        filled = replay(steps, "chrome-eps", buffer_kb=14).multiplexing
+        filled = replay(steps, "chrome-eps", send_buffer_kb=14).multiplexing
         assert filled.inversion_bytes == 10 * 1400
 
     def test_a_tree_has_no_ranks(self) -> None:
@@ -78,7 +78,7 @@ class TestPriorities:
         )
         quick = h3sim.simulate(page, scheme="lsquic").multiplexing
         assert quick.reprioritization_delay_ms == 5
-        slow = h3sim.simulate(page, scheme="lsquic", buffer_kb=14).multiplexing
+        slow = h3sim.simulate(page, scheme="lsquic", send_buffer_kb=14).multiplexing
         # All of a was in the buffer before b was asked for: b's first packet leaves at 120.
         assert slow.reprioritization_delay_ms == 75
         assert replay(TWO, "rr").multiplexing.reprioritization_delay_ms is None

@@ -171,13 +171,13 @@ def test_a_file_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
 class TestSettings:
     def test_what_is_not_said_stays_as_the_network_has_it(self) -> None:
         named = h3sim.LoadConfig(network="marx-2019-jitter")
-        assert named.resolved_network() == h3sim.load_network("marx-2019-jitter")
+        assert named.path.network == h3sim.load_network("marx-2019-jitter")
 
     def test_overrides_replace_single_values(self) -> None:
         setting = h3sim.LoadConfig(
-            network="marx-2019-jitter", rtt_ms=7, jitter="none", packet_bytes=700, interval_ms=3
+            network="marx-2019-jitter", rtt_ms=7, reorder="none", packet_bytes=700, interval_ms=3
         )
-        network = setting.resolved_network()
+        network = setting.path.network
         assert (network.rtt_ns, network.jitter) == (7_000_000, None)
         assert network.constant_rate == ConstantRate(
             packet_bytes=700, interval_ns=Fraction(3_000_000)
@@ -185,7 +185,7 @@ class TestSettings:
 
     def test_a_rate_counts_with_the_packet_size_that_is_given(self) -> None:
         # 700 bytes at 1.12 Mbit/s: 5 ms.
-        network = h3sim.LoadConfig(packet_bytes=700, rate_mbps=1.12).resolved_network()
+        network = h3sim.LoadConfig(packet_bytes=700, rate_mbps=1.12).path.network
         assert network.constant_rate.interval_ns == 5_000_000
 
     def test_every_mistake_is_told_at_once(self) -> None:
@@ -196,12 +196,12 @@ class TestSettings:
                 interval_ms=-1,
                 packet_bytes=0,
                 rtt_ms=float("nan"),
-                jitter="often",
-                buffer_kb=-1,
+                reorder="often",
+                send_buffer_kb=-1,
             )
         assert {problem.key for problem in caught.value.problems} == {
             *("transport", "rate_mbps", "interval_ms", "packet_bytes"),
-            *("rtt_ms", "jitter", "buffer_kb"),
+            *("rtt_ms", "reorder", "send_buffer_kb"),
         }
 
     def test_rate_and_interval_say_the_same_and_only_one_is_taken(self) -> None:

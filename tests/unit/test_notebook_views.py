@@ -72,7 +72,7 @@ def test_what_is_found_is_a_line_when_it_is_printed() -> None:
     pages = ["davies-meenan", "http2rulez"]
     found = {
         "<Comparison of davies-meenan: 1 row>": h3sim.compare(
-            pages[0], schemes="fifo", buffers_kb=[0], baseline="fifo"
+            pages[0], schemes="fifo", send_buffers_kb=[0], baseline="fifo"
         ),
         "<Regret of 2 pages: 2 rows>": h3sim.regret(pages, schemes="fifo"),
         "<FoundScheme of davies-meenan: 2 rows>": h3sim.find(

@@ -74,10 +74,10 @@ def test_the_command_draws_two_variants(tmp_path: Path, capsys: pytest.CaptureFi
     one = page_file(tmp_path, ROOT, {"id": "a.js", "kind": "script", "bytes": 3000, **LATER})
     other = page_file(tmp_path, ROOT, name="other")
     path = tmp_path / "moved.png"
-    assert main(["run", one, "--against", other, "--plot", str(path)]) == 0
+    assert main(["run", one, "--diff", other, "--plot", str(path)]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert main(["run", one, "--against", other]) == 2
-    assert "--against: goes only with --plot" in capsys.readouterr().err
+    assert main(["run", one, "--diff", other]) == 2
+    assert "--diff: goes only with --plot" in capsys.readouterr().err
 
 
 def log_of(folder: Path, scheme: str) -> Path:
@@ -106,9 +106,9 @@ def test_the_command_draws_a_log_beside_another(
 ) -> None:
     real, simulated = (str(log_of(tmp_path, scheme)) for scheme in ("rr", "fifo"))
     path = tmp_path / "both.svg"
-    assert main(["measure", real, "--beside", simulated, "--plot", str(path)]) == 0
+    assert main(["measure", real, "--with-page", simulated, "--plot", str(path)]) == 0
     assert "<svg" in path.read_text("utf-8")
-    assert main(["measure", real, "--beside", simulated]) == 2
-    assert "--beside: goes only with --plot" in capsys.readouterr().err
-    assert main(["measure", real, "--beside", "no-such.qlog", "--plot", str(path)]) == 2
+    assert main(["measure", real, "--with-page", simulated]) == 2
+    assert "--with-page: goes only with --plot" in capsys.readouterr().err
+    assert main(["measure", real, "--with-page", "no-such.qlog", "--plot", str(path)]) == 2
     assert "no-such.qlog" in capsys.readouterr().err

@@ -210,7 +210,7 @@ def test_the_command_writes_what_the_functions_return(tmp_path: Path) -> None:
 
 
 def test_changes_are_made_in_the_order_given(tmp_path: Path) -> None:
-    page = written(tmp_path, "--cached", "a.css", "--push", "font", "--without", "a.js")
+    page = written(tmp_path, "--cached", "a.css", "--push", "font", "--remove", "a.js")
     expected = variants.with_push(variants.with_cached(PAGE, "a.css"), "font").without("a.js")
     assert page.resources == expected.resources
 
@@ -228,7 +228,7 @@ def test_every_mistake_is_told_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "no" / "edited.json"
-    arguments = ["davies-meenan", "--cached", "sound", "--push", "*.gif", "--without", "x"]
+    arguments = ["davies-meenan", "--cached", "sound", "--push", "*.gif", "--remove", "x"]
     assert main(["edit", *arguments, "-o", str(target)]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert [line.removeprefix("h3sim edit: ").split(": ")[:2] for line in lines[:3]] == [

@@ -27,8 +27,8 @@ def load(scheme: str, page: Any = "davies-meenan", **options: Any) -> dict[str, 
 
 
 def test_an_answer_has_the_figures_of_the_load() -> None:
-    expected = h3sim.simulate("davies-meenan", scheme="rr", transport="tcp", jitter="4:1-3")
-    answer = load("rr", transport="tcp", jitter="4:1-3")
+    expected = h3sim.simulate("davies-meenan", scheme="rr", transport="tcp", reorder="4:1-3")
+    answer = load("rr", transport="tcp", reorder="4:1-3")
     assert answer["byte_index_ms"] == expected.byte_index()
     assert answer["byte_index_above_the_fold_ms"] == expected.byte_index("atf")
     assert answer["blocked_bytes"] == answer["blocked_in_one_order"] == 314_019

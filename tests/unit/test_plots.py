@@ -75,7 +75,7 @@ def area_above(xs: Any, ys: Any) -> Any:
 def test_a_small_page_has_a_rectangle_per_packet_that_ends_when_its_bytes_were_handed_over(
     transport: Any, jitter: Any
 ) -> None:
-    load = h3sim.simulate(SMALL, scheme="rr", transport=transport, jitter=jitter, rtt_ms=30)
+    load = h3sim.simulate(SMALL, scheme="rr", transport=transport, reorder=jitter, rtt_ms=30)
     ax = load.plot.multiplexing()
     drawn = sorted((round(right, 6), place) for _, _, right, _, place in rectangles(ax, 1))
     places = {request.stream_id: request.resource + 1 for request in load.trace.requests}
@@ -91,7 +91,7 @@ def test_a_rectangle_is_as_wide_as_a_send_interval() -> None:
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 def test_no_two_rectangles_of_a_lane_overlap(transport: Any) -> None:
-    load = h3sim.simulate(SMALL, scheme="rr", transport=transport, jitter=JITTER, seed=3)
+    load = h3sim.simulate(SMALL, scheme="rr", transport=transport, reorder=JITTER, seed=3)
     boxes = sorted(rectangles(load.plot.multiplexing(), 1))
     assert len(boxes) == len(load.trace.packet_rows)
     for number, (left, bottom, right, top, _) in enumerate(boxes):
@@ -102,7 +102,7 @@ def test_no_two_rectangles_of_a_lane_overlap(transport: Any) -> None:
 
 
 def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_its_lane() -> None:
-    loads = [h3sim.simulate(SMALL, transport=name, jitter=JITTER) for name in ("quic", "tcp")]
+    loads = [h3sim.simulate(SMALL, transport=name, reorder=JITTER) for name in ("quic", "tcp")]
     ax = LoadPlots(loads).multiplexing()
     tops = []
     for lane, load in enumerate(loads, start=1):
@@ -166,8 +166,8 @@ def test_many_packets_are_drawn_joined_and_cover_the_same_time() -> None:
 
 def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in() -> None:
     loads = [
-        h3sim.simulate(SMALL, scheme=scheme, transport=transport, buffer_kb=buffer_kb)
-        for scheme, transport, buffer_kb in [("rr", "quic", 0), ("fifo", "tcp", 14)]
+        h3sim.simulate(SMALL, scheme=scheme, transport=transport, send_buffer_kb=send_buffer_kb)
+        for scheme, transport, send_buffer_kb in [("rr", "quic", 0), ("fifo", "tcp", 14)]
     ]
     ax = LoadPlots(loads).multiplexing()
     ticks = dict(zip(ax.get_yticks(), (t.get_text() for t in ax.get_yticklabels()), strict=True))
@@ -175,7 +175,7 @@ def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in() -> 
     alike = LoadPlots([h3sim.simulate(SMALL, scheme=scheme) for scheme in ("rr", "p+")])
     assert [t.get_text() for t in alike.multiplexing().get_yticklabels()] == ["rr", "p+"]
     shared = (
-        "marx-2019, 1.12 Mbit/s, packets of 1400 bytes, RTT 0 ms, no jitter, 1-RTT handshake"
+        "marx-2019, 1.12 Mbit/s, packets of 1400 bytes, RTT 0 ms, no reordering, 1-RTT handshake"
         f", seed 0, h3sim {h3sim.__version__}, page {SMALL.digest[:8]}"
     )
     assert labels.title(loads).endswith(f"\n{shared}")
@@ -191,7 +191,7 @@ def test_numbers_stand_on_long_runs_and_only_if_wanted() -> None:
 
 
 @pytest.mark.parametrize("which", ["all", "atf"])
-@pytest.mark.parametrize("setting", [{}, {"rtt_ms": 60, "transport": "tcp", "jitter": JITTER}])
+@pytest.mark.parametrize("setting", [{}, {"rtt_ms": 60, "transport": "tcp", "reorder": JITTER}])
 def test_the_curve_rises_to_1_and_the_area_above_it_is_the_exact_byte_index(
     which: Any, setting: Any
 ) -> None:
@@ -376,7 +376,7 @@ def test_a_figure_names_page_network_and_transport_and_has_one_axis_of_time() ->
 
 def test_labels_do_not_overlap() -> None:
     schemes = ["rr", "fifo", "bucket-html", "zeroweight-simple"]
-    figure = LoadPlots([h3sim.simulate(SMALL, scheme=s, jitter=JITTER) for s in schemes]).figure()
+    figure = LoadPlots([h3sim.simulate(SMALL, scheme=s, reorder=JITTER) for s in schemes]).figure()
     figure.draw_without_rendering()
     shown = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
     boxes = [text.get_window_extent() for text in shown]
@@ -436,7 +436,7 @@ def test_loads_of_several_pages_and_none_at_all_are_refused() -> None:
 def test_equal_loads_give_equal_files(ending: Any, tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.{ending}" for name in ("one", "two")]
     for path in paths:
-        h3sim.simulate(SMALL, jitter=JITTER, seed=5).plot.save(path)
+        h3sim.simulate(SMALL, reorder=JITTER, seed=5).plot.save(path)
     one, two = (path.read_bytes() for path in paths)
     assert one == two
     assert b"CreationDate" not in one

@@ -155,7 +155,7 @@ class TestLoads:
 
     def test_a_change_on_the_way_to_a_full_buffer_comes_too_late(self) -> None:
         page = page_of(ROOT, image("a"), image("b", priority_changes=seen_at(25)))
-        order = h3sim.simulate(page, scheme="chrome-h2", buffer_kb=100).trace.order
+        order = h3sim.simulate(page, scheme="chrome-h2", send_buffer_kb=100).trace.order
         assert order == [0] + [4] * 10 + [8] * 10
         order = h3sim.simulate(page, scheme="chrome-h2").trace.order
         assert order == [0, 4] + [8] * 10 + [4] * 9
@@ -211,7 +211,7 @@ class TestLoads:
             assert (at_ns, signal) == (45 * 10**6, Eps(urgency=1, incremental=True))
 
     def test_a_tab_goes_to_the_background(self) -> None:
-        load = replay([(0, "document", 2), (0, "image", 3)], "firefox-eps", background_at_ms=15)
+        load = replay([(0, "document", 2), (0, "image", 3)], "firefox-eps", hidden_at_ms=15)
         told = [(s.at_ns / 10**6, s.element_id, s.signal) for s in load.trace.signals]
         assert told[2:] == [
             (15, 0, Eps(urgency=6, incremental=True)),
@@ -220,7 +220,7 @@ class TestLoads:
 
     def test_a_load_that_is_over_before_the_change_ends_when_it_would(self) -> None:
         page = page_of(ROOT, image("a", priority_changes=seen_at(5000)))
-        load = h3sim.simulate(page, scheme="chrome-eps", background_at_ms=9000)
+        load = h3sim.simulate(page, scheme="chrome-eps", hidden_at_ms=9000)
         plain = h3sim.simulate(page_of(ROOT, image("a")), scheme="chrome-eps")
         assert load.trace.packet_rows == plain.trace.packet_rows
         assert len(load.trace.signals) == 2

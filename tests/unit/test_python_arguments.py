@@ -37,7 +37,7 @@ def test_seeds_may_be_numbers_of_numpy(seeds: Any) -> None:
 
 def test_a_number_or_an_array_of_numpy_is_an_axis() -> None:
     one = h3sim.sweep(PAGE, rtt_ms=np.float64(10), workers=np.int64(1), **SERIAL)
-    two = h3sim.sweep(PAGE, rtt_ms=np.array([10, 20]), metadata=np.True_, **SERIAL)
+    two = h3sim.sweep(PAGE, rtt_ms=np.array([10, 20]), handshake=np.True_, **SERIAL)
     assert one.column("rtt_ms") == [10.0, 10.0]
     assert two.filter(rtt_ms=np.array([20, 30])).column("rtt_ms") == [20.0, 20.0]
     assert len(two.filter(rtt_ms=(ms for ms in (10, 20)))) == 4
@@ -93,15 +93,18 @@ def test_advise_tells_every_mistake() -> None:
 
 
 def test_a_send_buffer_counts_once_however_often_it_is_given() -> None:
-    comparison = h3sim.compare(PAGE, schemes="fifo", buffers_kb=[0, 0.0], keep_loads=True)
+    comparison = h3sim.compare(PAGE, schemes="fifo", send_buffers_kb=[0, 0.0], keep_loads=True)
     assert [row.pages for row in comparison.means] == [1]
-    assert keys_of(lambda: comparison.loads_of("pge", buffer_kb=5)) == ["page", "buffer_kb"]
+    assert keys_of(lambda: comparison.loads_of("pge", send_buffer_kb=5)) == [
+        "page",
+        "send_buffer_kb",
+    ]
 
 
 def test_an_option_that_compare_would_not_use_is_refused() -> None:
-    call = lambda: h3sim.compare(PAGE, buffer_kb=14, keep_loads="yes")  # noqa: E731
+    call = lambda: h3sim.compare(PAGE, send_buffer_kb=14, keep_loads="yes")  # noqa: E731
     assert keys_of(call) == ["keep_loads"]
-    assert keys_of(lambda: h3sim.compare(PAGE, buffer_kb=14)) == ["buffer_kb"]
+    assert keys_of(lambda: h3sim.compare(PAGE, send_buffer_kb=14)) == ["send_buffer_kb"]
 
 
 def test_a_sensitivity_tells_every_mistake_and_takes_numbers_of_numpy() -> None:

@@ -40,13 +40,13 @@ def test_a_table_without_rows_keeps_its_columns() -> None:
 def test_datasets_say_the_units_of_figures_and_axes() -> None:
     pytest.importorskip("xarray")
     results = h3sim.sweep(
-        PAGE, schemes=["rr", "fifo"], rate_mbps=[2, 5], buffer_kb=[0, 14], executor="serial"
+        PAGE, schemes=["rr", "fifo"], rate_mbps=[2, 5], send_buffer_kb=[0, 14], executor="serial"
     )
     dataset = results.to_xarray()
     assert dataset["byte_index_all_ms"].attrs == {"units": "ms", "long_name": "ByteIndex, all"}
     assert dataset["hol_stream_bytes"].attrs["units"] == "bytes"
     assert dataset["rate_mbps"].attrs == {"units": "Mbit/s"}
-    assert dataset["buffer_kb"].attrs == {"units": "kB"}
+    assert dataset["send_buffer_kb"].attrs == {"units": "kB"}
     assert dataset["scheme"].attrs == {}
 
 

@@ -35,7 +35,7 @@ def checker() -> Checker:
 def test_each_part_of_a_log_is_as_the_drafts_describe_it(
     options: dict[str, Any], suffix: str, checker: Checker, tmp_path: Path
 ) -> None:
-    load = h3sim.simulate("davies-meenan", records_wire=True, **options)
+    load = h3sim.simulate("davies-meenan", record_packets=True, **options)
     write_load_qlog(load, tmp_path / f"load{suffix}", dialect="draft")
     checked = dict(checker.errors(tmp_path / f"load{suffix}"))
     assert {name: error for name, error in checked.items() if error} == {}
@@ -43,7 +43,7 @@ def test_each_part_of_a_log_is_as_the_drafts_describe_it(
 
 
 def test_what_the_drafts_do_not_know_is_an_error(checker: Checker, tmp_path: Path) -> None:
-    load = h3sim.simulate("davies-meenan", scheme="fifo", records_wire=True)
+    load = h3sim.simulate("davies-meenan", scheme="fifo", record_packets=True)
     path = tmp_path / "load.qlog"
     write_load_qlog(load, path, dialect="draft")
     document = json.loads(path.read_text(encoding="utf-8"))

@@ -363,7 +363,7 @@ def test_times_never_fall_and_requests_stand_before_responses(
     transport: str, rtt_ms: float
 ) -> None:
     load = h3sim.simulate(
-        "davies-meenan", scheme="rr", transport=transport, rtt_ms=rtt_ms, jitter="4:1-3"
+        "davies-meenan", scheme="rr", transport=transport, rtt_ms=rtt_ms, reorder="4:1-3"
     )
     asks = {"client": "transport:packet_sent", "server": "transport:packet_received"}
     for end, events in ends(qlog_document(load.trace, title="x")).items():

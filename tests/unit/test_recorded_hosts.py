@@ -231,12 +231,12 @@ def test_a_recording_runs_over_the_connections_that_it_tells_of(
     document = from_hosts(timings=timings(15, 90, 60), response_bodySize=40_000)
     document["log"]["entries"][0]["timings"] = timings(0, 50, 30)
     path = str(write_recording(tmp_path, document))
-    assert main(["run", path, "--hosts", "recorded", "--network", "fibre"]) == 0
+    assert main(["run", path, "--connections", "per-host", "--network", "fibre"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["1", ADS, "30.0"] in [row[:3] for row in rows]
     assert main(["run", path, "--network", "fibre"]) == 0
-    note = "2 hosts of the recording share one connection here: with hosts = recorded they have 2"
-    assert note in capsys.readouterr().out
+    note = "share one connection here: with connections = per-host they have 2"
+    assert note in " ".join(capsys.readouterr().out.split())
     assert main(["advise", path, "--seeds", "1", "--plot", "none", "--scheme", "rr,fifo"]) == 0
     assert note in " ".join(capsys.readouterr().out.split())
 
@@ -249,6 +249,6 @@ def test_one_host_as_recorded_is_todays_load_byte_for_byte(tmp_path: Path, trans
     page = h3sim.read_har(path)
     options: Any = {"network": "sander-2mbps-100ms-2pct", "transport": transport}
     as_one = h3sim.simulate(page, **options)
-    as_recorded = h3sim.simulate(page, hosts="recorded", **options)
+    as_recorded = h3sim.simulate(page, connections="per-host", **options)
     assert as_recorded.trace == as_one.trace
     assert as_recorded.trace.digest() == as_one.trace.digest()

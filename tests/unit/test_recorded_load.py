@@ -211,7 +211,9 @@ def test_what_is_changed_of_the_recorded_network_is_told() -> None:
 
 def test_options_are_held_against_the_network_of_the_page() -> None:
     config = LoadConfig(handshake="0-rtt")
-    assert h3sim.simulate(shop(), scheme="fifo", handshake="0-rtt").mode.value == config.handshake
+    assert (
+        h3sim.simulate(shop(), scheme="fifo", handshake="0-rtt").spec.mode.value == config.handshake
+    )
     with pytest.raises(InputError, match="needs links"):
         h3sim.simulate("http2rulez", handshake="0-rtt")
     with pytest.raises(InputError, match="interval_ms: goes with a constant rate"):

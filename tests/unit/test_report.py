@@ -93,7 +93,7 @@ def small_study() -> Any:
 
 
 def small_log(folder: Path) -> Any:
-    load = h3sim.simulate(page_of("small"), network="4g", records_wire=True)
+    load = h3sim.simulate(page_of("small"), network="4g", record_packets=True)
     from h3sim.results.document import write_load_qlog
 
     write_load_qlog(load, folder / "load.qlog", dialect="0.3")
@@ -104,7 +104,7 @@ def small_log(folder: Path) -> Any:
 def made(request: Any, tmp_path: Path) -> Report:
     match request.param:
         case "load":
-            of: Any = loads_of(page_of("small"), "rr", network="4g", records_wire=True)
+            of: Any = loads_of(page_of("small"), "rr", network="4g", record_packets=True)
         case "comparison":
             of = h3sim.compare(page_of("small"), schemes=["rr", "fifo"], keep_loads=True)
         case "study":
@@ -244,7 +244,7 @@ def test_rows_that_are_no_loads_are_refused() -> None:
 
 def test_a_comparison_without_its_loads_is_refused() -> None:
     with pytest.raises(H3SimError, match="keep_loads"):
-        h3sim.report(h3sim.compare("davies-meenan", schemes=["rr"], buffers_kb=[0]))
+        h3sim.report(h3sim.compare("davies-meenan", schemes=["rr"], send_buffers_kb=[0]))
 
 
 def test_a_study_whose_scheme_has_a_single_load_says_why_a_figure_is_missing() -> None:
@@ -351,7 +351,7 @@ def test_what_find_found_is_reported() -> None:
 
 
 def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None:
-    load = h3sim.simulate("davies-meenan", scheme="fifo", records_wire=True)
+    load = h3sim.simulate("davies-meenan", scheme="fifo", record_packets=True)
     path = tmp_path / "load.json"
     path.write_text(json.dumps(load.to_dict()), encoding="utf-8")
     assert h3sim.report(h3sim.read_load(path)) == h3sim.report(load)

@@ -180,7 +180,7 @@ def test_a_changed_verdict_fails_and_leaves_the_document_until_it_is_accepted(
     told = capsys.readouterr().err
     assert told == f"h3sim reproduce: {path}: marx-15: was 'holds', is 'does not hold'\n"
     assert "| holds |" in path.read_text("utf-8")
-    assert main([*arguments, "--accept"]) == 0
+    assert main([*arguments, "--update"]) == 0
     assert path.read_text("utf-8") == before
 
 
@@ -207,7 +207,7 @@ def test_every_mistake_of_a_command_is_told_in_a_line(
 
 
 def test_the_command_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "--list", "--wide"]) == 0
+    assert main(["reproduce", "--list", "--no-truncate"]) == 0
     lines = capsys.readouterr().out.splitlines()[2:]
     assert [line.split()[0] for line in lines] == [*experiment_names()]
 
@@ -293,8 +293,8 @@ def test_a_buffer_is_told_by_how_it_is_filled() -> None:
     def row(scheme: str, kb: float, model: str | None, ms: float) -> dict[str, Any]:
         times = {"byte_index_sampled_all_ms": ms, "byte_index_sampled_atf_ms": ms}
         return {
-            "page": "p", "page_bytes": 1000, "scheme": scheme, "buffer_kb": kb,
-            "buffer_model": model, **times,
+            "page": "p", "page_bytes": 1000, "scheme": scheme, "send_buffer_kb": kb,
+            "send_buffer_refill": model, **times,
         }  # fmt: skip
 
     rows = [row("rr", 0, None, 100), row("fifo", 0, None, 50)]

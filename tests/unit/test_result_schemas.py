@@ -50,7 +50,9 @@ PAGE = page_of(ROOT, STYLE)
 
 def _headers() -> dict[str, Any]:
     sections = [TimedSection(0, ((b":method", b"GET"), (b"x", b"y")))]
-    found = sweep(HeaderLists.of(sections), schemes="rr", headers="hpack", resources=True)
+    found = sweep(
+        HeaderLists.of(sections), schemes="rr", header_compression="hpack", resources=True
+    )
     rows = header_rows(found, found.resources())
     return rows_to_dict(rows, source="made up", settings=CodecSettings(), seed=0)
 
@@ -116,7 +118,11 @@ def test_a_document_is_as_its_schema_says(format_: str) -> None:
 LOADS: dict[str, dict[str, Any]] = {
     "replayed": {},
     "computed": {"browser": "parse", "network": "cable"},
-    "several connections": {"hosts": "recorded", "network": "cable", "cross_traffic": "cubic"},
+    "several connections": {
+        "connections": "per-host",
+        "network": "cable",
+        "cross_traffic": "cubic",
+    },
 }
 
 

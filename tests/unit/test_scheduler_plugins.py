@@ -111,7 +111,7 @@ broken = pytest.mark.filterwarnings("ignore:.*is left out:RuntimeWarning")
 def test_a_plug_in_is_listed_with_its_package(
     package: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["list", "schedulers", "--wide"]) == 0
+    assert main(["list", "schedulers", "--no-truncate"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "newest-first Sends the newest stream first newest-first-package 1.2" in lines
     assert next(line for line in lines if line.startswith("fifo")).endswith(" h3sim")
@@ -209,7 +209,7 @@ def test_what_a_scheme_sets_for_its_own_scheduler_another_one_is_not_told(scheme
 
 
 def test_a_scheduler_stands_beside_schemes_in_a_comparison() -> None:
-    comparison = h3sim.compare(PAGE, schemes=["rr", ReferenceRounds], buffers_kb=[0])
+    comparison = h3sim.compare(PAGE, schemes=["rr", ReferenceRounds], send_buffers_kb=[0])
     assert [(row.scheme, row.speedup_all) for row in comparison.rows] == [
         ("rr", 1.0),
         ("ReferenceRounds", 1.0),
@@ -217,7 +217,7 @@ def test_a_scheduler_stands_beside_schemes_in_a_comparison() -> None:
 
 
 def test_one_scheduler_alone_may_be_compared() -> None:
-    comparison = h3sim.compare(PAGE, schemes=RoundRobinScheduler, buffers_kb=[0])
+    comparison = h3sim.compare(PAGE, schemes=RoundRobinScheduler, send_buffers_kb=[0])
     assert [row.scheme for row in comparison.rows] == ["RoundRobinScheduler"]
 
 
@@ -226,7 +226,7 @@ def test_over_links_lost_bytes_have_a_scheduler_of_their_own() -> None:
         "network": "marx-2019",
         "cc": "newreno",
         "rate_mbps": 5,
-        "retransmit": "priority",
+        "retransmission_order": "priority",
     }
     load = h3sim.simulate(PAGE, scheduler=FifoScheduler(), loss=0.02, **setting)
     fifo = h3sim.simulate(PAGE, scheme="fifo", loss=0.02, **setting)
@@ -397,7 +397,7 @@ preset = partial(make, depth=3)
     names = "preset = newest_first:preset\nbare = bare_plug_in:Bare\n"
     about = tmp_path / "newest_first-1.2.dist-info" / "entry_points.txt"
     about.write_text(f"[h3sim.schedulers]\n{names}", encoding="utf-8")
-    assert main(["list", "schedulers", "--wide"]) == 0
+    assert main(["list", "schedulers", "--no-truncate"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert {"preset - newest-first-package 1.2", "bare - newest-first-package 1.2"} <= {*lines}
 

@@ -31,14 +31,14 @@ def test_the_page_load_time_is_the_same_under_all_schemes(scheme: str) -> None:
 def test_a_send_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme: str) -> None:
     # Each response enters the buffer whole when it is asked for, and nothing can overtake it there.
     steps = [(0, "image", 4), (0, "document", 2), (15, "stylesheet", 1), (25, "script", 2)]
-    load = replay(steps, scheme, buffer_kb=1000)
+    load = replay(steps, scheme, send_buffer_kb=1000)
     assert load.trace.order == [0] * 4 + [4] * 2 + [8] + [12] * 2
 
 
 @pytest.mark.parametrize("scheme", ["bucket-html", "zeroweight"])
 @pytest.mark.parametrize("page", PAGES)
 def test_a_large_send_buffer_takes_away_much_of_the_speedup(page: str, scheme: str) -> None:
-    comparison = h3sim.compare(page, schemes=[scheme], buffers_kb=[0, 1000])
+    comparison = h3sim.compare(page, schemes=[scheme], send_buffers_kb=[0, 1000])
     unbuffered, buffered = (row.speedup_atf for row in comparison.rows)
     assert unbuffered is not None
     assert buffered is not None
@@ -48,7 +48,7 @@ def test_a_large_send_buffer_takes_away_much_of_the_speedup(page: str, scheme: s
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_davies_meenan_fits_into_a_buffer_of_1000_kb_and_becomes_fifo(scheme: str) -> None:
     # The whole page has 635 kB, so each response enters the buffer the moment it is asked for.
-    load = h3sim.simulate("davies-meenan", scheme=scheme, buffer_kb=1000)
+    load = h3sim.simulate("davies-meenan", scheme=scheme, send_buffer_kb=1000)
     assert load.trace.order == h3sim.simulate("davies-meenan", scheme="fifo").trace.order
 
 
@@ -62,8 +62,8 @@ def test_jitter_makes_no_stack_under_rr_with_four_streams_and_stacks_of_four_und
     # one order the three packets behind a held one wait for it: of 40 packets the first three come
     # alone, then nine stacks of four, and the last, held one has none behind it.
     steps = equal_streams(4, 10)
-    quic = replay(steps, "rr", jitter="4:3")
-    tcp = replay(steps, "rr", jitter="4:3", transport="tcp")
+    quic = replay(steps, "rr", reorder="4:3")
+    tcp = replay(steps, "rr", reorder="4:3", transport="tcp")
     assert quic.hol.stack_histogram == {1: 40}
     assert tcp.hol.stack_histogram == {1: 4, 4: 9}
 
@@ -72,7 +72,7 @@ def test_jitter_makes_stacks_of_two_under_rr_with_three_streams() -> None:
     # The next packet of the held one's stream leaves 3 intervals later, and waits half of one.
     # Of 30 packets numbers 4, 8, ... 28 are held, and 7, 11, ... 27 wait for them; behind 28 its
     # stream has none (31 would be it). So 6 stacks of two and 18 single packets.
-    quic = replay(equal_streams(3, 10), "rr", jitter="4:3")
+    quic = replay(equal_streams(3, 10), "rr", reorder="4:3")
     assert quic.hol.stack_histogram == {1: 18, 2: 6}
 
 
@@ -82,8 +82,8 @@ def test_under_rr_stacks_stay_at_two_with_streams_of_their_own(n_streams: int, s
     # At most 3 packets overtake a held one; with two streams or more that take turns, at most one
     # of those 3 is of its own stream. (Equal streams end together, so that none is left alone.)
     steps = equal_streams(n_streams, 30)
-    quic = replay(steps, "rr", jitter="4:1-3", seed=seed)
-    tcp = replay(steps, "rr", jitter="4:1-3", seed=seed, transport="tcp")
+    quic = replay(steps, "rr", reorder="4:1-3", seed=seed)
+    tcp = replay(steps, "rr", reorder="4:1-3", seed=seed, transport="tcp")
     assert max(quic.hol.stack_histogram) <= 2
     assert max(tcp.hol.stack_histogram) == 4
 
@@ -96,8 +96,8 @@ def test_under_fifo_both_transports_stack_alike_where_streams_end_before_a_held_
     # QUIC those of its stream. These are the same if no stream ends among them, that is, if each
     # stream ends right before a held packet: 3 packets, then multiples of 4.
     steps = [(0, "document", 3), (0, "image", 20), (0, "script", 4), (0, "image", 40)]
-    quic = replay(steps, "fifo", jitter="4:1-3", seed=seed)
-    tcp = replay(steps, "fifo", jitter="4:1-3", seed=seed, transport="tcp")
+    quic = replay(steps, "fifo", reorder="4:1-3", seed=seed)
+    tcp = replay(steps, "fifo", reorder="4:1-3", seed=seed, transport="tcp")
     assert quic.trace.delivered_at_ns == tcp.trace.delivered_at_ns
     assert quic.hol.stack_histogram == tcp.hol.stack_histogram
     assert max(quic.hol.stack_histogram) == 4
@@ -108,8 +108,8 @@ def test_under_fifo_the_transports_differ_where_a_stream_ends_with_a_held_packet
     # of stream 4: QUIC hands them over at 50, 60 and 70, TCP with packet 4. So again with packet
     # 8, the last of stream 4 (80 to 115), and one of stream 8 behind it.
     steps = [(0, "document", 4), (0, "image", 4), (0, "image", 1)]
-    quic = replay(steps, "fifo", jitter="4:3")
-    tcp = replay(steps, "fifo", jitter="4:3", transport="tcp")
+    quic = replay(steps, "fifo", reorder="4:3")
+    tcp = replay(steps, "fifo", reorder="4:3", transport="tcp")
     in_ms = [at_ns / 10**6 for at_ns in quic.trace.delivered_at_ns]
     assert in_ms == [10, 20, 30, 75, 50, 60, 70, 115, 90]
     assert quic.hol.stack_histogram == {1: 9}
@@ -120,8 +120,8 @@ def test_under_fifo_the_transports_differ_where_a_stream_ends_with_a_held_packet
 def test_on_the_shipped_pages_rr_stacks_higher_than_two_only_where_a_stream_is_alone(
     page: str,
 ) -> None:
-    quic = h3sim.simulate(page, scheme="rr", jitter="4:1-3")
-    tcp = h3sim.simulate(page, scheme="rr", jitter="4:1-3", transport="tcp")
+    quic = h3sim.simulate(page, scheme="rr", reorder="4:1-3")
+    tcp = h3sim.simulate(page, scheme="rr", reorder="4:1-3", transport="tcp")
     by_instant: dict[int, list[int]] = {}
     for number, at_ns in enumerate(quic.trace.delivered_at_ns):
         by_instant.setdefault(at_ns, []).append(number)  # type: ignore[arg-type]
@@ -137,8 +137,8 @@ def test_on_the_shipped_pages_rr_stacks_higher_than_two_only_where_a_stream_is_a
 
 def test_on_the_shipped_page_fifo_hands_over_alike_but_for_the_first_packets_of_a_stream() -> None:
     # At most three packets are behind a held one of another stream: the first three of a stream.
-    quic = h3sim.simulate("davies-meenan", scheme="fifo", jitter="4:1-3", seed=2)
-    tcp = h3sim.simulate("davies-meenan", scheme="fifo", jitter="4:1-3", seed=2, transport="tcp")
+    quic = h3sim.simulate("davies-meenan", scheme="fifo", reorder="4:1-3", seed=2)
+    tcp = h3sim.simulate("davies-meenan", scheme="fifo", reorder="4:1-3", seed=2, transport="tcp")
     assert quic.trace.order == tcp.trace.order
     sent = Counter[int]()
     differ = set()

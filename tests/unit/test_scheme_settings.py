@@ -111,7 +111,7 @@ def order_of(profile: str, **changed: Any) -> list[int]:
 def test_what_is_asked_for_goes_before_what_the_scheme_says() -> None:
     scheme = scheme_from_dict(document(classes=ALL, retransmission="first"))
     load = h3sim.simulate(
-        PAGE, scheme=scheme, transport_profile="quicly", retransmit="turn", **LOSSY
+        PAGE, scheme=scheme, transport_profile="quicly", retransmission_order="turn", **LOSSY
     )
     assert load.trace.order == order_of("quicly", retransmission="turn")
 

@@ -23,7 +23,7 @@ def test_what_does_not_matter_explains_nothing() -> None:
     rows = of(
         "page_load_ms",
         rtt_ms=h3sim.Range(low=0, high=300),
-        buffer_kb=h3sim.Range(low=0, high=100),
+        send_buffer_kb=h3sim.Range(low=0, high=100),
     )
     (rtt, buffer) = rows
     assert rtt.option == "rtt_ms"

@@ -31,7 +31,7 @@ def test_who_is_told_nothing_sends_in_order() -> None:
 
 
 def test_a_full_buffer_comes_first() -> None:
-    results = [h3sim.check_server("chrome-eps", buffer_kb=kb).rows[0] for kb in (0, 64, 280)]
+    results = [h3sim.check_server("chrome-eps", send_buffer_kb=kb).rows[0] for kb in (0, 64, 280)]
     assert [row.passes for row in results] == [True, True, False]
     assert [row.meanwhile_bytes for row in results] == sorted(r.meanwhile_bytes for r in results)
     assert 280_000 - 3 * 1400 < results[2].meanwhile_bytes <= 280_000
@@ -87,14 +87,16 @@ def test_the_command_prints_a_table_and_the_survey(capsys: pytest.CaptureFixture
 
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "h2o", "--json", "--buffer-kb", "280"]) == 0
+    assert main(["check-server", "h2o", "--json", "--send-buffer-kb", "280"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["format"] == "h3sim-server-check/1"
-    assert document["configuration"]["buffer_kb"] == 280
+    assert document["configuration"]["send_buffer_kb"] == 280
     assert document["passed"] == 0
     assert document["surveyed"] == {"servers": 35, "passed": 9, "year": 2018}
 
 
 def test_the_command_lists_every_mistake(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "nobody", "nothing", "--loss", "2", "--buffer-kb", "many"]) == 2
+    assert (
+        main(["check-server", "nobody", "nothing", "--loss", "2", "--send-buffer-kb", "many"]) == 2
+    )
     assert len(capsys.readouterr().err.splitlines()) == 4

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.engine import connecting, simulation
+from h3sim.engine import LoadSpec, connecting, simulation
 from h3sim.errors import NetworkError, StalledError
 from h3sim.transport import LinkProfile, Network, TransportProfile
 from h3sim.transport.profile import ProfileError, profile_from_toml
@@ -110,10 +110,11 @@ def test_a_profile_made_in_python_is_checked_as_one_from_a_file() -> None:
 
 def test_the_smallest_gain_paces_and_does_not_divide_by_nothing() -> None:
     profile = TransportProfile(name="p", quic=QuicSettings(pacing_gain=0.01))
-    load = simulation.simulate(
+    spec = LoadSpec(
         h3sim.load_page("davies-meenan"),
         scheme=h3sim.load_scheme("rr"),
         network=network(1, rate_bps=10**7),
         profile=profile,
     )
+    load = simulation.simulate(spec)
     assert load.page_load_ms > 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from h3sim.http import StreamSender
-from h3sim.http.send_buffer import BufferModel
+from h3sim.http.send_buffer import SendBufferRefill
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
 from h3sim.signals import H2Priority
 from tests.helpers import finished_ms, replay
@@ -99,7 +99,7 @@ class TestSendBuffer:
         assert [chunk[0] for chunk in all_of(server)] == [0, 0, 4]
 
     @pytest.mark.parametrize(
-        ("buffer_kb", "order"),
+        ("send_buffer_kb", "order"),
         [
             # None: turns by turns.
             (0, [0, 4, 0, 4, 0, 4]),
@@ -114,37 +114,40 @@ class TestSendBuffer:
         ],
     )
     def test_the_larger_the_buffer_the_later_rr_begins_to_share(
-        self, buffer_kb: float, order: list[int]
+        self, send_buffer_kb: float, order: list[int]
     ) -> None:
-        load = replay([(0, "document", 3), (0, "image", 3)], "rr", buffer_kb=buffer_kb)
+        load = replay([(0, "document", 3), (0, "image", 3)], "rr", send_buffer_kb=send_buffer_kb)
         assert load.trace.order == order
 
     def test_a_buffer_that_is_filled_in_bursts_takes_nothing_in_before_it_is_empty(self) -> None:
         # 4.2 kB hold three turns. The image's first three leave at 0, 10 and 20, and the stylesheet
         # of 15 goes before its last three; refilled, it would be behind one more.
         steps = [(0, "image", 6), (15, "stylesheet", 1)]
-        load = replay(steps, "dfifo", buffer_kb=4.2, buffer_model="bursts")
+        load = replay(steps, "dfifo", send_buffer_kb=4.2, send_buffer_refill="when-empty")
         assert load.trace.order == [0, 0, 0, 4, 0, 0, 0]
 
     def test_a_burst_holds_all_that_is_ready_when_it_begins(self) -> None:
         # Both are asked for at 0 and enter at the tick of 0, by turns; nothing leaves between.
         steps = [(0, "image", 2), (0, "image", 2)]
-        load = replay(steps, "rr", buffer_kb=1000, buffer_model="bursts")
+        load = replay(steps, "rr", send_buffer_kb=1000, send_buffer_refill="when-empty")
         assert load.trace.order == [0, 4, 0, 4]
-        assert replay(steps, "rr", buffer_kb=1000).trace.order == [0, 0, 4, 4]
+        assert replay(steps, "rr", send_buffer_kb=1000).trace.order == [0, 0, 4, 4]
 
     @pytest.mark.parametrize(
-        ("buffer_model", "order"),
-        [(BufferModel.BURSTS, [4, 4, 4, 0, 4, 4]), (BufferModel.REFILLED, [4, 4, 4, 4, 4, 0])],
+        ("send_buffer_refill", "order"),
+        [
+            (SendBufferRefill.WHEN_EMPTY, [4, 4, 4, 0, 4, 4]),
+            (SendBufferRefill.CONTINUOUS, [4, 4, 4, 4, 4, 0]),
+        ],
     )
     def test_a_burst_leaves_whole_before_the_next_is_chosen(
-        self, buffer_model: BufferModel, order: list[int]
+        self, send_buffer_refill: SendBufferRefill, order: list[int]
     ) -> None:
         server = StreamSender(
             FifoScheduler(),
             turn_bytes=TURN,
             buffer_bytes=3 * TURN,
-            buffer_model=buffer_model,
+            send_buffer_refill=send_buffer_refill,
         )
         answer(server, 4, 5 * TURN)
         # Room for one more after each; stream 0, which fifo puts first, is ready behind two.
@@ -155,14 +158,14 @@ class TestSendBuffer:
 
     def test_bursts_without_a_buffer_are_nothing(self) -> None:
         steps = [(0, "image", 6), (15, "stylesheet", 1)]
-        load = replay(steps, "dfifo", buffer_model="bursts")
+        load = replay(steps, "dfifo", send_buffer_refill="when-empty")
         assert load.trace.order == replay(steps, "dfifo").trace.order
 
     def test_a_late_stylesheet_waits_for_what_is_in_the_buffer(self) -> None:
         # 4.2 kB hold three turns. At 0 the image's first three enter; at 10 the fourth, for the
         # first that leaves. The stylesheet of 15 enters at 20 and leaves behind it.
         steps = [(0, "image", 6), (15, "stylesheet", 1)]
-        load = replay(steps, "dfifo", buffer_kb=4.2)
+        load = replay(steps, "dfifo", send_buffer_kb=4.2)
         assert load.trace.order == [0, 0, 0, 0, 4, 0, 0]
         assert finished_ms(load) == {0: 70, 4: 50}
 

@@ -96,21 +96,21 @@ def sized_study() -> Results:
             "page": page,
             "page_bytes": size,
             "scheme": scheme,
-            "buffer_kb": buffer_kb,
+            "send_buffer_kb": send_buffer_kb,
             "seed": seed,
-            "ms": (100.0 + place + seed) * factor * (1 if not buffer_kb else 1 / factor),
+            "ms": (100.0 + place + seed) * factor * (1 if not send_buffer_kb else 1 / factor),
             "lost": float(seed if page == "a" else -seed if page == "b" else 1),
         }
         for place, (page, size) in enumerate((("c", 2_000_000), ("a", 100_000), ("b", 600_000)))
-        for buffer_kb in (0, 1000)
+        for send_buffer_kb in (0, 1000)
         for scheme, factor in (("rr", 1.0), ("y", 0.5), ("z", 2.0))
         for seed in range(8)
     ]
-    return Results.of(rows, axes=("page", "buffer_kb", "scheme", "seed"))
+    return Results.of(rows, axes=("page", "send_buffer_kb", "scheme", "seed"))
 
 
 def test_a_scatter_has_a_point_a_page_and_scheme_and_factors_lie_symmetrically() -> None:
-    ax = sized_study().filter(buffer_kb=0).plot.scatter("ms")
+    ax = sized_study().filter(send_buffer_kb=0).plot.scatter("ms")
     points = [
         (float(drawn.get_xdata()[0]), float(drawn.get_ydata()[0]))
         for drawn in ax.get_lines()
@@ -154,14 +154,14 @@ def test_ranks_that_differ_by_the_critical_difference_are_told_apart() -> None:
 
 def test_a_diagram_of_ranks_joins_what_is_not_told_apart() -> None:
     results = sized_study()
-    found = results.filter(buffer_kb=0).ranks("ms")
+    found = results.filter(send_buffer_kb=0).ranks("ms")
     assert found.ranks == {"rr": 2, "y": 1, "z": 3}
     # Three of three: 2.344 x sqrt(3 x 4 / (6 x 3)).
     assert found.critical_difference == pytest.approx(2.3437 * (2 / 3) ** 0.5, rel=1e-4)
     assert found.groups() == [("y", "rr"), ("rr", "z")]
     expected = stats.friedmanchisquare([1, 1, 1], [2, 2, 2], [3, 3, 3])
     assert found.p == pytest.approx(expected.pvalue)
-    ax = results.filter(buffer_kb=0).plot.ranks("ms")
+    ax = results.filter(send_buffer_kb=0).plot.ranks("ms")
     bars = [line.get_xdata() for line in ax.get_lines() if line.get_linewidth() == 3]
     assert [list(bar) for bar in bars] == [[0.97, 2.03], [1.97, 3.03]]
     assert "critical difference 1.91" in [text.get_text() for text in ax.texts]
@@ -170,7 +170,9 @@ def test_a_diagram_of_ranks_joins_what_is_not_told_apart() -> None:
 
 
 ONE_SCHEME = h3sim.sweep("creative", schemes="rr", executor="serial")
-MANY_SCHEMES = h3sim.sweep("creative", schemes="marx-2019", buffer_kb=[0, 14], executor="serial")
+MANY_SCHEMES = h3sim.sweep(
+    "creative", schemes="marx-2019", send_buffer_kb=[0, 14], executor="serial"
+)
 
 
 @pytest.mark.parametrize("name", ["cdf", "scatter", "buffers"])
@@ -184,7 +186,7 @@ def test_the_number_of_a_map_of_one_cell_is_light_on_dark() -> None:
 
 
 @pytest.mark.parametrize(
-    "draw", [lambda p, **ax: p.lines("buffer_kb", **ax), lambda p, **ax: p.buffers(**ax)]
+    "draw", [lambda p, **ax: p.lines("send_buffer_kb", **ax), lambda p, **ax: p.buffers(**ax)]
 )
 def test_the_names_of_many_lines_stand_beside_them(draw: Any) -> None:
     own = draw(MANY_SCHEMES.plot)
@@ -196,6 +198,6 @@ def test_the_names_of_many_lines_stand_beside_them(draw: Any) -> None:
 
 
 def test_lines_of_what_no_load_has_say_so_and_blame_no_column() -> None:
-    results = h3sim.sweep("creative", schemes="rr", buffer_kb=[0, 14], executor="serial")
+    results = h3sim.sweep("creative", schemes="rr", send_buffer_kb=[0, 14], executor="serial")
     with pytest.raises(NothingToMeasureError, match="no load has load_event_ms"):
-        results.plot.lines("buffer_kb", "load_event_ms")
+        results.plot.lines("send_buffer_kb", "load_event_ms")

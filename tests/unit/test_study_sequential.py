@@ -141,9 +141,9 @@ def test_the_command_line_says_where_intervals_stay_wide(
     study_file.write_text(STUDY.replace("most_seeds = 60", "most_seeds = 9"), encoding="utf-8")
     store = str(tmp_path / "study.db")
     command = ["sweep", str(study_file), "-j", "1", "--store", store]
-    assert main([*command, "--until-width", "0.1%"]) == 1
+    assert main([*command, "--target-ci-width", "0.1%"]) == 1
     assert "not all are narrower than 0.1 % after 9 seeds" in capsys.readouterr().err
-    assert main([*command, "--until-width", "100%"]) == 0
+    assert main([*command, "--target-ci-width", "100%"]) == 0
     assert "16 loads: reused 16, ran 0" in capsys.readouterr().out  # the first look is enough
 
 
@@ -151,11 +151,13 @@ def test_a_width_on_the_command_line_is_told_among_other_mistakes(
     study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere = tmp_path / "none" / "rows.csv"
-    command = ["sweep", str(study_file), "--csv", str(nowhere), "--until-width", "5"]
+    command = ["sweep", str(study_file), "--csv", str(nowhere), "--target-ci-width", "5"]
     assert main(command) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("h3sim sweep: --csv: there is no folder")
-    assert second == "h3sim sweep: --until-width: must be more than 0, to 1 (0.05 is 5 %), is 5.0"
+    assert (
+        second == "h3sim sweep: --target-ci-width: must be more than 0, to 1 (0.05 is 5 %), is 5.0"
+    )
 
 
 def test_the_command_line_shows_an_interval_that_says_nothing(

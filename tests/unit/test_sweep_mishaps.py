@@ -250,13 +250,13 @@ def test_values_that_cannot_be_are_told_with_names_and_keys_that_nobody_knows(
         'schemes = "fifoo"\n'
         'settings = { transport = "sctp", rtt_ms = -4, network = "cabel" }\n'
         "axes = { loss = [0.1, 2.0], seedz = [1] }\n"
-        'cells = [{ buffer_kb = 14 }, { buffer_kb = "x", cc = "cubix" }]\n'
+        'cells = [{ send_buffer_kb = 14 }, { send_buffer_kb = "x", cc = "cubix" }]\n'
     )
     assert main(["sweep", str(path)]) == 2
     told = [line.split(": ")[2:] for line in capsys.readouterr().err.splitlines()]
     assert [line[0] for line in told] == [
         *("pagse", "axes.seedz", "settings.transport", "settings.rtt_ms", "axes.loss[1]"),
-        *("cells[1].buffer_kb", "pages[0]", "schemes[0]", "settings.network", "cells[1].cc"),
+        *("cells[1].send_buffer_kb", "pages[0]", "schemes[0]", "settings.network", "cells[1].cc"),
     ]
     assert told[2][1] == "'sctp' is not one of quic, tcp"
 

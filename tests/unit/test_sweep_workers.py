@@ -252,7 +252,12 @@ def test_headers_run_on_a_dask_cluster_too(cluster: Any) -> None:
     fields = ((b":method", b"GET"), (b":path", b"/"))
     sections = [TimedSection(ms(5 * n), (*fields, (b"x-n", b"%d" % n))) for n in range(9)]
     lists = HeaderLists.of(sections)
-    cells: dict[str, Any] = {"schemes": "rr", "headers": "qpack", "loss": 0.1, "seeds": 4}
+    cells: dict[str, Any] = {
+        "schemes": "rr",
+        "header_compression": "qpack",
+        "loss": 0.1,
+        "seeds": 4,
+    }
     found = sweep(lists, executor=cluster, **cells)
     assert found.counts == (0, 4, 0)
     assert list(found) == list(sweep(lists, executor="serial", **cells))

@@ -79,14 +79,17 @@ def test_what_cells_have_is_refused_beside_them(beside: Any) -> None:
 
 @pytest.mark.parametrize("method", ["latin-hypercube", "sobol"])
 def test_samples_fill_their_ranges_and_are_the_same_for_one_seed(method: Any) -> None:
-    ranges = {"rtt_ms": Range(low=10, high=90), "max_requests": Range(low=1, high=8, whole=True)}
+    ranges = {
+        "rtt_ms": Range(low=10, high=90),
+        "max_concurrent_requests": Range(low=1, high=8, whole=True),
+    }
     drawn = sampled(ranges, 16, method=method, seed=4)
     assert drawn == sampled(ranges, 16, method=method, seed=4)
     assert drawn != sampled(ranges, 16, method=method, seed=5)
     # Of either method each sixteenth of a range holds one point.
     assert sorted(int((point["rtt_ms"] - 10) / 5) for point in drawn) == list(range(16))
-    assert {type(point["max_requests"]) for point in drawn} == {int}
-    assert {point["max_requests"] for point in drawn} <= set(range(1, 9))
+    assert {type(point["max_concurrent_requests"]) for point in drawn} == {int}
+    assert {point["max_concurrent_requests"] for point in drawn} <= set(range(1, 9))
 
 
 def test_sampled_settings_are_loaded() -> None:
@@ -117,7 +120,7 @@ def test_sampled_settings_are_loaded() -> None:
         ),
         ({"executor": 5}, "executor: must be 'serial'"),
         ({"workers": 0}, "workers: must be at least 1, is 0"),
-        ({"burst": [2, 5]}, "burst: says how losses cluster"),
+        ({"mean_loss_burst": [2, 5]}, "mean_loss_burst: says how losses cluster"),
         ({"metrics": ["jain"]}, r"metrics\[0\]: 'jain' is not one of multiplexing_interleaving"),
     ],
 )
@@ -177,12 +180,12 @@ def test_a_row_has_the_settings_and_the_figures_of_its_load() -> None:
 
 def test_rows_are_found_again_by_the_codec_that_was_named() -> None:
     codecs = ["none", "hpack"]
-    results = sweep(PAGE, schemes="rr", executor="serial", network="4g", headers=codecs)
-    assert results.column("headers") == codecs
-    (row,) = results.filter(headers="none")
+    results = sweep(PAGE, schemes="rr", executor="serial", network="4g", header_compression=codecs)
+    assert results.column("header_compression") == codecs
+    (row,) = results.filter(header_compression="none")
     (unnamed,) = sweep(PAGE, schemes="rr", executor="serial", network="4g")
-    assert unnamed["headers"] is None
-    assert row | {"headers": None} == unnamed
+    assert unnamed["header_compression"] is None
+    assert row | {"header_compression": None} == unnamed
 
 
 def test_figures_that_take_long_are_columns_on_request() -> None:
@@ -405,13 +408,13 @@ def test_an_axis_of_limits_has_a_column_in_all_rows() -> None:
         PAGE,
         schemes=["rr", "fifo"],
         network="cable",
-        max_simulated_s=[None, 500],
+        time_limit_s=[None, 500],
         executor="serial",
         resources=True,
     )
-    assert results.column("max_simulated_s") == [None, None, 500, 500]
+    assert results.column("time_limit_s") == [3600, 3600, 500, 500]
     assert [row.pairs for row in results.compare("rr")] == [2, 2]
-    assert results.resources().column("max_simulated_s")[-1] == 500
+    assert results.resources().column("time_limit_s")[-1] == 500
 
 
 def test_rows_that_lack_a_column_of_others_have_none_of_it(tmp_path: Path) -> None:

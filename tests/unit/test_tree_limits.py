@@ -84,18 +84,20 @@ class TestRetention:
     def test_a_parent_that_the_server_forgot_makes_siblings(self) -> None:
         # Marx 2019, Fig. 3: below the root, with weight 16 beside an image of 183, which gets 11 or
         # 12 turns for each of the script; the script's first turn ends 11.4 of the image's later.
-        order = self.runs(retention_ms=0)
+        order = self.runs(closed_stream_retention_ms=0)
         assert order == "D*1 I*9 s*1 I*13 S*1 I*11 S*1 I*7 S*7"
 
     def test_how_long_decides(self) -> None:
         # It is spoken of 30 ms after it was closed.
-        assert self.runs(retention_ms=29.9) == self.runs(retention_ms=0)
-        assert self.runs(retention_ms=31) == self.runs()
+        assert self.runs(closed_stream_retention_ms=29.9) == self.runs(closed_stream_retention_ms=0)
+        assert self.runs(closed_stream_retention_ms=31) == self.runs()
 
     def test_draft_22_puts_it_below_the_orphan_placeholder(self) -> None:
         steps = [(0, "document", 1), (130, "image", 4), (130, "image", 4)]
         kept = replay(steps, "fifo-draft-22", rtt_ms=100, handshake=False)
-        gone = replay(steps, "fifo-draft-22", rtt_ms=100, handshake=False, retention_ms=0)
+        gone = replay(
+            steps, "fifo-draft-22", rtt_ms=100, handshake=False, closed_stream_retention_ms=0
+        )
         assert kept.trace.order == gone.trace.order == [0] + [4] * 4 + [8] * 4
 
     def test_a_scheme_file_can_say_both(self) -> None:
@@ -114,8 +116,8 @@ class TestRetention:
         assert (scheme.max_placeholders, scheme.retention_ns) == (1, 2_500_000)
         assert h3sim.schemes.scheme_to_dict(scheme) == document | {"otherwise": "all"}
         load = h3sim.simulate(scripted_page([(0, "document", 1)]), scheme=scheme)
-        assert load.configuration["retention_ms"] == 2.5
+        assert load.configuration["closed_stream_retention_ms"] == 2.5
 
     def test_a_negative_one_is_refused(self) -> None:
-        with pytest.raises(InputError, match="retention_ms: must not be negative"):
-            h3sim.LoadConfig(retention_ms=-1)
+        with pytest.raises(InputError, match="closed_stream_retention_ms: must not be negative"):
+            h3sim.LoadConfig(closed_stream_retention_ms=-1)

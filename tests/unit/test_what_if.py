@@ -87,7 +87,7 @@ def test_where_stylesheets_stop_the_parser_that_is_output() -> None:
         parsed = (edge for edge in edges if works[edge[1]] == "parse")
         return {(works[before], said["policy"]) for before, _, said in parsed}
 
-    assert ("style", "O") in policies(styles_stop_parser=True)
+    assert ("style", "O") in policies(stylesheets_block_parser=True)
     assert ("style", "O") not in policies()
 
 
@@ -193,13 +193,13 @@ def test_the_mean_part_is_geometric() -> None:
 
 def test_mean_contributions_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["what-if", "davies-meenan", "http2rulez", "--network", "cable"]
-    assert main([*arguments, "--cpu-factor", "4", "--json"]) == 0
+    assert main([*arguments, "--cpu-slowdown", "4", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["format"] == "h3sim-what-if/1"
     for by in ("policy", "kind", "part"):
         parts = [row["mean_part"] for row in document["contributions"] if row["by"] == by]
         assert sum(parts) == pytest.approx(1)
-    assert document["configuration"]["cpu_factor"] == 4
+    assert document["configuration"]["cpu_slowdown"] == 4
 
 
 def test_the_command_shows_a_table_and_where_time_goes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,6 +219,6 @@ def test_without_a_network_there_is_no_handshake_either() -> None:
     over: dict[str, Any] = {"scheme": "fifo", "browser": "parse", "network": "cable"}
     path = h3sim.simulate(PAGE, **over).critical_path()
     assert (path[0].work, path[0].began_ms, path[0].network_ms) == ("connect", 0, path[0].ended_ms)
-    asked = h3sim.what_if(PAGE, **over, cpu_factor=0.001)
+    asked = h3sim.what_if(PAGE, **over, cpu_slowdown=0.001)
     rows = {row.what: row.load_event_ms for row in asked.rows}
     assert rows["no network"] < path[0].network_ms

@@ -1,0 +1,75 @@
+"""Everything that a load is run with, as values: the engine runs it, and a load carries it."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
+
+from h3sim import transport
+from h3sim.browser import BrowserModel
+from h3sim.http import SendBufferRefill
+from h3sim.transport import Mode, Protocol
+from h3sim.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from h3sim.compression import HeaderCompression
+    from h3sim.page import Page
+    from h3sim.page.hosts import RecordedHosts
+    from h3sim.schemes import Scheme
+    from h3sim.transport import Network, TransportProfile
+    from h3sim.transport.cross_traffic import CrossFlow
+
+__all__ = ["MAX_LOAD_NS", "LoadSpec"]
+
+MAX_LOAD_NS = 3600 * NS_PER_S
+"""The longest simulated time of a load over links: one hour."""
+
+
+@dataclass(frozen=True)
+class LoadSpec:
+    """A page and everything that it is loaded with, without names and without options.
+
+    `h3sim.study.resolve_config` makes one of a `LoadConfig`, once per load.
+    """
+
+    page: Page
+    _: KW_ONLY
+    scheme: Scheme
+    network: Network
+    """The path, with the changes that options make to it."""
+    protocol: Protocol = Protocol.QUIC
+    profile: TransportProfile | None = None
+    """How both ends send and recover; None at a constant rate, and for the default over links."""
+    mode: Mode = Mode.ONE_RTT
+    browser: BrowserModel = field(default_factory=BrowserModel)
+    buffer_bytes: int = 0
+    """Size of the server's send buffer; 0 without one."""
+    send_buffer_refill: SendBufferRefill = SendBufferRefill.CONTINUOUS
+    header_compression: HeaderCompression | None = None
+    """The header codec; None where the page gives the sizes of headers."""
+    hosts: RecordedHosts | None = None
+    """How hosts get connections of their own; None where all share one."""
+    cross_traffic: tuple[CrossFlow, ...] = ()
+    limit_ns: int = MAX_LOAD_NS
+    """Simulated time after which a load over links is given up."""
+    seed: int = 0
+
+    @property
+    def is_constant_rate(self) -> bool:
+        """Whether the network is a constant rate, which has neither links nor endpoints."""
+        return self.network.constant_rate is not None
+
+    @property
+    def profile_of_ends(self) -> TransportProfile | None:
+        """The profile that the load follows: None at a constant rate, which has no endpoints."""
+        return None if self.is_constant_rate else self.link_profile
+
+    @property
+    def link_profile(self) -> TransportProfile:
+        """The profile of a load over links."""
+        return self.profile or transport.TransportProfile(name="default")
+
+    @property
+    def is_http2(self) -> bool:
+        """Whether a load over links carries HTTP/2."""
+        return self.protocol is Protocol.TCP
