@@ -163,7 +163,7 @@ class _Assembly:
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
         path = None if recording.is_local else path_of(kept)
         if path is not None:
-            thought_ms = server_times(kept, path.rtt_ms)
+            thought_ms = server_times(kept, path)
             self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
         names = [self._entries[index].address.host for index in self._kept]
         rtt_ms = None if path is None else path.rtt_ms

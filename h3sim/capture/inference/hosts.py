@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.capture.inference.estimates import SLOWEST_MS, handshake_rtt_ms
+from h3sim.capture.inference.estimates import MULTIPLEXED, SLOWEST_MS, handshake_rtt_ms
 from h3sim.capture.inference.observed import recorded_ns
 from h3sim.page import Host
 from h3sim.units import ms
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
 __all__ = ["PageHosts", "hosts_of"]
-
-_MULTIPLEXED = ("h2", "http/2", "h3", "hq", "quic", "http/3", "spdy")
-"""How recorders call the protocols in which a connection can have several hosts."""
 
 
 class PageHosts(NamedTuple):
@@ -91,7 +88,7 @@ def _groups(by_host: Mapping[str, Iterable[Observed]]) -> list[list[str]]:
 
 def _connection(request: Observed) -> tuple[str, str] | None:
     """Return the connection of a request; numbers are those of one server with some recorders."""
-    if request.reached.connection and request.protocol.startswith(_MULTIPLEXED):
+    if request.reached.connection and request.protocol.startswith(MULTIPLEXED):
         return request.reached.connection, request.reached.ip
     return None
 

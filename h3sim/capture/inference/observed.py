@@ -121,6 +121,8 @@ class Reached(NamedTuple):
     """How long the name was looked up for it."""
     handshake_ms: float | None = None
     """What opening a connection for it took, without TLS over TCP."""
+    connect_ms: float | None = None
+    """The same with TLS, as it may be, where the recorder does not tell them apart."""
 
     @property
     def ip(self) -> str:
