@@ -173,7 +173,8 @@ class HarReader:
         recording.requests = kept
         at_us = None if page is None else self._microseconds(page)
         if at_us is not None and self._zero_us is not None:
-            _move_pieces(kept, (at_us - self._zero_us) / 1000)
+            recording.begun_ms = (at_us - self._zero_us) / 1000
+            _move_pieces(kept, recording.begun_ms)
 
     def _read_times(self, request: Observed, entry: Fields) -> None:
         at_us = self._microseconds(entry)

@@ -40,6 +40,7 @@ def reached_by_entry(entry: Fields) -> Reached:
         connection=connection,
         certificate=certificate,
         certificate_names=names,
+        setup_ms=timings.duration("connect") or None,
         dns_ms=timings.duration("dns"),
         handshake_ms=handshake_ms,
         connect_ms=timings.duration("connect") if handshake_ms is None else None,

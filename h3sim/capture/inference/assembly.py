@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +11,7 @@ from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
+from h3sim.capture.inference.holding import let_go, opening_ms
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
@@ -21,12 +23,19 @@ from h3sim.capture.inference.observed import (
     recorded_ns,
 )
 from h3sim.capture.inference.parents import Basis, find_parents
-from h3sim.capture.inference.recorded import priorities_of, recorded_frames, words_of
+from h3sim.capture.inference.recorded import (
+    UNIMPORTANT,
+    level_of,
+    priorities_of,
+    recorded_frames,
+    words_of,
+)
 from h3sim.capture.inference.sizes import NOT_MODIFIED
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address, ascii_host, ids_of
 from h3sim.documents import shown_path
 from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -157,18 +166,29 @@ class _Assembly:
         inferred["initiators that begin later, not believed"] += n_unbelieved
         kept = [self._requests[index] for index in self._kept]
         self._before_image = self._asked_before_the_first_image(parents)
+        self._stood_at = self._holding(parents)
+        self._holders = sorted(
+            (end_ms, index)
+            for index in self._stood_at
+            if (end_ms := self._requests[index].end_ms) is not None
+        )
         ids = ids_of([request.url for request in kept], self._requests[self._root].url)
         ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
         self._ids = dict(zip(self._kept, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
-        path = None if recording.is_local else path_of(kept)
-        if path is not None:
-            thought_ms = server_times(kept, path)
-            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+        let_go(kept, self._requests[self._root])
+        root = self._kept.index(self._root)
+        path = None if recording.is_local else path_of(kept, root)
+        self._zero_ms = self._begun_ms(path)
         names = [self._entries[index].address.host for index in self._kept]
         rtt_ms = None if path is None else path.rtt_ms
-        hosts = hosts_of(kept, names, self._kept.index(self._root), rtt_ms=rtt_ms)
+        hosts = hosts_of(kept, names, root, rtt_ms=rtt_ms)
         self._hosts = dict(zip(self._kept, hosts.names, strict=True))
+        if path is not None:
+            own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
+            rtts_ms = [own.get(name, path.rtt_ms) for name in names]
+            thought_ms = server_times(kept, path, rtts_ms)
+            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
         resources = tuple(self._resource(index, parents) for index in self._kept)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
@@ -189,6 +209,13 @@ class _Assembly:
             skipped=recording.all_problems(),
         )
 
+    def _begun_ms(self, path: EstimatedPath | None) -> float | None:
+        """Return when a load that first connects would have begun."""
+        root = self._requests[self._root]
+        if path is None or root.reached.setup_ms is not None or root.sent_ms is None:
+            return root.start_ms if root.asked_ms is None else root.asked_ms
+        return root.sent_ms - opening_ms(root, path.rtt_ms)
+
     def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
         """Return what was asked for before the first image that the page's document names."""
         images = (
@@ -200,6 +227,23 @@ class _Assembly:
         )
         return set(self._kept[: next(images, None)])
 
+    def _holding(self, parents: dict[int, Parent]) -> dict[int, int]:
+        """Return the scripts and stylesheets at which a parser may have stood, with its document.
+
+        Those of which Chrome said that they can wait did not hold it.
+        """
+        found: dict[int, int] = {}
+        for index in self._kept:
+            document = parents[index].index if index in parents else None
+            is_kind = self._kinds[index] in (Kind.SCRIPT, Kind.STYLESHEET)
+            if document is None or not is_kind or not self._is_in_document(index, document):
+                continue
+            request = self._requests[index]
+            can_wait = level_of(request.priority) in UNIMPORTANT or request.is_preload
+            if not can_wait and not (request.flags or {}).get("is_async"):
+                found[index] = document
+        return found
+
     def _is_in_document(self, index: int, parent: int | None) -> bool:
         """Return whether *parent* is the page's document, in which no script asked for it."""
         request = self._requests[index]
@@ -208,14 +252,27 @@ class _Assembly:
 
     def _whole(self, kept: list[Observed], path: EstimatedPath | None) -> RecordedLoad | None:
         """Return what the recording says of the load as a whole."""
-        begun_ms = self._requests[self._root].start_ms
-        ends_ms = [request.end_ms for request in kept if request.end_ms is not None]
-        times_ms = dict(self._recording.times_ms)
-        if begun_ms is not None and ends_ms:
-            times_ms["finished"] = max(ends_ms) - begun_ms
+        zero_ms, begun_ms = self._zero_ms, self._recording.begun_ms
+        if begun_ms is None:
+            begun_ms = self._requests[self._root].start_ms
+        since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
+        times_ms = {name: at_ms - since_ms for name, at_ms in self._recording.times_ms.items()}
+        completed_ms: dict[str, float] = {}
+        if zero_ms is not None:
+            for id_, request in zip(self._ids.values(), kept, strict=True):
+                if request.end_ms is not None and request.end_ms > zero_ms:
+                    completed_ms[id_] = request.end_ms - zero_ms
+        if completed_ms:
+            times_ms["finished"] = max(completed_ms.values())
         protocols = Counter(request.protocol for request in kept if request.protocol)
         most = protocols.most_common(1)
-        return recorded_load(path, times_ms, protocol=most[0][0] if most else "")
+        return recorded_load(
+            path,
+            times_ms,
+            completed_ms=completed_ms,
+            n_bytes=sum((r.body_bytes or 0) + (r.header_bytes or 0) for r in self._requests),
+            protocol=most[0][0] if most else "",
+        )
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
@@ -329,7 +386,7 @@ class _Assembly:
             return None
         request = self._requests[index]
         if parent is None:
-            start_ms, zero_ms = request.start_ms, self._requests[self._root].start_ms
+            start_ms, zero_ms = request.start_ms, self._zero_ms
             known = start_ms is not None and zero_ms is not None
             delay_ms = max(0.0, start_ms - zero_ms) if known else 0.0  # type: ignore[operator]
             self._inferred["trigger at a time, without parent"] += 1
@@ -339,6 +396,12 @@ class _Assembly:
             found = Found(given.at, given.offset_bytes, given.delay_ms, "")
         else:
             found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
+            holder = self._held_by(index, parent, found) if direct else None
+            if holder is not None:
+                parent = holder
+                kind = self._kinds[holder]
+                found = trigger_of(request, self._requests[holder], kind, direct=False)
+                found = found._replace(basis="trigger from what held the parser up")
             self._inferred[found.basis] += 1
         return Discovery(
             at=found.at,
@@ -346,6 +409,24 @@ class _Assembly:
             offset_bytes=found.offset_bytes,
             delay_ns=self._time_ns(found.delay_ms),
         )
+
+    def _held_by(self, index: int, parent: int, found: Found) -> int | None:
+        """Return what the parser of document *parent* stood at last before it came upon *index*.
+
+        None where it need not have stood at anything: where the document was there last.
+        """
+        start_ms, end_ms = self._requests[index].start_ms, self._requests[parent].end_ms
+        if found.at is not At.COMPLETE or not self._is_in_document(index, parent):
+            return None
+        if start_ms is None or end_ms is None:
+            return None
+        last = bisect_right(self._holders, (start_ms, len(self._requests)))
+        for at_ms, holder in reversed(self._holders[:last]):
+            if at_ms <= end_ms:
+                return None
+            if holder != index and self._stood_at.get(holder) == parent:
+                return holder
+        return None
 
     def _time_ns(self, time_ms: float) -> int:
         if time_ms > LONGEST_MS:

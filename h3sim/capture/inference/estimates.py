@@ -3,11 +3,10 @@
 - **RTT**: of each connection the shorter of its handshake, without TLS (TCP's is one round trip,
   RFC 9293 § 3.5, and so is QUIC's, RFC 9000 § 7), and of the shortest wait for a first byte on it;
   then the median of connections. Where no connection was seen to open, the shortest wait that
-  another bears out. So Lighthouse's NetworkAnalyzer does it, but for its guesses at what part of a wait was
-  the server's.
+  another bears out. So Lighthouse's NetworkAnalyzer does it, but for its guesses at what part of
+  a wait was the server's.
 - **Rate**: where pieces are packets, the pace at which they came. Else the most that came as a
-  whole within any stretch of four round trips or longer, but at least 100 ms: responses (or pieces
-  of them) that began and ended within it. When the bytes of one that reaches beyond it came is not
+  whole within any stretch of 100 ms or longer: responses (or pieces of them) that began and ended within it. When the bytes of one that reaches beyond it came is not
   known, so they do not count. As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based
   congestion control"), the maximum is taken since everything else that is slow, from slow start to
   the server, makes deliveries slower than the path and nothing makes them faster. So it is a lower
@@ -21,6 +20,7 @@ from __future__ import annotations
 import statistics
 from bisect import bisect_left
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -42,8 +42,6 @@ __all__ = [
 _LEAST_WINDOW_MS = 100.0
 """Clocks of recorders tell milliseconds, and what the browser reads in one go comes in bursts."""
 _LEAST_TRANSFER_MS = 1.0
-_ROUND_TRIPS = 4
-"""What loss holds back is handed over at once, up to some round trips after it came."""
 _PACKET_BYTES = 1500
 _LEAST_PACKETS = 20
 _PACKET_HEADER_BYTES = 58
@@ -100,7 +98,7 @@ def estimated_path(rtt: EstimatedRtt | None, transfers: Sequence[Transfer]) -> E
         return None
     rate_bps, rate_from = packet_rate_bps(transfers), f"the pace of {len(transfers):,} packets"
     if rate_bps is None:
-        rate_bps = peak_rate_bps(transfers, max(_ROUND_TRIPS * rtt.rtt_ms, _LEAST_WINDOW_MS))
+        rate_bps = peak_rate_bps(transfers, _LEAST_WINDOW_MS)
         rate_from = f"{len(transfers):,} transfers"
     rate_bps = _rounded(rate_bps)
     if not 1 <= rate_bps <= _FASTEST_BPS:
@@ -137,9 +135,17 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
     return None
 
 
-def path_of(requests: Sequence[Observed]) -> EstimatedPath | None:
-    """Return the path that *requests* went over, None where they tell too little."""
-    rtt = estimated_rtt(requests)
+def path_of(requests: Sequence[Observed], root: int) -> EstimatedPath | None:
+    """Return the path that *requests* went over, None where they tell too little.
+
+    Its round-trip time is that to the host of the *root*, where its connection was seen to open.
+    """
+    host = urlsplit(requests[root].url).netloc
+    own_ms = handshake_rtt_ms(each for each in requests if urlsplit(each.url).netloc == host)
+    if own_ms is None:
+        rtt = estimated_rtt(requests)
+    else:
+        rtt = EstimatedRtt(own_ms, "handshakes and shortest waits of the page's own host")
     return None if rtt is None else estimated_path(rtt, transfers_of(requests, rtt.rtt_ms))
 
 
@@ -163,10 +169,7 @@ def estimated_rtt(requests: Iterable[Observed]) -> EstimatedRtt | None:
         least_ms = bound_ms * _LEAST_SHARE if handshakes else _LEAST_WAIT_MS
         opened.append(min([bound_ms, *(wait for wait in waits_ms if wait >= least_ms)]))
     if opened:
-        n_opened = (
-            f"the median of {len(opened):,} connections" if len(opened) > 1 else "the connection"
-        )
-        told = f"handshakes and shortest waits, {n_opened}"
+        told = f"the median of {len(opened):,} connections' handshakes and shortest waits"
         return EstimatedRtt(_rounded(statistics.median_low(opened)), told)
     waits = sorted(wait for wait in waits if wait >= _LEAST_WAIT_MS)
     if not waits:
@@ -213,13 +216,19 @@ def handshake_rtt_ms(requests: Iterable[Observed]) -> float | None:
 
 
 def recorded_load(
-    path: EstimatedPath | None, times_ms: Mapping[str, float], *, protocol: str = ""
+    path: EstimatedPath | None,
+    times_ms: Mapping[str, float],
+    *,
+    completed_ms: Mapping[str, float] = MappingProxyType({}),
+    n_bytes: int | None = None,
+    protocol: str = "",
 ) -> RecordedLoad | None:
     """Return what is kept of a recording as a whole, None where that is nothing.
 
-    *times_ms* are by the fields of `RecordedLoad`, without their unit.
+    *times_ms* are by the fields of `RecordedLoad`, without their unit, *completed_ms* by the ids of
+    resources. *n_bytes* came in all.
     """
-    values: dict[str, int | str] = {
+    values: dict[str, int | str | dict[str, int]] = {
         f"{name}_ns": recorded_ns(time_ms)
         for name, time_ms in times_ms.items()
         if 0 < time_ms <= LONGEST_MS
@@ -229,6 +238,11 @@ def recorded_load(
         values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
     if not values:
         return None
+    values["completed_ns"] = {
+        id_: recorded_ns(at_ms) for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS
+    }
+    if n_bytes is not None:
+        values["n_bytes"] = n_bytes
     return RecordedLoad(protocol=protocol, **values)  # type: ignore[arg-type]
 
 
@@ -295,19 +309,21 @@ def transfers_of(requests: Iterable[Observed], rtt_ms: float) -> list[Transfer]:
     return found
 
 
-def server_times(requests: Sequence[Observed], path: EstimatedPath) -> list[float | None]:
+def server_times(
+    requests: Sequence[Observed], path: EstimatedPath, rtts_ms: Sequence[float]
+) -> list[float | None]:
     """Return how long the server seems to have thought about each request, None for unknown.
 
     That is what the request waited for its first byte beyond a round trip, less what the link took
     for all else that came meanwhile: a link that stands idle keeps no answer waiting. Over HTTP/2
     and HTTP/3 less also all the time in which anything came on the same connection: there another
-    response may have gone first.
+    response may have gone first. *rtts_ms* are those to the server of each.
     """
     came = _Arrivals(transfers_of(requests, path.rtt_ms))
     by_connection = _by_connection(requests)
     busy = {key: _union(map(_arriving, on_one)) for key, on_one in by_connection.items()}
 
-    def thought(request: Observed) -> float | None:
+    def thought(request: Observed, rtt_ms: float) -> float | None:
         waited_ms = _wait_ms(request)
         if waited_ms is None or request.first_byte_ms is None or request.sent_ms is None:
             return None
@@ -315,9 +331,9 @@ def server_times(requests: Sequence[Observed], path: EstimatedPath) -> list[floa
         others_ms = came.between(*during) * BITS_PER_BYTE * MS_PER_S / path.rate_bps
         if request.protocol.startswith(MULTIPLEXED):
             others_ms = max(others_ms, _overlap(busy[_connection_of(request)], *during))
-        return max(0.0, waited_ms - path.rtt_ms - others_ms)
+        return max(0.0, waited_ms - rtt_ms - others_ms)
 
-    return [thought(request) for request in requests]
+    return [thought(*each) for each in zip(requests, rtts_ms, strict=True)]
 
 
 def _arriving(request: Observed) -> tuple[float, float]:

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from h3sim.capture.source.fields import Fields
 
 __all__ = [
-    *("HeadersPriority", "browser_named", "chrome_level", "frame_of", "level_of", "priorities_of"),
+    *(
+        "UNIMPORTANT",
+        "HeadersPriority",
+        "browser_named",
+        "chrome_level",
+        "frame_of",
+        "level_of",
+        "priorities_of",
+    ),
     *("recorded_frames", "take_fields", "words_of"),
 ]
 
@@ -31,6 +39,8 @@ _LEVELS = {
     "highest": Level.VERY_HIGH,
     "lowest": Level.VERY_LOW,
 }
+UNIMPORTANT = (Level.LOW, Level.VERY_LOW)
+"""What Chrome asks for scripts with that hold nothing up."""
 # Chrome calls itself Safari, too, and Safari nothing else.
 _AGENTS = (("firefox/", "firefox"), ("chrome/", "chrome"), ("safari/", "safari"))
 _GROUPS = {
