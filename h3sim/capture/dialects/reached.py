@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["reached_by_entry", "reached_by_response"]
 
 _PORTS = ("80", "443")
+_LEAST_MS = 1.0
 _QUIC = ("h3", "http/3", "hq", "quic")
 
 
@@ -40,7 +41,6 @@ def reached_by_entry(entry: Fields) -> Reached:
         connection=connection,
         certificate=certificate,
         certificate_names=names,
-        setup_ms=timings.duration("connect") or None,
         dns_ms=timings.duration("dns"),
         handshake_ms=handshake_ms,
         connect_ms=timings.duration("connect") if handshake_ms is None else None,
@@ -94,7 +94,10 @@ def _handshake_of_entry(
         return None
     if ssl is None or ssl == 0:
         return None if is_secure and not is_quic else connect
-    return connect - ssl if connect > ssl else connect
+    if connect <= ssl:
+        return connect
+    # Less is what is left of a connection that the browser had opened before, for whatever comes.
+    return connect - ssl if connect - ssl >= _LEAST_MS else None
 
 
 def _handshake_of_response(timing: Fields) -> float | None:

@@ -11,8 +11,8 @@ from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
-from h3sim.capture.inference.holding import let_go, opening_ms
-from h3sim.capture.inference.hosts import hosts_of
+from h3sim.capture.inference.holding import let_go
+from h3sim.capture.inference.hosts import group_numbers, hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
 from h3sim.capture.inference.observed import (
@@ -176,17 +176,19 @@ class _Assembly:
         ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
         self._ids = dict(zip(self._kept, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
-        let_go(kept, self._requests[self._root])
         root = self._kept.index(self._root)
         path = None if recording.is_local else path_of(kept, root)
-        self._zero_ms = self._begun_ms(path)
         names = [self._entries[index].address.host for index in self._kept]
         rtt_ms = None if path is None else path.rtt_ms
         hosts = hosts_of(kept, names, root, rtt_ms=rtt_ms)
         self._hosts = dict(zip(self._kept, hosts.names, strict=True))
+        self._zero_ms = self._requests[self._root].start_ms
         if path is not None:
             own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
             rtts_ms = [own.get(name, path.rtt_ms) for name in names]
+            groups = group_numbers(names, hosts.known)
+            let_go(kept, groups, rtts_ms, self._requests[self._root])
+            self._zero_ms = self._requests[self._root].asked_ms or self._zero_ms
             thought_ms = server_times(kept, path, rtts_ms)
             self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
         resources = tuple(self._resource(index, parents) for index in self._kept)
@@ -208,13 +210,6 @@ class _Assembly:
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
-
-    def _begun_ms(self, path: EstimatedPath | None) -> float | None:
-        """Return when a load that first connects would have begun."""
-        root = self._requests[self._root]
-        if path is None or root.reached.setup_ms is not None or root.sent_ms is None:
-            return root.start_ms if root.asked_ms is None else root.asked_ms
-        return root.sent_ms - opening_ms(root, path.rtt_ms)
 
     def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
         """Return what was asked for before the first image that the page's document names."""

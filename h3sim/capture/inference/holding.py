@@ -9,7 +9,8 @@ for TLS; and over HTTP/1.1 waiting for one of six connections, and opening more 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+
+from h3sim.capture.inference.estimates import MULTIPLEXED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,39 +35,36 @@ def opening_ms(request: Observed, rtt_ms: float) -> float:
     return rtt_ms * (_TRIPS_OF_QUIC if request.protocol.startswith(_QUIC) else _TRIPS_OF_TCP)
 
 
-def let_go(requests: Iterable[Observed], root: Observed) -> None:
+def let_go(
+    requests: Iterable[Observed], groups: Iterable[int], rtts_ms: Iterable[float], root: Observed
+) -> None:
     """Note for each of *requests*, which come by time, when the browser let go of it.
 
+    Those of one of the *groups* share a connection in a load, and *rtts_ms* are to their servers.
     Looking up the name of the root's host is over then: a load begins with that.
 
-    >>> from h3sim.capture.inference.observed import Observed, Reached
+    >>> from h3sim.capture.inference.observed import Observed
     >>> page, image = (
-    ...     Observed(key=key, url=f"https://a.example/{key}", start_ms=0, sent_ms=sent_ms)
+    ...     Observed(key=key, url="", protocol="h2", start_ms=0, sent_ms=sent_ms)
     ...     for key, sent_ms in (("page", 145), ("image", 180)))
-    >>> page.reached = Reached(setup_ms=130, handshake_ms=30, dns_ms=10)
-    >>> let_go([page, image], page)
+    >>> let_go([page, image], [0, 0], [30, 30], page)
     >>> page.asked_ms, image.asked_ms
-    (85, 0)
+    (85, 85)
     """
-    ready_ms: dict[str, float] = {}
-    for request in requests:
-        start_ms, sent_ms = request.start_ms, request.sent_ms
-        if start_ms is None or sent_ms is None or sent_ms <= start_ms:
+    timed = [
+        (request, request.start_ms, request.sent_ms, group, opening_ms(request, rtt_ms))
+        for request, group, rtt_ms in zip(requests, groups, rtts_ms, strict=True)
+        if request.start_ms is not None and request.sent_ms is not None
+    ]
+    ready_ms: dict[int, float] = {}
+    for _, _, sent_ms, group, _ in timed:
+        ready_ms[group] = min(sent_ms, ready_ms.get(group, sent_ms))
+    for request, start_ms, sent_ms, group, needed_ms in timed:
+        if start_ms >= ready_ms[group] and request is not root:
+            request.asked_ms = max(start_ms, sent_ms)
             continue
-        host = urlsplit(request.url).netloc
-        if host not in ready_ms:
-            request.asked_ms = sent_ms - _opened_ms(request, root)
-            ready_ms[host] = sent_ms
-        elif start_ms >= ready_ms[host]:
-            request.asked_ms = sent_ms
-        else:  # it waited for the connection that another one had opened
-            request.asked_ms = start_ms
-
-
-def _opened_ms(request: Observed, root: Observed) -> float:
-    """Return what a load will take before *request* leaves, the first one to its host."""
-    reached = request.reached
-    looked_up_ms = 0.0 if request is root else reached.dns_ms or 0.0
-    if reached.setup_ms is None or reached.handshake_ms is None:
-        return looked_up_ms + (reached.setup_ms or 0.0)
-    return looked_up_ms + opening_ms(request, reached.handshake_ms)
+        # Over one connection all wait for it; over HTTP/1.1 each for one of its own.
+        is_shared = request.protocol.startswith(MULTIPLEXED)
+        left_ms = ready_ms[group] if is_shared else sent_ms
+        looked_up_ms = 0.0 if request is root else request.reached.dns_ms or 0.0
+        request.asked_ms = left_ms - needed_ms - looked_up_ms

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.capture.inference.estimates import MULTIPLEXED, SLOWEST_MS, handshake_rtt_ms
 from h3sim.capture.inference.observed import recorded_ns
 from h3sim.page import Host
+from h3sim.page.hosts import host_groups
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["PageHosts", "hosts_of"]
+__all__ = ["PageHosts", "group_numbers", "hosts_of"]
 
 
 class PageHosts(NamedTuple):
@@ -63,6 +64,13 @@ def hosts_of(
         tuple(name if index == root or name != own else "" for index, name in enumerate(names)),
         tuple(known[name] for name in by_host if name in known),
     )
+
+
+def group_numbers(names: Sequence[str], known: Sequence[Host]) -> list[int]:
+    """Return for each of *names* the number of the connection that a load has for it."""
+    groups = host_groups(tuple(dict.fromkeys(names)), known)
+    number_of = {host.name: number for number, group in enumerate(groups) for host in group.hosts}
+    return [number_of[name] for name in names]
 
 
 def _groups(by_host: Mapping[str, Iterable[Observed]]) -> list[list[str]]:

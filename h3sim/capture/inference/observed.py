@@ -117,8 +117,6 @@ class Reached(NamedTuple):
     """What the server's certificate is known by: equal for equal ones."""
     certificate_names: tuple[str, ...] = ()
     """The names for which that is good."""
-    setup_ms: float | None = None
-    """What its connection took to open for it, TLS and all; None where it went over an open one."""
     dns_ms: float | None = None
     """How long the name was looked up for it."""
     handshake_ms: float | None = None
