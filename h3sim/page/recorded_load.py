@@ -63,9 +63,15 @@ class RecordedLoad:
     n_bytes: int | None = field(
         default=None,
         metadata=says(
-            Whole(low=0, high=2**53), "of all responses of the recording, with those left out"
+            Whole(low=0, high=2**53),
+            "of all responses that came over its network, also those left out",
         ),
     )
+
+    @property
+    def lacks_network(self) -> bool:
+        """Whether it was recorded over a network of which it does not tell enough to name it."""
+        return self.rtt_ns is None and self.n_bytes is not None
 
     def __post_init__(self) -> None:
         settle(self, PageError)

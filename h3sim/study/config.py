@@ -16,6 +16,7 @@ from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
 from h3sim.page import HostMode
+from h3sim.page.hosts import host_names
 from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
     NO_CODEC,
@@ -68,7 +69,7 @@ class LoadConfig:
     the same thing. For *handshake* True and False stand for "1-rtt" and "none". *browser* is
     "replay" or "parse", or a `BrowserModel`; the settings behind it change that.
 
-    The network "recorded" is that of the page's recording, else "marx-2019". A constant rate is met
+    The network "recorded" is that of the page's recording, and "marx-2019" for a page without one. A constant rate is met
     without loss; a congestion controller other than "constant", loss or a queue make links of it.
 
     Raises:
@@ -172,11 +173,11 @@ class LoadConfig:
         " none (default: they take what the page says, and block nothing)",
         "CODEC",
     )
-    hosts: str = option(
+    hosts: str | None = option(
         NameOf(HostMode),
         "over links: one connection for all, or one for each host that the page names, but for"
-        " those that share a server and a certificate",
-        default=HostMode.ONE.value,
+        " those that share a server and a certificate (default: recorded for a recording that"
+        " knows several, else one)",
     )
     dns_ms: float | None = option(
         Number(low=0, high=600_000),
@@ -313,7 +314,7 @@ def _mistakes(config: LoadConfig) -> Iterator[Problem]:
     """Yield what is wrong between its values."""
     if config.rate_mbps is not None and config.interval_ms is not None:
         yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
-    if config.dns_ms is not None and config.hosts != HostMode.RECORDED.value:
+    if config.dns_ms is not None and config.hosts == HostMode.ONE.value:
         yield Problem(key="dns_ms", message="goes only with hosts = 'recorded'")
     if config.browser == BrowserMode.REPLAY.value:
         for key in config._given_of_browser():
@@ -354,14 +355,37 @@ def _load_network(network: NetworkLike) -> Network:
 
 
 def config_for(page: Page, config: LoadConfig) -> LoadConfig:
-    """Return *config* with a network of its own, where it is left to the page.
+    """Return *config* with a network and hosts, where these are left to the page.
 
     Raises:
-        InputError: listing the options that this network has no use for.
+        InputError: if the page was recorded over a network that cannot be told; or listing the
+            options that this network has no use for.
     """
-    if config.network != RECORDED:
-        return config
-    return replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+    if config.network == RECORDED:
+        known = page.recorded_load
+        if known is not None and known.lacks_network:
+            raise InputError([Problem(key="network", message=_no_network(page))])
+        config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+    if config.hosts is None:
+        config = replace(config, hosts=_hosts_for(page, config).value)
+    return config
+
+
+def _no_network(page: Page) -> str:
+    return (
+        f"must be given: the recording of {page.name} has too few times of connections, first bytes"
+        " and transfers to estimate its own; name a shipped one, such as cable, or a file.toml"
+    )
+
+
+def _hosts_for(page: Page, config: LoadConfig) -> HostMode:
+    """Return from how many hosts a page is loaded if nobody says so."""
+    is_recording = page.recorded_load is not None
+    if config.dns_ms is not None:
+        return HostMode.RECORDED
+    if not is_recording or len(host_names(page.resources, page.root)) == 1:
+        return HostMode.ONE
+    return HostMode.RECORDED if config.resolved_network().constant_rate is None else HostMode.ONE
 
 
 _FINDS: dict[str, Callable[[Any], object]] = {

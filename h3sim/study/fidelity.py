@@ -12,14 +12,11 @@ import enum
 import statistics
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.imported import IMPORT
 from h3sim.documents.values import Choice, Number, OrNone
 from h3sim.documents.written import TEXT, Key, Keys, rows_of
-from h3sim.page import HostMode
-from h3sim.page.hosts import host_names
 from h3sim.study.recorded_network import recorded_network
 from h3sim.study.run import simulate
 from h3sim.trace import Rows
@@ -30,8 +27,9 @@ if TYPE_CHECKING:
 
     from h3sim.page import Page, RecordedLoad
     from h3sim.results.load import Load
+    from h3sim.transport import Network
 
-__all__ = ["FIDELITY", "IMPORT_REPORT", "Fidelity", "Grade", "Milestone", "fidelity", "is_imported"]
+__all__ = ["FIDELITY", "IMPORT_REPORT", "Fidelity", "Grade", "Milestone", "fidelity", "gated"]
 
 _RECORDED, _USUAL = "recorded", "chrome-eps"
 _QUIC = ("h3", "http/3", "hq", "quic")
@@ -42,6 +40,7 @@ GOOD_RANKS, FAIR_RANKS = 0.8, 0.5
 """What Spearman's rho of the order of completions is at least."""
 GOOD_BYTES, FAIR_BYTES = 0.9, 0.75
 """Which share of the recorded bytes the page has at least."""
+_ALL = "all resources"
 _FEW_RANKS = 5
 """Of fewer completions an order says nothing: of four, one in 24 is the same by chance."""
 
@@ -179,12 +178,6 @@ IMPORT_REPORT = IMPORT.with_keys(
 """How a page was made of a recording, and how well its replay fits that."""
 
 
-def is_imported(page: Page) -> bool:
-    """Return whether *page* was made of a recording that tells times, so that it can be judged."""
-    known = page.recorded_load
-    return known is not None and bool(known.completed_ns)
-
-
 def fidelity(page: Page) -> Fidelity | None:
     """Return how well the replay of *page* fits its recording; None where it is not of one.
 
@@ -196,35 +189,54 @@ def fidelity(page: Page) -> Fidelity | None:
     >>> fidelity(h3sim.load_page("davies-meenan")) is None
     True
     """
-    return _fidelity(page) if is_imported(page) else None
+    known = page.recorded_load
+    if known is None or (known.n_bytes is None and recorded_network(page) is None):
+        return None
+    return _fidelity(page, known)
 
 
-def replay(page: Page) -> Load:
-    """Return the load of *page* that comes closest to how it was recorded."""
-    known, network = page.recorded_load, recorded_network(page)
+def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
+    """Return *verdict* as far as the replays that it rests on bear it.
+
+    >>> gated("fifo is best.", [None])
+    'fifo is best.'
+    >>> gated("fifo is best.", [Fidelity(milestones=Rows(Milestone, ()))]).partition(":")[0]
+    'No verdict'
+    """
+    known = [each for each in judged if each is not None]
+    poor = next((each for each in known if each.grade is Grade.POOR), None)
+    if poor is not None:
+        return f"No verdict: {poor.sentence} Missing: {poor.why_none}"
+    fair = " ".join(each.sentence for each in known if each.grade is Grade.FAIR)
+    return f"{verdict} {fair}".strip()
+
+
+def replay(page: Page, known: RecordedLoad, network: Network) -> Load:
+    """Return the load of *page* over *network* that comes closest to how it was recorded."""
     has_priorities = any(resource.recorded for resource in page.resources)
-    n_hosts = len(host_names(page.resources, page.root))
     return simulate(
         page,
         scheme=_RECORDED if has_priorities else _USUAL,
         network=network,
         transport="quic" if known.protocol.startswith(_QUIC) else "tcp",
-        hosts=(HostMode.RECORDED if n_hosts > 1 else HostMode.ONE).value,
     )
 
 
-def _fidelity(page: Page) -> Fidelity:
-    known = page.recorded_load
-    lacks = tuple(_lacks(page, known))
-    if recorded_network(page) is None:
+def _fidelity(page: Page, known: RecordedLoad) -> Fidelity:
+    lacks, network = tuple(_lacks(page, known)), recorded_network(page)
+    if network is None:
         return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks)
-    replayed = {row.id: row.finished_ms for row in replay(page).timings}
-    recorded = {id_: to_ms(at_ns) for id_, at_ns in known.completed_ns.items() if id_ in replayed}
-    n_bytes = sum(page.stream_bytes)
+    load = replay(page, known, network)
+    replayed = {row.id: row.finished_ms for row in load.timings}
+    recorded = {id_: to_ms(at) for id_, at in known.completed_ns.items() if id_ in replayed}
+    milestones = [*_milestones(page, known, recorded, replayed)]
+    if not recorded and known.finished_ns is not None:
+        last = Milestone(_ALL, to_ms(known.finished_ns), load.page_load_ms)
+        milestones.append(last)
     return Fidelity(
-        milestones=Rows(Milestone, _milestones(page, known, recorded, replayed)),
+        milestones=Rows(Milestone, milestones),
         rank_correlation=_rank_correlation(recorded, replayed),
-        bytes_share=None if not known.n_bytes else n_bytes / known.n_bytes,
+        bytes_share=min(1.0, sum(page.stream_bytes) / known.n_bytes) if known.n_bytes else None,
         lacks=lacks,
     )
 
@@ -240,7 +252,7 @@ def _milestones(
             replayed_ms = max(replayed[id_] for id_ in waited) + rest_ms
             yield Milestone("load event", at_ms, replayed_ms)
     seen = [each.id for each in page.resources if each.above_the_fold and each.id in recorded]
-    for name, ids in (("last above the fold", seen), ("all resources", list(recorded))):
+    for name, ids in (("last above the fold", seen), (_ALL, list(recorded))):
         if ids:
             last = max(recorded[id_] for id_ in ids), max(replayed[id_] for id_ in ids)
             yield Milestone(name, *last)

@@ -56,7 +56,7 @@ class LoadOptions(TypedDict, total=False):
     metadata: bool
     handshake: bool | str
     headers: str | None
-    hosts: str
+    hosts: str | None
     dns_ms: float | None
     cross_traffic: str | None
     seed: int

@@ -171,7 +171,7 @@ def _cross_traffic(config: LoadConfig) -> tuple[CrossFlow, ...]:
 
 def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
     """Return how hosts are come by; None where all of them are one."""
-    if config.hosts == HostMode.ONE.value:
+    if config.hosts != HostMode.RECORDED.value:
         return None
     return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
 

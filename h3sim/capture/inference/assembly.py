@@ -261,11 +261,13 @@ class _Assembly:
             times_ms["finished"] = max(completed_ms.values())
         protocols = Counter(request.protocol for request in kept if request.protocol)
         most = protocols.most_common(1)
+        is_remote = self._recording.has_addresses and not self._recording.is_local
+        n_bytes = sum((r.body_bytes or 0) + (r.header_bytes or 0) for r in self._requests)
         return recorded_load(
             path,
             times_ms,
-            completed_ms=completed_ms,
-            n_bytes=sum((r.body_bytes or 0) + (r.header_bytes or 0) for r in self._requests),
+            completed_ms=completed_ms if is_remote else {},
+            n_bytes=n_bytes if is_remote else None,
             protocol=most[0][0] if most else "",
         )
 

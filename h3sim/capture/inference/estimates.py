@@ -236,7 +236,7 @@ def recorded_load(
     if path is not None:
         values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
         values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
-    if not values:
+    if not values and n_bytes is None:
         return None
     values["completed_ns"] = {
         id_: recorded_ns(at_ms) for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS
