@@ -64,7 +64,7 @@ class RecordedLoad:
         default=None,
         metadata=says(
             Whole(low=0, high=2**53),
-            "of all responses that came over its network, also those left out",
+            "of all responses over its network, also those left out",
         ),
     )
 

@@ -69,8 +69,9 @@ class LoadConfig:
     the same thing. For *handshake* True and False stand for "1-rtt" and "none". *browser* is
     "replay" or "parse", or a `BrowserModel`; the settings behind it change that.
 
-    The network "recorded" is that of the page's recording, and "marx-2019" for a page without one. A constant rate is met
-    without loss; a congestion controller other than "constant", loss or a queue make links of it.
+    The network "recorded" is that of the page's recording, and "marx-2019" for a page without one.
+    A constant rate is met without loss; a congestion controller other than "constant", loss or a
+    queue make links of it.
 
     Raises:
         InputError: listing every value that is out of range.
@@ -314,7 +315,7 @@ def _mistakes(config: LoadConfig) -> Iterator[Problem]:
     """Yield what is wrong between its values."""
     if config.rate_mbps is not None and config.interval_ms is not None:
         yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
-    if config.dns_ms is not None and config.hosts == HostMode.ONE.value:
+    if config.dns_ms is not None and config.hosts != HostMode.RECORDED.value:
         yield Problem(key="dns_ms", message="goes only with hosts = 'recorded'")
     if config.browser == BrowserMode.REPLAY.value:
         for key in config._given_of_browser():
@@ -381,8 +382,6 @@ def _no_network(page: Page) -> str:
 def _hosts_for(page: Page, config: LoadConfig) -> HostMode:
     """Return from how many hosts a page is loaded if nobody says so."""
     is_recording = page.recorded_load is not None
-    if config.dns_ms is not None:
-        return HostMode.RECORDED
     if not is_recording or len(host_names(page.resources, page.root)) == 1:
         return HostMode.ONE
     return HostMode.RECORDED if config.resolved_network().constant_rate is None else HostMode.ONE

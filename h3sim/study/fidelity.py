@@ -123,9 +123,7 @@ class Fidelity:
     def sentence(self) -> str:
         """How well the replay fits, in one sentence."""
         if self.off_by is None:
-            return (
-                "The replay cannot be held against the recording: it tells no network, or no times."
-            )
+            return "The replay cannot be held against the recording, which tells too little."
         worst = max(self.milestones, key=lambda row: row.factor)
         off = 100 * (worst.factor - 1)
         how = "early" if worst.replayed_ms < worst.recorded_ms else "late"

@@ -143,8 +143,9 @@ class _Assembly:
                 f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
             )
         self._kept = kept
-        documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
-        self._root = next(documents, kept[0])
+        documents = [index for index in kept if entries[index].kind is Kind.DOCUMENT]
+        of_pages = (index for index in documents if not entries[index].request.is_framed)
+        self._root = next(of_pages, (documents or kept)[0])
         self._landed = self._redirected()
         self._server_ms: dict[int, float | None] = {}
 
@@ -165,6 +166,7 @@ class _Assembly:
         )
         inferred["initiators that begin later, not believed"] += n_unbelieved
         kept = [self._requests[index] for index in self._kept]
+        self._parents = parents
         self._before_image = self._asked_before_the_first_image(parents)
         self._stood_at = self._holding(parents)
         self._holders = sorted(
@@ -289,6 +291,7 @@ class _Assembly:
         first = next((index for index in indexes if self._may_be_root(index)), self._root)
         outcome = self._requests[first].outcome
         if first == self._root or outcome not in _NOT_SENT:
+            yield from self._odd_root()
             return
         what = "document" if self._kinds[self._root] is Kind.DOCUMENT else "request"
         meant, sent = (shown_path(self._entries[i].address.url) for i in (first, self._root))
@@ -297,14 +300,25 @@ class _Assembly:
             f" {sent}, the first {what} that was sent"
         )
 
+    def _odd_root(self) -> Iterator[str]:
+        """Say which root was taken, where the recording does not begin with a page's document."""
+        root, url = self._requests[self._root], shown_path(self._entries[self._root].address.url)
+        if self._kinds[self._root] is not Kind.DOCUMENT:
+            yield f"there is no document: the root is now {url}, the first request"
+            return
+        first = self._kept[0]
+        if root.is_framed:
+            yield f"the root is now {url}, a document of a frame: that of the page is missing"
+        elif first != self._root:
+            other = shown_path(self._entries[first].address.url)
+            yield f"the recording begins with {other}: the root is now {url}, the first document"
+
     def _may_be_root(self, index: int) -> bool:
         host = self._host
         is_wanted = host is None or self._entries[index].address.host == host
         return is_wanted and self._requests[index].outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
 
     def _missing_always(self) -> Iterator[str]:
-        if self._kinds[self._root] is not Kind.DOCUMENT:
-            yield "a document: the first request is the root"
         yield _ALWAYS_MISSING
         n_unknown = sum(self._server_ms.get(index) is None for index in self._kept)
         if n_unknown:
@@ -410,10 +424,12 @@ class _Assembly:
     def _held_by(self, index: int, parent: int, found: Found) -> int | None:
         """Return what the parser of document *parent* stood at last before it came upon *index*.
 
-        None where it need not have stood at anything: where the document was there last.
+        None where it need not have stood at anything, for the document was there last, and where
+        the recording itself tells what led to *index*.
         """
         start_ms, end_ms = self._requests[index].start_ms, self._requests[parent].end_ms
-        if found.at is not At.COMPLETE or not self._is_in_document(index, parent):
+        is_given = self._parents[index].basis is Basis.GIVEN
+        if is_given or found.at is not At.COMPLETE or not self._is_in_document(index, parent):
             return None
         if start_ms is None or end_ms is None:
             return None

@@ -6,8 +6,9 @@
   another bears out. So Lighthouse's NetworkAnalyzer does it, but for its guesses at what part of
   a wait was the server's.
 - **Rate**: where pieces are packets, the pace at which they came. Else the most that came as a
-  whole within any stretch of 100 ms or longer: responses (or pieces of them) that began and ended within it. When the bytes of one that reaches beyond it came is not
-  known, so they do not count. As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based
+  whole within any stretch of 100 ms or longer: responses (or pieces of them) that began and ended
+  within it. When the bytes of one that reaches beyond it came is not known, so they do not count.
+  As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based
   congestion control"), the maximum is taken since everything else that is slow, from slow start to
   the server, makes deliveries slower than the path and nothing makes them faster. So it is a lower
   bound.

@@ -49,7 +49,7 @@ def let_go(
     ...     for key, sent_ms in (("page", 145), ("image", 180)))
     >>> let_go([page, image], [0, 0], [30, 30], page)
     >>> page.asked_ms, image.asked_ms
-    (85, 85)
+    (85.0, 85.0)
     """
     timed = [
         (request, request.start_ms, request.sent_ms, group, opening_ms(request, rtt_ms))

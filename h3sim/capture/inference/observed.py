@@ -166,6 +166,8 @@ class Observed:
     kind: Kind | None = None
     """What the recorder says that it is."""
     is_xhr: bool = False
+    is_framed: bool = False
+    """Whether a frame asked for it (Sec-Fetch-Dest)."""
     body_bytes: int | None = None
     body_from: Size = Size.NONE
     header_bytes: int | None = None

@@ -67,6 +67,7 @@ def browser_named(user_agent: str) -> str:
 def take_fields(request: Observed, sent: Mapping[str, str], got: Mapping[str, str]) -> None:
     """Take over what the fields of a request and its response say, names in lower case."""
     request.referer = sent.get("referer", "")
+    request.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
     request.browser = browser_named(sent.get("user-agent", ""))
     request.priority_field = sent.get("priority", "")
     request.response_priority = got.get("priority", "")
