@@ -127,17 +127,12 @@ class Fidelity:
         worst = max(self.milestones, key=lambda row: row.factor)
         off = 100 * (worst.factor - 1)
         how = "early" if worst.replayed_ms < worst.recorded_ms else "late"
-        if worst.factor < 2:
-            told = f"the {worst.milestone} comes {off:.0f} % too {how}"
-        else:
-            told = f"the {worst.milestone} comes {worst.factor:.1f} times too {how}"
-        parts = [told]
+        far = f"{off:.0f} %" if worst.factor < 2 else f"{worst.factor:.1f} times"
+        parts = [f"{worst.milestone} {far} too {how}"]
         if self.rank_correlation is not None:
-            parts.append(
-                f"resources complete in an order that correlates by {self.rank_correlation:.2f}"
-            )
+            parts.append(f"order of completions {self.rank_correlation:.2f} (Spearman's rho)")
         if self.bytes_share is not None and self.bytes_share < GOOD_BYTES:
-            parts.append(f"{100 * self.bytes_share:.0f} % of the recorded bytes are in the page")
+            parts.append(f"{100 * self.bytes_share:.0f} % of the recorded bytes")
         return f"The replay fits the recording {_ADVERBS[self.grade]}: {', '.join(parts)}."
 
     def lines(self) -> list[str]:

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from h3sim.page import Page
 
 
-def judged(replayed_ms: float, **more: float) -> Fidelity:
-    return Fidelity(milestones=Rows(Milestone, [Milestone("load event", 100, replayed_ms)]), **more)
+def judged(
+    replayed_ms: float, *, rank_correlation: float | None = None, bytes_share: float | None = None
+) -> Fidelity:
+    return Fidelity(
+        milestones=Rows(Milestone, [Milestone("load event", 100, replayed_ms)]),
+        rank_correlation=rank_correlation,
+        bytes_share=bytes_share,
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +82,7 @@ def test_the_har_of_a_load_tells_its_network_and_replays_as_it_was(
     assert known.rtt_ns is not None
     assert known.rate_bps is not None
     assert to_ms(known.rtt_ns) == pytest.approx(to_ms(truth.rtt_ns), rel=0.15)
-    assert truth.down is not None
+    assert truth.down.rate_bps is not None
     assert to_mbps(known.rate_bps) == pytest.approx(to_mbps(truth.down.rate_bps), rel=0.2)
     replay = fidelity(page)
     assert replay is not None

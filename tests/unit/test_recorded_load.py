@@ -75,7 +75,8 @@ def test_an_opening_that_may_hold_tls_only_bounds_the_rtt() -> None:
 def test_without_handshakes_the_rtt_is_the_shortest_wait_that_another_bears_out() -> None:
     rtt = estimated_rtt(opened(None, 200, 5, 41, 44, 0.2))
     assert rtt is not None
-    assert rtt == (41, "the shortest waits for first bytes")
+    assert rtt.rtt_ms == 41
+    assert rtt.rtt_from == "the shortest waits for first bytes"
     only = estimated_rtt(opened(None, 70))
     assert only is not None
     assert only.rtt_ms == 70
@@ -83,8 +84,7 @@ def test_without_handshakes_the_rtt_is_the_shortest_wait_that_another_bears_out(
 
 def test_the_path_is_that_to_the_host_of_the_root() -> None:
     near = opened(10, 30, host="https://cdn.example/a")
-    path = path_of([*near, *opened(80, 200)], root=len(near))
-    assert path is None  # too few bytes for a rate
+    assert path_of([*near, *opened(80, 200)], root=len(near)) is None  # too few bytes for a rate
     for each in near:
         each.body_bytes = 20_000
     path = path_of([*near, *opened(80, 200)], root=len(near))

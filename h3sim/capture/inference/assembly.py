@@ -11,7 +11,7 @@ from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
-from h3sim.capture.inference.holding import let_go
+from h3sim.capture.inference.holding import let_go, see_multiplexing
 from h3sim.capture.inference.hosts import group_numbers, hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
@@ -52,6 +52,7 @@ _WEB = ("http", "https")
 _SHOWN_HOSTS = 5
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
 _NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
+_TRANSFERRED = (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
 _WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 _ALWAYS_MISSING = "what is critical or the hero"
 
@@ -178,6 +179,7 @@ class _Assembly:
         ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
         self._ids = dict(zip(self._kept, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
+        see_multiplexing(kept)
         root = self._kept.index(self._root)
         path = None if recording.is_local else path_of(kept, root)
         names = [self._entries[index].address.host for index in self._kept]
@@ -264,7 +266,11 @@ class _Assembly:
         protocols = Counter(request.protocol for request in kept if request.protocol)
         most = protocols.most_common(1)
         is_remote = self._recording.has_addresses and not self._recording.is_local
-        n_bytes = sum((r.body_bytes or 0) + (r.header_bytes or 0) for r in self._requests)
+        n_bytes = sum(
+            (request.body_bytes or 0) + (request.header_bytes or 0)
+            for request in self._requests
+            if request.outcome in _TRANSFERRED
+        )
         return recorded_load(
             path,
             times_ms,

@@ -8,6 +8,7 @@ for TLS; and over HTTP/1.1 waiting for one of six connections, and opening more 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from h3sim.capture.inference.estimates import MULTIPLEXED
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["let_go", "opening_ms"]
+__all__ = ["let_go", "opening_ms", "see_multiplexing"]
 
 
 _TRIPS_OF_TCP, _TRIPS_OF_QUIC = 2, 1
 """Before the first request: TCP and TLS 1.3 (RFC 8446 § 2), or both in one (RFC 9000 § 7)."""
+_CLOCK_MS = 1.0
 _QUIC = ("h3", "http/3", "hq", "quic")
 
 
@@ -33,6 +35,38 @@ def opening_ms(request: Observed, rtt_ms: float) -> float:
     40
     """
     return rtt_ms * (_TRIPS_OF_QUIC if request.protocol.startswith(_QUIC) else _TRIPS_OF_TCP)
+
+
+def see_multiplexing(requests: Iterable[Observed]) -> None:
+    """Call the protocol h2 where more than one request was under way on a connection.
+
+    Early recorders call HTTP/2 and SPDY "unknown", or by what the status line of HTTP/1.1 says. One
+    such overlap may be a matter of rounded times; HTTP/1.1 has no second one.
+
+    >>> from h3sim.capture.inference.observed import Observed, Reached
+    >>> requests = [
+    ...     Observed(key="", url="", protocol="unknown", sent_ms=at_ms, first_byte_ms=at_ms + 50)
+    ...     for at_ms in (0, 10, 20)]
+    >>> for request in requests:
+    ...     request.reached = Reached(connection="7")
+    >>> see_multiplexing(requests)
+    >>> requests[0].protocol
+    'h2'
+    """
+    on_one: dict[tuple[str, str], list[Observed]] = {}
+    for request in requests:
+        is_told = request.reached.connection and not request.protocol.startswith(MULTIPLEXED)
+        if is_told and request.sent_ms is not None and request.first_byte_ms is not None:
+            key = request.reached.connection, request.reached.ip
+            on_one.setdefault(key, []).append(request)
+    for sharing in on_one.values():
+        sent = sorted((each.sent_ms or 0.0, each.first_byte_ms or 0.0) for each in sharing)
+        overlaps = sum(
+            later < answered_ms - _CLOCK_MS for (_, answered_ms), (later, _) in pairwise(sent)
+        )
+        if overlaps > 1:
+            for request in sharing:
+                request.protocol = "h2"
 
 
 def let_go(
