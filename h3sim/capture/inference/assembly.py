@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
-from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
+from h3sim.capture.inference.estimates import path_of, server_times
 from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.holding import let_go, see_multiplexing
 from h3sim.capture.inference.hosts import group_numbers, hosts_of
@@ -22,18 +21,17 @@ from h3sim.capture.inference.observed import (
     first_of,
     recorded_ns,
 )
+from h3sim.capture.inference.odd_roots import odd_root
 from h3sim.capture.inference.parents import Basis, find_parents
+from h3sim.capture.inference.parser_stops import ParserStops
 from h3sim.capture.inference.recorded import (
-    UNIMPORTANT,
-    level_of,
     priorities_of,
     recorded_frames,
     words_of,
 )
-from h3sim.capture.inference.sizes import NOT_MODIFIED
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address, ascii_host, ids_of
-from h3sim.documents import shown_path
+from h3sim.capture.inference.whole_load import load_as_a_whole
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.units import to_ms
 
@@ -41,19 +39,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from h3sim.capture.inference.estimates import EstimatedPath
+    from h3sim.capture.inference.hosts import PageHosts
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
     from h3sim.capture.inference.urls import Address
-    from h3sim.page import RecordedLoad
 
 __all__ = ["assemble"]
 
 _WEB = ("http", "https")
 _SHOWN_HOSTS = 5
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
-_NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
-_TRANSFERRED = (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
-_WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 _ALWAYS_MISSING = "what is critical or the hero"
 
 
@@ -167,34 +162,14 @@ class _Assembly:
         )
         inferred["initiators that begin later, not believed"] += n_unbelieved
         kept = [self._requests[index] for index in self._kept]
-        self._parents = parents
         self._before_image = self._asked_before_the_first_image(parents)
-        self._stood_at = self._holding(parents)
-        self._holders = sorted(
-            (end_ms, index)
-            for index in self._stood_at
-            if (end_ms := self._requests[index].end_ms) is not None
-        )
+        self._stops = self._parser_stops(parents)
         ids = ids_of([request.url for request in kept], self._requests[self._root].url)
         ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
         self._ids = dict(zip(self._kept, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
-        see_multiplexing(kept)
-        root = self._kept.index(self._root)
-        path = None if recording.is_local else path_of(kept, root)
         names = [self._entries[index].address.host for index in self._kept]
-        rtt_ms = None if path is None else path.rtt_ms
-        hosts = hosts_of(kept, names, root, rtt_ms=rtt_ms)
-        self._hosts = dict(zip(self._kept, hosts.names, strict=True))
-        self._zero_ms = self._requests[self._root].start_ms
-        if path is not None:
-            own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
-            rtts_ms = [own.get(name, path.rtt_ms) for name in names]
-            groups = group_numbers(names, hosts.known)
-            let_go(kept, groups, rtts_ms, self._requests[self._root])
-            self._zero_ms = self._requests[self._root].asked_ms or self._zero_ms
-            thought_ms = server_times(kept, path, rtts_ms)
-            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+        path, hosts = self._network(kept, names)
         resources = tuple(self._resource(index, parents) for index in self._kept)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
@@ -203,17 +178,59 @@ class _Assembly:
                 **self._named(n_hosts),
                 resources=resources,
                 hosts=hosts.known,
-                recorded_load=self._whole(kept, path),
+                recorded_load=load_as_a_whole(
+                    recording,
+                    {id_: self._requests[index] for index, id_ in self._ids.items()},
+                    path,
+                    root_start_ms=self._requests[self._root].start_ms,
+                    zero_ms=self._zero_ms,
+                ),
             ),
             dialect=recording.dialect,
             found=dict(recording.found + found + found_in(kept)),
             inferred=dict(inferred + sizes_inferred_in(kept)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(self._warnings()),
+            warnings=tuple(self._odd_root()),
             missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
+
+    def _network(
+        self, kept: list[Observed], names: list[str]
+    ) -> tuple[EstimatedPath | None, PageHosts]:
+        """Return the path and the hosts, after noting what follows from their times."""
+        see_multiplexing(kept)
+        root, request = self._kept.index(self._root), self._requests[self._root]
+        path = None if self._recording.is_local else path_of(kept, root)
+        hosts = hosts_of(kept, names, root, rtt_ms=None if path is None else path.rtt_ms)
+        self._hosts = dict(zip(self._kept, hosts.names, strict=True))
+        if path is not None:
+            own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
+            rtts_ms = [own.get(name, path.rtt_ms) for name in names]
+            let_go(kept, group_numbers(names, hosts.known), rtts_ms, request)
+            thought_ms = server_times(kept, path, rtts_ms)
+            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+        self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
+        return path, hosts
+
+    def _odd_root(self) -> Iterator[str]:
+        """Yield why the root may not be what was meant."""
+        found = [self._entries[index] for index in self._order]
+        root, first = (self._order.index(index) for index in (self._root, self._kept[0]))
+        return odd_root(found, root, first, self._host)
+
+    def _parser_stops(self, parents: dict[int, Parent]) -> ParserStops:
+        """Return at what parsers stood, but for what the recording itself tells parents of."""
+        documents = {
+            index: parent.index
+            for index in self._kept
+            if (parent := parents.get(index)) is not None
+            and parent.index is not None
+            and parent.basis is not Basis.GIVEN
+            and self._is_in_document(index, parent.index)
+        }
+        return ParserStops(self._requests, self._kinds, documents)
 
     def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
         """Return what was asked for before the first image that the page's document names."""
@@ -226,58 +243,11 @@ class _Assembly:
         )
         return set(self._kept[: next(images, None)])
 
-    def _holding(self, parents: dict[int, Parent]) -> dict[int, int]:
-        """Return the scripts and stylesheets at which a parser may have stood, with its document.
-
-        Those of which Chrome said that they can wait did not hold it.
-        """
-        found: dict[int, int] = {}
-        for index in self._kept:
-            document = parents[index].index if index in parents else None
-            is_kind = self._kinds[index] in (Kind.SCRIPT, Kind.STYLESHEET)
-            if document is None or not is_kind or not self._is_in_document(index, document):
-                continue
-            request = self._requests[index]
-            can_wait = level_of(request.priority) in UNIMPORTANT or request.is_preload
-            if not can_wait and not (request.flags or {}).get("is_async"):
-                found[index] = document
-        return found
-
     def _is_in_document(self, index: int, parent: int | None) -> bool:
         """Return whether *parent* is the page's document, in which no script asked for it."""
         request = self._requests[index]
         is_asked_by_it = parent == self._root or parent in self._landed
         return is_asked_by_it and not request.stack and request.initiator_type != "script"
-
-    def _whole(self, kept: list[Observed], path: EstimatedPath | None) -> RecordedLoad | None:
-        """Return what the recording says of the load as a whole."""
-        zero_ms, begun_ms = self._zero_ms, self._recording.begun_ms
-        if begun_ms is None:
-            begun_ms = self._requests[self._root].start_ms
-        since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
-        times_ms = {name: at_ms - since_ms for name, at_ms in self._recording.times_ms.items()}
-        completed_ms: dict[str, float] = {}
-        if zero_ms is not None:
-            for id_, request in zip(self._ids.values(), kept, strict=True):
-                if request.end_ms is not None and request.end_ms > zero_ms:
-                    completed_ms[id_] = request.end_ms - zero_ms
-        if completed_ms:
-            times_ms["finished"] = max(completed_ms.values())
-        protocols = Counter(request.protocol for request in kept if request.protocol)
-        most = protocols.most_common(1)
-        is_remote = self._recording.has_addresses and not self._recording.is_local
-        n_bytes = sum(
-            (request.body_bytes or 0) + (request.header_bytes or 0)
-            for request in self._requests
-            if request.outcome in _TRANSFERRED
-        )
-        return recorded_load(
-            path,
-            times_ms,
-            completed_ms=completed_ms if is_remote else {},
-            n_bytes=n_bytes if is_remote else None,
-            protocol=most[0][0] if most else "",
-        )
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
@@ -287,42 +257,6 @@ class _Assembly:
             elif not _is_kept(entry, self._host):
                 left_out["of other hosts"] += 1
         return left_out
-
-    def _warnings(self) -> Iterator[str]:
-        """Say why the root may not be what was meant: the main document came from a cache."""
-        root = self._requests[self._root]
-        if root.status == NOT_MODIFIED:
-            yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
-        indexes = (index for index in self._order if self._kinds[index] is Kind.DOCUMENT)
-        first = next((index for index in indexes if self._may_be_root(index)), self._root)
-        outcome = self._requests[first].outcome
-        if first == self._root or outcome not in _NOT_SENT:
-            yield from self._odd_root()
-            return
-        what = "document" if self._kinds[self._root] is Kind.DOCUMENT else "request"
-        meant, sent = (shown_path(self._entries[i].address.url) for i in (first, self._root))
-        yield (
-            f"the main document, {meant}, came {outcome.value}: {_WITHOUT_CACHE}. The root is now"
-            f" {sent}, the first {what} that was sent"
-        )
-
-    def _odd_root(self) -> Iterator[str]:
-        """Say which root was taken, where the recording does not begin with a page's document."""
-        root, url = self._requests[self._root], shown_path(self._entries[self._root].address.url)
-        if self._kinds[self._root] is not Kind.DOCUMENT:
-            yield f"there is no document: the root is now {url}, the first request"
-            return
-        first = self._kept[0]
-        if root.is_framed:
-            yield f"the root is now {url}, a document of a frame: that of the page is missing"
-        elif first != self._root:
-            other = shown_path(self._entries[first].address.url)
-            yield f"the recording begins with {other}: the root is now {url}, the first document"
-
-    def _may_be_root(self, index: int) -> bool:
-        host = self._host
-        is_wanted = host is None or self._entries[index].address.host == host
-        return is_wanted and self._requests[index].outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
 
     def _missing_always(self) -> Iterator[str]:
         yield _ALWAYS_MISSING
@@ -413,11 +347,11 @@ class _Assembly:
             found = Found(given.at, given.offset_bytes, given.delay_ms, "")
         else:
             found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
-            holder = self._held_by(index, parent, found) if direct else None
-            if holder is not None:
-                parent = holder
-                kind = self._kinds[holder]
-                found = trigger_of(request, self._requests[holder], kind, direct=False)
+            is_late = direct and found.at is At.COMPLETE
+            stop = self._stops.last_before(index) if is_late else None
+            if stop is not None:
+                parent, kind = stop, self._kinds[stop]
+                found = trigger_of(request, self._requests[stop], kind, direct=False)
                 found = found._replace(basis="trigger from what held the parser up")
             self._inferred[found.basis] += 1
         return Discovery(
@@ -426,26 +360,6 @@ class _Assembly:
             offset_bytes=found.offset_bytes,
             delay_ns=self._time_ns(found.delay_ms),
         )
-
-    def _held_by(self, index: int, parent: int, found: Found) -> int | None:
-        """Return what the parser of document *parent* stood at last before it came upon *index*.
-
-        None where it need not have stood at anything, for the document was there last, and where
-        the recording itself tells what led to *index*.
-        """
-        start_ms, end_ms = self._requests[index].start_ms, self._requests[parent].end_ms
-        is_given = self._parents[index].basis is Basis.GIVEN
-        if is_given or found.at is not At.COMPLETE or not self._is_in_document(index, parent):
-            return None
-        if start_ms is None or end_ms is None:
-            return None
-        last = bisect_right(self._holders, (start_ms, len(self._requests)))
-        for at_ms, holder in reversed(self._holders[:last]):
-            if at_ms <= end_ms:
-                return None
-            if holder != index and self._stood_at.get(holder) == parent:
-                return holder
-        return None
 
     def _time_ns(self, time_ms: float) -> int:
         if time_ms > LONGEST_MS:
