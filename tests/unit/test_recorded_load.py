@@ -19,9 +19,9 @@ from h3sim.capture.inference.estimates import (
     packet_rate_bps,
     path_of,
     peak_rate_bps,
-    server_times,
 )
 from h3sim.capture.inference.observed import Observed, Reached
+from h3sim.capture.inference.server_waits import server_times
 from h3sim.cli.main import main
 from h3sim.errors import InputError, PageError
 from h3sim.page import Page, RecordedLoad

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
-from h3sim.capture.inference.estimates import path_of, server_times
+from h3sim.capture.inference.estimates import path_of
 from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.holding import let_go, see_multiplexing
 from h3sim.capture.inference.hosts import group_numbers, hosts_of
@@ -29,6 +29,7 @@ from h3sim.capture.inference.recorded import (
     recorded_frames,
     words_of,
 )
+from h3sim.capture.inference.server_waits import server_times
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address, ascii_host, ids_of
 from h3sim.capture.inference.whole_load import load_as_a_whole

@@ -12,14 +12,11 @@
   congestion control"), the maximum is taken since everything else that is slow, from slow start to
   the server, makes deliveries slower than the path and nothing makes them faster. So it is a lower
   bound.
-- **Server's time**: what a request waited for its first byte beyond the RTT, less the time that the
-  link took for all else that came meanwhile.
 """
 
 from __future__ import annotations
 
 import statistics
-from bisect import bisect_left
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,12 +34,13 @@ if TYPE_CHECKING:
 __all__ = [
     *("MULTIPLEXED", "SLOWEST_MS", "EstimatedPath", "EstimatedRtt", "Transfer", "estimated_path"),
     *("estimated_rtt", "handshake_rtt_ms", "packet_rate_bps", "path_of", "peak_rate_bps"),
-    *("recorded_load", "server_times", "transfers_of"),
+    *("LEAST_TRANSFER_MS", "by_connection", "connection_of", "recorded_load", "transfers_of"),
+    "wait_ms",
 ]
 
 _LEAST_WINDOW_MS = 100.0
 """Clocks of recorders tell milliseconds, and what the browser reads in one go comes in bursts."""
-_LEAST_TRANSFER_MS = 1.0
+LEAST_TRANSFER_MS = 1.0
 _PACKET_BYTES = 1500
 _LEAST_PACKETS = 20
 _PACKET_HEADER_BYTES = 58
@@ -159,8 +157,8 @@ def estimated_rtt(requests: Iterable[Observed]) -> EstimatedRtt | None:
     """
     opened: list[float] = []
     waits: list[float] = []
-    for on_one in _by_connection(requests).values():
-        waits_ms = _plausible(map(_wait_ms, on_one))
+    for on_one in by_connection(requests).values():
+        waits_ms = _plausible(map(wait_ms, on_one))
         waits += waits_ms
         handshakes = _plausible(each.reached.handshake_ms for each in on_one)
         longest = _plausible(each.reached.connect_ms for each in on_one)
@@ -179,15 +177,15 @@ def estimated_rtt(requests: Iterable[Observed]) -> EstimatedRtt | None:
     return EstimatedRtt(_rounded(next(borne_out, waits[0])), "the shortest waits for first bytes")
 
 
-def _by_connection(requests: Iterable[Observed]) -> dict[tuple[str, str], list[Observed]]:
+def by_connection(requests: Iterable[Observed]) -> dict[tuple[str, str], list[Observed]]:
     """Return *requests* by connection, by host where the recorder does not tell connections."""
     found: dict[tuple[str, str], list[Observed]] = {}
     for request in requests:
-        found.setdefault(_connection_of(request), []).append(request)
+        found.setdefault(connection_of(request), []).append(request)
     return found
 
 
-def _connection_of(request: Observed) -> tuple[str, str]:
+def connection_of(request: Observed) -> tuple[str, str]:
     """Return what tells its connection from others: numbers are those of one server, at times."""
     reached = request.reached
     if reached.connection:
@@ -195,7 +193,7 @@ def _connection_of(request: Observed) -> tuple[str, str]:
     return "", urlsplit(request.url).netloc
 
 
-def _wait_ms(request: Observed) -> float | None:
+def wait_ms(request: Observed) -> float | None:
     """Return how long a request waited for its first byte; what was pushed waited for nothing."""
     sent_ms, first_ms = request.sent_ms, request.first_byte_ms
     if sent_ms is None or first_ms is None or request.is_pushed:
@@ -257,7 +255,7 @@ def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
     """
     begin_ms = min(transfer.from_ms for transfer in transfers)
     end_ms = max(transfer.to_ms for transfer in transfers)
-    window_ms = min(window_ms, max(_LEAST_TRANSFER_MS, end_ms - begin_ms))
+    window_ms = min(window_ms, max(LEAST_TRANSFER_MS, end_ms - begin_ms))
     by_end = _in_steps(transfers, window_ms / _STEPS)
     most = 0.0
     for from_ms in {transfer.from_ms: None for transfer in by_end}:
@@ -308,98 +306,6 @@ def transfers_of(requests: Iterable[Observed], rtt_ms: float) -> list[Transfer]:
                 found.append(Transfer(at_ms, piece_ms, piece_bytes))
                 at_ms = piece_ms
     return found
-
-
-def server_times(
-    requests: Sequence[Observed], path: EstimatedPath, rtts_ms: Sequence[float]
-) -> list[float | None]:
-    """Return how long the server seems to have thought about each request, None for unknown.
-
-    That is what the request waited for its first byte beyond a round trip, less what the link took
-    for all else that came meanwhile: a link that stands idle keeps no answer waiting. Over HTTP/2
-    and HTTP/3 less also all the time in which anything came on the same connection: there another
-    response may have gone first. *rtts_ms* are those to the server of each.
-    """
-    came = _Arrivals(transfers_of(requests, path.rtt_ms))
-    by_connection = _by_connection(requests)
-    busy = {key: _union(map(_arriving, on_one)) for key, on_one in by_connection.items()}
-
-    def thought(request: Observed, rtt_ms: float) -> float | None:
-        waited_ms = _wait_ms(request)
-        if waited_ms is None or request.first_byte_ms is None or request.sent_ms is None:
-            return None
-        during = request.sent_ms, request.first_byte_ms
-        others_ms = came.between(*during) * BITS_PER_BYTE * MS_PER_S / path.rate_bps
-        if request.protocol.startswith(MULTIPLEXED):
-            others_ms = max(others_ms, _overlap(busy[_connection_of(request)], *during))
-        return max(0.0, waited_ms - rtt_ms - others_ms)
-
-    return [thought(*each) for each in zip(requests, rtts_ms, strict=True)]
-
-
-def _arriving(request: Observed) -> tuple[float, float]:
-    """Return when a response was arriving; (0, 0) where that is not told."""
-    if request.first_byte_ms is None or request.end_ms is None:
-        return 0.0, 0.0
-    return request.first_byte_ms, request.end_ms
-
-
-def _overlap(stretches: Sequence[tuple[float, float]], from_ms: float, to_ms: float) -> float:
-    """Return how much of the time between the two lies within *stretches*, which do not touch."""
-    last = bisect_left(stretches, (to_ms, 0.0))
-    total = 0.0
-    for begin_ms, end_ms in reversed(stretches[:last]):
-        if end_ms <= from_ms:
-            break
-        total += min(end_ms, to_ms) - max(begin_ms, from_ms)
-    return total
-
-
-def _union(stretches: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the same times as stretches that do not touch, in order."""
-    merged: list[tuple[float, float]] = []
-    for begin, end in sorted(stretches):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((begin, end))
-    return merged
-
-
-class _Arrivals:
-    """How many bytes had come by when, each transfer at an even pace."""
-
-    def __init__(self, transfers: Iterable[Transfer]) -> None:
-        slopes: dict[float, float] = {}
-        jumps: dict[float, float] = {}
-        for from_ms, to_ms, n_bytes in transfers:
-            if to_ms - from_ms < _LEAST_TRANSFER_MS:
-                jumps[to_ms] = jumps.get(to_ms, 0.0) + n_bytes
-                continue
-            pace = n_bytes / (to_ms - from_ms)
-            slopes[from_ms] = slopes.get(from_ms, 0.0) + pace
-            slopes[to_ms] = slopes.get(to_ms, 0.0) - pace
-        self._times = sorted({*slopes, *jumps})
-        self._came: list[float] = []
-        self._paces: list[float] = []
-        total = pace = 0.0
-        last_ms = self._times[0] if self._times else 0.0
-        for at_ms in self._times:
-            total += pace * (at_ms - last_ms) + jumps.get(at_ms, 0.0)
-            pace += slopes.get(at_ms, 0.0)
-            last_ms = at_ms
-            self._came.append(total)
-            self._paces.append(pace)
-
-    def between(self, from_ms: float, to_ms: float) -> float:
-        """Return how many bytes came then; what came at the end itself does not count."""
-        return max(0.0, self._before(to_ms) - self._before(from_ms))
-
-    def _before(self, at_ms: float) -> float:
-        last = bisect_left(self._times, at_ms) - 1
-        if last < 0:
-            return 0.0
-        return self._came[last] + self._paces[last] * (at_ms - self._times[last])
 
 
 def _plausible(times_ms: Iterable[float | None]) -> list[float]:
