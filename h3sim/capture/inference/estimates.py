@@ -195,7 +195,8 @@ def connection_of(request: Observed) -> tuple[str, str]:
 
 def wait_ms(request: Observed) -> float | None:
     """Return how long a request waited for its first byte; what was pushed waited for nothing."""
-    sent_ms, first_ms = request.sent_ms, request.first_byte_ms
+    sent_ms = request.start_ms if request.sent_ms is None else request.sent_ms
+    first_ms = request.first_byte_ms
     if sent_ms is None or first_ms is None or request.is_pushed:
         return None
     return first_ms - sent_ms
