@@ -10,7 +10,8 @@ The rules, each as far as a page file tells what it needs:
   lazy nor asked for with fetchpriority=low nor as small as a tracking pixel: those that Chrome
   takes for visible before it can know (Chromium 117's boost of images); those with
   fetchpriority=high come on top;
-- what led to any of these.
+- what led to any of these;
+- never icons of tabs, beacons, pixels, trackers and challenges (`unseen`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from h3sim.browser.discoverer import is_lazy
 from h3sim.browser.document import DocumentParser, references, scripts_in_order
 from h3sim.browser.styles import Styles
+from h3sim.browser.unseen import is_never_seen
 from h3sim.page import FetchPriority, Kind, Level, MarksFrom
 from h3sim.page.marks import marked, read_marks
 from h3sim.page.roots import parts_of
@@ -42,8 +44,6 @@ __all__ = [
 HEURISTIC, NONE = "heuristic", "none"
 """What may be asked for in place of a file of marks."""
 _FIRST_IMAGES = 5
-_LEAST_IMAGE_BYTES = 100
-"""Smaller images are the pixels of trackers: 43 bytes as GIF, 68 as PNG."""
 _SEEN_LEVELS = (Level.HIGH, Level.VERY_HIGH)
 
 
@@ -101,7 +101,11 @@ def infer_above_the_fold(page: Page) -> Page:
 def _seen(page: Page) -> set[int]:
     """Return what is likely to be seen of a page of one root."""
     blocking = [i for i, resource in enumerate(page.resources) if resource.render_blocking]
-    needed = dict.fromkeys((*sorted(_needed(page)), *blocking))
+    needed = {
+        index: None
+        for index in (*sorted(_needed(page)), *blocking)
+        if index == page.root or not is_never_seen(page.resources[index])
+    }
     return {*needed, *_fonts(page, needed), *_images(page, needed)}
 
 
@@ -142,7 +146,11 @@ def _fonts(page: Page, needed: Iterable[int]) -> Iterator[int]:
 
 
 def _images(page: Page, needed: Iterable[int]) -> list[int]:
-    images = [i for i, resource in enumerate(page.resources) if resource.kind is Kind.IMAGE]
+    images = [
+        i
+        for i, resource in enumerate(page.resources)
+        if resource.kind is Kind.IMAGE and not is_never_seen(resource)
+    ]
     raised = [i for i in images if _was_raised(page.resources[i])]
     if raised:
         return raised
@@ -166,7 +174,7 @@ def _was_raised(resource: Resource) -> bool:
 
 def _may_be_seen(resource: Resource) -> bool:
     is_low = resource.fetchpriority is FetchPriority.LOW
-    return not is_lazy(resource) and not is_low and resource.size_bytes >= _LEAST_IMAGE_BYTES
+    return not is_lazy(resource) and not is_low
 
 
 def _parent(resource: Resource) -> str | None:

@@ -199,13 +199,13 @@ def _write(advice: Advice, plot: str | None, options: argparse.Namespace) -> Non
 
 
 def _show(advice: Advice, imported: ImportedPage | None, width: int | None) -> None:
+    for line in () if advice.fidelity is None else advice.fidelity.lines():
+        print(fitted(printable(line), width))
     for line in _told(advice.page, imported):
         print(fitted(printable(line), width))
     for note in advice.comparison.notes.get(advice.page.name, ()):
         print(fitted(printable(note), width))
     print(fitted(printable(advice.comparison.told()), width))
-    for row in advice.replayed:
-        print(fitted(str(row), width))
     print(f"\n{_table(advice, width)}\n")
     print(fitted(printable(advice.sentence), width))
 

@@ -14,7 +14,7 @@ from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_to_dict
-from h3sim.study.replayed import IMPORT_REPORT, replayed
+from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 
 if TYPE_CHECKING:
     import argparse
@@ -113,13 +113,13 @@ def _write(imported: ImportedPage, output: str) -> None:
 def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
     """Print the report; where the page itself was printed, beside standard output."""
     page = imported.page
-    rows = list(replayed(page)) if len(page.resources) <= _MOST_REPLAYED else []
+    judged = fidelity(page) if len(page.resources) <= _MOST_REPLAYED else None
     if options.json:
-        print(json.dumps(IMPORT_REPORT.write(imported, replayed=rows), allow_nan=False))
+        print(json.dumps(IMPORT_REPORT.write(imported, fidelity=judged), allow_nan=False))
         return
     file = sys.stderr if options.output == STANDARD_OUTPUT else sys.stdout
     width = terminal_width(options)
-    for line in (*imported.lines(), *map(str, rows)):
+    for line in (*(() if judged is None else judged.lines()), *imported.lines()):
         print(_hanging(line, width), file=file)
 
 

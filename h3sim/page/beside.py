@@ -10,6 +10,7 @@ from h3sim.documents.arguments import Only, check_arguments
 from h3sim.documents.values import Choice, Number, Text
 from h3sim.errors import InputError
 from h3sim.page.discovery import MAX_TIME_NS, At, Discovery
+from h3sim.page.recorded_load import RecordedLoad
 from h3sim.page.resource import PriorityChange
 from h3sim.page.variants import retriggered
 from h3sim.units import ms, to_ms
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from h3sim.page.hosts import Host
     from h3sim.page.model import Page
-    from h3sim.page.recorded_load import RecordedLoad
     from h3sim.page.resource import Resource
 
 __all__ = ["Opened", "beside"]
@@ -135,6 +135,10 @@ def _network_of(recorded: RecordedLoad | None) -> RecordedLoad | None:
     """Return what holds of a recording once something else is loaded beside it."""
     if recorded is None or recorded.rtt_ns is None:
         return None
-    return replace(
-        recorded, finished_ns=None, load_event_ns=None, largest_paint_ns=None, speed_index_ns=None
+    return RecordedLoad(
+        rtt_ns=recorded.rtt_ns,
+        rtt_from=recorded.rtt_from,
+        rate_bps=recorded.rate_bps,
+        rate_from=recorded.rate_from,
+        protocol=recorded.protocol,
     )

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from h3sim.documents.declared import says, settle
-from h3sim.documents.values import MegabitsPerSecond, Milliseconds, Text
+from h3sim.documents.values import MegabitsPerSecond, Milliseconds, TableOf, Text, Whole
 from h3sim.errors import PageError, Problem
 from h3sim.page.resource import MAX_TIME_NS
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["RECORDED_NETWORK", "RecordedLoad"]
 
@@ -54,6 +54,24 @@ class RecordedLoad:
         default=None, metadata=says(_TIME, "the largest contentful paint")
     )
     speed_index_ns: int | None = field(default=None, metadata=says(_TIME, "the SpeedIndex"))
+    completed_ns: Mapping[str, int] = field(
+        default_factory=dict,
+        metadata=says(
+            TableOf(_TIME), "when each resource was there, by its id", key="completed_ms"
+        ),
+    )
+    n_bytes: int | None = field(
+        default=None,
+        metadata=says(
+            Whole(low=0, high=2**53),
+            "of all responses over its network, also those left out",
+        ),
+    )
+
+    @property
+    def lacks_network(self) -> bool:
+        """Whether it was recorded over a network of which it does not tell enough to name it."""
+        return self.rtt_ns is None and self.n_bytes is not None
 
     def __post_init__(self) -> None:
         settle(self, PageError)

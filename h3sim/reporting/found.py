@@ -16,7 +16,8 @@ _NOT_KEPT = "The loads were not kept, so none is drawn: advise(..., keep_loads=T
 
 def verdict_of_advice(advice: Advice) -> list[str]:
     """Return which scheme serves the page best, and how far its replay is from the recording."""
-    return [advice.sentence, *(f"{row}." for row in advice.replayed)]
+    judged = [] if advice.fidelity is None else advice.fidelity.lines()
+    return [*judged, advice.sentence]
 
 
 def part_of_advice(advice: Advice) -> Section:

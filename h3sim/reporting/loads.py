@@ -13,6 +13,7 @@ from h3sim.plots.window import window_of
 from h3sim.reporting.document import ReportTable, Section
 from h3sim.reporting.drawing import picture
 from h3sim.reporting.load_pictures import NamedLoad, pictures_of_one, pictures_of_two
+from h3sim.study.fidelity import Grade, fidelity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +33,13 @@ _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above
 
 def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
     """Return what is to be known first, in sentences."""
+    judged = fidelity(pairs[0].load.page)
+    fits = [] if judged is None else judged.lines()
     if len(pairs) == 1:
-        return _verdict_of_one(pairs[0])
-    said = [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
+        return fits + _verdict_of_one(pairs[0])
+    if judged is not None and judged.grade is Grade.POOR:
+        return fits
+    said = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
     losses = any(pair.load.packets.lost for pair in pairs)
     if losses and len({pair.load.seed for pair in pairs}) == 1:
         said.append("Packets were lost, by one seed: look at several before believing this.")

@@ -16,15 +16,15 @@ from h3sim.capture.imported import IMPORT
 from h3sim.documents import open_input
 from h3sim.documents.arguments import PATH, GatheredMistakes, check_arguments
 from h3sim.documents.values import Flag, ListOf, Number, OrNone
-from h3sim.documents.written import TEXT, VERSION, Key, WrittenFormat, rows_of
+from h3sim.documents.written import TEXT, VERSION, Key, WrittenFormat
 from h3sim.errors import InputError
 from h3sim.page import Page
 from h3sim.study.arms import check_race
 from h3sim.study.compare import COMPARISON, baseline_of, compare
 from h3sim.study.config import config_for
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.find import FOUND, find
 from h3sim.study.options import config_of, with_options
-from h3sim.study.replayed import ReplayedRow, replayed
 from h3sim.study.run import resolve_schemes
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from h3sim.study.config import LoadConfig
     from h3sim.study.find import FoundRow, FoundScheme
     from h3sim.study.run import PageLike, SchemeLike
-    from h3sim.trace import Rows
 
 __all__ = ["ADVICE", "DEPLOYABLE", "Advice", "advise", "read_subject"]
 
@@ -67,7 +66,7 @@ ADVICE = WrittenFormat(
     Key("level_with_best", ListOf(TEXT, "names"), "those as good", of="found.level_with_best"),
     Key("network_within", Number(low=1), "by which factor RTT and rate may be wrong"),
     Key("above_the_fold_from", TEXT, "who says what is", of="page.above_the_fold_from.value"),
-    Key("replayed", rows_of(ReplayedRow), "what was recorded, beside what its replay takes"),
+    Key("fidelity", OrNone(FIDELITY, none=None), "how well its replay fits its recording"),
     Key("import", OrNone(IMPORT, none=None), "how it was made of a recording", of="imported"),
     Key("found", FOUND, "the race between schemes"),
     Key("comparison", COMPARISON, "each scheme over the network as it is said to be"),
@@ -81,8 +80,8 @@ class Advice:
     page: Page
     imported: ImportedPage | None
     """How the page was made of a recording; None where it was a page already."""
-    replayed: Rows[ReplayedRow]
-    """What the recording took, and what its replay takes."""
+    fidelity: Fidelity | None
+    """How well its replay fits its recording; None where it was not recorded."""
     found: FoundScheme
     comparison: Comparison
     """Each scheme over the network as it is said to be."""
@@ -90,7 +89,14 @@ class Advice:
 
     @property
     def sentence(self) -> str:
-        """Which scheme serves the page best, by how much, and how sure that is."""
+        """Which scheme serves the page best, by how much, and how sure that is.
+
+        Over a recording only as far as its replay fits that.
+        """
+        return gated(self._verdict, [self.fidelity])
+
+    @property
+    def _verdict(self) -> str:
         found, name = self.found, self.page.name
         behind = [row for row in found.rows[1:] if row.is_worse]
         if len(found.rows) == 1:
@@ -125,7 +131,8 @@ class Advice:
         return f"<Advice: {self.sentence}>"
 
     def _repr_html_(self) -> str:
-        lines = [self.sentence, *map(str, self.replayed)]
+        judged = [] if self.fidelity is None else self.fidelity.lines()
+        lines = [*judged, self.sentence]
         told = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
         return told + self.comparison._repr_html_()
 
@@ -219,7 +226,7 @@ def advise(
     return Advice(
         page=subject,
         imported=imported,
-        replayed=replayed(subject),
+        fidelity=fidelity(subject),
         found=find(subject, networks=None, **racing, **what),
         comparison=compare(
             subject, send_buffers_kb=[given.send_buffer_kb], keep_loads=keep_loads, **what

@@ -15,6 +15,7 @@ from h3sim.documents.values import Number, Text, Whole
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import Retransmit, SendBufferRefill
 from h3sim.page import ConnectionMode, Page
+from h3sim.page.hosts import host_names
 from h3sim.results import MAX_LOAD_NS
 from h3sim.signals import Signalling
 from h3sim.study.arguments import SEED
@@ -73,8 +74,9 @@ class LoadConfig:
     the same thing. For *handshake* True and False stand for "1-rtt" and "none". *browser* is
     "replay" or "parse", or a `BrowserModel`; the settings behind it change that.
 
-    The network "recorded" is that of the page's recording, else "marx-2019". A constant rate is met
-    without loss; a congestion controller other than "constant", loss or a queue make links of it.
+    The network "recorded" is that of the page's recording, and "marx-2019" for a page without one.
+    A constant rate is met without loss; a congestion controller other than "constant", loss or a
+    queue make links of it.
 
     Raises:
         InputError: listing every value that is out of range.
@@ -179,11 +181,11 @@ class LoadConfig:
         " none (default: headers have the sizes that the page gives, and block nothing)",
         "CODEC",
     )
-    connections: str = option(
+    connections: str | None = option(
         NameOf(ConnectionMode),
         "over links: a single connection for all hosts, or one per host that the page names; hosts"
-        " that share a server and a certificate share one",
-        default=ConnectionMode.SINGLE.value,
+        " that share a server and a certificate share one (default: per-host for a recording that"
+        " knows several hosts, else single)",
     )
     dns_ms: float | None = option(
         Number(low=0, high=600_000),
@@ -368,20 +370,42 @@ def _changed_profile(
 
 
 def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
-    """Return *config* with a network of its own, where it is left to the page.
+    """Return *config* with the network and the connections that are left to the page.
 
     Raises:
-        InputError: listing the options that the network has no use for, or if no page can use it.
+        InputError: if no network can be estimated from the page's recording, or no page can use the
+            network; or listing the options that the network has no use for.
         MissingExtraError: if a library that header lists are compressed by is not installed.
     """
     if not isinstance(page, Page):
         return _config_for_lists(config)
     if config.network == RECORDED:
+        known = page.recorded_load
+        if known is not None and known.lacks_network:
+            raise InputError([Problem(key="network", message=_no_network(page))])
         config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
     if config.path.named.independent_packets is not None:
         message = "carries header lists alone: a page needs a constant rate or links"
         raise InputError([Problem(key="network", message=message)])
+    if config.connections is None:
+        config = replace(config, connections=_connections_for(page, config).value)
     return config
+
+
+def _no_network(page: Page) -> str:
+    return (
+        f"must be given: the recording of {page.name} has too few times of connections, first bytes"
+        " and transfers to estimate its own; name a shipped one, such as cable, or a file.toml"
+    )
+
+
+def _connections_for(page: Page, config: LoadConfig) -> ConnectionMode:
+    """Return whether the hosts of a page have connections of their own, if nobody says."""
+    is_recording = page.recorded_load is not None
+    has_links = config.path.network.constant_rate is None
+    if is_recording and has_links and len(host_names(page.resources, page.root)) > 1:
+        return ConnectionMode.PER_HOST
+    return ConnectionMode.SINGLE
 
 
 def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:

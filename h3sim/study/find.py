@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes
-from h3sim.documents.values import Number
+from h3sim.documents.values import Number, TableOf
 from h3sim.documents.written import COUNT, TEXT, VERSION, Key, WrittenFormat, rows_of
 from h3sim.errors import NothingToMeasureError
 from h3sim.results import in_words
@@ -18,6 +18,7 @@ from h3sim.study.arguments import LEVEL
 from h3sim.study.arms import Arm, arms_of, check_race
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.config import LoadConfig, config_for
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.intervals import ratio_end
 from h3sim.study.misjudged import elsewhere, may_lose, with_drawn_network
 from h3sim.study.options import config_of, over_networks, with_options
@@ -84,6 +85,7 @@ FOUND = WrittenFormat(
     Key("n_loads", COUNT, "how many loads it took"),
     CONFIGURATION,
     PAGE_DIGESTS,
+    Key("fidelity", TableOf(FIDELITY), "by page, how well the replay of a recording fits"),
     Key("rows", rows_of(FoundRow), "one a scheme, the best first: its ByteIndex by the best's"),
     Key("robustness", rows_of(RobustnessRow), "what the choice loses where it is otherwise"),
 )
@@ -105,6 +107,8 @@ class FoundScheme(Told):
     """How many there were at most; fewer ran where nothing is random, or all was sure."""
     network_within: float
     n_loads: int
+    fidelity: Mapping[str, Fidelity] = field(default_factory=dict, hash=False)
+    """By page, how well the replay of its recording fits that; only of those that are of one."""
 
     @property
     def level_with_best(self) -> tuple[str, ...]:
@@ -124,7 +128,11 @@ class FoundScheme(Told):
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence or two."""
+        """What was found, in a sentence or two; over recordings as far as their replays fit."""
+        return gated(self._verdict, self.fidelity.values())
+
+    @property
+    def _verdict(self) -> str:
         where = "above the fold" if self.which == "atf" else "on all"
         level = self.level_with_best
         is_drawn = self.rows[0].pairs > 1
@@ -298,6 +306,9 @@ class _Ground:
             configuration=load.configuration,
             words=in_words(load),
             page_digests={page.name: page.digest for page in self._pages},
+            fidelity={
+                page.name: judged for page in self._pages if (judged := fidelity(page)) is not None
+            },
         )
 
     def _race(self, config: LoadConfig, n_seeds: int, confidence: float) -> Race:

@@ -174,7 +174,7 @@ def _cross_traffic(text: str | None) -> tuple[CrossFlow, ...]:
 
 def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
     """Return how hosts get connections of their own; None where all share one."""
-    if config.connections == ConnectionMode.SINGLE.value:
+    if config.connections != ConnectionMode.PER_HOST.value:
         return None
     return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
 

@@ -14,10 +14,10 @@ from h3sim.study.advise import ADVICE
 from h3sim.study.compare import COMPARISON
 from h3sim.study.export import FORMAT as RESULTS
 from h3sim.study.export import ResultsHead
+from h3sim.study.fidelity import IMPORT_REPORT
 from h3sim.study.find import FOUND
 from h3sim.study.header_study import HEADERS
 from h3sim.study.regret import REGRET
-from h3sim.study.replayed import IMPORT_REPORT
 from h3sim.study.rule_check import RULE_CHECK
 from h3sim.study.saved import LoadDocument
 from h3sim.study.server_check import SERVER_CHECK

@@ -10,19 +10,18 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
-from h3sim.page import MarksFrom, RecordedLoad
+from h3sim.page import MarksFrom
 from h3sim.study import find
 from h3sim.study.advise import read_subject
 from h3sim.study.config import LoadConfig
+from h3sim.study.fidelity import Grade
 from h3sim.study.misjudged import with_drawn_network
-from h3sim.study.replayed import replayed
 from h3sim.units import ms
 from tests.unit.test_recorded_load import HAR, entry, har_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.page import Page
 
 QUICK: dict[str, Any] = {"schemes": ["fifo", "rr", "chrome-eps"], "n_seeds": 4}
 SHORT = ["--seeds", "4", "--scheme", "fifo,chrome-eps"]
@@ -32,14 +31,15 @@ def test_one_command_makes_of_a_har_a_table_a_picture_and_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    more = [entry(f"/{n}.png", 260 + n, 30_000, send=0, wait=40, receive=90) for n in range(3)]
+    more = [entry(f"/{n}.png", 260 + n, 30_000, send=0, wait=40, receive=90) for n in range(2)]
     document = {"log": {**HAR["log"], "entries": [*HAR["log"]["entries"], *more]}}
     path = har_file(tmp_path, document)
     assert main(["advise", str(path), *SHORT, "--report", "shop.html"]) == 0
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
-    assert lines[0] == "shop.example: 5 resources, 189,800 bytes, from har"
-    assert any(line.startswith("all resources: recorded 420 ms, replayed ") for line in lines)
+    assert lines[0].startswith("The replay fits the recording ")
+    assert "shop.example: 4 resources, 159,800 bytes, from har" in lines
+    assert any(line.startswith("all resources: recorded 419 ms, replayed ") for line in lines)
     assert any(line.startswith("chrome-eps ") for line in lines)
     assert "best: " in printed.out
     assert "times the best: ratios of ByteIndexes, over " in printed.out
@@ -100,9 +100,10 @@ def test_advice_as_json_holds_the_sentence_and_what_it_rests_on(
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["above_the_fold_from"]) == ("h3sim-advice/2", "heuristic")
     assert document["sentence"]
-    assert {row["milestone"] for row in document["replayed"]} == {
-        *("all resources", "load event"),
+    assert {row["milestone"] for row in document["fidelity"]["milestones"]} == {
+        *("all resources", "last above the fold", "load event"),
     }
+    assert document["fidelity"]["grade"] in ("good", "fair")
     assert document["import"]["dialect"] == "har"
     assert {row["scheme"] for row in document["found"]["rows"]} == {"fifo", "chrome-eps"}
 
@@ -135,46 +136,34 @@ def test_schemes_that_cannot_be_told_apart_are_named() -> None:
 # Recorded and replayed
 
 
-def recorded(page: Page) -> Page:
-    known = RecordedLoad(
-        rtt_ns=ms(20), rate_bps=8_000_000, protocol="h3", finished_ns=ms(900), load_event_ns=ms(800)
-    )
-    return replace(page, recorded_load=known)
-
-
-def test_a_replay_stands_beside_what_was_recorded() -> None:
-    page = recorded(h3sim.load_page("davies-meenan"))
-    rows = replayed(page)
-    loads = [
-        h3sim.simulate(page, scheme="chrome-eps", transport="quic", browser=browser)
-        for browser in ("replay", "parse")
-    ]
-    assert [tuple(row) for row in rows] == [
-        ("all resources", 900.0, loads[0].page_load_ms),
-        ("load event", 800.0, loads[1].load_event_ms),
-    ]
-    assert str(rows[0]) == (
-        f"all resources: recorded 900 ms, replayed {loads[0].page_load_ms:,.0f} ms"
-    )
-
-
-def test_without_a_recorded_network_nothing_is_replayed() -> None:
-    assert list(replayed(h3sim.load_page("davies-meenan"))) == []
-
-
-def test_an_import_prints_what_was_recorded_and_what_is_replayed(
+def test_an_import_begins_with_how_well_its_replay_fits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = har_file(tmp_path)
     assert main(["import", str(path), "--no-truncate"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "network, estimated: RTT 30 ms from a handshake, 4 Mbit/s from 2 transfers" in lines
-    assert [line.partition(", replayed")[0] for line in lines[-2:]] == [
-        "all resources: recorded 420 ms",
-        "load event: recorded 430 ms",
+    assert lines[0].startswith("The replay fits the recording ")
+    assert [line.partition(", replayed")[0] for line in lines[1:4]] == [
+        "load event: recorded 429 ms",
+        "last above the fold: recorded 419 ms",
+        "all resources: recorded 419 ms",
     ]
     assert main(["import", str(path), "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["replayed"]) == 2
+    assert len(json.loads(capsys.readouterr().out)["fidelity"]["milestones"]) == 3
+
+
+def test_a_replay_that_is_far_off_gives_no_verdict(tmp_path: Path) -> None:
+    page = h3sim.read_har(har_file(tmp_path))
+    slow = {"/": ms(240), "a.png": ms(9000)}
+    assert page.recorded_load is not None
+    far = replace(page, recorded_load=replace(page.recorded_load, completed_ns=slow))
+    advice = h3sim.advise(far, **QUICK)
+    assert advice.fidelity is not None
+    assert advice.fidelity.grade is Grade.POOR
+    assert advice.sentence.startswith("No verdict: ")
+    assert "best:" not in advice.sentence
+    found = find(far, schemes=["fifo", "rr"], networks=[], n_seeds=2)
+    assert found.verdict.startswith("No verdict: ")
 
 
 # Networks that are a guess

@@ -22,7 +22,8 @@ def test_the_page_is_written_and_the_report_shown(
     assert main(["import", str(path), "-o", str(page)]) == 0
     assert [each.id for each in read_page(page).resources] == ["/", "app.js", "api"]
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[0] == "shop.example: 3 resources, 3,000 bytes, from har-devtools"
+    assert "shop.example: 3 resources, 3,000 bytes, from har-devtools" in shown.out.splitlines()
+    assert shown.out.startswith("The replay cannot be held against the recording")
     assert shown.err == ""
 
 
@@ -33,7 +34,7 @@ def test_the_page_or_the_report_can_go_to_standard_output(
     assert main(["import", path, "-o", "-"]) == 0
     shown = capsys.readouterr()
     assert json.loads(shown.out)["format"] == "h3sim-page/1"
-    assert shown.err.startswith("shop.example: 3 resources")
+    assert "\nshop.example: 3 resources" in shown.err
     assert main(["import", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["format"] == "h3sim-import/1"
 

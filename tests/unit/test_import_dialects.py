@@ -133,7 +133,11 @@ def test_the_head_of_a_page_says_where_it_comes_from(tmp_path: Path) -> None:
             "notes": "read as har-devtools",
         },
         "above_the_fold_from": "heuristic",
-        "recorded_load": {"finished_ms": 230.0},
+        "recorded_load": {
+            "finished_ms": 230.0,
+            "completed_ms": {"/": 100.0, "app.js": 150.0, "api": 230.0},
+            "n_bytes": 3300,
+        },
     }
 
 

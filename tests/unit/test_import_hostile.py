@@ -306,4 +306,4 @@ def test_pages_of_hostile_recordings_load(tmp_path: Path) -> None:
     entries = [PAGE, entry("/a.css", 90, 60, mime="text/css"), IMAGE, IMAGE,
                entry("/b.js", 5, 1, mime="text/javascript", response_bodySize=-9)]  # fmt: skip
     page = import_page(write_recording(tmp_path, har(*entries))).page
-    assert len(h3sim.simulate(page, scheme="fifo").timings) == 5
+    assert len(h3sim.simulate(page, scheme="fifo", network="cable").timings) == 5

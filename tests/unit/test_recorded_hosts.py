@@ -235,9 +235,13 @@ def test_a_recording_runs_over_the_connections_that_it_tells_of(
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["1", ADS, "30.0"] in [row[:3] for row in rows]
     assert main(["run", path, "--network", "fibre"]) == 0
+    usual = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["1", ADS, "30.0"] in [row[:3] for row in usual]
+    assert main(["run", path, "--network", "fibre", "--connections", "single"]) == 0
     note = "share one connection here: with connections = per-host they have 2"
     assert note in " ".join(capsys.readouterr().out.split())
-    assert main(["advise", path, "--seeds", "1", "--plot", "none", "--scheme", "rr,fifo"]) == 0
+    advised = ["advise", path, "--seeds", "1", "--plot", "none", "--scheme", "rr,fifo"]
+    assert main([*advised, "--connections", "single"]) == 0
     assert note in " ".join(capsys.readouterr().out.split())
 
 

@@ -11,12 +11,17 @@ import pytest
 import h3sim
 from h3sim.capture import import_page
 from h3sim.capture.inference.estimates import (
+    EstimatedPath,
+    EstimatedRtt,
     Transfer,
     estimated_path,
+    estimated_rtt,
+    packet_rate_bps,
+    path_of,
     peak_rate_bps,
-    server_times,
 )
-from h3sim.capture.inference.observed import Observed
+from h3sim.capture.inference.observed import Observed, Reached
+from h3sim.capture.inference.server_waits import server_times
 from h3sim.cli.main import main
 from h3sim.errors import InputError, PageError
 from h3sim.page import Page, RecordedLoad
@@ -34,17 +39,66 @@ KNOWN = RecordedLoad(rtt_ns=ms(20), rtt_from="a handshake", rate_bps=8_000_000, 
 # The estimators
 
 
-def test_the_rtt_is_the_median_handshake() -> None:
-    path = estimated_path([50, 18, 22], [3], [Transfer(0, 100, 20_000)])
-    assert path is not None
-    assert path[:2] == (22, "the median of 3 handshakes")
+def opened(handshake_ms: float | None, *waits_ms: float, host: str = SITE) -> list[Observed]:
+    """Return requests over one connection, the first of which opened it."""
+    requests = []
+    for number, wait_ms in enumerate(waits_ms):
+        request = observed(100.0 * number, 100.0 * number + wait_ms, 100.0 * number + wait_ms + 5)
+        request.url = host
+        request.reached = Reached(handshake_ms=None if number else handshake_ms)
+        requests.append(request)
+    return requests
 
 
-def test_without_handshakes_the_rtt_is_the_lowest_decile_of_waits() -> None:
-    waits_ms = [float(number) for number in range(1, 21)]
-    path = estimated_path([], waits_ms, [Transfer(0, 100, 20_000)])
+def test_the_rtt_is_the_median_of_connections() -> None:
+    hosts = [(50, "https://a.example"), (18, "https://b.example"), (22, "https://c.example")]
+    rtt = estimated_rtt([each for ms_, host in hosts for each in opened(ms_, 90, host=host)])
+    assert rtt is not None
+    assert rtt.rtt_ms == 22
+
+
+def test_a_shorter_wait_than_the_handshake_is_the_rtt() -> None:
+    # A handshake holds what either end took for it; 20 is less than half, and no answer.
+    rtt = estimated_rtt(opened(60, 90, 45, 20))
+    assert rtt is not None
+    assert rtt.rtt_ms == 45
+
+
+def test_an_opening_that_may_hold_tls_only_bounds_the_rtt() -> None:
+    requests = opened(None, 45, 300)
+    requests[0].reached = Reached(connect_ms=100)
+    rtt = estimated_rtt(requests)
+    assert rtt is not None
+    assert rtt.rtt_ms == 45
+
+
+def test_without_handshakes_the_rtt_is_the_shortest_wait_that_another_bears_out() -> None:
+    rtt = estimated_rtt(opened(None, 200, 5, 41, 44, 0.2))
+    assert rtt is not None
+    assert rtt.rtt_ms == 41
+    assert rtt.rtt_from == "the shortest waits for first bytes"
+    only = estimated_rtt(opened(None, 70))
+    assert only is not None
+    assert only.rtt_ms == 70
+
+
+def test_the_path_is_that_to_the_host_of_the_root() -> None:
+    near = opened(10, 30, host="https://cdn.example/a")
+    assert path_of([*near, *opened(80, 200)], root=len(near)) is None  # too few bytes for a rate
+    for each in near:
+        each.body_bytes = 20_000
+    path = path_of([*near, *opened(80, 200)], root=len(near))
     assert path is not None
-    assert path[:2] == (3, "the lowest decile of times to first bytes")
+    assert path.rtt_ms == 80
+
+
+def test_the_pace_of_packets_is_the_rate_whatever_loss_held_back() -> None:
+    # 1,442 bytes each 10 ms; of 40 packets ten were held back and came with the next.
+    times = [10.0 * number for number in range(1, 41) if not 10 < number <= 20]
+    pieces = [Transfer(at_ms - 10, at_ms, 1384) for at_ms in times]
+    pieces += [Transfer(200, 210, 1384)] * 10
+    assert packet_rate_bps(pieces) == pytest.approx(1442 * 8 * 100)
+    assert packet_rate_bps([Transfer(0, 10, 16_000)] * 40) is None
 
 
 def test_the_rate_is_the_most_that_came_as_a_whole_within_a_window_or_longer() -> None:
@@ -74,14 +128,17 @@ def test_what_came_faster_than_a_window_is_judged_by_its_own_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("handshakes", "transfers"),
-    [([20], [Transfer(0, 9, 9000)]), ([], [Transfer(0, 9, 90_000)])],
+    ("rtt", "transfers"),
+    [
+        (EstimatedRtt(20, "x"), [Transfer(0, 9, 9000)]),
+        (None, [Transfer(0, 9, 90_000)]),
+    ],
     ids=["less than an initial window", "no round trip"],
 )
 def test_a_recording_that_tells_too_little_gives_no_network(
-    handshakes: list[float], transfers: list[Transfer]
+    rtt: EstimatedRtt | None, transfers: list[Transfer]
 ) -> None:
-    assert estimated_path(handshakes, [], transfers) is None
+    assert estimated_path(rtt, transfers) is None
 
 
 def observed(sent_ms: float, first_ms: float, end_ms: float) -> Observed:
@@ -90,13 +147,28 @@ def observed(sent_ms: float, first_ms: float, end_ms: float) -> Observed:
     return request
 
 
+def path(rate_bps: int) -> EstimatedPath:
+    return EstimatedPath(20, "x", rate_bps, "y")
+
+
 def test_a_server_thinks_for_what_nothing_else_explains() -> None:
     requests = [
         observed(0, 70, 100),  # alone: 70 ms less the RTT
-        observed(50, 120, 130),  # the first arrives meanwhile
-        observed(130, 140, 150),  # alone, and quicker than the RTT
+        observed(50, 120, 130),  # 1,000 bytes of the first come meanwhile, in 10 ms of the link
+        observed(130, 140, 150),  # quicker than the RTT
     ]
-    assert server_times(requests, 20) == [50, None, 0]
+    requests[0].body_bytes = 1000
+    assert server_times(requests, path(800_000), [20, 20, 20]) == [50, 40, 0]
+    assert server_times(requests, path(800_000), [20, 50, 20]) == pytest.approx([50, 10, 0])
+
+
+def test_over_one_connection_another_response_may_have_gone_first() -> None:
+    requests = [observed(0, 70, 100), observed(50, 120, 130)]
+    requests[0].body_bytes = 1000
+    for request in requests:
+        request.protocol = "h2"
+    # Of the 70 ms the RTT, and the 30 ms in which the other one came.
+    assert server_times(requests, path(800_000), [20, 20]) == [50, 20]
 
 
 # From a HAR
@@ -147,17 +219,20 @@ def har_file(folder: Path, document: Any = HAR) -> Path:
 
 def test_a_har_tells_network_milestones_and_server(tmp_path: Path) -> None:
     page = import_page(har_file(tmp_path)).page
+    # Two round trips before the request had left, at 61 ms, a load begins to connect.
     assert page.to_dict()["recorded_load"] == {
         "rtt_ms": 30.0,
-        "rtt_from": "a handshake",
+        "rtt_from": "handshakes and shortest waits of the page's own host",
         # 50,000 bytes in 100 of the 140 ms of the image: 4 Mbit/s.
         "rate_mbps": 4.0,
         "rate_from": "2 transfers",
         "protocol": "http/2.0",
-        "finished_ms": 420.0,
-        "load_event_ms": 430.0,
-        "largest_paint_ms": 425.0,
-        "speed_index_ms": 300.0,
+        "finished_ms": 419.0,
+        "load_event_ms": 429.0,
+        "largest_paint_ms": 424.0,
+        "speed_index_ms": 299.0,
+        "completed_ms": {"/": 240.0, "a.png": 419.0},
+        "n_bytes": 100_000,
     }
     assert [resource.server_ns for resource in page.resources] == [ms(50), 0]
     assert Page.from_json(page.to_json()) == page
@@ -198,6 +273,17 @@ def test_a_page_without_a_recorded_network_is_loaded_as_ever() -> None:
     plain = h3sim.simulate("http2rulez", scheme="fifo")
     assert plain.network.name == "marx-2019"
     assert plain.trace == h3sim.simulate("http2rulez", scheme="fifo", network="marx-2019").trace
+
+
+def test_a_recording_of_which_no_network_can_be_told_asks_for_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    untimed = [{**each, "timings": {}, "time": -1} for each in ENTRIES]
+    path = str(har_file(tmp_path, {"log": {"entries": untimed}}))
+    for command in (["run"], ["advise", "--plot", "none"], ["find"]):
+        assert main([*command, path]) == 2
+        assert "network: must be given: the recording of shop.example" in capsys.readouterr().err
+    assert main(["run", path, "--network", "cable"]) == 0
 
 
 def test_a_network_that_is_asked_for_goes_before_the_recorded_one() -> None:

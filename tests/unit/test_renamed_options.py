@@ -23,8 +23,8 @@ def test_only_what_is_an_option_takes_the_place_of_an_old_one() -> None:
 
 
 def test_an_old_option_is_refused_with_its_new_name() -> None:
-    with pytest.raises(UnknownOptionError, match="buffer_kb: is called send_buffer_kb now"):
-        h3sim.simulate("davies-meenan", buffer_kb=14)
+    with pytest.raises(UnknownOptionError, match="send_buffer_kb: is called send_buffer_kb now"):
+        h3sim.simulate("davies-meenan", send_buffer_kb=14)
 
 
 @pytest.mark.parametrize("table", ["settings", "axes"])
@@ -58,7 +58,7 @@ def test_a_load_that_was_saved_with_old_names_runs_again() -> None:
     document = load.to_dict()
     old_of = {new: old for old, new in OPTIONS.items()}
     old = {old_of.get(key, key): value for key, value in document["configuration"].items()}
-    old |= {"buffer_model": "bursts", "hosts": "recorded"}
+    old |= {"send_buffer_refill": "when-empty", "connections": "per-host"}
     again = h3sim.study.load_from_dict({**document, "configuration": old}).run()
     assert again.to_dict() == document
 

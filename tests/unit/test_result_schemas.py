@@ -25,8 +25,8 @@ from h3sim.documents.written import COUNT, Key, Keys, rows_of
 from h3sim.findings import reproduce
 from h3sim.results.roots import RootRow
 from h3sim.study import check_rules, check_server, result_schemas, sweep
+from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.header_study import header_rows, rows_to_dict
-from h3sim.study.replayed import IMPORT_REPORT, replayed
 from tests.helpers import page_of
 from tests.recordings import SAMPLES, write_recording
 from tests.schemas import SCHEMAS, schema_problems
@@ -60,7 +60,7 @@ def _headers() -> dict[str, Any]:
 def _import() -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         imported = import_page(write_recording(Path(folder), SAMPLES["har"]))
-    return IMPORT_REPORT.write(imported, replayed=replayed(imported.page))
+    return IMPORT_REPORT.write(imported, fidelity=fidelity(imported.page))
 
 
 def _list() -> dict[str, Any]:

@@ -171,9 +171,9 @@ class HarReader:
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
         recording.requests = kept
-        at_us = None if page is None else self._microseconds(page)
-        if at_us is not None and self._zero_us is not None:
-            _move_pieces(kept, (at_us - self._zero_us) / 1000)
+        if page and self._zero_us is not None and (at_us := self._microseconds(page)) is not None:
+            recording.begun_ms = (at_us - self._zero_us) / 1000
+            _move_pieces(kept, recording.begun_ms)
 
     def _read_times(self, request: Observed, entry: Fields) -> None:
         at_us = self._microseconds(entry)

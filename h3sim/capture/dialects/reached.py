@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["reached_by_entry", "reached_by_response"]
 
 _PORTS = ("80", "443")
+_LEAST_MS = 1.0
+_QUIC = ("h3", "http/3", "hq", "quic")
 
 
 def reached_by_entry(entry: Fields) -> Reached:
@@ -25,6 +27,12 @@ def reached_by_entry(entry: Fields) -> Reached:
     connection = entry.name("_connectionId", "_socket")
     if not connection and (told := entry.name("connection")) not in _ports(entry):
         connection = told
+    handshake_ms = _handshake_of_entry(
+        timings.duration("connect"),
+        timings.duration("ssl"),
+        is_secure=entry.table("request").text("url").lower().startswith("https:"),
+        is_quic=entry.table("response").text("httpVersion").lower().startswith(_QUIC),
+    )
     certificate, names = _certificate(entry.table("_securityDetails"))
     if not names:
         certificate, names = _certificate(entry.table("response").table("_securityDetails"))
@@ -34,11 +42,8 @@ def reached_by_entry(entry: Fields) -> Reached:
         certificate=certificate,
         certificate_names=names,
         dns_ms=timings.duration("dns"),
-        handshake_ms=_handshake_of_entry(
-            timings.duration("connect"),
-            timings.duration("ssl"),
-            is_secure=entry.table("request").text("url").lower().startswith("https:"),
-        ),
+        handshake_ms=handshake_ms,
+        connect_ms=timings.duration("connect") if handshake_ms is None else None,
     )
 
 
@@ -77,18 +82,22 @@ def _ports(entry: Fields) -> tuple[str, ...]:
 
 
 def _handshake_of_entry(
-    connect: float | None, ssl: float | None, *, is_secure: bool
+    connect: float | None, ssl: float | None, *, is_secure: bool, is_quic: bool
 ) -> float | None:
     """Return what the transport's handshake took: *connect* has that of TLS in it (HAR 1.2).
 
-    Over QUIC both are one, and a recorder says the same for both; some recorders leave TLS out of
-    *connect*. Where nothing is said of TLS although there was some, nothing can be told.
+    Over QUIC both are one, and a recorder says the same for both, or nothing of TLS; some
+    recorders leave TLS out of *connect*. Where nothing is said of TLS although there was some,
+    nothing can be told.
     """
     if not connect:
         return None
     if ssl is None or ssl == 0:
-        return None if is_secure else connect
-    return connect - ssl if connect > ssl else connect
+        return None if is_secure and not is_quic else connect
+    if connect <= ssl:
+        return connect
+    # Less is what is left of a connection that the browser had opened before, for whatever comes.
+    return connect - ssl if connect - ssl >= _LEAST_MS else None
 
 
 def _handshake_of_response(timing: Fields) -> float | None:

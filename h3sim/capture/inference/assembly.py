@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
-from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
+from h3sim.capture.inference.estimates import path_of
 from h3sim.capture.inference.flags import flags_of
-from h3sim.capture.inference.hosts import hosts_of
+from h3sim.capture.inference.holding import let_go, see_multiplexing
+from h3sim.capture.inference.hosts import group_numbers, hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
 from h3sim.capture.inference.observed import (
@@ -20,30 +21,35 @@ from h3sim.capture.inference.observed import (
     first_of,
     recorded_ns,
 )
+from h3sim.capture.inference.odd_roots import odd_root
 from h3sim.capture.inference.parents import Basis, find_parents
-from h3sim.capture.inference.recorded import priorities_of, recorded_frames, words_of
-from h3sim.capture.inference.sizes import NOT_MODIFIED
+from h3sim.capture.inference.parser_stops import ParserStops
+from h3sim.capture.inference.recorded import (
+    priorities_of,
+    recorded_frames,
+    words_of,
+)
+from h3sim.capture.inference.server_waits import server_times
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address, ascii_host, ids_of
-from h3sim.documents import shown_path
+from h3sim.capture.inference.whole_load import load_as_a_whole
 from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from h3sim.capture.inference.estimates import EstimatedPath
+    from h3sim.capture.inference.hosts import PageHosts
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
     from h3sim.capture.inference.urls import Address
-    from h3sim.page import RecordedLoad
 
 __all__ = ["assemble"]
 
 _WEB = ("http", "https")
 _SHOWN_HOSTS = 5
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
-_NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
-_WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 _ALWAYS_MISSING = "what is critical or the hero"
 
 
@@ -134,8 +140,9 @@ class _Assembly:
                 f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
             )
         self._kept = kept
-        documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
-        self._root = next(documents, kept[0])
+        documents = [index for index in kept if entries[index].kind is Kind.DOCUMENT]
+        of_pages = (index for index in documents if not entries[index].request.is_framed)
+        self._root = next(of_pages, (documents or kept)[0])
         self._landed = self._redirected()
         self._server_ms: dict[int, float | None] = {}
 
@@ -157,18 +164,13 @@ class _Assembly:
         inferred["initiators that begin later, not believed"] += n_unbelieved
         kept = [self._requests[index] for index in self._kept]
         self._before_image = self._asked_before_the_first_image(parents)
+        self._stops = self._parser_stops(parents)
         ids = ids_of([request.url for request in kept], self._requests[self._root].url)
         ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
         self._ids = dict(zip(self._kept, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
-        path = None if recording.is_local else path_of(kept)
-        if path is not None:
-            thought_ms = server_times(kept, path.rtt_ms)
-            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
         names = [self._entries[index].address.host for index in self._kept]
-        rtt_ms = None if path is None else path.rtt_ms
-        hosts = hosts_of(kept, names, self._kept.index(self._root), rtt_ms=rtt_ms)
-        self._hosts = dict(zip(self._kept, hosts.names, strict=True))
+        path, hosts = self._network(kept, names)
         resources = tuple(self._resource(index, parents) for index in self._kept)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
@@ -177,17 +179,59 @@ class _Assembly:
                 **self._named(n_hosts),
                 resources=resources,
                 hosts=hosts.known,
-                recorded_load=self._whole(kept, path),
+                recorded_load=load_as_a_whole(
+                    recording,
+                    {id_: self._requests[index] for index, id_ in self._ids.items()},
+                    path,
+                    root_start_ms=self._requests[self._root].start_ms,
+                    zero_ms=self._zero_ms,
+                ),
             ),
             dialect=recording.dialect,
             found=dict(recording.found + found + found_in(kept)),
             inferred=dict(inferred + sizes_inferred_in(kept)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(self._warnings()),
+            warnings=tuple(self._odd_root()),
             missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
+
+    def _network(
+        self, kept: list[Observed], names: list[str]
+    ) -> tuple[EstimatedPath | None, PageHosts]:
+        """Return the path and the hosts, after noting what follows from their times."""
+        see_multiplexing(kept)
+        root, request = self._kept.index(self._root), self._requests[self._root]
+        path = None if self._recording.is_local else path_of(kept, root)
+        hosts = hosts_of(kept, names, root, rtt_ms=None if path is None else path.rtt_ms)
+        self._hosts = dict(zip(self._kept, hosts.names, strict=True))
+        if path is not None:
+            own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
+            rtts_ms = [own.get(name, path.rtt_ms) for name in names]
+            let_go(kept, group_numbers(names, hosts.known), rtts_ms, request)
+            thought_ms = server_times(kept, path, rtts_ms)
+            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+        self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
+        return path, hosts
+
+    def _odd_root(self) -> Iterator[str]:
+        """Yield why the root may not be what was meant."""
+        found = [self._entries[index] for index in self._order]
+        root, first = (self._order.index(index) for index in (self._root, self._kept[0]))
+        return odd_root(found, root, first, self._host)
+
+    def _parser_stops(self, parents: dict[int, Parent]) -> ParserStops:
+        """Return at what parsers stood, but for what the recording itself tells parents of."""
+        documents = {
+            index: parent.index
+            for index in self._kept
+            if (parent := parents.get(index)) is not None
+            and parent.index is not None
+            and parent.basis is not Basis.GIVEN
+            and self._is_in_document(index, parent.index)
+        }
+        return ParserStops(self._requests, self._kinds, documents)
 
     def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
         """Return what was asked for before the first image that the page's document names."""
@@ -206,17 +250,6 @@ class _Assembly:
         is_asked_by_it = parent == self._root or parent in self._landed
         return is_asked_by_it and not request.stack and request.initiator_type != "script"
 
-    def _whole(self, kept: list[Observed], path: EstimatedPath | None) -> RecordedLoad | None:
-        """Return what the recording says of the load as a whole."""
-        begun_ms = self._requests[self._root].start_ms
-        ends_ms = [request.end_ms for request in kept if request.end_ms is not None]
-        times_ms = dict(self._recording.times_ms)
-        if begun_ms is not None and ends_ms:
-            times_ms["finished"] = max(ends_ms) - begun_ms
-        protocols = Counter(request.protocol for request in kept if request.protocol)
-        most = protocols.most_common(1)
-        return recorded_load(path, times_ms, protocol=most[0][0] if most else "")
-
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
         for entry in self._entries:
@@ -226,31 +259,7 @@ class _Assembly:
                 left_out["of other hosts"] += 1
         return left_out
 
-    def _warnings(self) -> Iterator[str]:
-        """Say why the root may not be what was meant: the main document came from a cache."""
-        root = self._requests[self._root]
-        if root.status == NOT_MODIFIED:
-            yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
-        indexes = (index for index in self._order if self._kinds[index] is Kind.DOCUMENT)
-        first = next((index for index in indexes if self._may_be_root(index)), self._root)
-        outcome = self._requests[first].outcome
-        if first == self._root or outcome not in _NOT_SENT:
-            return
-        what = "document" if self._kinds[self._root] is Kind.DOCUMENT else "request"
-        meant, sent = (shown_path(self._entries[i].address.url) for i in (first, self._root))
-        yield (
-            f"the main document, {meant}, came {outcome.value}: {_WITHOUT_CACHE}. The root is now"
-            f" {sent}, the first {what} that was sent"
-        )
-
-    def _may_be_root(self, index: int) -> bool:
-        host = self._host
-        is_wanted = host is None or self._entries[index].address.host == host
-        return is_wanted and self._requests[index].outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
-
     def _missing_always(self) -> Iterator[str]:
-        if self._kinds[self._root] is not Kind.DOCUMENT:
-            yield "a document: the first request is the root"
         yield _ALWAYS_MISSING
         n_unknown = sum(self._server_ms.get(index) is None for index in self._kept)
         if n_unknown:
@@ -329,7 +338,7 @@ class _Assembly:
             return None
         request = self._requests[index]
         if parent is None:
-            start_ms, zero_ms = request.start_ms, self._requests[self._root].start_ms
+            start_ms, zero_ms = request.start_ms, self._zero_ms
             known = start_ms is not None and zero_ms is not None
             delay_ms = max(0.0, start_ms - zero_ms) if known else 0.0  # type: ignore[operator]
             self._inferred["trigger at a time, without parent"] += 1
@@ -339,6 +348,12 @@ class _Assembly:
             found = Found(given.at, given.offset_bytes, given.delay_ms, "")
         else:
             found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
+            is_late = direct and found.at is At.COMPLETE
+            stop = self._stops.last_before(index) if is_late else None
+            if stop is not None:
+                parent, kind = stop, self._kinds[stop]
+                found = trigger_of(request, self._requests[stop], kind, direct=False)
+                found = found._replace(basis="trigger from what held the parser up")
             self._inferred[found.basis] += 1
         return Discovery(
             at=found.at,

@@ -1,23 +1,26 @@
 """What a recording tells of its network, and of the server: estimated from times of requests.
 
-- **RTT**: the median of what opening a connection took without TLS. TCP's handshake is one round
-  trip (RFC 9293 § 3.5), and so is QUIC's (RFC 9000 § 7). Without such times it is the lowest
-  decile of the times from requests to first bytes, which hold the server's time, too.
-- **Rate**: the most that came as a whole within any stretch of a round trip or longer, but at least
-  100 ms: responses (or recorded pieces of them) that began and ended within it. When the bytes of
-  one that reaches beyond it came is not known, so they do not count. As for BBR's bandwidth
-  (Cardwell et al. 2017, "BBR: congestion-based congestion control"), the maximum is taken since
-  everything else that is slow, from slow start to the server, makes deliveries slower than the path
-  and nothing makes them faster. So it is a lower bound.
-- **Server's time**: what a request waited for its first byte beyond the RTT, where no other
-  response was arriving meanwhile, which could have been in front of it.
+- **RTT**: of each connection the shorter of its handshake, without TLS (TCP's is one round trip,
+  RFC 9293 § 3.5, and so is QUIC's, RFC 9000 § 7), and of the shortest wait for a first byte on it;
+  then the median of connections. Where no connection was seen to open, the shortest wait that
+  another bears out. So Lighthouse's NetworkAnalyzer does it, but for its guesses at what part of
+  a wait was the server's.
+- **Rate**: where pieces are packets, the pace at which they came. Else the most that came as a
+  whole within any stretch of 100 ms or longer: responses (or pieces of them) that began and ended
+  within it. When the bytes of one that reaches beyond it came is not known, so they do not count.
+  As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based
+  congestion control"), the maximum is taken since everything else that is slow, from slow start to
+  the server, makes deliveries slower than the path and nothing makes them faster. So it is a lower
+  bound.
 """
 
 from __future__ import annotations
 
 import statistics
-from bisect import bisect_right
+from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from h3sim.capture.inference.observed import LONGEST_MS, recorded_ns
 from h3sim.page import RecordedLoad
@@ -29,19 +32,33 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
 __all__ = [
-    *("SLOWEST_MS", "EstimatedPath", "Transfer", "estimated_path", "handshake_rtt_ms", "path_of"),
-    *("peak_rate_bps", "recorded_load", "server_times", "transfers_of"),
+    *("MULTIPLEXED", "SLOWEST_MS", "EstimatedPath", "EstimatedRtt", "Transfer", "estimated_path"),
+    *("estimated_rtt", "handshake_rtt_ms", "packet_rate_bps", "path_of", "peak_rate_bps"),
+    *("LEAST_TRANSFER_MS", "by_connection", "connection_of", "recorded_load", "transfers_of"),
+    "wait_ms",
 ]
 
 _LEAST_WINDOW_MS = 100.0
 """Clocks of recorders tell milliseconds, and what the browser reads in one go comes in bursts."""
-_LEAST_TRANSFER_MS = 1.0
+LEAST_TRANSFER_MS = 1.0
+_PACKET_BYTES = 1500
+_LEAST_PACKETS = 20
+_PACKET_HEADER_BYTES = 58
+"""IPv4 and UDP (28), a short header with its tag and the frame's own fields (RFC 9000 § 17.3)."""
 _STEPS = 4
 """Of a window: pieces that come within a quarter of it are not told apart."""
 _LEAST_BYTES = 10_000
 """Of less than an initial window (RFC 9002 § 7.2) no rate can be told."""
 _DIGITS = 3
+_LEAST_WAIT_MS = 1.0
+"""What waited less came from a cache or a proxy, or its clock tells no more."""
+_LEAST_SHARE = 0.5
+"""Less than half of a handshake is no wait for an answer over the same path."""
+_BORNE_OUT = 1.25
+"""Waits that differ by no more bear one another out."""
 SLOWEST_MS = 600_000.0
+MULTIPLEXED = ("h2", "http/2", "h3", "hq", "quic", "http/3", "spdy")
+"""How recorders call the protocols in which a connection can have several hosts."""
 _FASTEST_BPS = 10**13
 
 
@@ -53,6 +70,13 @@ class Transfer(NamedTuple):
     n_bytes: int
 
 
+class EstimatedRtt(NamedTuple):
+    """An estimate of a round-trip time, and what it was taken from."""
+
+    rtt_ms: float
+    rtt_from: str
+
+
 class EstimatedPath(NamedTuple):
     """An estimate of a path: its round trip and rate, each with what it was taken from."""
 
@@ -62,55 +86,149 @@ class EstimatedPath(NamedTuple):
     rate_from: str
 
 
-def estimated_path(
-    handshakes_ms: Sequence[float], waits_ms: Sequence[float], transfers: Sequence[Transfer]
-) -> EstimatedPath | None:
+def estimated_path(rtt: EstimatedRtt | None, transfers: Sequence[Transfer]) -> EstimatedPath | None:
     """Return what a recording tells of its path, None where it tells too little.
 
-    *handshakes_ms* are times that connections took to open, *waits_ms* those from requests to their
-    first bytes.
-
-    >>> estimated_path([30, 20, 25], [], [Transfer(0, 200, 50_000)])[::2]
-    (25.0, 2000000)
+    >>> estimated_path(EstimatedRtt(25, "a handshake"), [Transfer(0, 200, 50_000)])[::2]
+    (25, 2000000)
     """
-    known, waits = _plausible(handshakes_ms), _plausible(waits_ms)
     n_bytes = sum(transfer.n_bytes for transfer in transfers)
-    if n_bytes < _LEAST_BYTES or not (known or waits):
+    if n_bytes < _LEAST_BYTES or rtt is None:
         return None
-    rtt_ms = _rounded(statistics.median_low(known) if known else waits[len(waits) // 10])
-    told = f"the median of {len(known):,} handshakes" if len(known) > 1 else "a handshake"
-    rtt_from = told if known else "the lowest decile of times to first bytes"
-    rate_bps = _rounded(peak_rate_bps(transfers, max(rtt_ms, _LEAST_WINDOW_MS)))
+    rate_bps, rate_from = packet_rate_bps(transfers), f"the pace of {len(transfers):,} packets"
+    if rate_bps is None:
+        rate_bps = peak_rate_bps(transfers, _LEAST_WINDOW_MS)
+        rate_from = f"{len(transfers):,} transfers"
+    rate_bps = _rounded(rate_bps)
     if not 1 <= rate_bps <= _FASTEST_BPS:
         return None
-    return EstimatedPath(rtt_ms, rtt_from, int(rate_bps), f"{len(transfers):,} transfers")
+    return EstimatedPath(*rtt, int(rate_bps), rate_from)
 
 
-def path_of(requests: Sequence[Observed]) -> EstimatedPath | None:
-    """Return the path that *requests* went over, None where they tell too little."""
-    sent = [(r.start_ms if r.sent_ms is None else r.sent_ms, r.first_byte_ms) for r in requests]
-    waits_ms = [first - asked for asked, first in sent if asked is not None and first is not None]
-    handshakes_ms = [h for r in requests if (h := r.reached.handshake_ms) is not None]
-    return estimated_path(handshakes_ms, waits_ms, transfers_of(requests))
+def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
+    """Return the rate by the pace at which packets came, None where *transfers* are no packets.
+
+    Each packet left the bottleneck as long after the one before as it took to send (Keshav 1991,
+    "A control-theoretic approach to flow control"). The median by bytes, since what loss held back
+    comes at once, and what no one sent leaves gaps.
+
+    >>> packet_rate_bps([Transfer(at_ms - 10, at_ms, 1200) for at_ms in range(10, 500, 10)])
+    1006400.0
+    """
+    came: dict[float, int] = {}
+    sizes = sorted(transfer.n_bytes for transfer in transfers)
+    if not sizes or sizes[len(sizes) // 2] > _PACKET_BYTES or len(sizes) < _LEAST_PACKETS:
+        return None
+    for transfer in transfers:
+        n_bytes = transfer.n_bytes + _PACKET_HEADER_BYTES
+        came[transfer.to_ms] = came.get(transfer.to_ms, 0) + n_bytes
+    paces = sorted(
+        (came[at_ms] / (at_ms - before_ms), came[at_ms])
+        for before_ms, at_ms in pairwise(sorted(came))
+    )
+    half = sum(n_bytes for _, n_bytes in paces) / 2
+    for pace, n_bytes in paces:
+        half -= n_bytes
+        if half <= 0:
+            return pace * BITS_PER_BYTE * MS_PER_S
+    return None
+
+
+def path_of(requests: Sequence[Observed], root: int) -> EstimatedPath | None:
+    """Return the path that *requests* went over, None where they tell too little.
+
+    Its round-trip time is that to the host of the *root*, where its connection was seen to open.
+    """
+    host = urlsplit(requests[root].url).netloc
+    own_ms = handshake_rtt_ms(each for each in requests if urlsplit(each.url).netloc == host)
+    if own_ms is None:
+        rtt = estimated_rtt(requests)
+    else:
+        rtt = EstimatedRtt(own_ms, "handshakes and shortest waits of the page's own host")
+    return None if rtt is None else estimated_path(rtt, transfers_of(requests, rtt.rtt_ms))
+
+
+def estimated_rtt(requests: Iterable[Observed]) -> EstimatedRtt | None:
+    """Return the round-trip time that *requests* tell of, None where they tell none.
+
+    Of a connection it is the shorter of its handshake and the shortest wait for a first byte on it:
+    either can only be longer than a round trip. Of connections it is the median. Where none was
+    seen to open, it is the shortest wait that another one bears out.
+    """
+    opened: list[float] = []
+    waits: list[float] = []
+    for on_one in by_connection(requests).values():
+        waits_ms = _plausible(map(wait_ms, on_one))
+        waits += waits_ms
+        handshakes = _plausible(each.reached.handshake_ms for each in on_one)
+        longest = _plausible(each.reached.connect_ms for each in on_one)
+        if not (handshakes or longest):
+            continue
+        bound_ms = min(handshakes or longest)
+        least_ms = bound_ms * _LEAST_SHARE if handshakes else _LEAST_WAIT_MS
+        opened.append(min([bound_ms, *(wait for wait in waits_ms if wait >= least_ms)]))
+    if opened:
+        told = f"the median of {len(opened):,} connections' handshakes and shortest waits"
+        return EstimatedRtt(_rounded(statistics.median_low(opened)), told)
+    waits = sorted(wait for wait in waits if wait >= _LEAST_WAIT_MS)
+    if not waits:
+        return None
+    borne_out = (wait for wait, other in pairwise(waits) if other <= wait * _BORNE_OUT)
+    return EstimatedRtt(_rounded(next(borne_out, waits[0])), "the shortest waits for first bytes")
+
+
+def by_connection(requests: Iterable[Observed]) -> dict[tuple[str, str], list[Observed]]:
+    """Return *requests* by connection, by host where the recorder does not tell connections."""
+    found: dict[tuple[str, str], list[Observed]] = {}
+    for request in requests:
+        found.setdefault(connection_of(request), []).append(request)
+    return found
+
+
+def connection_of(request: Observed) -> tuple[str, str]:
+    """Return what tells its connection from others: numbers are those of one server, at times."""
+    reached = request.reached
+    if reached.connection:
+        return reached.connection, reached.ip
+    return "", urlsplit(request.url).netloc
+
+
+def wait_ms(request: Observed) -> float | None:
+    """Return how long a request waited for its first byte; what was pushed waited for nothing."""
+    sent_ms = request.start_ms if request.sent_ms is None else request.sent_ms
+    first_ms = request.first_byte_ms
+    if sent_ms is None or first_ms is None or request.is_pushed:
+        return None
+    return first_ms - sent_ms
 
 
 def handshake_rtt_ms(requests: Iterable[Observed]) -> float | None:
-    """Return the round-trip time by the handshakes of *requests*, None where none had any.
+    """Return the round-trip time by the connections of *requests*, None where none was opened.
 
-    Without one nothing can be told: from few requests the time of the server cannot be told apart.
+    Without a handshake nothing can be told: from few requests the time of the server cannot be
+    told apart.
     """
-    known = _plausible(each.reached.handshake_ms for each in requests)
-    return _rounded(statistics.median_low(known)) if known else None
+    requests = [*requests]
+    if not any(_plausible((r.reached.handshake_ms, r.reached.connect_ms)) for r in requests):
+        return None
+    rtt = estimated_rtt(requests)
+    return None if rtt is None else rtt.rtt_ms
 
 
 def recorded_load(
-    path: EstimatedPath | None, times_ms: Mapping[str, float], *, protocol: str = ""
+    path: EstimatedPath | None,
+    times_ms: Mapping[str, float],
+    *,
+    completed_ms: Mapping[str, float] = MappingProxyType({}),
+    n_bytes: int | None = None,
+    protocol: str = "",
 ) -> RecordedLoad | None:
     """Return what is kept of a recording as a whole, None where that is nothing.
 
-    *times_ms* are by the fields of `RecordedLoad`, without their unit.
+    *times_ms* are by the fields of `RecordedLoad`, without their unit, *completed_ms* by the ids of
+    resources. *n_bytes* came in all.
     """
-    values: dict[str, int | str] = {
+    values: dict[str, int | str | dict[str, int]] = {
         f"{name}_ns": recorded_ns(time_ms)
         for name, time_ms in times_ms.items()
         if 0 < time_ms <= LONGEST_MS
@@ -118,8 +236,13 @@ def recorded_load(
     if path is not None:
         values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
         values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
-    if not values:
+    if not values and n_bytes is None:
         return None
+    values["completed_ns"] = {
+        id_: recorded_ns(at_ms) for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS
+    }
+    if n_bytes is not None:
+        values["n_bytes"] = n_bytes
     return RecordedLoad(protocol=protocol, **values)  # type: ignore[arg-type]
 
 
@@ -133,7 +256,7 @@ def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
     """
     begin_ms = min(transfer.from_ms for transfer in transfers)
     end_ms = max(transfer.to_ms for transfer in transfers)
-    window_ms = min(window_ms, max(_LEAST_TRANSFER_MS, end_ms - begin_ms))
+    window_ms = min(window_ms, max(LEAST_TRANSFER_MS, end_ms - begin_ms))
     by_end = _in_steps(transfers, window_ms / _STEPS)
     most = 0.0
     for from_ms in {transfer.from_ms: None for transfer in by_end}:
@@ -162,8 +285,11 @@ def _in_steps(transfers: Sequence[Transfer], step_ms: float) -> list[Transfer]:
     return sorted(together.values(), key=lambda transfer: transfer.to_ms)
 
 
-def transfers_of(requests: Iterable[Observed]) -> list[Transfer]:
-    """Return what came when: by recorded pieces where there are any, else evenly."""
+def transfers_of(requests: Iterable[Observed], rtt_ms: float) -> list[Transfer]:
+    """Return what came when: by recorded pieces where there are any, else evenly.
+
+    The first piece may have come as soon as *rtt_ms* after the request had left.
+    """
     found = []
     for request in requests:
         first_ms, end_ms = request.first_byte_ms, request.end_ms
@@ -173,46 +299,14 @@ def transfers_of(requests: Iterable[Observed]) -> list[Transfer]:
         if not request.pieces:
             found.append(Transfer(first_ms, end_ms, n_bytes))
             continue
-        at_ms = first_ms
+        # What a lost packet held back was handed over in one piece with the first byte.
+        sent_ms = first_ms if request.sent_ms is None else request.sent_ms
+        at_ms = min(first_ms, sent_ms + rtt_ms)
         for piece_ms, piece_bytes in request.pieces:
             if piece_ms >= at_ms:
                 found.append(Transfer(at_ms, piece_ms, piece_bytes))
                 at_ms = piece_ms
     return found
-
-
-def server_times(requests: Sequence[Observed], rtt_ms: float) -> list[float | None]:
-    """Return how long the server seems to have thought about each request, None for unknown."""
-    busy = _union(
-        (request.first_byte_ms, request.end_ms)
-        for request in requests
-        if request.first_byte_ms is not None and request.end_ms is not None
-    )
-    starts = [begin for begin, _ in busy]
-
-    def thought(request: Observed) -> float | None:
-        sent_ms, first_ms = request.sent_ms, request.first_byte_ms
-        if sent_ms is None or first_ms is None:
-            return None
-        # The last stretch that begins before the first byte is the only one that can reach so far.
-        last = bisect_right(starts, first_ms) - 1
-        while last >= 0 and starts[last] >= first_ms:
-            last -= 1
-        is_alone = last < 0 or busy[last][1] <= sent_ms
-        return max(0.0, first_ms - sent_ms - rtt_ms) if is_alone else None
-
-    return [thought(request) for request in requests]
-
-
-def _union(stretches: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the same times as stretches that do not touch, in order."""
-    merged: list[tuple[float, float]] = []
-    for begin, end in sorted(stretches):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((begin, end))
-    return merged
 
 
 def _plausible(times_ms: Iterable[float | None]) -> list[float]:

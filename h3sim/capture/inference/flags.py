@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.inference.recorded import level_of
+from h3sim.capture.inference.recorded import UNIMPORTANT, level_of
 from h3sim.page import FetchPriority, Kind, Level
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _NOT_BLOCKING = frozenset(
 )
 _IN_HEAD = {"in_head": True, "render_blocking": True}
 _IMPORTANT = (Level.VERY_HIGH, Level.HIGH)
-_UNIMPORTANT = (Level.LOW, Level.VERY_LOW)
 
 
 def flags_of(
@@ -52,7 +51,7 @@ def flags_of(
     if kind not in (Kind.STYLESHEET, Kind.SCRIPT) or request.is_preload:
         return flags
     if not in_document:
-        if kind is Kind.SCRIPT and level_of(request.priority) in _UNIMPORTANT:
+        if kind is Kind.SCRIPT and level_of(request.priority) in UNIMPORTANT:
             flags["is_async"] = True  # what a script adds is, unless it says otherwise
             inferred["async from Chrome's priority"] += 1
         return flags
@@ -82,4 +81,4 @@ def _by_priority(level: Level | None, kind: Kind) -> dict[str, Any]:
         return _IN_HEAD if level is Level.VERY_HIGH else {}
     if level in _IMPORTANT:
         return _IN_HEAD
-    return {"is_async": True} if level in _UNIMPORTANT else {"after_first_image": True}
+    return {"is_async": True} if level in UNIMPORTANT else {"after_first_image": True}

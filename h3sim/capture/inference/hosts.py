@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.capture.inference.estimates import SLOWEST_MS, handshake_rtt_ms
+from h3sim.capture.inference.estimates import MULTIPLEXED, SLOWEST_MS, handshake_rtt_ms
 from h3sim.capture.inference.observed import recorded_ns
 from h3sim.page import Host
+from h3sim.page.hosts import host_groups
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["PageHosts", "hosts_of"]
-
-_MULTIPLEXED = ("h2", "http/2", "h3", "hq", "quic", "http/3", "spdy")
-"""How recorders call the protocols in which a connection can have several hosts."""
+__all__ = ["PageHosts", "group_numbers", "hosts_of"]
 
 
 class PageHosts(NamedTuple):
@@ -68,6 +66,13 @@ def hosts_of(
     )
 
 
+def group_numbers(names: Sequence[str], known: Sequence[Host]) -> list[int]:
+    """Return for each of *names* the number of the connection that a load has for it."""
+    groups = host_groups(tuple(dict.fromkeys(names)), known)
+    number_of = {host.name: number for number, group in enumerate(groups) for host in group.hosts}
+    return [number_of[name] for name in names]
+
+
 def _groups(by_host: Mapping[str, Iterable[Observed]]) -> list[list[str]]:
     """Return the hosts by the connection that they share, in the order of their first requests."""
     groups: list[list[str]] = []
@@ -91,7 +96,7 @@ def _groups(by_host: Mapping[str, Iterable[Observed]]) -> list[list[str]]:
 
 def _connection(request: Observed) -> tuple[str, str] | None:
     """Return the connection of a request; numbers are those of one server with some recorders."""
-    if request.reached.connection and request.protocol.startswith(_MULTIPLEXED):
+    if request.reached.connection and request.protocol.startswith(MULTIPLEXED):
         return request.reached.connection, request.reached.ip
     return None
 

@@ -121,6 +121,8 @@ class Reached(NamedTuple):
     """How long the name was looked up for it."""
     handshake_ms: float | None = None
     """What opening a connection for it took, without TLS over TCP."""
+    connect_ms: float | None = None
+    """The same with TLS, as it may be, where the recorder does not tell them apart."""
 
     @property
     def ip(self) -> str:
@@ -148,6 +150,8 @@ class Observed:
     page: str = ""
     """The recording's id of the page that it belongs to, where there are several."""
     start_ms: float | None = None
+    asked_ms: float | None = None
+    """When the browser let go of it, but for a connection; None for at its start."""
     reached: Reached = field(default_factory=Reached)
     sent_ms: float | None = None
     """When the request had left."""
@@ -162,6 +166,8 @@ class Observed:
     kind: Kind | None = None
     """What the recorder says that it is."""
     is_xhr: bool = False
+    is_framed: bool = False
+    """Whether a frame asked for it (Sec-Fetch-Dest)."""
     body_bytes: int | None = None
     body_from: Size = Size.NONE
     header_bytes: int | None = None
@@ -222,6 +228,13 @@ class Observed:
     text: str = ""
     """The decoded body of a document, where it was recorded. It is looked at and dropped."""
 
+    @property
+    def held_ms(self) -> float:
+        """How long the browser held it back; less than 0 where a load needs longer to connect."""
+        if self.asked_ms is None or self.start_ms is None:
+            return 0.0
+        return self.asked_ms - self.start_ms
+
     def was_hinted(self) -> None:
         """Take in that Early Hints preloaded it (RFC 8297).
 
@@ -251,6 +264,8 @@ class Recording:
     """The day."""
     provenance: dict[str, str] = field(default_factory=dict)
     """What it says itself of where it comes from; goes before what is known of the file."""
+    begun_ms: float | None = None
+    """When it says that the load began, on the clock of its requests; None for with the root."""
     times_ms: dict[str, float] = field(default_factory=dict)
     """What it says of the load as a whole, by the fields of `RecordedLoad` without their unit."""
     requests: list[Observed] = field(default_factory=list)

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from h3sim.capture.source.fields import Fields
 
 __all__ = [
-    *("HeadersPriority", "browser_named", "chrome_level", "frame_of", "level_of", "priorities_of"),
+    *(
+        "UNIMPORTANT",
+        "HeadersPriority",
+        "browser_named",
+        "chrome_level",
+        "frame_of",
+        "level_of",
+        "priorities_of",
+    ),
     *("recorded_frames", "take_fields", "words_of"),
 ]
 
@@ -31,6 +39,8 @@ _LEVELS = {
     "highest": Level.VERY_HIGH,
     "lowest": Level.VERY_LOW,
 }
+UNIMPORTANT = (Level.LOW, Level.VERY_LOW)
+"""What Chrome asks for scripts with that hold nothing up."""
 # Chrome calls itself Safari, too, and Safari nothing else.
 _AGENTS = (("firefox/", "firefox"), ("chrome/", "chrome"), ("safari/", "safari"))
 _GROUPS = {
@@ -57,6 +67,7 @@ def browser_named(user_agent: str) -> str:
 def take_fields(request: Observed, sent: Mapping[str, str], got: Mapping[str, str]) -> None:
     """Take over what the fields of a request and its response say, names in lower case."""
     request.referer = sent.get("referer", "")
+    request.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
     request.browser = browser_named(sent.get("user-agent", ""))
     request.priority_field = sent.get("priority", "")
     request.response_priority = got.get("priority", "")

@@ -33,12 +33,12 @@ def trigger_of(child: Observed, parent: Observed, parent_kind: Kind, *, direct: 
     *direct* says that nothing that was left out of the page stood between the two.
     """
     if child.is_pushed:
-        return Found(At.REQUEST, None, _after(child, parent.start_ms), "trigger from the push")
+        return Found(At.REQUEST, None, _after(child, _left_ms(parent)), "trigger from the push")
     if child.redirect_of is not None and direct:
         return Found(At.COMPLETE, None, _after(child, parent.end_ms), "trigger from the redirect")
     first_ms = parent.start_ms if parent.first_byte_ms is None else parent.first_byte_ms
     if _is_before(child, first_ms):
-        delay_ms = _after(child, parent.start_ms)
+        delay_ms = _after(child, _left_ms(parent))
         return Found(At.REQUEST, None, delay_ms, "trigger for a request before its parent came")
     if parent_kind is Kind.DOCUMENT and direct and child.offset is not None:
         offset = _on_the_wire(child.offset, parent)
@@ -48,7 +48,9 @@ def trigger_of(child: Observed, parent: Observed, parent_kind: Kind, *, direct: 
     if _is_before(child, parent.end_ms):
         offset, delay_ms = _arrived(parent, child)
         if offset:
-            return Found(At.OFFSET, offset, delay_ms, "trigger from the clock")
+            return Found(
+                At.OFFSET, offset, max(0.0, delay_ms + child.held_ms), "trigger from the clock"
+            )
     return _when_there(child, parent, parent_kind)
 
 
@@ -62,7 +64,7 @@ def _when_there(child: Observed, parent: Observed, parent_kind: Kind) -> Found:
     basis = "trigger from the kind of the parent"
     ran_ms = end_ms + parent.parse_ms + parent.execute_ms
     if parent_kind is Kind.SCRIPT and child.start_ms >= ran_ms:
-        return Found(At.EXECUTED, None, child.start_ms - ran_ms, basis)
+        return Found(At.EXECUTED, None, max(0.0, child.start_ms - ran_ms + child.held_ms), basis)
     return Found(At.COMPLETE, None, _after(child, end_ms), basis)
 
 
@@ -109,10 +111,15 @@ def _arrived(parent: Observed, child: Observed) -> tuple[int, float]:
     return max(1, n_come) if size else 0, 0.0
 
 
+def _left_ms(parent: Observed) -> float | None:
+    """Return when the request had left: that is what a load calls the request for it."""
+    return parent.start_ms if parent.sent_ms is None else parent.sent_ms
+
+
 def _after(child: Observed, event_ms: float | None) -> float:
     if child.start_ms is None or event_ms is None:
         return 0.0
-    return max(0.0, child.start_ms - event_ms)
+    return max(0.0, child.start_ms + child.held_ms - event_ms)
 
 
 def _is_before(child: Observed, event_ms: float | None) -> bool:

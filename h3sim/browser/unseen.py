@@ -1,0 +1,77 @@
+"""What nobody sees of a page, wherever it stands: icons of tabs, beacons, trackers, challenges.
+
+Told by the names of resources and hosts alone, so only where these are well known: a name that is
+missing here counts as seen.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from h3sim.page import Kind
+
+if TYPE_CHECKING:
+    from h3sim.page import Resource
+
+__all__ = ["is_never_seen"]
+
+LEAST_IMAGE_BYTES = 100
+"""Smaller images are the pixels of trackers: 43 bytes as GIF, 68 as PNG."""
+_ICON = re.compile(
+    r"(^|/)(favicon[^/]*|apple-touch-icon[^/]*|[^/]+\.ico)( \(\d+\))?$", re.IGNORECASE
+)
+_BEACON = re.compile(
+    r"(^|/)(__utm\.gif|collect|gen_204|beacon[^/]*|pixel(\.gif|\.png)?|1x1[^/]*|blank\.gif"
+    r"|spacer\.gif|usermatch[^/]*|(cookie|user|id)-?_?(sync|match)[^/]*|rum(\.gif)?|adsct|tr)"
+    r"( \(\d+\))?$",
+    re.IGNORECASE,
+)
+_CHALLENGE = re.compile(
+    r"cdn-cgi/challenge-platform/|captcha|(^|/)distil_|_incapsula_", re.IGNORECASE
+)
+_TRACKERS = (
+    *("google-analytics.com", "googletagmanager.com", "doubleclick.net", "googlesyndication.com"),
+    *("googleadservices.com", "adnxs.com", "rubiconproject.com", "pubmatic.com", "openx.net"),
+    *("criteo.com", "casalemedia.com", "demdex.net", "krxd.net", "bluekai.com", "quantserve.com"),
+    *("scorecardresearch.com", "chartbeat.net", "hotjar.com", "bidswitch.net", "mathtag.com"),
+    *(
+        "adsrvr.org",
+        "rlcdn.com",
+        "taboola.com",
+        "outbrain.com",
+        "amazon-adsystem.com",
+        "omtrdc.net",
+    ),
+    *(
+        "omtrdc.net",
+        "nr-data.net",
+        "clarity.ms",
+        "bat.bing.com",
+        "adform.net",
+        "2o7.net",
+        "imrworldwide.com",
+    ),
+    *("challenges.cloudflare.com", "hcaptcha.com", "recaptcha.net", "datadome.co"),
+)
+"""Hosts that measure, sell or guard, with all below them."""
+
+
+def is_never_seen(resource: Resource) -> bool:
+    """Return whether a resource is surely not part of what is above the fold.
+
+    >>> from h3sim.page import Kind, Resource
+    >>> def image(id_, **more):
+    ...     return Resource(id=id_, kind=Kind.IMAGE, size_bytes=2000, **more)
+    >>> [is_never_seen(image(id_)) for id_ in ("favicon.ico", "img/hero.jpg", "r/collect (2)")]
+    [True, False, True]
+    >>> is_never_seen(image("ad.gif", host="stats.g.doubleclick.net"))
+    True
+    """
+    name = resource.id
+    if _ICON.search(name) or _BEACON.search(name) or _CHALLENGE.search(name):
+        return True
+    if resource.kind is Kind.IMAGE and resource.size_bytes < LEAST_IMAGE_BYTES:
+        return True
+    host = resource.host.lower().partition(":")[0]
+    return any(host == each or host.endswith(f".{each}") for each in _TRACKERS)

@@ -1,0 +1,137 @@
+"""How well a replay fits its recording, worked by hand, and over HARs that h3sim itself wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+from h3sim.capture import import_page
+from h3sim.study.fidelity import Fidelity, Grade, Milestone, fidelity, gated
+from h3sim.trace import Rows
+from h3sim.units import ms, to_mbps, to_ms
+from tests.recordings import write_recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.page import Page
+
+
+def judged(
+    replayed_ms: float, *, rank_correlation: float | None = None, bytes_share: float | None = None
+) -> Fidelity:
+    return Fidelity(
+        milestones=Rows(Milestone, [Milestone("load event", 100, replayed_ms)]),
+        rank_correlation=rank_correlation,
+        bytes_share=bytes_share,
+    )
+
+
+@pytest.mark.parametrize(
+    ("replay", "grade"),
+    [
+        (judged(125), Grade.GOOD),
+        (judged(126), Grade.FAIR),
+        (judged(80), Grade.GOOD),
+        (judged(79), Grade.FAIR),
+        (judged(150), Grade.FAIR),
+        (judged(151), Grade.POOR),
+        (judged(100, rank_correlation=0.79), Grade.FAIR),
+        (judged(100, rank_correlation=0.49), Grade.POOR),
+        (judged(100, bytes_share=0.89), Grade.FAIR),
+        (judged(100, bytes_share=0.74), Grade.POOR),
+        (Fidelity(milestones=Rows(Milestone, [])), Grade.POOR),
+    ],
+)
+def test_a_grade_is_the_lowest_that_any_part_earns(replay: Fidelity, grade: Grade) -> None:
+    assert replay.grade is grade
+
+
+def test_a_verdict_goes_only_as_far_as_the_replay() -> None:
+    assert gated("fifo is best.", [judged(100), None]) == "fifo is best."
+    fair = gated("fifo is best.", [judged(140)])
+    assert fair.startswith("fifo is best. ")
+    assert "40 % too late" in fair
+    poor = gated("fifo is best.", [judged(100), judged(300)])
+    assert "fifo" not in poor
+    assert "3.0 times too late" in poor
+
+
+def test_a_page_without_a_recording_is_not_judged() -> None:
+    assert fidelity(h3sim.load_page("davies-meenan")) is None
+
+
+def written(folder: Path, page: str, network: str) -> Page:
+    load = h3sim.simulate(page, scheme="chrome-eps", network=network)
+    path = folder / "load.har"
+    path.write_text(json.dumps(load.to_har()), encoding="utf-8")
+    return import_page(path).page
+
+
+@pytest.mark.parametrize("network", ["dsl", "cable", "4g", "fibre", "fast-3g"])
+def test_the_har_of_a_load_tells_its_network_and_replays_as_it_was(
+    tmp_path: Path, network: str
+) -> None:
+    page = written(tmp_path, "davies-meenan", network)
+    known, truth = page.recorded_load, h3sim.catalog.load_network(network)
+    assert known is not None
+    assert known.rtt_ns is not None
+    assert known.rate_bps is not None
+    assert to_ms(known.rtt_ns) == pytest.approx(to_ms(truth.rtt_ns), rel=0.15)
+    assert truth.down.rate_bps is not None
+    assert to_mbps(known.rate_bps) == pytest.approx(to_mbps(truth.down.rate_bps), rel=0.2)
+    replay = fidelity(page)
+    assert replay is not None
+    assert replay.grade is Grade.GOOD
+    assert replay.off_by == pytest.approx(1, abs=0.1)
+
+
+def test_ids_that_an_edit_took_away_are_not_judged(tmp_path: Path) -> None:
+    page = written(tmp_path, "davies-meenan", "cable")
+    assert page.recorded_load is not None
+    more = {**page.recorded_load.completed_ns, "gone.png": ms(90_000)}
+    edited = replace(page, recorded_load=replace(page.recorded_load, completed_ns=more))
+    replay = fidelity(edited)
+    assert replay is not None
+    assert replay.grade is Grade.GOOD
+
+
+def test_a_recording_of_which_bytes_were_left_out_says_so(tmp_path: Path) -> None:
+    page = written(tmp_path, "davies-meenan", "cable")
+    assert page.recorded_load is not None
+    many = 2 * sum(page.stream_bytes)
+    replay = fidelity(replace(page, recorded_load=replace(page.recorded_load, n_bytes=many)))
+    assert replay is not None
+    assert (replay.grade, replay.bytes_share) == (Grade.POOR, 0.5)
+    assert "50 % of the recorded bytes" in replay.sentence
+
+
+def test_a_page_survives_its_file_with_what_it_is_judged_by(tmp_path: Path) -> None:
+    page = written(tmp_path, "davies-meenan", "cable")
+    again = h3sim.Page.from_json(page.to_json())
+    assert again == page
+    assert fidelity(again) == fidelity(page)
+
+
+def test_a_recording_that_begins_with_a_frame_is_told(tmp_path: Path) -> None:
+    from tests.recordings import entry, har
+
+    script = entry("/a.js", 0, 10, mime="text/javascript")
+    frame = entry("/frame", 20, 30, mime="text/html")
+    frame["request"]["headers"] = [{"name": "Sec-Fetch-Dest", "value": "iframe"}]
+    page = entry("/page", 60, 30, mime="text/html")
+    whole = import_page(write_recording(tmp_path, har(script, frame, page)))
+    assert whole.page.resources[whole.page.root].id == "/page" or whole.page.url.endswith("/page")
+    assert len(whole.warnings) == 1
+    assert whole.warnings[0].startswith("the recording begins with https://shop.example/a.js")
+    framed = import_page(write_recording(tmp_path, har(frame, script)))
+    assert framed.warnings == (
+        "the root is now https://shop.example/frame, a document of a frame: that of the page is"
+        " missing",
+    )
+    alone = import_page(write_recording(tmp_path, har(script)))
+    assert "there is no document" in alone.warnings[0]
