@@ -30,7 +30,7 @@ from benchmarks.ratios import ratios
 from benchmarks.studies import studies
 from benchmarks.timing import least_seconds
 from h3sim import engine
-from h3sim.transport import Mode
+from h3sim.transport import HandshakeMode
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _SCALING_PACKETS = 10_000
 def _load(page: Page, scheme: Scheme) -> Callable[[], object]:
     network = replace(h3sim.load_network("marx-2019"), rtt_ns=ms(100))
     return lambda: engine.simulate(
-        engine.LoadSpec(page, scheme=scheme, network=network, mode=Mode.NONE)
+        engine.LoadSpec(page, scheme=scheme, network=network, mode=HandshakeMode.NONE)
     )
 
 

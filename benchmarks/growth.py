@@ -21,7 +21,7 @@ from benchmarks.options import parser_of
 from benchmarks.pages import concurrent_page
 from benchmarks.timing import least_seconds
 from h3sim import metrics
-from h3sim.study.cells import row_of
+from h3sim.study.worker import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from h3sim.compression import CODEC_NAMES, DecodingEnd, EncodingEnd, make_codec
+from h3sim.headers import CODEC_NAMES, DecodingEnd, EncodingEnd, make_codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from h3sim.compression import FieldSection
+    from h3sim.headers import FieldSection
 
 _N_SECTIONS = 1000
 _ALWAYS = (

@@ -12,7 +12,7 @@ from benchmarks.pages import reference_page
 from benchmarks.probes import with_simpy
 from benchmarks.timing import least_seconds
 from h3sim import engine
-from h3sim.transport import Mode
+from h3sim.transport import HandshakeMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ def _load(profile: TransportProfile, network: Network) -> Callable[..., h3sim.Lo
                 network=network,
                 protocol=profile.protocol,
                 profile=profile,
-                mode=Mode.NONE,
+                mode=HandshakeMode.NONE,
             ),
             record_packets=record_packets,
         )

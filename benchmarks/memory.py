@@ -30,7 +30,7 @@ _LOAD = """
 import resource
 import h3sim
 from benchmarks.pages import concurrent_page
-from h3sim.study.cells import row_of
+from h3sim.study.worker import row_of
 
 def peak_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.options import parser_of
-from h3sim.study import Results, Study, read_results, study_of
+from h3sim.study import Results, Study, load_study, read_results
 
 if TYPE_CHECKING:
-    from h3sim.study.design import Cell
+    from h3sim.study.design import DesignPoint
 
 __all__ = ["STEPS", "run_step", "study"]
 
@@ -29,7 +29,7 @@ _SCHEMES = ("rr", "fifo", "dfifo", "bucket-html")
 _NETWORKS = ("4g", "cable")
 
 
-def stand_in(cell: Cell) -> dict[str, Any]:
+def stand_in(cell: DesignPoint) -> dict[str, Any]:
     """Return a row with a figure that its seed decides."""
     return {
         "page": cell.page.name,
@@ -43,7 +43,7 @@ def stand_in(cell: Cell) -> dict[str, Any]:
 def study(loads: int) -> Study:
     """Return a study of so many loads."""
     n_seeds = loads // (len(_SCHEMES) * len(_NETWORKS))
-    made = study_of("davies-meenan", schemes=_SCHEMES, network=list(_NETWORKS), seeds=n_seeds)
+    made = load_study("davies-meenan", schemes=_SCHEMES, network=list(_NETWORKS), seeds=n_seeds)
     made.stand_in = stand_in
     return made
 

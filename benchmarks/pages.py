@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
 
-_AT_START = Discovery(at=At.TIME)
+_AT_START = Discovery(at=TriggerEvent.TIME)
 
 
 def reference_page() -> Page:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.parsers`: the parsers of `h3sim.capture` beside libraries that do the same.
+"""`python -m benchmarks.parsers`: the parsers of `h3sim.importers` beside libraries that do the same.
 
 It needs `pip install ijson cssselect2 html5lib`, which nothing else here does. Each pair reads the
 same made-up input in turns, in one process; the table has the least time of each as a ratio.
@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from benchmarks.options import parser_of
-from h3sim.capture.markup.references import read_markup
-from h3sim.capture.markup.selectors import StyledDocument
-from h3sim.capture.markup.tags import scan
-from h3sim.capture.source.json_cursor import JsonCursor
-from h3sim.capture.source.parts import parts
+from h3sim.importers.css import StyledDocument
+from h3sim.importers.html import read_markup, scan
+from h3sim.importers.source import JsonCursor, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -27,8 +27,8 @@ from benchmarks.options import parser_of
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.probes import with_heapq, with_plain_simpy, with_simpy
 from h3sim import engine
-from h3sim.page import At, Discovery, Kind, Page, Resource
-from h3sim.transport import Mode, Protocol
+from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
+from h3sim.transport import HandshakeMode, Protocol
 from h3sim.units import ms
 from tools.documented import put
 
@@ -79,7 +79,7 @@ def _constant(page: Page, scheme: str) -> Callable[[], object]:
     network = replace(h3sim.load_network("marx-2019"), rtt_ns=ms(100))
     row = h3sim.load_scheme(scheme)
     return lambda: engine.simulate(
-        engine.LoadSpec(page, scheme=row, network=network, mode=Mode.NONE)
+        engine.LoadSpec(page, scheme=row, network=network, mode=HandshakeMode.NONE)
     )
 
 
@@ -96,7 +96,7 @@ def _links(page: Page, profile: str, **changes: str) -> Callable[[], object]:
 def _small_page(n_resources: int, n_bytes: int) -> Page:
     """Return a page of so many equal resources, all but the first asked for at once."""
     size = n_bytes // n_resources
-    kinds, at_start = list(Kind), Discovery(at=At.TIME)
+    kinds, at_start = list(Kind), Discovery(at=TriggerEvent.TIME)
     rest = [
         Resource(id=str(n), kind=kinds[n % len(kinds)], size_bytes=size, discovered=at_start)
         for n in range(1, n_resources)

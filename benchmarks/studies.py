@@ -14,16 +14,17 @@ import h3sim
 from benchmarks.options import parser_of
 from benchmarks.probes import with_heapq
 from h3sim import engine
+from h3sim.config import LoadConfig
 from h3sim.page import Page
-from h3sim.study import LoadConfig, Range
-from h3sim.study.cells import row_of
+from h3sim.study import Range
 from h3sim.study.run import resolve_config
+from h3sim.study.worker import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from h3sim.study import Study
-    from h3sim.study.design import Cell
+    from h3sim.study.design import DesignPoint
 
 __all__ = ["studies"]
 
@@ -59,7 +60,7 @@ def _alone(study: Study, *, with_rows: bool = False) -> None:
             row_of(load)
 
 
-def _page(cell: Cell) -> Page:
+def _page(cell: DesignPoint) -> Page:
     if not isinstance(cell.page, Page):
         raise TypeError("header lists are not timed")
     return cell.page
@@ -83,7 +84,7 @@ def _least_s(ways: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, f
 
 
 def _overhead() -> str:
-    study = h3sim.study_of(_SMALL, schemes=_SCHEMES, seeds=_SEEDS)
+    study = h3sim.load_study(_SMALL, schemes=_SCHEMES, seeds=_SEEDS)
     least = _least_s(
         {
             "probe: bare heapq, the same bytes": lambda: _probed(study),
@@ -106,7 +107,7 @@ def _overhead() -> str:
 
 def _workers() -> str:
     """Return how long the whole corpus takes with each scheme of Marx 2019 at a constant rate."""
-    study = h3sim.study_of("corpus", schemes="marx-2019", seeds=_MANY_SEEDS)
+    study = h3sim.load_study("corpus", schemes="marx-2019", seeds=_MANY_SEEDS)
     least = _least_s(
         {f"{n} worker{'s' * (n > 1)}": lambda n=n: _swept(study, "processes", n) for n in (1, 2)},  # type: ignore[misc]
         _FEW_ROUNDS,
@@ -123,8 +124,8 @@ def _workers() -> str:
 def _own_settings() -> str:
     """Return what it adds that each load has settings of its own, as samples have."""
     shared: dict[str, object] = {"schemes": "fifo", "network": "cable"}
-    same = h3sim.study_of("creative", seeds=_SETTINGS, rtt_ms=50, **shared)  # type: ignore[arg-type]
-    own = h3sim.study_of(
+    same = h3sim.load_study("creative", seeds=_SETTINGS, rtt_ms=50, **shared)  # type: ignore[arg-type]
+    own = h3sim.load_study(
         "creative", samples=_SETTINGS, rtt_ms=Range(low=49.9, high=50.1), **shared  # type: ignore[arg-type]
     )  # fmt: skip
     least = _least_s(

@@ -6,8 +6,8 @@
 True
 
 - one load: `simulate`, a `Load`: figures, timings, `load.plot`, `load.lower_bound`
-- many loads: `compare` (a table), `find` (which scheme is best), `sweep` (a study), `sweep_until`,
-  `sensitivity`, `regret`, `what_if`; `report` makes one file of what was found
+- many loads: `compare` (a table), `find` (which scheme is best), `sweep` (a study),
+  `sequential_sweep`, `sensitivity`, `regret`, `what_if`; `report` makes one file of what was found
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
 - recordings: `advise` (which scheme serves a HAR's page best), `import_page`, `read_har`;
@@ -22,14 +22,24 @@ standard library only; figures and tables load what they need when they are made
 
 import importlib
 
+from h3sim.accessors import register_accessor
 from h3sim.lazy import attach
-from h3sim.provided import provide
 
 __getattr__, __dir__, __all__ = attach(__name__)
 
 # Figures stand above loads and results, and load matplotlib: nobody pays for them who draws none.
-provide("load.plot", lambda load: importlib.import_module("h3sim.plots").LoadPlots([load]))
-provide("measured.plot", lambda log: importlib.import_module("h3sim.plots").LogPlots([log]))
-provide("page.plot", lambda page: importlib.import_module("h3sim.plots").PagePlots(page))
-provide("regret.plot", lambda regret: importlib.import_module("h3sim.plots").RegretPlots(regret))
-provide("results.plot", lambda results: importlib.import_module("h3sim.plots").StudyPlots(results))
+register_accessor(
+    "load.plot", lambda load: importlib.import_module("h3sim.reporting").LoadPlots([load])
+)
+register_accessor(
+    "measured.plot", lambda log: importlib.import_module("h3sim.reporting").LogPlots([log])
+)
+register_accessor(
+    "page.plot", lambda page: importlib.import_module("h3sim.reporting").PagePlots(page)
+)
+register_accessor(
+    "regret.plot", lambda regret: importlib.import_module("h3sim.reporting").OptimalityPlots(regret)
+)
+register_accessor(
+    "results.plot", lambda results: importlib.import_module("h3sim.reporting").StudyPlots(results)
+)

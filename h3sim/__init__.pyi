@@ -1,119 +1,81 @@
 """The public names of `h3sim`, each loaded when it is first used; the modules stand first."""
 
-from h3sim import (
-    browser as browser,
-    capture as capture,
-    catalog as catalog,
-    compression as compression,
-    conformance as conformance,
-    documents as documents,
-    engine as engine,
-    errors as errors,
-    findings as findings,
-    http as http,
-    metrics as metrics,
-    page as page,
-    plots as plots,
-    plugins as plugins,
-    qlog as qlog,
-    ranges as ranges,
-    reporting as reporting,
-    results as results,
-    schedulers as schedulers,
-    schemes as schemes,
-    seeds as seeds,
-    signals as signals,
-    study as study,
-    trace as trace,
-    transport as transport,
-    units as units,
-)
-from h3sim._version import (
-    __version__ as __version__,
-    build as build,
-)
-from h3sim.capture import (
-    import_page as import_page,
-    read_har as read_har,
-)
-from h3sim.catalog import (
-    list_networks as list_networks,
-    list_pages as list_pages,
-    list_profiles as list_profiles,
-    list_schemes as list_schemes,
-    load_network as load_network,
-    load_page as load_page,
-    load_profile as load_profile,
-    load_scheme as load_scheme,
-)
+from h3sim import browser as browser
+from h3sim import catalog as catalog
+from h3sim import config as config
+from h3sim import conformance as conformance
+from h3sim import engine as engine
+from h3sim import errors as errors
+from h3sim import headers as headers
+from h3sim import http as http
+from h3sim import importers as importers
+from h3sim import metrics as metrics
+from h3sim import page as page
+from h3sim import papers as papers
+from h3sim import plugins as plugins
+from h3sim import qlog as qlog
+from h3sim import ranges as ranges
+from h3sim import reporting as reporting
+from h3sim import results as results
+from h3sim import rng as rng
+from h3sim import schedulers as schedulers
+from h3sim import schema as schema
+from h3sim import schemes as schemes
+from h3sim import signals as signals
+from h3sim import study as study
+from h3sim import trace as trace
+from h3sim import transport as transport
+from h3sim import units as units
+from h3sim._version import __version__ as __version__
+from h3sim._version import build as build
+from h3sim.importers import import_page as import_page
+from h3sim.importers import read_har as read_har
+from h3sim.catalog import list_networks as list_networks
+from h3sim.catalog import list_pages as list_pages
+from h3sim.catalog import list_profiles as list_profiles
+from h3sim.catalog import list_schemes as list_schemes
+from h3sim.catalog import load_network as load_network
+from h3sim.catalog import load_page as load_page
+from h3sim.catalog import load_profile as load_profile
+from h3sim.catalog import load_scheme as load_scheme
 from h3sim.errors import H3SimError as H3SimError
-from h3sim.findings.reproduce import reproduce as reproduce
-from h3sim.page import (
-    Page as Page,
-    Resource as Resource,
-    read_page as read_page,
-)
-from h3sim.reporting import (
-    Report as Report,
-    report as report,
-)
+from h3sim.papers.reproduce import reproduce as reproduce
+from h3sim.page import Page as Page
+from h3sim.page import Resource as Resource
+from h3sim.page import read_page as read_page
+from h3sim.reporting import Report as Report
+from h3sim.reporting import report as report
 from h3sim.results import Load as Load
-from h3sim.results.measured import (
-    Measurement as Measurement,
-    measure as measure,
-)
-from h3sim.schemes import (
-    Scheme as Scheme,
-    read_scheme as read_scheme,
-)
-from h3sim.study.advise import (
-    Advice as Advice,
-    advise as advise,
-)
-from h3sim.study.compare import (
-    Comparison as Comparison,
-    compare as compare,
-)
-from h3sim.study.config import LoadConfig as LoadConfig
+from h3sim.results.qlog_metrics import Measurement as Measurement
+from h3sim.results.qlog_metrics import measure as measure
+from h3sim.schemes import Scheme as Scheme
+from h3sim.schemes import read_scheme as read_scheme
+from h3sim.study.recommendation import Recommendation as Recommendation
+from h3sim.study.recommendation import recommend as recommend
+from h3sim.study.compare import Comparison as Comparison
+from h3sim.study.compare import compare as compare
+from h3sim.config.load_config import LoadConfig as LoadConfig
 from h3sim.study.design import Range as Range
-from h3sim.study.find import (
-    FoundScheme as FoundScheme,
-    find as find,
-)
-from h3sim.study.regret import (
-    Regret as Regret,
-    regret as regret,
-)
+from h3sim.study.search import SearchResult as SearchResult
+from h3sim.study.search import search as search
+from h3sim.study.optimality import Optimality as Optimality
+from h3sim.study.optimality import optimality as optimality
 from h3sim.study.results import Results as Results
-from h3sim.study.rule_check import (
-    RuleCheck as RuleCheck,
-    check_rules as check_rules,
-)
+from h3sim.study.scheme_validation import SchemeValidation as SchemeValidation
+from h3sim.study.scheme_validation import validate_scheme as validate_scheme
 from h3sim.study.run import simulate as simulate
-from h3sim.study.saved import (
-    SavedLoad as SavedLoad,
-    read_load as read_load,
-)
-from h3sim.study.saved_results import read_results as read_results
-from h3sim.study.sensitivity import sensitivity as sensitivity
-from h3sim.study.sequential import sweep_until as sweep_until
-from h3sim.study.server_check import (
-    ServerCheck as ServerCheck,
-    check_server as check_server,
-)
-from h3sim.study.sweep import (
-    Study as Study,
-    study_of as study_of,
-    sweep as sweep,
-)
-from h3sim.study.what_if import (
-    WhatIf as WhatIf,
-    what_if as what_if,
-)
-from h3sim.transport import (
-    Network as Network,
-    read_network as read_network,
-)
+from h3sim.study.load_file import SavedLoad as SavedLoad
+from h3sim.study.load_file import read_load as read_load
+from h3sim.study.results_file import read_results as read_results
+from h3sim.study.sobol import sensitivity as sensitivity
+from h3sim.study.sequential import sequential_sweep as sequential_sweep
+from h3sim.study.prioritization_test import PrioritizationTest as PrioritizationTest
+from h3sim.study.prioritization_test import prioritization_test as prioritization_test
+from h3sim.study.sweep import Study as Study
+from h3sim.study.sweep import load_study as load_study
+from h3sim.study.sweep import sweep as sweep
+from h3sim.study.what_if import WhatIf as WhatIf
+from h3sim.study.what_if import what_if as what_if
+from h3sim.transport import Network as Network
+from h3sim.transport import read_network as read_network
 from h3sim.versions import show_versions as show_versions
-
-__all__: list[str]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["__version__", "build"]
-
 __version__ = "0.1.0"
 
 _COMPILED_IF_ANY = "h3sim.ranges"

@@ -10,7 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from h3sim.printable import printable
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,13 +23,13 @@ __all__ = [
     "NetworkError",
     "NothingToMeasureError",
     "PageError",
-    "Problem",
     "SchedulerError",
     "SchemeError",
     "StalledError",
     "Terminated",
     "UnknownNameError",
     "UnknownOptionError",
+    "ValidationIssue",
     "needing_extra",
     "raised_words",
     "require_extra",
@@ -49,12 +49,12 @@ class H3SimError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class ValidationIssue:
     """One mistake in what was given: the key it stands at, and what is wrong there.
 
     As text it is one line, whatever stands in the key or the message.
 
-    >>> print(Problem(key="resources[2].bytes", message="must not be negative, is -5"))
+    >>> print(ValidationIssue(key="resources[2].bytes", message="must not be negative, is -5"))
     resources[2].bytes: must not be negative, is -5
     """
 
@@ -63,13 +63,14 @@ class Problem:
 
     def __str__(self) -> str:
         key = self.key if len(self.key) <= _SHOWN_KEY else f"{self.key[:_SHOWN_KEY]}..."
-        return printable(f"{key}: {self.message}" if key else self.message)
+        return escape_control(f"{key}: {self.message}" if key else self.message)
 
 
 class InputError(H3SimError, ValueError):
     """What was given cannot be used; `problems` lists every mistake in `source`.
 
-    >>> error = InputError([Problem(key="rtt_ms", message="must not be negative")], "a.toml")
+    >>> issue = ValidationIssue(key="rtt_ms", message="must not be negative")
+    >>> error = InputError([issue], "a.toml")
     >>> error.lines()
     ['a.toml: rtt_ms: must not be negative']
     """
@@ -77,13 +78,13 @@ class InputError(H3SimError, ValueError):
     argument = ""
     """The argument that named the file in which it is wrong, where that is known."""
 
-    def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
-        self.problems: tuple[Problem, ...] = tuple(problems)
+    def __init__(self, problems: Iterable[ValidationIssue], source: str = "") -> None:
+        self.problems: tuple[ValidationIssue, ...] = tuple(problems)
         self.source = source if isinstance(source, str) else repr(source)[:_SHOWN_KEY]
         super().__init__("\n".join(self.lines()))
 
     # An exception is pickled with its `args`, here the text alone: workers hand errors to others.
-    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...], str]]:
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[ValidationIssue, ...], str]]:
         return type(self), (self.problems, self.source)
 
     def lines(self) -> list[str]:
@@ -91,7 +92,7 @@ class InputError(H3SimError, ValueError):
 
         Of more than a hundred mistakes the last line says how many more there are.
         """
-        prefix = f"{printable(self.source)}: " if self.source else ""
+        prefix = f"{escape_control(self.source)}: " if self.source else ""
         lines = [f"{prefix}{problem}" for problem in self.problems[:_SHOWN_PROBLEMS]]
         rest = len(self.problems) - len(lines)
         if rest:
@@ -144,7 +145,9 @@ class UnknownNameError(H3SimError, KeyError):
     def __str__(self) -> str:
         hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
         name = repr(self.name)[:_SHOWN_KEY]
-        return printable(f"no {self.kind} is called {name}{hint} (`{self.shown_by}` shows all)")
+        return escape_control(
+            f"no {self.kind} is called {name}{hint} (`{self.shown_by}` shows all)"
+        )
 
 
 class StalledError(H3SimError, RuntimeError):
@@ -180,7 +183,7 @@ class StalledError(H3SimError, RuntimeError):
         shown = ", ".join(self.waiting[:_SHOWN])
         more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
         why = f": {because}" if because else ""
-        super().__init__(printable(f"{what}, still waiting for {shown}{more}{why}"))
+        super().__init__(escape_control(f"{what}, still waiting for {shown}{more}{why}"))
 
     # The `args` are the text, of which it could not be made again in another process.
     def __reduce__(
@@ -200,7 +203,7 @@ class _PartError(H3SimError, RuntimeError):
         super().__init__(name, what)
 
     def __str__(self) -> str:
-        return printable(f"the {self._kind} {self.name!r} {self.what}")
+        return escape_control(f"the {self._kind} {self.name!r} {self.what}")
 
 
 class SchedulerError(_PartError):

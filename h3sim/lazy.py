@@ -2,7 +2,7 @@
 
 `h3sim run` needs a tenth of what the packages offer, and importing the rest would take longer than
 to load a page. A package has its names in `__init__.pyi`, as Scientific Python's SPEC 1 has it,
-each in one line that type checkers read too: `from h3sim.page.model import Page as Page`. Its
+each in one line that type checkers read too: `from h3sim.page.model import Page`. Its
 `__init__.py` says `__getattr__, __dir__, __all__ = attach(__name__)`.
 """
 
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["attach", "without_collecting"]
 
 _IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
@@ -50,7 +49,7 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Importing leaves no garbage, and looking for it takes a tenth of the time.
-        with without_collecting():
+        with gc_paused():
             value = _module(package, name) if home == package else _value(home, name)
         # So the next use finds it as a plain attribute, without a call.
         setattr(sys.modules[package], name, value)
@@ -90,7 +89,7 @@ def _module(package: str, name: str) -> ModuleType:
 
 
 @contextlib.contextmanager
-def without_collecting() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Have Python look for no cycles meanwhile; what is no cycle is freed at once as ever."""
     was_enabled = gc.isenabled()
     gc.disable()

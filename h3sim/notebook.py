@@ -7,12 +7,11 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from h3sim.fitting import decimals_of
+from h3sim.text import decimals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Listing", "html_table", "in_notebook", "with_sliders"]
 
 ValueT = TypeVar("ValueT")
 

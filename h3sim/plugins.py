@@ -9,13 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from h3sim.errors import UnknownNameError, raised_words
-from h3sim.printable import printable
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from importlib.metadata import EntryPoint
 
-__all__ = ["NO_PLUGINS_VARIABLE", "Guard", "Listed", "PluginRegistry", "PluginWarning"]
 
 NO_PLUGINS_VARIABLE = "H3SIM_NO_PLUGINS"
 """The environment variable that, set to 1, leaves plug-ins out."""
@@ -179,7 +178,7 @@ class PluginRegistry(Generic[PartT]):
     def _warn(self, entry_point: EntryPoint, reason: str) -> None:
         what = f"the {self._kind} {entry_point.name!r} ({entry_point.value})"
         message = f"{what} of {_origin(entry_point)} is left out: {reason}"
-        warnings.warn(printable(message), PluginWarning, stacklevel=2)
+        warnings.warn(escape_control(message), PluginWarning, stacklevel=2)
 
 
 def _origin(entry_point: EntryPoint) -> str:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from h3sim.conformance import ConformanceReport
 
-__all__ = ["check_scheduler", "pytest_addoption", "pytest_configure", "pytest_report_header"]
 
 _USUAL = "default"
 _PROFILES = ("quick", _USUAL, "thorough")
@@ -35,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the suite look as long as was asked for."""
     profile = config.getoption("--h3sim-profile")
     if profile != _USUAL:
-        from h3sim.conformance.search import set_profile
+        from h3sim.conformance.runner import set_profile
 
         set_profile(profile)
 

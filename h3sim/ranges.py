@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-__all__ = ["Ranges"]
-
 
 class Ranges:
     """A growing set of byte offsets, kept as sorted spans that neither touch nor overlap."""

@@ -8,8 +8,6 @@ from importlib import metadata
 
 from h3sim._version import __version__
 
-__all__ = ["show_versions", "versions"]
-
 _DEVELOPERS = "dev"
 
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import h3sim
 from h3sim.errors import H3SimError, InputError
 from h3sim.page import page_from_dict, page_to_dict
-from h3sim.plots.lanes import lane_of
-from h3sim.plots.palette import Palette
-from h3sim.plots.window import window_of
+from h3sim.reporting.lane_layout import lane_of, window_of
+from h3sim.reporting.palette import Palette
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +87,7 @@ def _figures(load: Load) -> dict[str, Any]:
     return {
         "byte_index_ms": load.byte_index_or_none("all"),
         "byte_index_above_the_fold_ms": load.byte_index_or_none("atf"),
-        "why_not_above_the_fold": load.why_none("atf"),
+        "why_not_above_the_fold": load.missing_reason("atf"),
         # What waited in this load, and what would have waited in the other order.
         "blocked_bytes": load.hol.stream_bytes if is_quic else load.hol.connection_bytes,
         "blocked_in_stream_order": load.hol.stream_bytes,
@@ -113,7 +112,7 @@ def _page_document(name: str, text: str) -> dict[str, Any]:
     if isinstance(document, dict) and str(document.get("format", "")).startswith(_PAGE_FORMAT):
         page = page_from_dict(document, source=name)
         return {"page": page_to_dict(page), "lines": []}
-    from h3sim.capture import import_page  # on use: few bring a page of their own
+    from h3sim.importers import import_page  # on use: few bring a page of their own
 
     with TemporaryDirectory() as folder:
         # The name is the user's: only its ending says anything, and it must not lead elsewhere.

@@ -7,7 +7,7 @@ const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2, 1, 2]];
 const LINE_COLOURS = ["#1b1b1b", "#0b4f8c", "#c4500a", "#007a5b", "#8f4a80", "#7a6400"];
 const LEFT = 44;
 
-// As h3sim.plots.lanes.stack_share: up to four packets of a stack are equally high, higher stacks
+// As h3sim.reporting.lane_layout.stack_share: up to four packets of a stack are equally high, higher stacks
 // are drawn denser, so that a packet alone can still be seen.
 export function stackShare(height, highest) {
   if (highest === 1) return 1;

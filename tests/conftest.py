@@ -58,8 +58,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _why_no_chromium() -> str | None:
     """Return why no browser can be spoken to here, None where one can."""
     # On use: nearly all tests go without.
-    from h3sim.capture.chromium import ChromiumError, find_chromium
-    from h3sim.capture.chromium.browser import running_chromium
+    from h3sim.importers.chromium import ChromiumError, find_chromium
+    from h3sim.importers.chromium.browser import running_chromium
 
     if find_spec("websocket") is None:
         return "no websocket-client is installed"

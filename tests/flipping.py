@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from h3sim.errors import InputError
-from h3sim.study import Store, StoreError, read_results, study_of
+from h3sim.study import Store, StoreError, load_study, read_results
 from h3sim.study.store_repair import repair_store
 from tests import standins
 from tests.helpers import page_of
@@ -28,7 +28,7 @@ N_SEEDS = 4
 def study(stand_in: Any = standins.measured, **axes: Any) -> Any:
     """Return a study of loads that have numbers without being run."""
     page = page_of({"id": "/", "kind": "document", "bytes": 2800})
-    made = study_of(page, schemes=["rr", "fifo"], seeds=N_SEEDS, name="flipped", **axes)
+    made = load_study(page, schemes=["rr", "fifo"], seeds=N_SEEDS, name="flipped", **axes)
     made.stand_in = stand_in
     return made
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from h3sim.study import Store, study_of
+from h3sim.study import Store, load_study
 from tests import standins
 from tests.effort import HANG_S
 from tests.helpers import page_of
@@ -39,7 +39,7 @@ if __name__ == "__main__":
 def study(stand_in: Any = standins.told, seeds: Any = SEEDS) -> Any:
     """Return a study of loads that only say which they are."""
     page = page_of({"id": "/", "kind": "document", "bytes": 2800})
-    made = study_of(page, schemes=["rr", "fifo"], seeds=seeds)
+    made = load_study(page, schemes=["rr", "fifo"], seeds=seeds)
     made.stand_in = stand_in
     return made
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from h3sim.errors import H3SimError, InputError, Problem, needing_extra
+from h3sim.errors import H3SimError, InputError, ValidationIssue, needing_extra
 from tools.documented import put
 
 __all__ = ["Run", "differences", "outcomes", "table"]
@@ -149,7 +149,7 @@ def _count(arguments: list[str]) -> int:
         return 20
     if not arguments[0].isdecimal() or not int(arguments[0]):
         message = f"must be a number of runs, from 1 on, is {arguments[0]!r}"
-        raise InputError([Problem(key="RUNS", message=message)])
+        raise InputError([ValidationIssue(key="RUNS", message=message)])
     return int(arguments[0])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture import import_page
+from h3sim.importers import import_page
 from h3sim.page import page_to_dict
 
 if TYPE_CHECKING:

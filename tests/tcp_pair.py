@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
-from h3sim.protocol import FRAME_HEADER_BYTES
+from h3sim.constants import FRAME_HEADER_BYTES
 from h3sim.transport.congestion import CongestionController
 from h3sim.transport.endpoint import FrameHeader, Source
-from h3sim.transport.quic.handshake import Mode, Role
+from h3sim.transport.quic.handshake import HandshakeMode, Role
 from h3sim.transport.tcp import Segment, TcpEndpoint, TcpSettings
 from h3sim.transport.tcp.settings import RECORD_OVERHEAD_BYTES
 from h3sim.units import ms, to_ms
@@ -196,7 +196,7 @@ class Pair:
         self,
         *,
         rtt_ms: float = 100,
-        mode: Any = Mode.NONE,
+        mode: Any = HandshakeMode.NONE,
         settings: Any = None,
         client_settings: Any = None,
         server_controller: Any = None,
@@ -214,7 +214,7 @@ class Pair:
             CLIENT: client_controller or FixedWindow(client_settings.initial_window_bytes),
             SERVER: server_controller or FixedWindow(settings.initial_window_bytes),
         }
-        path_rtt_ns = ms(rtt_ms) if mode is Mode.NONE else None
+        path_rtt_ns = ms(rtt_ms) if mode is HandshakeMode.NONE else None
         self.ends = {
             role: TcpEndpoint(
                 chosen,

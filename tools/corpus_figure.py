@@ -156,8 +156,8 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
     """Draw sizes and counts, and which kinds make up the bytes."""
     from matplotlib.figure import Figure
 
-    from h3sim.plots.files import save_figure, say
-    from h3sim.plots.style import in_style
+    from h3sim.reporting.output import save_figure, say
+    from h3sim.reporting.style import in_style
 
     with in_style():
         figure = Figure(figsize=(9.5, 4.4), layout="constrained")

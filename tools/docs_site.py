@@ -19,7 +19,7 @@ from unittest import mock
 
 import h3sim
 from h3sim.cli.main import COMMANDS, make_parser
-from h3sim.plots.files import alt_text, save_figure
+from h3sim.reporting.output import alt_text, save_figure
 from tools.figures import drawn
 
 if TYPE_CHECKING:

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim.cli.options import switch
-from h3sim.documents.declared import declared
-from h3sim.documents.nested import Table
-from h3sim.documents.refused import ABSENT
-from h3sim.documents.values import Choice, OrNone, TableOf
-from h3sim.documents.written import Keys, WrittenFormat
-from h3sim.findings.declared import FindingsFile
-from h3sim.findings.headers import HeaderExperiment
-from h3sim.findings.reproduce import REPRODUCTION
+from h3sim.config.options import option_of
 from h3sim.page import Resource
+from h3sim.papers.experiments import HeaderExperiment
+from h3sim.papers.findings import FindingsFile
+from h3sim.papers.reproduce import REPRODUCTION
 from h3sim.results.figures import FIGURES
 from h3sim.results.load_document import WRITTEN as OF_LOAD
-from h3sim.study.load_option import option_of
-from h3sim.study.saved import LoadDocument
+from h3sim.schema.errors import ABSENT
+from h3sim.schema.fields import Table, fields_of
+from h3sim.schema.output import ObjectType, OutputSchema
+from h3sim.schema.values import Choice, OrNone, TableOf
+from h3sim.study.load_file import LoadDocument
 from h3sim.study.schemas import WRITTEN
-from h3sim.study.store_format import TABLES as STORE
+from h3sim.study.store_file import TABLES as STORE
 from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
@@ -34,8 +33,8 @@ from h3sim.transport.tcp import TcpSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from h3sim.documents.declared import Declared
-    from h3sim.documents.written import Key
+    from h3sim.schema.fields import FieldSpec
+    from h3sim.schema.output import Property
 
 __all__ = ["DOCS", "main", "written"]
 
@@ -47,11 +46,11 @@ Row = tuple[str, ...]
 
 def _page_keys() -> Iterator[Row]:
     yield "key", "usually", "what it is", "used by"
-    for entry in declared(Resource):
+    for entry in fields_of(Resource):
         yield f"`{entry.key}`", _usual(entry), _about(entry), entry.used_by
 
 
-def _usual(entry: Declared) -> str:
+def _usual(entry: FieldSpec) -> str:
     if entry.is_needed:
         return "needed"
     if isinstance(entry.kind, Table):
@@ -68,11 +67,11 @@ def _usual(entry: Declared) -> str:
     return f"{value >> 20} MiB" if _is_mebibytes(entry, value) else str(value).removesuffix(".0")
 
 
-def _is_mebibytes(entry: Declared, value: Any) -> bool:
+def _is_mebibytes(entry: FieldSpec, value: Any) -> bool:
     return entry.key.endswith("_bytes") and value >= 2**20 and not value % 2**20
 
 
-def _about(entry: Declared) -> str:
+def _about(entry: FieldSpec) -> str:
     if isinstance(entry.kind, Choice) and entry.is_needed:
         *others, last = (f"`{name}`" for name in entry.kind.options)
         return f"{entry.about}: {', '.join(others)} or {last}"
@@ -81,7 +80,7 @@ def _about(entry: Declared) -> str:
 
 def _load_options() -> Iterator[Row]:
     yield "command line", "Python", "usually", "what it is"
-    for entry in declared(h3sim.LoadConfig):
+    for entry in fields_of(h3sim.LoadConfig):
         how = option_of(h3sim.LoadConfig, entry.attribute)
         flags = [flag for flag, *_ in how.switches] or [switch(entry.attribute)]
         shown = ", ".join(f"`{flag}`" for flag in flags)
@@ -90,7 +89,7 @@ def _load_options() -> Iterator[Row]:
 
 def _settings(cls: type) -> Iterator[Row]:
     yield "key", "default", "what it says"
-    for entry in declared(cls):
+    for entry in fields_of(cls):
         yield f"`{entry.key}`", _usual(entry), entry.about
 
 
@@ -101,7 +100,7 @@ def _nested(cls: type) -> Iterator[Row]:
 
 def _rows(cls: type, above: str = "") -> Iterator[Row]:
     """Yield the keys of a table and of the tables in it."""
-    for entry in declared(cls):
+    for entry in fields_of(cls):
         yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
         kind = getattr(entry.kind, "of", entry.kind)
         if isinstance(kind, Table):
@@ -132,12 +131,12 @@ def _stores() -> Iterator[Row]:
             yield name, f"`{column.name}`", f"`{column.type}`", column.about
 
 
-def _with_columns(key: Key) -> str:
+def _with_columns(key: Property) -> str:
     """Return what a key is about, and which keys the tables below it have."""
     kind = getattr(key.kind, "of", key.kind)
-    if isinstance(kind, WrittenFormat):
+    if isinstance(kind, OutputSchema):
         return f"{key.about}, as `{kind.name}`"
-    if not isinstance(kind, Keys):
+    if not isinstance(kind, ObjectType):
         return key.about
     return f"{key.about} ({', '.join(f'`{below.name}`' for below in kind.entries)})"
 

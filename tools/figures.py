@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 import h3sim
-from h3sim.capture.header_lists import read_exchanges
-from h3sim.catalog.roots import root
-from h3sim.compression.exchanges import HeaderLists
-from h3sim.plots import LoadPlots, LogPlots, alt_text
-from h3sim.plots.files import save_figure
-from h3sim.plots.header_plots import header_figure
-from h3sim.results.document import write_load_qlog
+from h3sim.catalog.resources import root
+from h3sim.headers.base import HeaderLists
+from h3sim.importers.header_lists import read_exchanges
+from h3sim.reporting import LoadPlots, LogPlots, alt_text
+from h3sim.reporting.header_plots import header_figure
+from h3sim.reporting.output import save_figure
+from h3sim.results.configuration import write_load_qlog
 from h3sim.study.header_study import header_rows
 from tools.picture_check import mistakes_in
 
@@ -118,7 +118,7 @@ def many() -> Iterator[tuple[str, Any]]:
     yield "heat", results.plot.heat("scheme", "page").figure
     values = ("byte_index_all_ms", "hol_sander_stream_bytes")
     yield "correlations", results.filter(scheme="rr").plot.correlations(*values).figure
-    regret = h3sim.regret(pages, schemes=schemes, networks=["cable", "4g"])
+    regret = h3sim.optimality(pages, schemes=schemes, networks=["cable", "4g"])
     yield "regret", regret.plot.schemes().figure
     yield "regret-classes", regret.plot.classes("size").figure
     lists = root("corpora") / "headers" / "sneat-cards.req.qif"

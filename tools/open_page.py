@@ -6,8 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.chromium.browser import find_chromium, running_chromium
-from h3sim.capture.chromium.connection import DevTools
+from h3sim.importers.chromium.browser import DevTools, find_chromium, running_chromium
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from h3sim.plots.style import in_style
+from h3sim.reporting.style import in_style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

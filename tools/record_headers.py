@@ -12,17 +12,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.capture.chromium import RecordedSource, record
-from h3sim.capture.header_lists import request_lists, response_lists
-from h3sim.cli.termination import exits_on_sigterm
-from h3sim.documents import write_whole
+from h3sim.cli.main import exits_on_sigterm
+from h3sim.importers.chromium import RecordedSource, record
+from h3sim.importers.header_lists import request_lists, response_lists
+from h3sim.schema import write_whole
 from tools.record_corpus import CHECKOUT, CORPORA
 from tools.sites import build, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from h3sim.capture.dialects.exchange import RecordedExchange
+    from h3sim.importers.formats.devtools import RecordedExchange
 
 PAGES = ("creative", "gentelella-index", "material-dashboard", "sneat-cards", "tabler-gallery")
 HEADERS = CORPORA / "headers"

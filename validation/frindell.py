@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.compression import CodecSettings, HeaderCompression
-from h3sim.compression.exchanges import HeaderLists, TimedSection
-from h3sim.findings import judge, list_findings, load_experiment
-from h3sim.findings.headers import HeaderExperiment, header_figures
-from h3sim.findings.loads import Loads
+from h3sim.headers import CodecSettings, HeaderCompression
+from h3sim.headers.base import HeaderLists, TimedSection
+from h3sim.papers import judge, list_findings, load_experiment
+from h3sim.papers.experiments import HeaderExperiment, header_figures
+from h3sim.papers.study_rows import Loads
 from h3sim.study import sweep
 from h3sim.study.header_study import header_rows
 from h3sim.units import ms
@@ -22,8 +22,8 @@ from validation.header_ratios import lists
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.compression import FieldSection
-    from h3sim.findings import Judgement
+    from h3sim.headers import FieldSection
+    from h3sim.papers import Judgement
     from h3sim.study.header_study import HeaderRow
 
 __all__ = ["judgements", "spacing_rows", "transport_rows"]

@@ -15,7 +15,7 @@ from h3sim.cli.parsing import progress_bar
 from h3sim.page import Kind, synthetic, with_first_layout
 from h3sim.schemes import Rule, scheme_from_dict, scheme_to_dict
 from h3sim.study import run_config
-from h3sim.study.intervals import mean_interval
+from h3sim.study.statistics import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,7 +151,7 @@ def _site_ratios(
             for scheme in others:
                 load = run_config(page, scheme, config)
                 for which in _WHICH:
-                    if which == "all" or not page.why_nothing_visible:
+                    if which == "all" or not page.nothing_visible_reason:
                         ratio = load.byte_index(which) / mine.byte_index(which, sample_ms=None)
                         ratios.setdefault((which, scheme.name), []).append(ratio)
     return [(*key, statistics.geometric_mean(values)) for key, values in ratios.items()]

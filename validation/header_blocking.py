@@ -19,8 +19,8 @@ from tabulate import tabulate
 
 import h3sim
 from h3sim import catalog, engine
-from h3sim.compression import HeaderCompression
-from h3sim.study import LoadConfig
+from h3sim.config import LoadConfig
+from h3sim.headers import HeaderCompression
 from h3sim.study.run import resolve_config
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 

@@ -8,20 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.compression import (
-    CodecSettings,
-    DecodingEnd,
-    EncodingEnd,
-    field_bytes,
-    make_codec,
-)
-from h3sim.compression.qif import read_qif
-from h3sim.compression.qpack_streams import required_insert_count
+from h3sim.headers import CodecSettings, DecodingEnd, EncodingEnd, field_bytes, make_codec
+from h3sim.headers.qif import read_qif
+from h3sim.headers.qpack import required_insert_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.compression import FieldSection
+    from h3sim.headers import FieldSection
 
 __all__ = ["DATA", "PUBLISHED", "Measured", "Setting", "lists", "measure"]
 

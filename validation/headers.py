@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from h3sim.findings.report import claim_rows
+from h3sim.papers.report import claim_rows
 from validation.frindell import judgements, spacing_rows, transport_rows
 from validation.header_ratios import DATA, PUBLISHED, lists, measure
 

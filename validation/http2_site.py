@@ -25,7 +25,7 @@ import h2.events
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.capture.chromium.web_server import Answer, Site
+    from h3sim.importers.chromium.web_server import Answer, Site
 
 __all__ = ["served_over_link"]
 

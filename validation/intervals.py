@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from h3sim import seeds
-from h3sim.study.intervals import METHODS, mean_interval
+from h3sim import rng
+from h3sim.study.statistics import METHODS, mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from h3sim.study.intervals import Method
+    from h3sim.study.statistics import Method
 
 __all__ = ["PAGES", "SPREADS", "coverage", "report"]
 
@@ -56,7 +56,7 @@ def coverage(
     A page's speedup has its own logarithm, of standard deviation 0.2, and each of its three seeds
     adds a normal one of 0.1; the study knows the mean over seeds.
     """
-    source = seeds.stream(pages, spread)
+    source = rng.substream(pages, spread)
     _, drawn = SPREADS[spread]
     covered = 0
     for _ in range(studies):

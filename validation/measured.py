@@ -13,9 +13,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.seeds import stream
+from h3sim.rng import substream
+from h3sim.transport.link import make_loss
 from h3sim.transport.link_profile import LinkProfile
-from h3sim.transport.loss import make_loss
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -168,7 +168,7 @@ def _continued(
     """Return *lost* packets, and behind *reach* random ones as the link would have lost them."""
     mean, burst = _loss_of(loss)
     process = make_loss(
-        LinkProfile(loss=mean, loss_burst=burst), lambda _: stream(seed, "validation.loss")
+        LinkProfile(loss=mean, loss_burst=burst), lambda _: substream(seed, "validation.loss")
     )
     assert process is not None  # noqa: S101 - only runs with loss are read
     return lost + tuple(n for n in range(reach, _LONGEST_PACKETS) if process.is_lost())

@@ -28,7 +28,7 @@ from h3sim.units import to_mbps, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.capture import ImportedPage
+    from h3sim.importers import ImportedPage
     from h3sim.study.fidelity import Fidelity
 
 __all__ = ["main", "of_folder", "written_by_h3sim"]

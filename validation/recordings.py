@@ -23,18 +23,18 @@ from urllib.parse import quote
 from tabulate import tabulate
 
 import h3sim
-from h3sim.capture.chromium.browser import ChromiumError, find_chromium, running_chromium
-from h3sim.capture.chromium.page_builder import recorded_of
-from h3sim.capture.chromium.visit import Patience, visit
-from h3sim.capture.chromium.web_server import Site, address_of
 from h3sim.errors import H3SimError
+from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
+from h3sim.importers.chromium.navigation import Timeouts, visit
+from h3sim.importers.chromium.recording import recorded_of
+from h3sim.importers.chromium.web_server import Site, address_of
 from tools.registries import FetchError
 from tools.sites import PageSource, build, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from h3sim.capture.chromium import Recorded
+    from h3sim.importers.chromium import Recorded
     from h3sim.page import Page
     from h3sim.results import Load
 
@@ -94,7 +94,7 @@ def measure(
     link = served_over_link(site, rate_bps=round(rate_mbps * 1e6), rtt_s=rtt_ms / _MS)
     flags = ("--ignore-certificate-errors",)
     with link as base, running_chromium(program, local_only=True, flags=flags) as address:
-        seen = visit(address, address_of(base, source.path), Patience(late_s=8.0))
+        seen = visit(address, address_of(base, source.path), Timeouts(late_s=8.0))
     return recorded_of(seen, source.name)
 
 

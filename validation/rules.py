@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from h3sim.capture import import_page
 from h3sim.cli.tables import table
-from h3sim.study import check_rules
+from h3sim.importers import import_page
+from h3sim.study import validate_scheme
 
 __all__ = ["main"]
 
@@ -26,7 +26,7 @@ def main(folder: Path = _DATA) -> int:
     if not pages:
         print("skipped: there are no tables with priorities in ../shared/data/pages")
         return 0
-    checks = [check_rules(pages, scheme=name) for name in _SCHEMES]
+    checks = [validate_scheme(pages, scheme=name) for name in _SCHEMES]
     by_kind = [{row.kind: row for row in (*check.rows, check.total)} for check in checks]
     rows = [
         (kind, row.recorded, *(f"{found[kind].percent:.0f}" for found in by_kind))

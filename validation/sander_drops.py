@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 from h3sim import catalog, engine
+from h3sim.config import LoadConfig
 from h3sim.metrics import loss_bursts
-from h3sim.study import LoadConfig
 from validation.measured import DATA, read_settings
 from validation.modelled import load_of
 from validation.sander_runs import BASELINE, pages

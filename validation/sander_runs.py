@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
 from h3sim import catalog, engine
-from h3sim.capture import import_page
+from h3sim.config import LoadConfig
 from h3sim.errors import StalledError
+from h3sim.importers import import_page
 from h3sim.metrics import frames_by_number, loss_bursts, sander_count
 from h3sim.page import Kind, Page
 from h3sim.ranges import Ranges
-from h3sim.study import LoadConfig
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = [
     "CELLS",
     "PARALLEL",
     "SCHEMES",
-    "Cell",
+    "DesignPoint",
     "Job",
     "Outcome",
     "Run",
@@ -53,7 +53,7 @@ _TRIES = 10
 _SEEDS_APART = 10_000
 
 
-class Cell(NamedTuple):
+class DesignPoint(NamedTuple):
     """A cell of Table I: how tables call it, its network, whether losses are drawn."""
 
     title: str
@@ -64,19 +64,19 @@ class Cell(NamedTuple):
 CELLS = {
     cell.network: cell
     for cell in (
-        Cell("1 Mbit/s", "sander-1mbps-100ms", is_lossy=False),
-        Cell("2 Mbit/s", "sander-2mbps-100ms", is_lossy=False),
-        Cell("5 Mbit/s", "sander-5mbps-100ms", is_lossy=False),
-        Cell("10 Mbit/s", "sander-10mbps-100ms", is_lossy=False),
-        Cell("50 Mbit/s", "sander-50mbps-100ms", is_lossy=False),
-        Cell("1 %", "sander-2mbps-100ms-1pct", is_lossy=True),
-        Cell("2 %", "sander-2mbps-100ms-2pct", is_lossy=True),
-        Cell("5 %", "sander-2mbps-100ms-5pct", is_lossy=True),
-        Cell("10 ms", "sander-2mbps-10ms-2pct", is_lossy=True),
-        Cell("50 ms", "sander-2mbps-50ms-2pct", is_lossy=True),
-        Cell("burst 5", "sander-2mbps-100ms-2pct-burst5", is_lossy=True),
-        Cell("burst 10", "sander-2mbps-100ms-2pct-burst10", is_lossy=True),
-        Cell("burst 15", "sander-2mbps-100ms-2pct-burst15", is_lossy=True),
+        DesignPoint("1 Mbit/s", "sander-1mbps-100ms", is_lossy=False),
+        DesignPoint("2 Mbit/s", "sander-2mbps-100ms", is_lossy=False),
+        DesignPoint("5 Mbit/s", "sander-5mbps-100ms", is_lossy=False),
+        DesignPoint("10 Mbit/s", "sander-10mbps-100ms", is_lossy=False),
+        DesignPoint("50 Mbit/s", "sander-50mbps-100ms", is_lossy=False),
+        DesignPoint("1 %", "sander-2mbps-100ms-1pct", is_lossy=True),
+        DesignPoint("2 %", "sander-2mbps-100ms-2pct", is_lossy=True),
+        DesignPoint("5 %", "sander-2mbps-100ms-5pct", is_lossy=True),
+        DesignPoint("10 ms", "sander-2mbps-10ms-2pct", is_lossy=True),
+        DesignPoint("50 ms", "sander-2mbps-50ms-2pct", is_lossy=True),
+        DesignPoint("burst 5", "sander-2mbps-100ms-2pct-burst5", is_lossy=True),
+        DesignPoint("burst 10", "sander-2mbps-100ms-2pct-burst10", is_lossy=True),
+        DesignPoint("burst 15", "sander-2mbps-100ms-2pct-burst15", is_lossy=True),
     )
 }
 

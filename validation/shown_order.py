@@ -28,35 +28,37 @@ _APART = 1.01
 _WHICH: tuple[Which, ...] = ("all", "atf")
 
 
-class Told(NamedTuple):
+class ResultTable(NamedTuple):
     """Pairs of schemes that differ, and those that are shown equal or reversed."""
 
     pairs: int = 0
     shown_wrong: int = 0
     sampled_wrong: int = 0
 
-    def __add__(self, other: object) -> Told:
+    def __add__(self, other: object) -> ResultTable:
         """Return the sums."""
-        return Told(*map(sum, zip(self, other, strict=True)))  # type: ignore[call-overload]
+        return ResultTable(*map(sum, zip(self, other, strict=True)))  # type: ignore[call-overload]
 
 
-def told_apart(exact: Sequence[float], sampled: Sequence[float], shown: Sequence[str]) -> Told:
+def told_apart(
+    exact: Sequence[float], sampled: Sequence[float], shown: Sequence[str]
+) -> ResultTable:
     """Return how many pairs differ, and are *shown* wrong, or would be if they were *sampled*.
 
     >>> told_apart([59, 83], [100, 100], ["59.0", "83.0"])
-    Told(pairs=1, shown_wrong=0, sampled_wrong=1)
+    ResultTable(pairs=1, shown_wrong=0, sampled_wrong=1)
     """
     as_shown = [float(text.replace(",", "")) for text in shown]
-    found = Told()
+    found = ResultTable()
     for a, b in combinations(range(len(exact)), 2):
         if exact[a] > exact[b]:
             a, b = b, a  # the faster first
         if exact[b] > _APART * exact[a]:
-            found += Told(1, as_shown[a] >= as_shown[b], sampled[a] >= sampled[b])
+            found += ResultTable(1, as_shown[a] >= as_shown[b], sampled[a] >= sampled[b])
     return found
 
 
-def over(page: str, network: str, which: Which) -> Told:
+def over(page: str, network: str, which: Which) -> ResultTable:
     """Load a page with each scheme, and return what is told apart."""
     loads = [h3sim.simulate(page, scheme=scheme, network=network) for scheme in SCHEMES]
     exact = [load.byte_index_or_none(which) for load in loads]
@@ -75,7 +77,7 @@ def main() -> None:
     print("network       all  shown  sampled  above fold  shown  sampled")
     for network in NETWORKS:
         of_all, of_atf = (
-            sum((over(page, network, which) for page in pages), Told()) for which in _WHICH
+            sum((over(page, network, which) for page in pages), ResultTable()) for which in _WHICH
         )
         print(
             f"{network:10} {of_all.pairs:6} {of_all.shown_wrong:6} {of_all.sampled_wrong:8}"

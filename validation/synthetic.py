@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from h3sim.capture import import_page
+from h3sim.importers import import_page
 from h3sim.page import Kind, synthetic
 
 if TYPE_CHECKING:

@@ -1,18 +1,34 @@
-"""What the engine asks of a browser."""
+"""The interface between a browser and the engine: requests and changes, each at its time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.browser.scheduled import Scheduled
+    from h3sim.page import ResourceState
     from h3sim.trace import Activity
 
-__all__ = ["Browser"]
+
+class ScheduledRequest(NamedTuple):
+    """At *at_ns*, ask for the resource at that index of the page; without one, call `on_wake`."""
+
+    at_ns: int
+    resource: int | None
+
+
+class ScheduledChange(NamedTuple):
+    """At *at_ns* that is known of the resource, or of all (None), which may change priorities."""
+
+    at_ns: int
+    resource: int | None
+    change: ResourceState
+
+
+Scheduled: TypeAlias = ScheduledRequest | ScheduledChange
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

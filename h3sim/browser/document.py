@@ -1,15 +1,15 @@
-"""The parser of the document: how far it is, and what stops it."""
+"""The document's parser and its stylesheets: progress, and what blocks it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.page import At, Kind
+from h3sim.page import Kind, TriggerEvent
 
 if TYPE_CHECKING:
-    from h3sim.page import Page
+    from collections.abc import Iterator
 
-__all__ = ["DocumentParser", "references", "scripts_in_order"]
+    from h3sim.page import Page
 
 
 def references(page: Page) -> list[tuple[int, int]]:
@@ -17,7 +17,7 @@ def references(page: Page) -> list[tuple[int, int]]:
 
     >>> from h3sim.page import Discovery, Kind, Resource
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100)
-    >>> found = Discovery(at=At.OFFSET, by="/", offset_bytes=50)
+    >>> found = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=50)
     >>> image = Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=found)
     >>> from h3sim.page import Page
     >>> references(Page(name="p", resources=(root, image)))
@@ -26,7 +26,7 @@ def references(page: Page) -> list[tuple[int, int]]:
     found = []
     for index in page.children.get(page.root, ()):
         discovery = page.resources[index].discovered
-        if discovery is not None and discovery.at is At.OFFSET:
+        if discovery is not None and discovery.at is TriggerEvent.OFFSET:
             found.append((discovery.offset_bytes or 0, index))
     return sorted(found)
 
@@ -122,3 +122,71 @@ class DocumentParser:
     def _cost_to(self, position: int) -> int:
         # The product first: pieces of any number add up to the cost of the whole.
         return self._cost_ns * position // self._size
+
+
+class Styles:
+    """A stylesheet that the parser has met blocks scripts behind it, and rendering.
+
+    If the page tells of any resource that it blocks rendering, only stylesheets of which it says so
+    block; else all do but those that are only preloaded. A stylesheet is ready when it and all
+    that it imports are parsed.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._tells = any(resource.render_blocking for resource in page.resources)
+        self._met: list[int] = []
+        self._parsed: dict[int, int] = {}
+        self._given: set[int] = set()
+
+    def meet(self, index: int) -> None:
+        """Take in that the parser has passed a stylesheet."""
+        if self.blocks(index):
+            self._met.append(index)
+
+    def blocks(self, index: int) -> bool:
+        """Return whether a stylesheet blocks what stands behind it."""
+        resource = self._page.resources[index]
+        return resource.render_blocking if self._tells else not resource.preload
+
+    def on_parsed(self, index: int, activity: int) -> None:
+        """Take in that a stylesheet was parsed; *activity* is that."""
+        self._parsed[index] = activity
+
+    def imports(self, index: int) -> list[int]:
+        """Return the stylesheets that a stylesheet asks for."""
+        return [
+            child
+            for child in self._page.children.get(index, ())
+            if self._page.resources[child].kind is Kind.STYLESHEET
+        ]
+
+    def blocking(self) -> list[int] | None:
+        """Return the activities that made those met so far ready; None while one is not."""
+        activities: list[int] = []
+        for index in self._met:
+            ready = self._ready(index)
+            if ready is None:
+                return None
+            activities += ready
+        return activities
+
+    def newly_ready(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield each stylesheet that is ready and was not yielded before, and what made it so."""
+        for index in self._parsed:
+            if index not in self._given:
+                ready = self._ready(index)
+                if ready is not None:
+                    self._given.add(index)
+                    yield index, ready
+
+    def _ready(self, index: int) -> list[int] | None:
+        activities = []
+        waiting = [index]
+        while waiting:
+            sheet = waiting.pop()
+            if sheet not in self._parsed:
+                return None
+            activities.append(self._parsed[sheet])
+            waiting += self.imports(sheet)
+        return activities

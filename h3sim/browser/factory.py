@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser.changing import ChangingBrowser, changes_of, may_change, opened_roots
 from h3sim.browser.model import BrowserMode
 from h3sim.browser.replay import ReplayBrowser
+from h3sim.browser.reprioritization import (
+    ReprioritizingBrowser,
+    changes_of,
+    may_change,
+    opened_roots,
+)
 from h3sim.units import ms
 
 if TYPE_CHECKING:
     from h3sim.browser.base import Browser
     from h3sim.browser.model import BrowserModel
-    from h3sim.browser.parse import ParseBrowser
-    from h3sim.browser.tabs import TabsBrowser
+    from h3sim.browser.multi_page import MultiPageBrowser
+    from h3sim.browser.rendering import RenderingBrowser
     from h3sim.page import Page
-
-__all__ = ["make_browser"]
 
 
 def make_browser(page: Page, model: BrowserModel, *, plays_recorded: bool = True) -> Browser:
@@ -33,18 +36,18 @@ def make_browser(page: Page, model: BrowserModel, *, plays_recorded: bool = True
     changes = changes_of(page, plays_recorded=plays_recorded)
     changes += opened_roots(page) if is_laid_out else []
     if may_change(page, changes, is_laid_out=is_laid_out, background_at_ns=background_at_ns):
-        return ChangingBrowser(
+        return ReprioritizingBrowser(
             browser, page, changes, parsing=parsing, background_at_ns=background_at_ns
         )
     return browser
 
 
-def _parsing(page: Page, model: BrowserModel) -> ParseBrowser | TabsBrowser:
+def _parsing(page: Page, model: BrowserModel) -> RenderingBrowser | MultiPageBrowser:
     # On use: they take as long to import as a small load.
     if len(page.roots) > 1:
-        from h3sim.browser.tabs import TabsBrowser
+        from h3sim.browser.multi_page import MultiPageBrowser
 
-        return TabsBrowser(page, model)
-    from h3sim.browser.parse import ParseBrowser
+        return MultiPageBrowser(page, model)
+    from h3sim.browser.rendering import RenderingBrowser
 
-    return ParseBrowser(page, model)
+    return RenderingBrowser(page, model)

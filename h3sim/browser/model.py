@@ -5,11 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from h3sim.documents.declared import declared, says, settle
-from h3sim.documents.values import Choice, Flag, Number, Whole
 from h3sim.errors import InputError
-
-__all__ = ["OF_BROWSER", "OF_PARSING", "BrowserMode", "BrowserModel"]
+from h3sim.schema.fields import declare, fields_of, validate
+from h3sim.schema.values import Choice, Flag, Number, Whole
 
 
 class BrowserMode(enum.Enum):
@@ -48,50 +46,52 @@ class BrowserModel:
     max_concurrent_requests: must be at least 1, is 0
     """
 
-    mode: BrowserMode = field(default=BrowserMode.REPLAY, metadata=says(Choice(BrowserMode)))
+    mode: BrowserMode = field(default=BrowserMode.REPLAY, metadata=declare(Choice(BrowserMode)))
     cpu_slowdown: float = field(
         default=1.0,
-        metadata=says(
+        metadata=declare(
             Number(low=0, high=1000, is_above=True),
             "factor by which parsing and executing take longer: 4 for a phone, say",
         ),
     )
     preload_scanner: bool = field(
-        default=True, metadata=says(Flag(), "only the parser finds what the document names")
+        default=True, metadata=declare(Flag(), "only the parser finds what the document names")
     )
     tight_mode: bool = field(
         default=False,
-        metadata=says(
+        metadata=declare(
             Flag(), "as Chrome: images and the like wait for the head while two requests are open"
         ),
     )
     max_concurrent_requests: int | None = field(
-        default=None, metadata=says(Whole(low=1), "maximum number of open requests")
+        default=None, metadata=declare(Whole(low=1), "maximum number of open requests")
     )
     max_concurrent_requests_per_host: int | None = field(
         default=None,
-        metadata=says(Whole(low=1), "maximum number of open requests per host: 6 over HTTP/1.1"),
+        metadata=declare(Whole(low=1), "maximum number of open requests per host: 6 over HTTP/1.1"),
     )
     stylesheets_block_parser: bool = field(
         default=False,
-        metadata=says(Flag(), "a blocking stylesheet blocks the parser (WProf's O3)"),
+        metadata=declare(Flag(), "a blocking stylesheet blocks the parser (WProf's O3)"),
     )
 
     hidden_at_ms: float | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Number(low=0, high=86_400_000, hint="a day"),
             "move the tab to the background at this time (reprioritizes its requests)",
         ),
     )
 
     def __post_init__(self) -> None:
-        settle(self, InputError)
+        validate(self, InputError)
 
 
 _OF_BOTH = ("mode", "hidden_at_ms")
 """What acts however the browser asks for resources."""
-OF_BROWSER = tuple(entry.attribute for entry in declared(BrowserModel) if entry.attribute != "mode")
+OF_BROWSER = tuple(
+    entry.attribute for entry in fields_of(BrowserModel) if entry.attribute != "mode"
+)
 """The settings that are options of a load of their own."""
 OF_PARSING = tuple(name for name in OF_BROWSER if name not in _OF_BOTH)
 """The settings that act only in `BrowserMode.PARSE`."""

@@ -11,14 +11,12 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from h3sim.browser.base import Browser
-from h3sim.browser.scheduled import ScheduledRequest
+from h3sim.browser.base import Browser, ScheduledRequest
 
 if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.trace import Activity
 
-__all__ = ["ReplayBrowser"]
 
 # No function of Python for each: a page may ask for a thousand at once.
 _SCHEDULED = partial(tuple.__new__, ScheduledRequest)
@@ -27,8 +25,8 @@ _SCHEDULED = partial(tuple.__new__, ScheduledRequest)
 class ReplayBrowser(Browser):
     """Follows one load of *page*; resources are told by their indices in `page.resources`.
 
-    >>> from h3sim.page import At, Discovery, Kind, Page, Resource
-    >>> late = Discovery(at=At.OFFSET, by="/", offset_bytes=50, delay_ns=7)
+    >>> from h3sim.page import TriggerEvent, Discovery, Kind, Page, Resource
+    >>> late = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=50, delay_ns=7)
     >>> page = Page(name="p", resources=(
     ...     Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100),
     ...     Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=late)))

@@ -1,19 +1,23 @@
-"""The requests of a browser: which are due, which wait for a free place, which are open."""
+"""The requests of a browser: discovered, held back by rules and limits, and sent.
+
+Two parts of it do so, one after the other: the loader of each page, which knows how far the parser
+is, and the network service, which only sees requests.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from h3sim.browser.scheduled import ScheduledRequest
+from h3sim.browser.base import ScheduledRequest
+from h3sim.page import FetchPriority, Kind, TriggerEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from h3sim.browser.rules import RequestRule
-
-__all__ = ["LoadProgress", "Requests"]
+    from h3sim.browser.model import BrowserModel
+    from h3sim.page import Page, Resource
 
 
 class LoadProgress:
@@ -114,3 +118,172 @@ class Requests:
 
     def _counts_as_low(self, resource: int) -> int:
         return int(bool(self._is_low) and self._is_low[resource])
+
+
+OF_LAYOUT = (Kind.FONT, Kind.IMAGE)
+"""What a stylesheet names is asked for once there is a layout that needs it."""
+_MAY_BE_LAZY = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
+
+
+def is_lazy(resource: Resource) -> bool:
+    """Return whether it waits until it is nearly in sight (`loading=lazy`)."""
+    return resource.is_lazy and resource.kind in _MAY_BE_LAZY
+
+
+class Discoverer:
+    """Asks for the resources of *page* through *requests*; resources are told by their indices.
+
+    Lazy ones wait: those in sight for the first paint, the others for the load event.
+    """
+
+    def __init__(self, page: Page, requests: Requests, *, has_scanner: bool) -> None:
+        self._page = page
+        self._requests = requests
+        self._has_scanner = has_scanner
+        self._lazy: list[int] = []
+        self._painted: int | None = None
+        self._loaded: int | None = None
+
+    def ask(self, index: int, now_ns: int, after: int | None, *, delayed: bool = False) -> None:
+        """Ask for a resource that was come upon, because of the activity *after*.
+
+        Where it is *delayed*, it is so by what was recorded.
+        """
+        resource = self._page.resources[index]
+        if is_lazy(resource):
+            self._lazy.append(index)
+            self._ask_lazy(now_ns)
+            return
+        delay_ns = 0
+        if delayed and resource.discovered is not None:
+            delay_ns = resource.discovered.delay_ns
+        self._requests.ask(index, now_ns, delay_ns, after=after)
+
+    def on_painted(self, activity: int, now_ns: int) -> None:
+        """Ask for the lazy resources in sight, now and from now on."""
+        self._painted = activity
+        self._ask_lazy(now_ns)
+
+    def on_loaded(self, activity: int, now_ns: int) -> None:
+        """Ask for the other lazy resources, now and from now on."""
+        self._loaded = activity
+        self._ask_lazy(now_ns)
+
+    def children(self, index: int, at: TriggerEvent) -> Iterator[int]:
+        """Yield what a resource leads to by that trigger."""
+        for child in self._page.children.get(index, ()):
+            discovery = self._page.resources[child].discovered
+            if discovery is not None and discovery.at is at:
+                yield child
+
+    def offsets(self, index: int) -> list[tuple[int, int]]:
+        """Return at how many bytes of its stream which child is come upon, the nearest last."""
+        resource = self._page.resources[index]
+        is_root = index == self._page.root
+        # The parser goes through the document by itself.
+        if is_root and not self._has_scanner:
+            return []
+        found = []
+        for child in self.children(index, TriggerEvent.OFFSET):
+            named = self._page.resources[child]
+            of_layout = resource.kind is Kind.STYLESHEET and named.kind in OF_LAYOUT
+            # The preload scanner leaves lazy images to the parser.
+            if named.discovered is not None and not of_layout and not (is_root and is_lazy(named)):
+                offset_bytes = named.discovered.offset_bytes or 0
+                found.append((resource.header_bytes + offset_bytes, child))
+        # Taken off the end, so of one offset the child that stands first in the file comes first.
+        return sorted(found, reverse=True)
+
+    def _ask_lazy(self, now_ns: int) -> None:
+        # Those asked for before stay in the list: to ask again has no effect.
+        for index in self._lazy:
+            in_sight = self._page.resources[index].above_the_fold
+            after = self._painted if in_sight else self._loaded
+            if after is not None:
+                self._requests.ask(index, now_ns, 0, after=after)
+
+
+_LIMIT: Final = 2
+_MOST_IMPORTANT: Final = 1
+"""kInFlightNonDelayableRequestCountPerClientThreshold of Chromium's resource_scheduler.cc."""
+_MOST_LOW: Final = 1
+"""kMaxNumDelayableWhileLayoutBlockingPerClient, there too."""
+
+
+class TightMode:
+    """Holds images and the like back while two requests are open, until the head is passed."""
+
+    def __init__(self, page: Page) -> None:
+        lows = zip(low_priorities(page), page.resources, strict=True)
+        # What is lazy waits for the first paint anyhow, and the head is passed by then.
+        self._is_held = [is_low and not is_lazy(resource) for is_low, resource in lows]
+
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
+        """Return whether *resource* is unimportant, and the head is not passed."""
+        is_crowded = progress.n_in_flight >= _LIMIT
+        return is_crowded and not progress.has_passed_head and self._is_held[resource]
+
+
+class DelayedRequests:
+    """Lets one request of low priority be open while others are: Chromium's network service.
+
+    It does so wherever the parser is, so that images wait for the scripts at the end, too.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._is_low = low_priorities(page)
+
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
+        """Return whether *resource* is unimportant, and what is important under way."""
+        n_important = progress.n_in_flight - progress.n_low_in_flight
+        is_busy = n_important > _MOST_IMPORTANT and progress.n_low_in_flight >= _MOST_LOW
+        return is_busy and self._is_low[resource]
+
+
+def low_priorities(page: Page) -> list[bool]:
+    """Return of each resource whether Chrome asks for it with priority Low or less."""
+    return [_has_low_priority(resource) for resource in page.resources]
+
+
+def _has_low_priority(resource: Resource) -> bool:
+    if resource.fetchpriority is not FetchPriority.AUTO:
+        return resource.fetchpriority is FetchPriority.LOW
+    if resource.kind is Kind.SCRIPT:
+        return resource.is_async or resource.is_defer
+    return resource.kind in (Kind.IMAGE, Kind.MEDIA, Kind.OTHER)
+
+
+class PerHost:
+    """Holds what a host is asked for while *limit* of its responses are missing (WProf's R1)."""
+
+    def __init__(self, page: Page, limit: int) -> None:
+        own = page.resources[page.root].host
+        self._host_of = [resource.host or own for resource in page.resources]
+        self._limit = limit
+
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
+        """Return whether as many requests as may be are open to the host of *resource*."""
+        host = self._host_of[resource]
+        n_open = sum(self._host_of[other] == host for other in progress.in_flight)
+        return n_open >= self._limit
+
+
+class RequestRule(Protocol):
+    """Holds requests back during one load of a page."""
+
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
+        """Return whether the request for *resource* has to wait; it is asked again later."""
+
+
+RULES: tuple[tuple[str, Callable[[Page, Any], RequestRule]], ...] = (
+    ("tight_mode", lambda page, _: TightMode(page)),
+    ("tight_mode", lambda page, _: DelayedRequests(page)),
+    ("max_concurrent_requests_per_host", PerHost),
+)
+"""The rules, each with the setting of `BrowserModel` that turns it on, and of which it is made."""
+
+
+def rules_of(page: Page, model: BrowserModel) -> list[RequestRule]:
+    """Return the rules that *model* has, for a load of *page*."""
+    settings = [(rule, getattr(model, setting)) for setting, rule in RULES]
+    return [rule(page, value) for rule, value in settings if value]

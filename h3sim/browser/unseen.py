@@ -14,7 +14,6 @@ from h3sim.page import Kind
 if TYPE_CHECKING:
     from h3sim.page import Resource
 
-__all__ = ["is_never_seen"]
 
 LEAST_IMAGE_BYTES = 100
 """Smaller images are the pixels of trackers: 43 bytes as GIF, 68 as PNG."""

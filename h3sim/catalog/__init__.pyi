@@ -1,22 +1,18 @@
 """The public names of `h3sim.catalog`, each loaded when it is first used."""
 
-from h3sim.catalog.catalog import (
-    is_recording as is_recording,
-    list_networks as list_networks,
-    list_pages as list_pages,
-    list_profiles as list_profiles,
-    list_schemes as list_schemes,
-    load_network as load_network,
-    load_page as load_page,
-    load_profile as load_profile,
-    load_scheme as load_scheme,
-    page_set as page_set,
-    page_set_names as page_set_names,
-    scheme_set as scheme_set,
-    scheme_set_names as scheme_set_names,
-    text_of as text_of,
-)
+from h3sim.catalog.catalog import is_recording as is_recording
+from h3sim.catalog.catalog import list_networks as list_networks
+from h3sim.catalog.catalog import list_pages as list_pages
+from h3sim.catalog.catalog import list_profiles as list_profiles
+from h3sim.catalog.catalog import list_schemes as list_schemes
+from h3sim.catalog.catalog import load_network as load_network
+from h3sim.catalog.catalog import load_page as load_page
+from h3sim.catalog.catalog import load_profile as load_profile
+from h3sim.catalog.catalog import load_scheme as load_scheme
+from h3sim.catalog.catalog import page_set as page_set
+from h3sim.catalog.catalog import page_set_names as page_set_names
+from h3sim.catalog.catalog import scheme_set as scheme_set
+from h3sim.catalog.catalog import scheme_set_names as scheme_set_names
+from h3sim.catalog.catalog import text_of as text_of
 from h3sim.catalog.formats import schemas as schemas
-from h3sim.catalog.summaries import page_summaries as page_summaries
-
-__all__: list[str]
+from h3sim.catalog.resources import page_summaries as page_summaries

@@ -1,21 +1,23 @@
-"""Pages, networks and schemes by name or path."""
+"""Pages, networks, schemes and sets of them, by name or by path."""
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from h3sim import transport
-from h3sim.catalog.roots import root
-from h3sim.catalog.sets import shipped_sets
-from h3sim.documents import read_text, shown, shown_path
-from h3sim.errors import InputError, PageError, Problem, UnknownNameError
+from h3sim.catalog.resources import root
+from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
 from h3sim.notebook import Listing
 from h3sim.page import page_from_dict, read_page
-from h3sim.page.classes import SIZES, size_class
+from h3sim.page.categories import SIZES, size_class
+from h3sim.schema import format_value, parse_toml, read_text, shown_path
+from h3sim.schema.fields import declare, read_document, validate
+from h3sim.schema.values import ListOf, TableOf, Text
 from h3sim.schemes import read_scheme
 from h3sim.schemes.reader import scheme_from_toml
 from h3sim.transport import network_from_toml, read_network
@@ -28,21 +30,32 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.transport import Network, TransportProfile
 
-__all__ = [
-    "list_networks",
-    "list_pages",
-    "list_profiles",
-    "list_schemes",
-    "load_network",
-    "load_page",
-    "load_profile",
-    "load_scheme",
-    "page_set",
-    "page_set_names",
-    "scheme_set",
-    "scheme_set_names",
-    "text_of",
-]
+
+_FILE = "sets.toml"
+_SETS = TableOf(ListOf(Text(is_needed=True), "names"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameSets:
+    """The names in each set, in the order in which tables show them.
+
+    Raises:
+        InputError: listing every set that is no list of names.
+    """
+
+    schemes: Mapping[str, tuple[str, ...]] = field(metadata=declare(_SETS, "schemes by set"))
+    pages: Mapping[str, tuple[str, ...]] = field(metadata=declare(_SETS, "pages by set"))
+
+    def __post_init__(self) -> None:
+        validate(self, InputError)
+
+
+@cache
+def shipped_sets() -> NameSets:
+    """Return the shipped sets."""
+    document = parse_toml((root("models") / _FILE).read_text("utf-8"), InputError, source=_FILE)
+    return read_document(NameSets, document, InputError, source=_FILE)
+
 
 ValueT = TypeVar("ValueT")
 _CORPUS = "corpus"
@@ -65,7 +78,7 @@ def load_page(name: str | Path) -> Page:
     path = _name_or_path(name, "page")
     if is_recording(path):
         message = f"is no page file: `h3sim import {shown_path(path)} -o page.json` makes one of it"
-        raise PageError([Problem(key="", message=message)], path)
+        raise PageError([ValidationIssue(key="", message=message)], path)
     return _load(name, "page", "json", _pages(), _shipped_page, read_page)
 
 
@@ -217,8 +230,8 @@ def text_of(kind: str, name: str) -> str:
 def _name_or_path(name: str | Path, kind: str) -> str:
     given: object = name  # whatever the annotation says
     if not isinstance(given, str | os.PathLike):
-        message = f"must be a name or a path, is {shown(name)}"
-        raise InputError([Problem(key=kind, message=message)])
+        message = f"must be a name or a path, is {format_value(name)}"
+        raise InputError([ValidationIssue(key=kind, message=message)])
     return os.fspath(name)
 
 

@@ -1,19 +1,18 @@
-"""The formats of files, each by its name."""
+"""File formats by name, and the format of `h3sim list --json`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from h3sim.documents.schema import schema_of
 from h3sim.page import schema
 from h3sim.page.model import FORMAT as PAGE
+from h3sim.schema.output import COUNT, NUMBER, TEXT, ObjectType, OutputSchema, Property, schema_of
+from h3sim.schema.values import ListOf
 from h3sim.schemes import Scheme
 from h3sim.schemes.reader import FORMAT as SCHEME
 from h3sim.transport import Network, TransportProfile
+from h3sim.transport.network import FORMAT as NETWORK
 from h3sim.transport.profile import FORMAT as PROFILE
-from h3sim.transport.reader import FORMAT as NETWORK
-
-__all__ = ["schemas"]
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -31,3 +30,45 @@ def schemas() -> dict[str, dict[str, Any]]:
         NETWORK: schema_of(Network, NETWORK, title="A network for h3sim"),
         PROFILE: schema_of(TransportProfile, PROFILE, title="A transport profile for h3sim"),
     }
+
+
+_FACTS = {
+    "title": TEXT,
+    "mechanism": TEXT,
+    "signalling": TEXT,
+    "placeholders": COUNT,
+    "down_mbps": NUMBER,
+    "up_mbps": NUMBER,
+    "rtt_ms": NUMBER,
+    "loss": NUMBER,
+    "burst": NUMBER,
+    "jitter": TEXT,
+    "transport": TEXT,
+    "cc": TEXT,
+    "retransmit": TEXT,
+    "from": TEXT,
+    "resources": COUNT,
+    "bytes": COUNT,
+    "above_the_fold": COUNT,
+    "of": TEXT,
+    "names": ListOf(TEXT, "names"),
+    "source": TEXT,
+}
+"""What is said of one kind or another; what a row has none of is left out."""
+LIST = OutputSchema(
+    "h3sim-list/1",
+    "What is shipped, by name",
+    Property("version", TEXT, "of h3sim"),
+    Property("of", TEXT, "which list it is"),
+    Property(
+        "rows",
+        ListOf(
+            ObjectType(
+                Property("name", TEXT),
+                *(Property(name, kind, is_optional=True) for name, kind in _FACTS.items()),
+            ),
+            "rows",
+        ),
+        "one for each; what it has none of is left out",
+    ),
+)

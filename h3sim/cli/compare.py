@@ -1,4 +1,4 @@
-"""`h3sim compare`: pages by schemes, against a baseline."""
+"""`h3sim compare`: pages by schemes, against a baseline, for one seed or for many."""
 
 from __future__ import annotations
 
@@ -7,34 +7,212 @@ import json
 import re
 import statistics
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.load_tables import sampled_every
 from h3sim.cli.options import (
     add_load_options,
+    add_pages,
     add_sample_option,
+    add_schemes,
     check_sample_option,
     read_config,
+    read_pages,
+    read_schemes,
 )
-from h3sim.cli.outputs import check_plot_path
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.seeds import add_seed_options, check_seed_options, compare_over_seeds
-from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
-from h3sim.cli.tables import add_wide, fitted, plural, ratios, table, terminal_width, times
-from h3sim.errors import InputError, Problem
-from h3sim.printable import printable
-from h3sim.study import baseline_of, check_names, compare
+from h3sim.cli.parsing import (
+    ErrorList,
+    Parser,
+    RawHelp,
+    check_outputs_differ,
+    check_plot_path,
+    progress_bar,
+)
+from h3sim.cli.tables import (
+    add_wide,
+    fitted,
+    plural,
+    ratios,
+    sampled_every,
+    table,
+    terminal_width,
+    times,
+)
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
+from h3sim.results.figures import FIGURES
+from h3sim.schema import check_output
+from h3sim.study import baseline_of, check_names, compare, load_study
+from h3sim.text import decimals_of, escape_control
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from h3sim.config import LoadConfig
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.study import Comparison
+    from h3sim.study import Comparison, Results
     from h3sim.study.compare import ComparisonRow
+    from h3sim.study.statistics import SchemeRow
 
-__all__ = ["add_command", "plot_paths"]
+
+_HEADERS = (
+    *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
+    *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
+)
+_NOT_WITH = ("json", "plot", "by_page", "sample_ms")
+
+
+def add_seed_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of comparisons over seeds."""
+    group = parser.add_argument_group("many seeds")
+    group.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="load each with N seeds, from --seed on, and show intervals and wins (needs scipy)",
+    )
+    group.add_argument("-j", "--workers", type=int, metavar="N", help="processes for that")
+    group.add_argument("--csv", metavar="FILE", help="write a row a load")
+    group.add_argument(
+        "--markdown", action="store_true", help="print the tables for a page of Markdown"
+    )
+    group.add_argument(
+        "--sort", action="store_true", help="the fastest scheme first (default: as given)"
+    )
+
+
+def check_seed_options(options: argparse.Namespace) -> None:
+    """Refuse options that go only with many seeds, or not with them.
+
+    Raises:
+        InputError: listing them.
+    """
+    problems = []
+    if options.seeds is None:
+        wrong = [name for name in ("workers", "csv", "markdown", "sort") if getattr(options, name)]
+        problems = [
+            ValidationIssue(key=f"--{name}", message="goes only with --seeds") for name in wrong
+        ]
+    else:
+        wrong = [name.replace("_", "-") for name in _NOT_WITH if getattr(options, name)]
+        problems = [
+            ValidationIssue(key=f"--{n}", message="does not go with --seeds") for n in wrong
+        ]
+        if options.seeds < 1:
+            message = f"must be at least 1, is {options.seeds}"
+            problems.append(ValidationIssue(key="--seeds", message=message))
+    if problems:
+        raise InputError(problems)
+    if options.csv is not None:
+        check_output(options.csv, key="--csv")
+        check_outputs_differ(options, csv="--csv")
+
+
+def compare_over_seeds(
+    options: argparse.Namespace,
+    pages: Sequence[Page],
+    schemes: Sequence[Scheme],
+    baseline: Scheme,
+    config: LoadConfig,
+    send_buffers_kb: Sequence[float],
+) -> int:
+    """Run the loads, and print how each scheme fares against the baseline."""
+    require_extra("scipy", "study")  # for the intervals, when all loads have run
+    changed: dict[str, Any] = {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.name not in ("seed", "send_buffer_kb")
+        and getattr(config, field.name) != field.default
+    }
+    study = load_study(
+        pages,
+        schemes=list(dict.fromkeys([baseline, *schemes])),
+        seeds=range(config.seed, config.seed + options.seeds),
+        send_buffer_kb=list(send_buffers_kb),
+        **changed,
+    )
+    with progress_bar("load") as progress:
+        results = study.run(workers=options.workers, progress=progress or False)
+    if options.csv is not None:
+        results.to_csv(options.csv)
+    width = terminal_width(options)
+    seeds = plural(options.seeds, "seed")
+    print(fitted(f"{plural(len(pages), 'page')}, {seeds} each: {results.counts}", width))
+    for send_buffer_kb in send_buffers_kb:
+        some = results.filter(send_buffer_kb=send_buffer_kb)
+        for text in _tables(options, some, baseline.name, width, f"{send_buffer_kb:g} kB buffer"):
+            print(f"\n{text}")
+    note = (
+        f"Speedups to {baseline.name} with the same buffer: geometric means over pages, each the"
+        " mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there is"
+        " one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count loads."
+    )
+    print(f"\n{fitted(note, width)}")
+    return 1 if results.counts and results.counts.failed else 0
+
+
+def _tables(
+    options: argparse.Namespace, results: Results, baseline: str, width: int | None, what: str
+) -> Iterator[str]:
+    noun = "page" if len(set(results.column("page"))) > 1 else "seed"
+    for figure in FIGURES:
+        if not figure.is_compared:
+            continue
+        try:
+            rows: Iterable[SchemeRow] = results.compare(baseline, value=figure.name)
+        except NothingToMeasureError:
+            continue
+        if options.sort:
+            rows = sorted(rows, key=lambda row: -row.geometric)
+        rows = list(rows)
+        cells = [*_cells(rows)]
+        heading = f"{figure.title}, {what}"
+        few = too_few([row for row in rows if row.scheme != baseline], noun)
+        note = f"\n\n{few}" if few else ""
+        if options.markdown:
+            yield f"**{heading}**\n\n{_markdown(cells)}{note}"
+        else:
+            shown = table(_HEADERS, cells, width=width, shorten=True)
+            yield f"{heading}:\n\n{shown}{note and fitted(note, width)}"
+
+
+def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
+    """Return why the *rows* beside the baseline lack an interval or a p-value; empty if none does.
+
+    Even where all n clusters agree, Wilcoxon's p is 2 / 2^n, and Holm's the same by the schemes.
+    """
+    if not rows:
+        return ""
+    n = min(row.clusters for row in rows)
+    lacking = ["an interval"] if any(row.low is None for row in rows) else []
+    if len(rows) * 2 / 2**n >= 1:
+        lacking.append("a p-value below 1")
+    many = f", corrected for {len(rows)} schemes" if len(rows) > 1 and len(lacking) else ""
+    return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
+
+
+def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
+    """Yield what a table shows of each row, with so many decimals that speedups differ."""
+    decimals = decimals_of((row.geometric for row in rows), least=2)
+    for row in rows:
+        has_interval = row.low is not None and row.high is not None
+        counts = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)
+        yield (
+            row.scheme,
+            f"{row.geometric:.{decimals}f}",
+            f"{row.low:.{decimals}f} to {row.high:.{decimals}f}" if has_interval else "-",
+            "-" if row.p_holm is None else f"{row.p_holm:.3f}",
+            f"{row.effect:+.2f}",
+            *map(str, counts),
+        )
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    lines = [_HEADERS, ["---", *["---:"] * (len(_HEADERS) - 1)], *rows]
+    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+
 
 _EPILOG = """\
 examples:
@@ -99,7 +277,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 
 def _compare(options: argparse.Namespace) -> int:
-    mistakes = Mistakes()
+    mistakes = ErrorList()
     pages = read_pages(options, mistakes)
     wanted = read_schemes(options, mistakes)
     mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
@@ -129,7 +307,7 @@ def _compare(options: argparse.Namespace) -> int:
         print(json.dumps(comparison.to_dict(), allow_nan=False))
         return 0
     width = terminal_width(options)
-    print(f"{fitted(printable(comparison.told()), width)}\n")
+    print(f"{fitted(escape_control(comparison.told()), width)}\n")
     if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
         _show_pages(comparison, pages, send_buffers_kb, width)
     else:
@@ -145,17 +323,17 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _buffers(text: str) -> list[float]:
     buffers: list[float] = []
-    problems: list[Problem] = []
+    problems: list[ValidationIssue] = []
     for part in text.split(","):
         try:
             buffers.append(float(part))
         except ValueError:
             message = f"must be numbers with commas between, is {part!r}"
-            problems.append(Problem(key="--send-buffer-kb", message=message))
+            problems.append(ValidationIssue(key="--send-buffer-kb", message=message))
             continue
         if not 0 <= buffers[-1] <= 1e9:
             message = f"must be 0 to 1e+09, is {part}"
-            problems.append(Problem(key="--send-buffer-kb", message=message))
+            problems.append(ValidationIssue(key="--send-buffer-kb", message=message))
     if problems:
         raise InputError(problems)
     return list(dict.fromkeys(buffers))
@@ -166,8 +344,8 @@ def _show_pages(
 ) -> None:
     for page in pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
-        name, digest = printable(page.name), page.short_digest
-        print(f"{printable(name)}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
+        name, digest = escape_control(page.name), page.short_digest
+        print(f"{escape_control(name)}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
         _show_notes(comparison, page.name, width)
         print()
         for send_buffer_kb in send_buffers_kb:
@@ -193,10 +371,10 @@ def _show_pages(
 def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
     """Say what must be known of the page before believing its figures."""
     notes = [*comparison.notes.get(page, ())]
-    if page in comparison.why_none:
-        notes.append(f"above the fold: {comparison.why_none[page]}")
+    if page in comparison.missing_reason:
+        notes.append(f"above the fold: {comparison.missing_reason[page]}")
     for note in notes:
-        print(fitted(f"{printable(page)}: {note}", width))
+        print(fitted(f"{escape_control(page)}: {note}", width))
 
 
 def _show_means(
@@ -206,7 +384,7 @@ def _show_means(
     mean_name: str,
     width: int | None,
 ) -> None:
-    baseline = printable(comparison.baseline)
+    baseline = escape_control(comparison.baseline)
     print(f"{mean_name} mean speedups to {baseline} over {plural(len(pages), 'page')}\n")
     means = {
         (row.scheme, row.send_buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])
@@ -225,7 +403,7 @@ def _show_means(
 
 def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: int | None) -> None:
     """Print what other versions of the first page change, scheme by scheme."""
-    original = printable(comparison.rows[0].page)
+    original = escape_control(comparison.rows[0].page)
     for name in dict.fromkeys(comparison.versions.column("page")):
         for send_buffer_kb in send_buffers_kb:
             rows = [
@@ -241,7 +419,9 @@ def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: 
                 strict=True,
             )
             buffer = f", a send buffer of {send_buffer_kb:g} kB" if send_buffer_kb else ""
-            print(f"{printable(name)} against {original} with the same scheme{buffer}: speedups\n")
+            print(
+                f"{escape_control(name)} against {original} with the same scheme{buffer}: speedups\n"
+            )
             headers = ("scheme", "all", "above the fold", "page load")
             print(f"{table(headers, body, width=width)}\n")
 
@@ -255,7 +435,7 @@ def _explain(schemes: list[Scheme], width: int | None) -> None:
         if scheme.knows
     ]
     if notes:
-        print("\n" + "\n".join(fitted(printable(note), width) for note in notes))
+        print("\n" + "\n".join(fitted(escape_control(note), width) for note in notes))
 
 
 def _page_table(rows: list[ComparisonRow], width: int | None) -> str:
@@ -307,11 +487,11 @@ def _draw(
 ) -> None:
     if path is None:
         return
-    from h3sim.plots import LoadPlots
+    from h3sim.reporting import LoadPlots
 
     for page, target in zip(pages, plot_paths(path, [page.name for page in pages]), strict=True):
         LoadPlots(comparison.loads_of(page.name, send_buffer_kb=send_buffer_kb)).save(target)
-        print(f"wrote {printable(str(target))}", file=sys.stderr)
+        print(f"wrote {escape_control(str(target))}", file=sys.stderr)
 
 
 def plot_paths(path: str, names: Sequence[str]) -> list[Path]:

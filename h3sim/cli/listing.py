@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
+from h3sim._mypyc import doc_of
 from h3sim._version import __version__
 from h3sim.cli.parsing import RawHelp
 from h3sim.cli.tables import add_wide, table, terminal_width
-from h3sim.compiling import doc_of
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from h3sim.plugins import Listed, PluginRegistry
     from h3sim.transport import Jitter, Network
 
-__all__ = ["add_command"]
 
 _EPILOG = """\
 examples:
@@ -74,7 +73,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _list(options: argparse.Namespace) -> int:
     listing = _LISTS[options.what]()
     if options.json:
-        from h3sim.catalog.listed import LIST  # on use: tables need none of it
+        from h3sim.catalog.formats import LIST  # on use: tables need none of it
 
         document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
         print(json.dumps(LIST.write(document), allow_nan=False))

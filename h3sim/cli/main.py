@@ -1,4 +1,4 @@
-"""The command line: `h3sim run`, `compare`, `sweep` and so on."""
+"""The command line: parsing, dispatch, exit codes and orderly termination."""
 
 from __future__ import annotations
 
@@ -6,21 +6,47 @@ import contextlib
 import gc
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from h3sim._version import __version__, build
 from h3sim.cli.parsing import BAD_INPUT, FAILED, Parser, RawHelp
-from h3sim.cli.termination import exits_on_sigterm
-from h3sim.errors import H3SimError, InputError
-from h3sim.lazy import without_collecting
+from h3sim.errors import H3SimError, InputError, Terminated
+from h3sim.lazy import gc_paused
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["COMMANDS", "main", "make_parser"]
+
+_KILLED = 128
+"""A shell's exit code for a signal is so much above the signal's number."""
+
+
+@contextmanager
+def exits_on_sigterm() -> Iterator[None]:
+    """Leave on a request to end the process (SIGTERM) as on Ctrl-C: drafts go, browsers end.
+
+    Without it, Python ends at once and runs no `finally`. What was there before is put back. Only
+    the main thread may set what a signal does; on another nothing is changed.
+    """
+
+    def leave(number: int, _frame: object) -> None:
+        raise Terminated(_KILLED + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
 
 _INTERRUPTED = 130
 _EPILOG = """\
@@ -83,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str], *, is_own_process: bool) -> int:
     """Run the command, and write what it printed: a full disk may say so only then."""
     try:
-        with without_collecting():
+        with gc_paused():
             options = make_parser(arguments).parse_args(arguments)
             if is_own_process:
                 gc.freeze()  # what was imported stays to the end: nobody need look at it again
@@ -129,35 +155,35 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
         case "report":
             from h3sim.cli.report import add_command
         case "what-if":
-            from h3sim.cli.what_if import add_command
+            from h3sim.cli.optimality import add_what_if as add_command
         case "advise":
-            from h3sim.cli.advise import add_command
+            from h3sim.cli.search import add_recommend as add_command
         case "regret":
-            from h3sim.cli.regret import add_command
+            from h3sim.cli.optimality import add_optimality as add_command
         case "find":
-            from h3sim.cli.find import add_command
+            from h3sim.cli.search import add_search as add_command
         case "sweep":
-            from h3sim.cli.sweep import add_command
+            from h3sim.cli.sweep import add_sweep as add_command
         case "reproduce":
             from h3sim.cli.reproduce import add_command
         case "store":
-            from h3sim.cli.store import add_command
+            from h3sim.cli.sweep import add_store as add_command
         case "check-server":
-            from h3sim.cli.check_server import add_command
+            from h3sim.cli.validate import add_prioritization_test as add_command
         case "check-rules":
-            from h3sim.cli.check_rules import add_command
+            from h3sim.cli.validate import add_validate_scheme as add_command
         case "headers":
-            from h3sim.cli.headers import add_command
+            from h3sim.cli.header_compression import add_command
         case "measure":
             from h3sim.cli.measure import add_command
         case "import":
-            from h3sim.cli.importing import add_command
+            from h3sim.cli.importing import add_import as add_command
         case "record":
-            from h3sim.cli.record import add_command
+            from h3sim.cli.importing import add_record as add_command
         case "edit":
-            from h3sim.cli.edit import add_command
+            from h3sim.cli.transform import add_transform as add_command
         case "mark":
-            from h3sim.cli.mark import add_command
+            from h3sim.cli.transform import add_annotate as add_command
         case "list":
             from h3sim.cli.listing import add_command
         case _:

@@ -1,4 +1,4 @@
-"""`h3sim measure`: a log of a real stack, or of h3sim, in figures."""
+"""`h3sim qlog`: the metrics of a log of a real stack, or of h3sim."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.load_tables import batches
-from h3sim.cli.outputs import check_plot_path
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp
-from h3sim.cli.tables import add_wide, figures, in_ms, table, terminal_width
-from h3sim.errors import InputError, Problem
-from h3sim.printable import printable
+from h3sim.cli.parsing import ErrorList, Parser, RawHelp, check_plot_path
+from h3sim.cli.tables import add_wide, batches, figures, in_ms, table, terminal_width
+from h3sim.errors import InputError, ValidationIssue
 from h3sim.qlog import read_qlog
-from h3sim.results.measured import Measurement, measured_to_dict
+from h3sim.results.qlog_metrics import Measurement, measured_to_dict
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
 
     from h3sim.qlog import MeasuredLog
 
-__all__ = ["add_command"]
 
 _EPILOG = """\
 examples:
@@ -66,7 +63,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 
 def _measure(options: argparse.Namespace) -> int:
-    mistakes = Mistakes()
+    mistakes = ErrorList()
     log = mistakes.collect(lambda: read_qlog(options.file, trace=options.trace))
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: _check_beside(options))
@@ -89,17 +86,17 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _check_beside(options: argparse.Namespace) -> None:
     if options.with_log is not None and options.plot is None:
-        raise InputError([Problem(key="--with-log", message="goes only with --plot")])
+        raise InputError([ValidationIssue(key="--with-log", message="goes only with --plot")])
 
 
 def _draw(logs: list[MeasuredLog], path: str) -> None:
-    from h3sim.plots import LogPlots  # on use: most logs are only measured
+    from h3sim.reporting import LogPlots  # on use: most logs are only measured
 
     LogPlots([Measurement(log) for log in logs]).save(path)
 
 
 def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:
-    print(f"{printable(log.title)}: a log over {document['transport']}\n")
+    print(f"{escape_control(log.title)}: a log over {document['transport']}\n")
     print(figures(_figures(document), width=width))
     print()
     rows = (

@@ -1,4 +1,4 @@
-"""The options by which several commands change network, transport and browser.
+"""Options that several commands share: pages, schemes, network, transport and browser.
 
 Each comes of the declaration of a field of `LoadConfig`; none is named here.
 """
@@ -9,25 +9,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.documents.declared import declared
-from h3sim.documents.values import Choice, Number, Whole
-from h3sim.errors import InputError, Problem
-from h3sim.study import LoadConfig
-from h3sim.study.config import config_for
-from h3sim.study.load_option import option_of
-from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING
+from h3sim.config import LoadConfig
+from h3sim.config.load_config import RECORDED, WITHOUT_RECORDING, config_for
+from h3sim.config.options import option_of
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema import read_text
+from h3sim.schema.fields import fields_of
+from h3sim.schema.values import Choice, Number, Whole
+from h3sim.study import resolve_pages, resolve_schemes
+from h3sim.study.run import resolve_page
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
 
-    from h3sim.cli.parsing import Mistakes
-    from h3sim.documents.declared import Declared
+    from h3sim.cli.parsing import ErrorList
+    from h3sim.config.options import Option
     from h3sim.page import Page
-    from h3sim.study.load_option import Option
+    from h3sim.schema.fields import FieldSpec
+    from h3sim.schemes import Scheme
     from h3sim.transport import Network
 
-__all__ = ["add_buffer_option", "add_load_options", "read_config", "share", "switch", "switch_of"]
 
 _LONGEST_SAMPLE_MS = 1e9
 _AS_IN_A_NETWORK = {"loss_burst": "mean_loss_burst"}
@@ -37,7 +39,7 @@ _AS_IN_A_NETWORK = {"loss_burst": "mean_loss_burst"}
 def add_load_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say over what a page is loaded."""
     groups: dict[str, argparse._ArgumentGroup] = {}
-    for entry in declared(LoadConfig):
+    for entry in fields_of(LoadConfig):
         how = option_of(LoadConfig, entry.attribute)
         if how.is_own:
             continue
@@ -87,7 +89,7 @@ def check_sample_option(options: argparse.Namespace) -> None:
     """
     if options.sample_ms is not None and not 0 < options.sample_ms <= _LONGEST_SAMPLE_MS:
         message = f"must be more than 0, at most {_LONGEST_SAMPLE_MS:g}, is {options.sample_ms:g}"
-        raise InputError([Problem(key="--sample-ms", message=message)])
+        raise InputError([ValidationIssue(key="--sample-ms", message=message)])
 
 
 def switch(key: str) -> str:
@@ -106,7 +108,7 @@ def switch_of(key: str, given: Mapping[str, Any]) -> str:
     >>> switch_of("handshake", {"handshake": "0-rtt"}), switch_of("rtt_ms", {})
     ('--zero-rtt', '--rtt-ms')
     """
-    for entry in declared(LoadConfig):
+    for entry in fields_of(LoadConfig):
         if entry.attribute == key:
             for flag, value, _ in option_of(LoadConfig, key).switches:
                 if given[key] == value:
@@ -114,7 +116,7 @@ def switch_of(key: str, given: Mapping[str, Any]) -> str:
     return switch(key)
 
 
-def _argument(entry: Declared, how: Option) -> dict[str, Any]:
+def _argument(entry: FieldSpec, how: Option) -> dict[str, Any]:
     usual = "" if entry.default is None else " (default: %(default)s)"
     argument: dict[str, Any] = {"help": entry.about.replace("%", "%%") + usual}
     if isinstance(entry.kind, Choice):
@@ -151,7 +153,7 @@ def share(text: str) -> float:
 
 def read_config(
     options: argparse.Namespace,
-    mistakes: Mistakes,
+    mistakes: ErrorList,
     *,
     send_buffer_kb: float,
     pages: Sequence[Page | None] = (),
@@ -175,7 +177,7 @@ def _config(
     pages: Sequence[Page | None],
 ) -> LoadConfig:
     """Return the config; mistakes are told by the names of the command line."""
-    given = {entry.attribute: getattr(options, entry.attribute) for entry in declared(LoadConfig)}
+    given = {entry.attribute: getattr(options, entry.attribute) for entry in fields_of(LoadConfig)}
     try:
         config = LoadConfig(**{**given, "network": network, "send_buffer_kb": send_buffer_kb})
         for page in pages:
@@ -185,8 +187,107 @@ def _config(
         if error.source:
             raise
         problems = (
-            Problem(key=switch_of(problem.key, given), message=problem.message)
+            ValidationIssue(key=switch_of(problem.key, given), message=problem.message)
             for problem in error.problems
         )
         raise InputError(problems) from error
     return config
+
+
+_SCHEMES = "marx-2019"
+
+
+def add_pages(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names pages."""
+    parser.add_argument(
+        "pages",
+        metavar="PAGE",
+        nargs="+",
+        help="shipped pages, sets of them, files.json, or recordings",
+    )
+    add_marks(parser)
+
+
+def add_marks(
+    parser: argparse.ArgumentParser, *, usual: str | None = None, shown: str = "as the page says"
+) -> None:
+    """Add the option that says what is above the fold; *shown* is what happens without it."""
+    shown = shown if usual is None else f"{usual}, where the recording does not know"
+    parser.add_argument(
+        "--above-the-fold",
+        metavar="FILE|heuristic|none",
+        default=usual,
+        help="what is above the fold: the ids or globs in FILE, one a line; or what markup and"
+        f" order make likely; or nothing (default: {shown})",
+    )
+
+
+def add_schemes(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names schemes; it may stand more than once."""
+    parser.add_argument(
+        "--scheme",
+        metavar="NAMES",
+        action="append",
+        help=f"schemes, sets of them, or files.toml, with commas between (default: {_SCHEMES})",
+    )
+
+
+def read_pages(options: argparse.Namespace, mistakes: ErrorList) -> list[Page]:
+    """Return the pages that are meant, in the order given, after noting every unknown one."""
+    groups = [
+        mistakes.collect(partial(named_pages, name, options.above_the_fold))
+        for name in options.pages
+    ]
+    return [page for group in groups for page in group or ()]
+
+
+def named_pages(name: str, above_the_fold: str | None) -> list[Page]:
+    """Return the pages of that name, with the marks that are asked for.
+
+    Raises:
+        InputError: listing every mistake in a page, or in the file of marks.
+        UnknownNameError: if there is none.
+    """
+    return [with_choice(page, above_the_fold) for page in resolve_pages(name)]
+
+
+def named_page(name: str, above_the_fold: str | None) -> Page:
+    """Return the page of that name, no set of them, with the marks that are asked for.
+
+    Raises:
+        InputError: listing every mistake in the page, or in the file of marks.
+        UnknownNameError: if there is none.
+    """
+    return with_choice(resolve_page(name), above_the_fold)
+
+
+def with_choice(page: Page, above_the_fold: str | None) -> Page:
+    """Return *page* with the marks that are asked for, its own where none are.
+
+    Raises:
+        InputError: listing every mistake in the file of marks.
+    """
+    if above_the_fold is None:
+        return page
+    from h3sim.browser import with_marks  # on use: starting should stay quick
+
+    return with_marks(page, above_the_fold)
+
+
+def check_choice(above_the_fold: str | None) -> None:
+    """Refuse a file of marks that cannot be read, before there is a page that it could mark.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    from h3sim.browser.above_the_fold import HEURISTIC, NONE  # on use: starting should stay quick
+
+    if above_the_fold not in (None, HEURISTIC, NONE):
+        read_text(above_the_fold, InputError)
+
+
+def read_schemes(options: argparse.Namespace, mistakes: ErrorList) -> list[Scheme]:
+    """Return the schemes that are meant, each once, after noting every unknown one."""
+    names = [name for given in options.scheme or [_SCHEMES] for name in given.split(",")]
+    groups = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
+    return list(dict.fromkeys(scheme for group in groups for scheme in group or ()))

@@ -1,24 +1,27 @@
-"""What every command needs: a parser that speaks in single lines, and a list of mistakes."""
+"""The command line's parser, its error list, and checks of output file names."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from h3sim.documents import shown
-from h3sim.errors import InputError, UnknownNameError
-from h3sim.printable import printable
+from h3sim.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.schema import check_output, format_value, write_whole
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeVar
 
+
+if TYPE_CHECKING:
     ValueT = TypeVar("ValueT")
 
-__all__ = ["BAD_INPUT", "FAILED", "Mistakes", "Parser", "RawHelp", "output_width", "progress_bar"]
 
 FAILED, BAD_INPUT = 1, 2
 """Exit codes: something did not work out; what was given is wrong."""
@@ -71,23 +74,27 @@ class Parser(argparse.ArgumentParser):
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
             wanted = _WANTED.get(getattr(action.type, "__name__", ""))
-            said = error.message if wanted is None else f"must be {wanted}, is {shown(arg_string)}"
+            said = (
+                error.message
+                if wanted is None
+                else f"must be {wanted}, is {format_value(arg_string)}"
+            )
             self._refused.append(f"{_called(action)}: {said}")
             return _REFUSED
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if value is _REFUSED or action.choices is None or value in action.choices:
             return
-        said = f"{shown(value)} is not one of {', '.join(map(str, action.choices))}"
+        said = f"{format_value(value)} is not one of {', '.join(map(str, action.choices))}"
         hint = _did_you_mean(str(value), action.choices)
         if action.nargs == argparse.PARSER:  # a command: nothing else can be read
-            self.error(f"no {_called(action)} is called {shown(value)}{hint}")
+            self.error(f"no {_called(action)} is called {format_value(value)}{hint}")
         key = _called(action)
         self._refused.append(f"{key}: {said}{hint}" if key else f"{said}{hint}")
 
     def error(self, message: str) -> NoReturn:
         """Exit with 2 after a line for each mistake; the last one says where help is."""
-        lines = [f"{self.prog}: {printable(line)}" for line in (*self._refused, message)]
+        lines = [f"{self.prog}: {escape_control(line)}" for line in (*self._refused, message)]
         self.exit(BAD_INPUT, "\n".join(lines) + f" (see `{self.prog} --help`)\n")
 
 
@@ -106,7 +113,7 @@ def _called(action: argparse.Action) -> str:
 
 def _renamed(flag: str) -> str:
     """Return the present name of a flag that was renamed, as the end of a message."""
-    from h3sim.study.renamed import FLAGS  # on a mistake only
+    from h3sim.config.load_config import FLAGS  # on a mistake only
 
     return f"; {flag} is called {FLAGS[flag]} now" if flag in FLAGS else ""
 
@@ -119,7 +126,7 @@ def _did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-class Mistakes:
+class ErrorList:
     """Collects the mistakes of several inputs, so that all can be told at once."""
 
     def __init__(self) -> None:
@@ -171,3 +178,98 @@ def progress_bar(unit: str) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(done - bar.n)
 
         yield progress
+
+
+STANDARD_OUTPUT = "-"
+"""What stands for it where a file is named that is written."""
+_PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def print_file(text: str) -> None:
+    """Print the *text* of a file that others will read: in UTF-8, whatever a terminal has."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(text.removesuffix("\n"))
+
+
+def check_file(path: str) -> None:
+    """Refuse, before anything runs, a file that `put_file` could not write.
+
+    Raises:
+        InputError: saying what is wrong with the path.
+    """
+    if path != STANDARD_OUTPUT:
+        check_output(path, key="-o")
+
+
+def put_file(path: str, text: str) -> None:
+    """Write *text* to the file at *path*, whole or not at all; print it where that is `-`.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    if path == STANDARD_OUTPUT:
+        print_file(text)
+    else:
+        write_whole(path, text, key="-o")
+
+
+def check_plot_path(path: str | None) -> None:
+    """Refuse, before anything runs, a figure that could not be written.
+
+    Raises:
+        InputError: saying what is wrong with the path.
+    """
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in _PLOT_SUFFIXES:
+        message = f"must end in {', '.join(_PLOT_SUFFIXES)}, is {path!r}"
+        raise InputError([ValidationIssue(key="--plot", message=message)])
+    check_output(path, key="--plot")
+
+
+def check_outputs_differ(options: argparse.Namespace, **outputs: str) -> None:
+    """Refuse, before anything runs, outputs that would take the place of what is read.
+
+    *outputs* says of each option that names one how people write it. Two of them at one path are
+    refused as well.
+
+    Raises:
+        InputError: for each that is at the path of something else.
+    """
+    taken = {
+        _real(path): "what is read"
+        for path in _words(options, but=tuple(outputs))
+        if os.path.isfile(path)  # noqa: PTH113 - words and paths alike
+    }
+    problems: list[ValidationIssue] = []
+    for name, key in outputs.items():
+        path = getattr(options, name)
+        # A device, /dev/null say, may be written to twice.
+        if path is None or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
+            continue
+        if (other := taken.get(_real(path))) is not None:
+            message = f"{format_value(path)} is {other}, too: name another file"
+            problems.append(ValidationIssue(key=key, message=message))
+        taken[_real(path)] = key
+    if problems:
+        raise InputError(problems)
+
+
+def _words(options: argparse.Namespace, but: tuple[str, ...]) -> Iterator[str]:
+    """Yield each word given, those of options *but* left out."""
+    for name, value in vars(options).items():
+        # "arguments" is the command line as it was typed, outputs and all.
+        if name not in (*but, "arguments"):
+            yield from (each for each in (value, *_listed(value)) if isinstance(each, str))
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):  # a loop of links, a NUL: refused where it is opened
+        return path

@@ -7,12 +7,16 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.options import add_buffer_option, add_load_options, read_config
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.subjects import add_marks, named_pages
-from h3sim.documents import check_output, open_input
+from h3sim.cli.options import (
+    add_buffer_option,
+    add_load_options,
+    add_marks,
+    named_pages,
+    read_config,
+)
+from h3sim.cli.parsing import ErrorList, Parser, RawHelp, progress_bar
 from h3sim.errors import InputError
-from h3sim.printable import printable
+from h3sim.schema import check_output, open_input
 from h3sim.study import (
     check_names,
     is_saved_load,
@@ -21,16 +25,17 @@ from h3sim.study import (
     resolve_schemes,
     run_config,
 )
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from h3sim.config import LoadConfig
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.study import LoadConfig, SavedLoad
+    from h3sim.study import SavedLoad
 
-__all__ = ["add_command"]
 
 _EPILOG = """\
 examples:
@@ -88,7 +93,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _report(options: argparse.Namespace) -> int:
     from h3sim.reporting.document import check_suffix  # on use, as what follows: matplotlib
 
-    mistakes = Mistakes()
+    mistakes = ErrorList()
     mistakes.collect(lambda: check_suffix(options.out, key="--out"))
     mistakes.collect(lambda: check_output(options.out, key="--out"))
     kept = [(name, read) for name in options.what if (read := _reader_of(name)) is not None]
@@ -118,14 +123,14 @@ def _write(found: list[Any], options: argparse.Namespace) -> None:
     )
     made.save(options.out)
     for sentence in made.verdict:
-        print(printable(sentence))
-    print(f"wrote {printable(str(options.out))}", file=sys.stderr)
+        print(escape_control(sentence))
+    print(f"wrote {escape_control(str(options.out))}", file=sys.stderr)
 
 
 def _reader_of(name: str) -> Callable[[str], Any] | None:
     """Return what reads what was kept in the file of this name, None for a page to be loaded."""
     if name.lower().endswith(_LOGS):
-        from h3sim.results.measured import measure
+        from h3sim.results.qlog_metrics import measure
 
         return measure
     if is_saved_load(name):
@@ -144,7 +149,7 @@ def _again(name: str) -> Any:
 
 
 def _cells(
-    names: list[str], options: argparse.Namespace, mistakes: Mistakes
+    names: list[str], options: argparse.Namespace, mistakes: ErrorList
 ) -> list[tuple[Page, Scheme, LoadConfig]]:
     """Return what is to be loaded, page by page; nothing where there are mistakes."""
     pages = [
@@ -168,7 +173,7 @@ def _cells(
 
 
 def _no_cells(
-    options: argparse.Namespace, mistakes: Mistakes
+    options: argparse.Namespace, mistakes: ErrorList
 ) -> list[tuple[Page, Scheme, LoadConfig]]:
     """Refuse options of a load where nothing is loaded: what was kept has its own settings."""
     mistakes.lines += [

@@ -9,22 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.parsing import ErrorList, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, fitted, plural, table, terminal_width
-from h3sim.documents import check_output, read_text, write_whole
-from h3sim.errors import InputError, Problem
-from h3sim.findings import report
-from h3sim.findings.drawn import draw_all
-from h3sim.findings.experiments import experiment_names, load_experiment, page_files
-from h3sim.findings.reproduce import chosen_experiments, reproduce
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.papers import report
+from h3sim.papers.experiments import experiment_names, load_experiment, page_files
+from h3sim.papers.figures import draw_all
+from h3sim.papers.reproduce import chosen_experiments, reproduce
+from h3sim.schema import check_output, read_text, write_whole
 
 if TYPE_CHECKING:
     import argparse
 
-    from h3sim.findings.model import Judgement
-    from h3sim.findings.reproduce import ExperimentRun, Reproduction
+    from h3sim.papers.findings import Judgement
+    from h3sim.papers.reproduce import ExperimentRun, Reproduction
 
-__all__ = ["add_command"]
 
 _EPILOG = """\
 examples:
@@ -92,7 +91,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _reproduce(options: argparse.Namespace) -> int:
     if options.list:
         return _list(options)
-    mistakes = Mistakes()
+    mistakes = ErrorList()
     mistakes.collect(lambda: chosen_experiments(options.names))
     if options.pages is not None:
         mistakes.collect(lambda: page_files(options.pages))
@@ -227,4 +226,4 @@ def _check_folder(given: str) -> None:
         Path(given).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{given}: cannot be made: {error.strerror}"
-        raise InputError([Problem(key="--figures", message=message)]) from error
+        raise InputError([ValidationIssue(key="--figures", message=message)]) from error

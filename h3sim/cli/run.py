@@ -8,43 +8,54 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim import __version__, catalog
-from h3sim.cli.load_tables import (
+from h3sim.cli.options import (
+    add_buffer_option,
+    add_load_options,
+    add_marks,
+    add_sample_option,
+    check_sample_option,
+    named_page,
+    read_config,
+    switch_of,
+)
+from h3sim.cli.parsing import (
+    ErrorList,
+    Parser,
+    RawHelp,
+    check_outputs_differ,
+    check_plot_path,
+    progress_bar,
+)
+from h3sim.cli.tables import (
+    add_wide,
     connections_table,
+    figures,
+    fitted,
+    in_ms,
     load_figures,
     multiplexing_figures,
     path_table,
     roots_table,
+    table,
+    terminal_width,
 )
-from h3sim.cli.options import (
-    add_buffer_option,
-    add_load_options,
-    add_sample_option,
-    check_sample_option,
-    read_config,
-    switch_of,
-)
-from h3sim.cli.outputs import check_outputs_differ, check_plot_path
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.subjects import add_marks, named_page
-from h3sim.cli.tables import add_wide, figures, fitted, in_ms, table, terminal_width
-from h3sim.documents import shown
-from h3sim.errors import InputError, Problem, UnknownNameError
+from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.metrics import SAMPLE_MS
-from h3sim.printable import printable
 from h3sim.results import told
-from h3sim.results.document import write_load_qlog
+from h3sim.results.configuration import write_load_qlog
+from h3sim.schema import format_value
 from h3sim.study import is_saved_load, read_load, run_config
 from h3sim.study.run import resolve_page
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
 
+    from h3sim.config import LoadConfig
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import Scheme
-    from h3sim.study import LoadConfig
 
-__all__ = ["add_command"]
 
 _OUTPUTS = (
     *("page", "json", "order", "plot", "qlog", "qlog_dialect", "har"),
@@ -143,7 +154,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
 def _check_animation(path: str | None) -> None:
     """Refuse, before anything runs, an animation that could not be written."""
     if path is not None:
-        from h3sim.plots.animations import check_animation_path  # on use: few loads are animated
+        from h3sim.reporting.animation import check_animation_path  # on use: few loads are animated
 
         check_animation_path(path, key="--animate")
 
@@ -156,44 +167,46 @@ def _check_qlog(options: argparse.Namespace) -> None:
 
     if options.qlog_dialect not in DIALECTS:
         message = f"must be one of {', '.join(DIALECTS)}, is {options.qlog_dialect!r}"
-        raise InputError([Problem(key="--qlog-dialect", message=message)])
+        raise InputError([ValidationIssue(key="--qlog-dialect", message=message)])
     check_qlog_path(options.qlog, key="--qlog")
 
 
 def _check_path(options: argparse.Namespace) -> None:
     if options.critical_path and options.browser != "parse":
-        raise InputError([Problem(key="--critical-path", message="goes only with --browser parse")])
+        raise InputError(
+            [ValidationIssue(key="--critical-path", message="goes only with --browser parse")]
+        )
 
 
 def _check_sampled_json(options: argparse.Namespace) -> None:
     if options.json and options.sample_ms not in (None, SAMPLE_MS):
         message = f"must be {SAMPLE_MS:g} with --json, whose byte_index_sampled_ms is always that"
-        raise InputError([Problem(key="--sample-ms", message=message)])
+        raise InputError([ValidationIssue(key="--sample-ms", message=message)])
 
 
 def _other_page(options: argparse.Namespace) -> Page | None:
     if options.diff is None:
         return None
     if options.plot is None:
-        raise InputError([Problem(key="--diff", message="goes only with --plot")])
+        raise InputError([ValidationIssue(key="--diff", message="goes only with --plot")])
     return resolve_page(options.diff)
 
 
 def _scheme(name: str) -> Scheme:
     if catalog.scheme_set(name) is not None:
         message = f"{name!r} is a set of schemes: take `h3sim compare`"
-        raise InputError([Problem(key="--scheme", message=message)])
+        raise InputError([ValidationIssue(key="--scheme", message=message)])
     try:
         return catalog.load_scheme(name)
     except UnknownNameError as error:
         if "," not in name:
             raise
-        message = f"{shown(name)} names several schemes: take `h3sim compare`"
-        raise InputError([Problem(key="--scheme", message=message)]) from error
+        message = f"{format_value(name)} names several schemes: take `h3sim compare`"
+        raise InputError([ValidationIssue(key="--scheme", message=message)]) from error
 
 
 def _given(
-    options: argparse.Namespace, mistakes: Mistakes
+    options: argparse.Namespace, mistakes: ErrorList
 ) -> tuple[Page, Scheme, LoadConfig] | None:
     """Return what the options say to load, or None after noting what is wrong."""
     page = mistakes.collect(lambda: named_page(options.page, options.above_the_fold))
@@ -204,11 +217,11 @@ def _given(
 
 
 def _saved(
-    options: argparse.Namespace, mistakes: Mistakes
+    options: argparse.Namespace, mistakes: ErrorList
 ) -> tuple[Page, Scheme, LoadConfig] | None:
     """Return what a saved load was run with; it brings its own settings."""
     given = [
-        Problem(key=switch_of(key, vars(options)), message="does not go with a saved load")
+        ValidationIssue(key=switch_of(key, vars(options)), message="does not go with a saved load")
         for key, value in vars(options).items()
         if key in options.usual and key not in _OUTPUTS and value != options.usual[key]
     ]
@@ -227,7 +240,7 @@ def _saved(
 
 
 def _run(options: argparse.Namespace) -> int:
-    mistakes = Mistakes()
+    mistakes = ErrorList()
     cell = _saved(options, mistakes) if is_saved_load(options.page) else _given(options, mistakes)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: _check_qlog(options))
@@ -271,12 +284,12 @@ def _run(options: argparse.Namespace) -> int:
 
 def _show(load: Load, *, order: bool, sample_ms: float | None, width: int | None) -> None:
     over = f"{load.network.name} ({load.protocol.value})"
-    print(printable(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
-    print(fitted(printable(told(load)), width))
+    print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
+    print(fitted(escape_control(told(load)), width))
     for note in load.notes:
-        print(fitted(printable(f"{load.page.name}: {note}"), width))
+        print(fitted(escape_control(f"{load.page.name}: {note}"), width))
     caveat = load.scheme.caveat
-    print(printable(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
+    print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(figures(load_figures(load, sample_ms=sample_ms), width=width))
     print()
     number_of = load.trace.connection_of

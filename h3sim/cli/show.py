@@ -6,13 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.cli.outputs import check_plot_path, print_file
-from h3sim.cli.parsing import Mistakes, RawHelp
+from h3sim.cli.parsing import ErrorList, RawHelp, check_plot_path, print_file
 from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
-from h3sim.documents import parse_toml
-from h3sim.errors import InputError, Problem
-from h3sim.page import At
-from h3sim.printable import printable
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.page import TriggerEvent
+from h3sim.schema import parse_toml
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from h3sim.cli.parsing import Parser
     from h3sim.page import Page, Resource
 
-__all__ = ["add_command"]
 
 _EPILOG = """\
 examples:
@@ -68,7 +66,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 
 def _show(options: argparse.Namespace) -> int:
-    mistakes = Mistakes()
+    mistakes = ErrorList()
     mistakes.collect(lambda: _check_form(options))
     mistakes.collect(lambda: check_plot_path(options.plot))
     found: Any = mistakes.collect(lambda: _LOADERS[options.what](options.name))
@@ -88,12 +86,14 @@ def _show(options: argparse.Namespace) -> int:
 
 def _check_form(options: argparse.Namespace) -> None:
     if options.toml and options.what == "page":
-        raise InputError([Problem(key="--toml", message="a page is JSON: --json")])
+        raise InputError([ValidationIssue(key="--toml", message="a page is JSON: --json")])
     if options.plot is not None and options.what != "page":
-        raise InputError([Problem(key="--plot", message=f"goes with pages, not a {options.what}")])
+        raise InputError(
+            [ValidationIssue(key="--plot", message=f"goes with pages, not a {options.what}")]
+        )
     if options.json and options.what != "page":
         message = f"a {options.what} is TOML: --toml"
-        raise InputError([Problem(key="--json", message=message)])
+        raise InputError([ValidationIssue(key="--json", message=message)])
 
 
 def _of(text: str, width: int | None) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _of(text: str, width: int | None) -> Iterator[str]:
 
 
 def _head(name: object, title: object, width: int | None) -> str:
-    return fitted(printable(f"{name}: {title}" if title else str(name)), width)
+    return fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
 
 
 def _values(document: dict[str, Any], *, indent: str = "") -> list[tuple[str, str]]:
@@ -171,11 +171,11 @@ def _asked(resource: Resource) -> str:
     if found is None:
         return "at navigation start"
     delay = f"{found.delay_ns / 1e6:g} ms"
-    if found.by is None or found.at is At.TIME:
+    if found.by is None or found.at is TriggerEvent.TIME:
         return f"{delay} after navigation start"
     when = f"when {found.by} is {found.at.value}"
-    if found.at is At.OFFSET:
+    if found.at is TriggerEvent.OFFSET:
         when = f"at byte {found.offset_bytes:,} of {found.by}"
-    elif found.at is At.REQUEST:
+    elif found.at is TriggerEvent.REQUEST:
         when = f"with {found.by}"
     return f"{when} + {delay}" if found.delay_ns else when

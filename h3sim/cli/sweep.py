@@ -1,4 +1,4 @@
-"""`h3sim sweep`: a study, run where there is room, kept and resumed."""
+"""`h3sim sweep` and `h3sim store`: studies, run and resumed, and the stores that keep them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.options import share
-from h3sim.cli.outputs import check_outputs_differ
-from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.subjects import add_marks, with_choice
+from h3sim.cli.options import add_marks, share, with_choice
+from h3sim.cli.parsing import FAILED, ErrorList, Parser, RawHelp, check_outputs_differ, progress_bar
 from h3sim.cli.tables import add_wide, fitted, table, terminal_width, times
-from h3sim.documents import check_output
-from h3sim.errors import InputError, Problem, require_extra
+from h3sim.errors import InputError, ValidationIssue, require_extra
 from h3sim.page import Page
-from h3sim.printable import printable
 from h3sim.results.figures import FIGURES, ON_DEMAND
-from h3sim.study.executors import dask_client
+from h3sim.schema import check_output
+from h3sim.study import Store, read_results
+from h3sim.study.backends import dask_client
+from h3sim.study.cache_key import model_version
+from h3sim.study.design import StoppingRule
 from h3sim.study.sequential import run_until
-from h3sim.study.stopping import StoppingRule
+from h3sim.study.store_repair import repair_store
 from h3sim.study.study_file import read_study
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from h3sim.study import Results, Study
     from h3sim.study.sequential import Sequential
 
-__all__ = ["add_command"]
 
 _EPILOG = """\
 examples:
@@ -48,7 +48,7 @@ _SHOWN_BY = ("network", "scheme")
 _FIGURES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 
 
-def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+def add_sweep(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "sweep",
@@ -95,7 +95,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    mistakes = Mistakes()
+    mistakes = ErrorList()
     study = mistakes.collect(lambda: _study(options))
     for name in ("csv", "parquet", "save"):
         path = getattr(options, name)
@@ -126,7 +126,7 @@ def _sweep(options: argparse.Namespace) -> int:
     loads = len(results) + len(results.errors)
     print(f"\n{loads:,} loads: {results.counts}; {seconds:,.1f} s")
     for error in results.errors[:_TOLD]:
-        print(f"h3sim sweep: failed: {printable(error)}", file=sys.stderr)
+        print(f"h3sim sweep: failed: {escape_control(error)}", file=sys.stderr)
     is_enough = until is None or until.is_narrow
     return 0 if is_enough and not results.errors else FAILED
 
@@ -146,7 +146,9 @@ def _with_width(study: Study, width: float) -> StoppingRule:
             return StoppingRule(width=width)
         return replace(study.stopping, width=width)
     except InputError as error:
-        problems = (Problem(key="--target-ci-width", message=p.message) for p in error.problems)
+        problems = (
+            ValidationIssue(key="--target-ci-width", message=p.message) for p in error.problems
+        )
         raise InputError(problems) from error
 
 
@@ -236,3 +238,111 @@ def _show(results: Results, options: argparse.Namespace) -> None:
     print(fitted("means over all other parameters", width))
     headers = (*by, "loads", "ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
     print(f"\n{table(headers, rows, width=width, shorten=True)}")
+
+
+_STORE_EPILOG = """\
+examples:
+  h3sim store list study.db
+  h3sim store verify study.db
+  h3sim store repair study.db
+  h3sim store export study.db rows.csv --study 2
+  h3sim store prune study.db --failed --other-models
+"""
+_FORMATS = (".csv", ".parquet", ".jsonl")
+
+
+def add_store(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "store",
+        help=summary,
+        description="Show, check, export or tidy a store of studies.",
+        epilog=_STORE_EPILOG,
+        formatter_class=RawHelp,
+    )
+    actions = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
+    for name, action, text in (
+        ("list", _list, "show the studies and what is known of them"),
+        ("verify", _verify, "check that the file is sound, and name what is damaged"),
+        ("repair", _repair, "drop what is damaged, so that the next run makes it again"),
+        ("export", _export, "write the rows of a study"),
+        ("prune", _prune, "forget what is of no use any more"),
+    ):
+        command = actions.add_parser(name, help=text, description=text)
+        command.add_argument("store", metavar="STORE", help="the file")
+        command.set_defaults(command=action)
+        if name == "export":
+            command.add_argument("file", metavar="FILE", help=f"FILE{', FILE'.join(_FORMATS)}")
+            command.add_argument(
+                "--study", type=int, metavar="N", help="its number in the list (default: the last)"
+            )
+            command.add_argument("--resources", action="store_true", help="a row a resource")
+        if name == "list":
+            add_wide(command)
+        if name == "prune":
+            command.add_argument("--failed", action="store_true", help="what failed")
+            command.add_argument(
+                "--other-models", action="store_true", help="what other versions of h3sim made"
+            )
+
+
+def _list(options: argparse.Namespace) -> int:
+    with Store(options.store, may_write=False) as store:
+        studies, counts = store.studies(), store.counts()
+    rows = (
+        (s.id, s.name or "-", f"{s.n:,}", f"{s.done:,}", f"{s.failed:,}", ", ".join(s.axes) or "-")
+        for s in studies
+    )
+    width = terminal_width(options)
+    print(table(("study", "name", "cells", "done", "failed", "axes"), rows, width=width))
+    print()
+    models = (
+        (model, f"{done:,}", f"{failed:,}", f"{seconds:,.1f}")
+        for model, done, failed, seconds in counts
+    )
+    print(table(("model", "done", "failed", "took s"), models, width=width))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    with Store(options.store, may_write=False) as store:
+        found = store.verify()
+    for line in found:
+        print(escape_control(f"{options.store}: {line}"))
+    if not found:
+        print(escape_control(f"{options.store}: sound"))
+    return FAILED if found else 0
+
+
+def _repair(options: argparse.Namespace) -> int:
+    dropped = repair_store(options.store)
+    for line in dropped:
+        print(escape_control(f"{options.store}: dropped: {line}"))
+    left = "the same sweep runs again what is missing" if dropped else "nothing to drop"
+    print(escape_control(f"{options.store}: {left}"))
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    suffix = next((ending for ending in _FORMATS if options.file.endswith(ending)), "")
+    if not suffix:
+        message = f"must end in {', '.join(_FORMATS)}, is {options.file!r}"
+        raise InputError([ValidationIssue(key="FILE", message=message)])
+    check_output(options.file, key="FILE")
+    results = read_results(options.store, study=options.study)
+    rows = results.resources() if options.resources else results
+    {".csv": rows.to_csv, ".parquet": rows.to_parquet, ".jsonl": rows.save}[suffix](options.file)
+    print(escape_control(f"wrote {len(rows):,} rows to {options.file}"))
+    return 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    if not options.failed and not options.other_models:
+        message = "say what is of no use: --failed, --other-models or both"
+        raise InputError([ValidationIssue(key="prune", message=message)])
+    Store(options.store, may_write=False).close()  # where there is none, none shall be made
+    keep = model_version() if options.other_models else None
+    with Store(options.store) as store:
+        n = store.prune(keep_model=keep, failed=options.failed)
+    print(escape_control(f"{options.store}: forgot {n:,} cells"))
+    return 0

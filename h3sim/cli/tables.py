@@ -1,4 +1,4 @@
-"""Text tables for people: fitted to the terminal, numbers to the right, no digits without meaning.
+"""Text tables, fitted to the terminal, and the tables of a load.
 
 They are laid out here and not by a library: to import one takes longer than to load a small page.
 """
@@ -8,17 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.parsing import output_width
-from h3sim.fitting import APART, decimals_of, folded, shortened, width_of
-from h3sim.printable import printable
+from h3sim.metrics import SAMPLE_MS
+from h3sim.text import APART, cell_width, decimals_of, escape_control, truncate, wrap
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = [
-    *("add_wide", "figures", "fitted", "in_ms", "plural", "ratio", "ratios", "table"),
-    *("terminal_width", "times"),
-]
+    from h3sim.results import Load, Which
+
 
 _NONE = "-"
 _GAP = "  "
@@ -60,17 +58,17 @@ def table(
     rr           1.50
     fifo        12.25
     """
-    body = [[printable(str(cell)) for cell in row] for row in rows]
+    body = [[escape_control(str(cell)) for cell in row] for row in rows]
     is_left = [any(_is_word(row[index]) for row in body) for index in range(len(headers))]
     widths = _widths(headers, body, is_left, width)
-    heads = [folded(head, limit) for head, limit in zip(headers, widths, strict=True)]
+    heads = [wrap(head, limit) for head, limit in zip(headers, widths, strict=True)]
     n_lines = max(map(len, heads), default=0)
     # Empty lines above short heads: all heads end next to the rule.
     lines = [*_lines([[""] * (n_lines - len(head)) + head for head in heads], widths, is_left)]
     lines.append(_GAP.join("-" * limit for limit in widths))
     for row in body:
         cells = [
-            [shortened(cell, limit)] if shorten else folded(cell, limit)
+            [truncate(cell, limit)] if shorten else wrap(cell, limit)
             for cell, limit in zip(row, widths, strict=True)
         ]
         lines += _lines(cells, widths, is_left)
@@ -84,11 +82,11 @@ def figures(rows: Sequence[tuple[str, str]], *, width: int | None = None) -> str
     packets    1,168
     page load  11,680.0 ms
     """
-    first = max((width_of(name) for name, _ in rows), default=0)
+    first = max((cell_width(name) for name, _ in rows), default=0)
     limit = None if width is None else max(width - first - len(_GAP), _NARROWEST)
     lines: list[str] = []
     for name, text in rows:
-        parts = [printable(text)] if limit is None else folded(printable(text), limit)
+        parts = [escape_control(text)] if limit is None else wrap(escape_control(text), limit)
         lines += _lines([[name], parts], [first, 0], [True, True])
     return "\n".join(lines)
 
@@ -100,7 +98,7 @@ def fitted(text: str, width: int | None) -> str:
     so many
     words
     """
-    return text if width is None else "\n".join(folded(text, width))
+    return text if width is None else "\n".join(wrap(text, width))
 
 
 def in_ms(value_ms: float | None) -> str:
@@ -152,11 +150,13 @@ def _widths(
     headers: Sequence[str], body: list[list[str]], is_left: list[bool], width: int | None
 ) -> list[int]:
     """Return how wide each column is: heads give way first, then the widest columns of words."""
-    full = [max((width_of(row[index]) for row in body), default=0) for index in range(len(headers))]
-    widths = [max(limit, width_of(head)) for limit, head in zip(full, headers, strict=True)]
+    full = [
+        max((cell_width(row[index]) for row in body), default=0) for index in range(len(headers))
+    ]
+    widths = [max(limit, cell_width(head)) for limit, head in zip(full, headers, strict=True)]
     if width is None or _total(widths) <= width:
         return widths
-    words = [max(map(width_of, head.split(" "))) for head in headers]
+    words = [max(map(cell_width, head.split(" "))) for head in headers]
     widths = [max(limit, word) for limit, word in zip(full, words, strict=True)]
     floors = [max(word, _NARROWEST) for word in words]
     # The first column says what a row is of: it gives way last.
@@ -182,7 +182,7 @@ def _narrow(widths: list[int], floors: list[int], is_left: list[bool], width: in
 def _raise_heads(headers: Sequence[str], widths: list[int], width: int) -> None:
     """Give what room is left to the columns whose heads are folded into most lines."""
     while _total(widths) < width:
-        heights = [len(folded(head, limit)) for head, limit in zip(headers, widths, strict=True)]
+        heights = [len(wrap(head, limit)) for head, limit in zip(headers, widths, strict=True)]
         if max(heights) == 1:
             return
         widths[heights.index(max(heights))] += 1
@@ -198,7 +198,7 @@ def _lines(cells: list[list[str]], widths: list[int], is_left: list[bool]) -> It
         line = ""
         for parts, limit, left in zip(cells, widths, is_left, strict=True):
             part = parts[number] if number < len(parts) else ""
-            room = " " * (limit - width_of(part))
+            room = " " * (limit - cell_width(part))
             line += f"{part}{room}{_GAP}" if left else f"{room}{part}{_GAP}"
         yield line.rstrip()
 
@@ -206,3 +206,159 @@ def _lines(cells: list[list[str]], widths: list[int], is_left: list[bool]) -> It
 def _is_word(cell: str) -> bool:
     digits = cell.replace(",", "").replace(".", "").removeprefix(_NONE)
     return not digits.isdigit() and cell not in ("", _NONE)
+
+
+def connections_table(load: Load, width: int | None) -> str:
+    """Return what the connections were as a table."""
+    rows = [
+        (
+            connection.number,
+            ", ".join(connection.hosts),
+            in_ms(connection.rtt_ms),
+            in_ms(connection.opened_ms),
+            in_ms(connection.ready_ms),
+            connection.n_requests,
+            f"{connection.stream_bytes:,}",
+        )
+        for connection in load.connections
+    ]
+    headers = ("connection", "hosts", "RTT ms", "opened ms", "ready ms", "requests", "bytes")
+    return table(headers, rows, width=width, shorten=True)
+
+
+def roots_table(load: Load, width: int | None) -> str:
+    """Return what became of each root as a table, times since it was asked for."""
+    rows = [
+        (
+            row.id,
+            in_ms(row.requested_ms),
+            row.resources,
+            f"{row.bytes:,}",
+            *map(in_ms, (row.byte_index_ms, row.byte_index_atf_ms, row.finished_ms)),
+            *((in_ms(row.load_event_ms),) if load.load_event_ms is not None else ()),
+        )
+        for row in load.roots
+    ]
+    headers = ("root", "asked for at ms", "resources", "bytes", "ByteIndex all ms")
+    times = ("above fold ms", "all there ms")
+    computed = ("load event ms",) if load.load_event_ms is not None else ()
+    return table((*headers, *times, *computed), rows, width=width, shorten=True)
+
+
+def path_table(load: Load, width: int | None) -> str:
+    """Return the critical path as a table, and what its time went to."""
+    path = load.critical_path()
+    parts = ("network", "bandwidth", "computation", "blocking")
+    rows = [(row.work, row.id or "", *(in_ms(value_ms) for value_ms in row[2:])) for row in path]
+    headers = (
+        *("critical path", "resource", "from ms", "to ms"),
+        *("network ms", "bandwidth ms", "compute ms", "blocking ms"),
+    )
+    sums = ", ".join(f"{part} {in_ms(sum(path.column(f'{part}_ms')))} ms" for part in parts)
+    return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(sums, width)}"
+
+
+def sampled_every(sample_ms: float) -> str:
+    """Return what a sampled ByteIndex is called, so that none takes it for the integral.
+
+    >>> sampled_every(100)
+    'sampled every 100 ms, as in Marx 2019'
+    """
+    as_there = ", as in Marx 2019" if sample_ms == SAMPLE_MS else ""
+    return f"sampled every {sample_ms:g} ms{as_there}"
+
+
+def load_figures(load: Load, *, sample_ms: float | None = None) -> list[tuple[str, str]]:
+    """Return the figures of a load, each with its name; *sample_ms* adds sampled ByteIndexes."""
+    hol = load.hol
+    return [
+        ("ByteIndex, all", _index(load, "all")),
+        ("ByteIndex, above the fold", _index(load, "atf")),
+        *_sampled(load, sample_ms),
+        ("page load", _ms(load.page_load_ms)),
+        *_milestones(load),
+        ("packets", _packets(load)),
+        ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
+        ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
+        ("delivery batches", batches(hol.stack_histogram)),
+    ]
+
+
+def _sampled(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
+    if sample_ms is None:
+        return []
+    how = sampled_every(sample_ms)
+    return [
+        (f"ByteIndex, all, {how}", _index(load, "all", sample_ms)),
+        (f"ByteIndex, above the fold, {how}", _index(load, "atf", sample_ms)),
+    ]
+
+
+def _milestones(load: Load) -> list[tuple[str, str]]:
+    """Return what only a browser that computes its load can tell."""
+    if load.first_paint_ms is None:
+        return []
+    return [
+        ("first paint", _ms(load.first_paint_ms)),
+        ("largest paint", _ms(load.largest_paint_ms)),
+        (
+            "SpeedIndex",
+            "the page knows no viewport shares"
+            if load.speed_index_ms is None
+            else _ms(load.speed_index_ms),
+        ),
+        ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
+        ("load event", _ms(load.load_event_ms)),
+    ]
+
+
+def multiplexing_figures(load: Load) -> list[tuple[str, str]]:
+    """Return how responses shared the link; what has no sense for the load is left out."""
+    found, visual = load.multiplexing, load.visual
+    window = f"in {in_ms(found.window_ms)} ms"
+    rows: list[tuple[str, str | None]] = [
+        ("interleaving", f"{found.interleaving:.3f}, runs of {found.mean_run_packets:.1f} packets"),
+        ("streams in flight", f"{found.streams_in_flight:.1f} {window}"),
+        ("Jain's index", _or_none(found.jain_index, f"{{:.3f}} {window}")),
+        ("priority inversion", _or_none(found.inversion_bytes, "{:,} bytes")),
+        ("reprioritization delay", _or_none(found.reprioritization_delay_ms, "{:,.1f} ms")),
+        ("TTFB slope", _or_none(found.ttfb_slope_ms, "{:+,.1f} ms a request")),
+        ("ImageIndex", _or_none(load.image_index_ms, "{:,.1f} ms")),
+        ("bursts of losses", batches(found.loss_bursts) or None),
+    ]
+    if visual is not None:
+        shown = ", ".join(in_ms(value_ms) for value_ms in visual)
+        rows.append(("first change, VC85, 95, 99, last", f"{shown} ms"))
+    return [(name, text) for name, text in rows if text is not None]
+
+
+def _or_none(value: float | None, text: str) -> str | None:
+    return None if value is None else text.format(value)
+
+
+def batches(histogram: Mapping[Any, int]) -> str:
+    """Return how often how many packets were delivered at once.
+
+    >>> batches({1: 1168, 2: 3})
+    '1,168 x 1 packet, 3 x 2 packets'
+    """
+    return ", ".join(f"{n:,} x {plural(int(height), 'packet')}" for height, n in histogram.items())
+
+
+def _packets(load: Load) -> str:
+    packets = load.packets
+    return f"{packets.sent:,} sent, {packets.lost:,} lost, {packets.retransmitted:,} sent again"
+
+
+def _index(load: Load, which: Which, sample_ms: float | None = None) -> str:
+    index_ms = load.byte_index_or_none(which, sample_ms=sample_ms)
+    return load.missing_reason(which) if index_ms is None else f"{in_ms(index_ms)} ms"
+
+
+def _ms(value_ms: float | None) -> str:
+    return "unknown" if value_ms is None else f"{in_ms(value_ms)} ms"
+
+
+def _hol(n_bytes: int, delay_ms: float) -> str:
+    """Return bytes and delay; the latter is a sum over packets, and may exceed the load."""
+    return f"{n_bytes:,} bytes, {in_ms(delay_ms)} ms summed over packets"

@@ -9,10 +9,35 @@ from h3sim.errors import needing_extra
 with needing_extra("hypothesis", "testing"):
     import hypothesis as _hypothesis  # noqa: F401 - to see whether it is there
 
-from h3sim.conformance.candidate import Candidate
-from h3sim.conformance.claims import (
+from h3sim.conformance.call_sequences import Call, Event, History
+from h3sim.conformance.laws import (
+    BrokenLawError,
+    ConformanceReport,
+    Law,
+    LawVerdict,
+    NotCheckedError,
+)
+from h3sim.conformance.references import (
+    ReferenceBuckets,
+    ReferenceOrder,
+    ReferenceRounds,
+    ReferenceStrict,
+    ReferenceTree,
+)
+from h3sim.conformance.state_machine import SchedulerMachine
+from h3sim.conformance.strategies import (
+    event_scripts,
+    loss_patterns,
+    pages,
+    register_types,
+    scheme_scripts,
+    signals,
+    trees,
+)
+from h3sim.conformance.subject import (
     BoundedWait,
     ByteShares,
+    Candidate,
     Claim,
     FreesMemory,
     NoStarvation,
@@ -21,31 +46,6 @@ from h3sim.conformance.claims import (
     StrictOrder,
     UrgencyOrder,
     WeightedShares,
-)
-from h3sim.conformance.histories import Call, Event, History
-from h3sim.conformance.laws import (
-    BrokenLawError,
-    ConformanceReport,
-    Law,
-    LawVerdict,
-    NotCheckedError,
-)
-from h3sim.conformance.machine import SchedulerMachine
-from h3sim.conformance.pages import pages
-from h3sim.conformance.references import (
-    ReferenceBuckets,
-    ReferenceOrder,
-    ReferenceRounds,
-    ReferenceStrict,
-    ReferenceTree,
-)
-from h3sim.conformance.strategies import (
-    event_scripts,
-    loss_patterns,
-    register_types,
-    scheme_scripts,
-    signals,
-    trees,
 )
 from h3sim.conformance.suite import (
     SchedulerSuite,

@@ -1,37 +1,218 @@
-"""Checks of what a scheduler claims: order, waiting, updates, a reference."""
+"""Checks of a scheduler's claims: order, waiting, updates, references and shares."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from h3sim.conformance.claims import (
+from hypothesis import strategies as st
+
+from h3sim.conformance.call_sequences import (
+    PACKET_BYTES,
+    Call,
+    Event,
+    RecordingScheduler,
+    valid_history,
+    without,
+)
+from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError, checks
+from h3sim.conformance.runner import check_all
+from h3sim.conformance.subject import (
     BoundedWait,
+    ByteShares,
     NoStarvation,
     SameAs,
     StrictOrder,
     WeightedShares,
 )
-from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, without
-from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError, checks
-from h3sim.conformance.search import for_all
-from h3sim.conformance.share_checks import check_updated_shares
-from h3sim.errors import InputError, Problem, raised_words
+from h3sim.errors import InputError, ValidationIssue, raised_words
 from h3sim.units import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hypothesis import settings
+    from hypothesis.strategies import SearchStrategy
 
-    from h3sim.conformance.candidate import Candidate
-    from h3sim.conformance.histories import History
+    from h3sim.conformance.call_sequences import History
+    from h3sim.conformance.subject import Candidate
     from h3sim.schedulers import Scheduler
 
-ClaimT = TypeVar("ClaimT")
 
-__all__ = ["bounded_wait", "no_starvation", "same_as", "strict_order", "updates_at_once"]
+_SHARED_TURNS = 150
+"""How many turns shares are counted over, from one change to the next."""
+_SIZES = st.lists(st.sampled_from([PACKET_BYTES, 100, 600, 1]), min_size=1, max_size=3)
+"""How long the packets of a stream are, over and over."""
+
+
+class _Join(NamedTuple):
+    """A stream that joins, how long its packets are, and the turns until the next one does."""
+
+    signal: Any
+    sizes: list[int]
+    n_turns: int
+
+
+def _joins(
+    candidate: Candidate, claim: WeightedShares | ByteShares, sizes: SearchStrategy[list[int]]
+) -> SearchStrategy[list[_Join]]:
+    """Return who joins."""
+    signals = candidate.signals if claim.signals is None else claim.signals
+    joins = st.builds(_Join, signals, sizes, st.sampled_from([0, 0, 1, 2, 30]))
+    return st.lists(joins, min_size=2, max_size=6)
+
+
+@checks(Law.WEIGHTED_SHARES)
+def weighted_shares(candidate: Candidate, budget: settings) -> None:
+    """See that streams share turns by weight; some join late."""
+    for claim in candidate.claims_of(WeightedShares):
+        _check_shares(candidate, claim, st.just([PACKET_BYTES]), budget)
+
+
+@checks(Law.BYTE_SHARES)
+def byte_shares(candidate: Candidate, budget: settings) -> None:
+    """See that streams share bytes by weight, with packets of all lengths; some join late."""
+    for claim in candidate.claims_of(ByteShares):
+        _check_shares(candidate, claim, _SIZES, budget)
+
+
+def _check_shares(
+    candidate: Candidate,
+    claim: WeightedShares | ByteShares,
+    sizes: SearchStrategy[list[int]],
+    budget: settings,
+) -> None:
+    def check(joins: list[_Join]) -> None:
+        shares = _Shares(candidate.watched(), claim, claim.law)
+        for number, join in enumerate(joins):
+            shares.join(4 * number, join)
+            shares.serve(join.n_turns)
+        shares.serve(_SHARED_TURNS)
+
+    check_all(check, _joins(candidate, claim, sizes), budget=budget)
+
+
+class _Shares:
+    """Counts what streams that share have had, since the last one joined or changed.
+
+    That is turns, or bytes, as *claim* has it.
+    """
+
+    def __init__(
+        self, watched: RecordingScheduler, claim: WeightedShares | ByteShares, law: Law
+    ) -> None:
+        self._watched = watched
+        self._claim = type(claim).__name__
+        self._weight: Callable[[Any], Any] = claim.weight
+        self._tolerance = Fraction(claim.tolerance)
+        self._in_bytes = isinstance(claim, ByteShares)
+        self._unit = claim.turn_bytes if isinstance(claim, ByteShares) else claim.packets_per_turn
+        self._law = law
+        self._had: dict[int, int] = {}
+        self._sizes: dict[int, list[int]] = {}
+        self._n_packets: dict[int, int] = {}
+        self._weights: dict[int, int] = {}
+        # What a stream may be ahead or behind: a turn, at each weight that still has an effect.
+        self._slack: dict[int, Fraction] = {}
+
+    def join(self, stream_id: int, join: _Join) -> None:
+        opened = Event(Call.OPEN, stream_id, join.signal)
+        for event in valid_history([opened, Event(Call.ACTIVATE, stream_id)]):
+            self._watched.take(event)
+        self._sizes[stream_id] = join.sizes
+        self._n_packets[stream_id] = 0
+        self._weigh(stream_id, join.signal)
+        self._begin()
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        self._watched.take(Event(Call.UPDATE, stream_id, signal))
+        before = self._slack[stream_id]
+        self._weigh(stream_id, signal)
+        self._slack[stream_id] += before
+        self._begin()
+
+    def serve(self, n_turns: int) -> None:
+        for _ in range(n_turns):
+            picked = self._watched.pick()
+            if picked is None or picked not in self._had:
+                return
+            sizes = self._sizes[picked]
+            n_bytes = sizes[self._n_packets[picked] % len(sizes)]
+            self._n_packets[picked] += 1
+            self._watched.take(Event(Call.CHARGE, picked, n_bytes=n_bytes))
+            self._had[picked] += n_bytes if self._in_bytes else 1
+            # Who was just served alone can have got ahead of others.
+            self._compare(picked)
+
+    def _weigh(self, stream_id: int, signal: Any) -> None:
+        given = self._weight(signal)
+        weight = whole(given)
+        if weight is None or weight < 1:
+            message = f"must return a whole number, at least 1, and returned {given!r} for {signal}"
+            raise InputError([ValidationIssue(key="weight", message=message)], self._claim)
+        self._weights[stream_id] = weight
+        self._slack[stream_id] = Fraction(self._unit, weight)
+
+    def _begin(self) -> None:
+        self._had = dict.fromkeys(self._weights, 0)
+
+    def _compare(self, picked: int) -> None:
+        had, weight, slack = self._had[picked], self._weights[picked], self._slack[picked]
+        for other, had_other in self._had.items():
+            weight_other = self._weights[other]
+            # Times both weights, to stay with whole numbers as long as all is well.
+            ahead = had * weight_other - had_other * weight
+            if ahead <= self._unit * (weight + weight_other):
+                continue
+            allowed = slack + self._slack[other] + self._tolerance * Fraction(had, weight)
+            if ahead > allowed * weight * weight_other:
+                what = "bytes" if self._in_bytes else "turns"
+                sentence = (
+                    f"stream {picked} of weight {weight} has had {had} {what}, "
+                    f"stream {other} of weight {weight_other} only {had_other}"
+                )
+                raise self._watched.broken(self._law, sentence)
+
+
+def check_updated_shares(candidate: Candidate, claim: WeightedShares, budget: settings) -> None:
+    """See that shares are those of the last signals."""
+
+    def check(joins: list[_Join], updates: list[tuple[int, Any]]) -> None:
+        broken = _unshared(candidate, claim, joins, updates)
+        # What is wrong without updates as well is not about them.
+        if broken is not None and _unshared(candidate, claim, joins, []) is None:
+            raise broken
+
+    signals = candidate.signals if claim.signals is None else claim.signals
+    updates = st.lists(st.tuples(st.integers(0, 5), signals), min_size=1, max_size=4)
+    check_all(check, _joins(candidate, claim, st.just([PACKET_BYTES])), updates, budget=budget)
+
+
+def _unshared(
+    candidate: Candidate,
+    claim: WeightedShares,
+    joins: list[_Join],
+    updates: list[tuple[int, Any]],
+) -> BrokenLawError | None:
+    """Return what is wrong with the shares of who joins, and is updated after some turns."""
+    shares = _Shares(candidate.watched(), claim, Law.UPDATES_AT_ONCE)
+    try:
+        for number, join in enumerate(joins):
+            shares.join(4 * number, join)
+        shares.serve(joins[0].n_turns)
+        for index, signal in updates:
+            shares.update(4 * (index % len(joins)), signal)
+        shares.serve(_SHARED_TURNS)
+    except BrokenLawError as broken:
+        if broken.law is not Law.UPDATES_AT_ONCE:
+            raise
+        return broken
+    return None
+
+
+ClaimT = TypeVar("ClaimT")
 
 
 @checks(Law.STRICT_ORDER)
@@ -96,12 +277,12 @@ def _check_order(
         if law is Law.STRICT_ORDER or not _disorder(candidate.watched(), claim, plain, law):
             raise broken
 
-    for_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
+    check_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
     rank.see()
 
 
 def _disorder(
-    watched: Watched, claim: StrictOrder, history: History, law: Law
+    watched: RecordingScheduler, claim: StrictOrder, history: History, law: Law
 ) -> BrokenLawError | None:
     """Return what is wrong with the order of turns in *history*, and of what is left at its end."""
     turn = _Turn(claim.packets_per_turn)
@@ -151,7 +332,7 @@ class _Turn:
 
 
 def _overtaking(
-    watched: Watched, claim: StrictOrder, picked: int, law: Law
+    watched: RecordingScheduler, claim: StrictOrder, picked: int, law: Law
 ) -> BrokenLawError | None:
     ranks = {key: claim.rank(key, watched.signals[key]) for key in watched.active}
     if ranks[picked] is None:
@@ -190,7 +371,7 @@ def _check_turns(
     candidate: Candidate,
     claim: NoStarvation | BoundedWait,
     budget: settings,
-    count: Callable[[Watched], _Waits | _Bypasses],
+    count: Callable[[RecordingScheduler], _Waits | _Bypasses],
 ) -> None:
     """Show *count* all turns of histories without updates, and what is left at the end.
 
@@ -207,13 +388,13 @@ def _check_turns(
             watched.turn(on_pick=counter.look)
 
     leave_out = (Call.CHARGE,) if isinstance(claim, NoStarvation) else (Call.CHARGE, Call.UPDATE)
-    for_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
+    check_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
 
 
 class _Waits:
     """Counts the turns of all others since each active stream had its own."""
 
-    def __init__(self, claim: NoStarvation, watched: Watched) -> None:
+    def __init__(self, claim: NoStarvation, watched: RecordingScheduler) -> None:
         self._most = claim.rounds * claim.packets_per_turn
         self._watched = watched
         self._waits: dict[int, int] = {}
@@ -249,7 +430,7 @@ class _Bypasses:
 
     n_turns_left = 40
 
-    def __init__(self, claim: BoundedWait, watched: Watched) -> None:
+    def __init__(self, claim: BoundedWait, watched: RecordingScheduler) -> None:
         self._claim = claim
         self._watched = watched
         self._turns: dict[int, dict[int, int]] = {}
@@ -277,7 +458,7 @@ class _Bypasses:
         if allowed is None or allowed < 0:
             of = f"{signals[waiting]} and {signals[other]}"
             message = f"must return a whole number, or None, and returned {given!r} for {of}"
-            raise InputError([Problem(key="turns", message=message)], type(claim).__name__)
+            raise InputError([ValidationIssue(key="turns", message=message)], type(claim).__name__)
         joining = 0 if waiting in self._has_had_turn else claim.joining
         if n_turns > (allowed + joining) * claim.packets_per_turn:
             what = "packets" if claim.packets_per_turn > 1 else "turns"
@@ -318,7 +499,7 @@ def same_as(candidate: Candidate, budget: settings) -> None:
         _check_picks(candidate, claim, budget)
 
 
-class _Reference(Watched):
+class _Reference(RecordingScheduler):
     """What a scheduler is compared with: what it does wrong is a mistake in the claim."""
 
     def no_id(self, sentence: str) -> Exception:
@@ -328,14 +509,16 @@ class _Reference(Watched):
         return self._error(f"{what} raised {raised_words(error)}")
 
     def _error(self, message: str) -> InputError:
-        return InputError([Problem(key="reference", message=message)], SameAs.__name__)
+        return InputError([ValidationIssue(key="reference", message=message)], SameAs.__name__)
 
 
 def _made(reference: Candidate) -> Scheduler:
     try:
         return reference.new()
     except InputError as error:
-        problems = [Problem(key="reference", message=entry.message) for entry in error.problems]
+        problems = [
+            ValidationIssue(key="reference", message=entry.message) for entry in error.problems
+        ]
         raise InputError(problems, SameAs.__name__) from error
 
 
@@ -352,10 +535,10 @@ def _check_picks(candidate: Candidate, claim: SameAs, budget: settings) -> None:
             for call in (Call.CHARGE, Call.DEACTIVATE):
                 _advance(watched, beside, Event(call, picked), picked)
 
-    for_all(check, candidate.scripts(), budget=budget)
+    check_all(check, candidate.scripts(), budget=budget)
 
 
-def _agreed(watched: Watched, reference: Watched) -> int | None:
+def _agreed(watched: RecordingScheduler, reference: RecordingScheduler) -> int | None:
     picked, expected = watched.pick(), reference.pick()
     if picked != expected:
         sentence = f"{picked} is picked, and {expected} by the reference"
@@ -363,7 +546,9 @@ def _agreed(watched: Watched, reference: Watched) -> int | None:
     return picked
 
 
-def _advance(watched: Watched, reference: Watched, event: Event, picked: int | None) -> None:
+def _advance(
+    watched: RecordingScheduler, reference: RecordingScheduler, event: Event, picked: int | None
+) -> None:
     if event.call is Call.SERVE:
         if picked is None or picked not in watched.active:
             return

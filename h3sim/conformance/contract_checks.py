@@ -1,32 +1,166 @@
-"""Checks of what the contract says of every scheduler."""
+"""Checks of the scheduler contract, of its costs, and of equal results across processes."""
 
 from __future__ import annotations
 
+import base64
+import gc
+import json
+import os
+import pickle
 import random
+import subprocess
+import sys
+import types
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history
-from h3sim.conformance.laws import BrokenLawError, Law, checks
-from h3sim.conformance.processes import check_every_process_picks_the_same
-from h3sim.conformance.search import for_all, shortened
+from h3sim.conformance.call_sequences import (
+    PACKET_BYTES,
+    Call,
+    Event,
+    RecordingScheduler,
+    valid_history,
+)
+from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError, checks
+from h3sim.conformance.runner import check_all, shortened
+from h3sim.conformance.subject import FreesMemory
+from h3sim.schemes import new_scheduler
+from h3sim.signals import H2Priority
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from hypothesis import settings
 
-    from h3sim.conformance.candidate import Candidate
-    from h3sim.conformance.histories import History
+    from h3sim.conformance.call_sequences import History
+    from h3sim.conformance.subject import Candidate
+    from h3sim.schedulers import Scheduler
 
-__all__ = [
-    "deterministic",
-    "every_byte_once",
-    "never_raises",
-    "picks_only_ready",
-    "pure_pick",
-    "same_in_every_process",
-    "work_conserving",
-]
+
+_HASH_SEEDS = ("1", "4242")
+
+# The child imports nothing of the suite, so that it starts quickly.
+_PROGRAM = """
+import base64, json, operator, pickle, sys
+path, work = json.loads(sys.stdin.readline())
+sys.path[:] = path
+answer, sys.stdout = sys.stdout, sys.stderr  # what a scheduler prints is no part of the answer
+try:
+    make, histories = pickle.loads(base64.b64decode(work))
+except Exception as error:
+    print(json.dumps(f"{type(error).__name__}: {error}"), file=answer)
+    sys.exit()
+said = []
+for history in histories:
+    scheduler, picks, active = make(), [], {}
+    for name, arguments, n_turns in history:
+        if name == "serve":
+            for _ in range(n_turns):
+                picked = scheduler.pick()
+                picks.append(None if picked is None else operator.index(picked))
+                if picks[-1] in active:
+                    scheduler.charge(picks[-1], *arguments)
+        else:
+            getattr(scheduler, name)(*arguments)
+            if name == "activate":
+                active[arguments[0]] = None
+            elif name in ("deactivate", "close"):
+                active.pop(arguments[0], None)
+    said.append(picks)
+print(json.dumps(said), file=answer)
+"""
+
+
+def why_it_cannot_be_sent(part: object) -> str | None:
+    """Return why another process could not find the class or function *part*, None if it can."""
+    what = getattr(part, "func", part)  # of a functools.partial
+    what = getattr(what, "__func__", what)
+    if not hasattr(what, "__qualname__"):
+        what = type(part)
+    name = what.__qualname__
+    if what.__module__ == "__main__":
+        return f"{name} is defined in a script; in a module, other processes could import it"
+    if "<" in name:
+        return f"{name} is defined in a function; in a module, other processes could import it"
+    return None
+
+
+def check_every_process_picks_the_same(candidate: Candidate, histories: list[History]) -> None:
+    """See that children with other seeds pick what this process picks.
+
+    Raises:
+        BrokenLawError: with the shortest of *histories* that shows it.
+    """
+    played: list[tuple[list[int | None], RecordingScheduler]] = []
+    calls: list[list[tuple[str, tuple[Any, ...], int]]] = []
+    # The shortest first, as the first that differs is told.
+    for history in sorted(map(valid_history, histories), key=len):
+        try:
+            played.append(_played(candidate.watched(), history))
+        except HistoryEndedError:
+            continue
+        calls.append([_call(event) for event in history])
+    text = f"{json.dumps([sys.path, _parcel(candidate, calls)])}\n"
+    # All are started before one is waited for, so that they run side by side.
+    children = [_started(seed) for seed in _HASH_SEEDS]
+    answers = [child.communicate(text) for child in children]
+    for seed, child, (said, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):
+        if child.returncode:
+            last = (trouble.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
+            sentence = f"a process with PYTHONHASHSEED={seed} ends with {last}"
+            raise BrokenLawError(Law.SAME_IN_EVERY_PROCESS, sentence)
+        answer = json.loads(said)
+        if isinstance(answer, str):
+            raise NotCheckedError(f"another process cannot make it: {answer}")
+        for there, (here, watched) in zip(answer, played, strict=True):
+            if here != there:
+                turn = next(n for n, picked in enumerate(here) if there[n] != picked)
+                sentence = (
+                    f"at turn {turn} stream {here[turn]} is picked here, "
+                    f"and {there[turn]} in a process with PYTHONHASHSEED={seed}"
+                )
+                raise watched.broken(Law.SAME_IN_EVERY_PROCESS, sentence)
+
+
+def _parcel(candidate: Candidate, calls: Any) -> str:
+    reason = why_it_cannot_be_sent(candidate.maker)
+    if reason is not None:
+        raise NotCheckedError(reason)
+    make = partial(new_scheduler, candidate.maker, turn_bytes=PACKET_BYTES, name=candidate.label)
+    try:
+        return base64.b64encode(pickle.dumps((make, calls))).decode()
+    except Exception as error:
+        reason = f"what makes it, or a signal, cannot be pickled: {error}"
+        raise NotCheckedError(reason) from error
+
+
+def _call(event: Event) -> tuple[str, tuple[Any, ...], int]:
+    is_turn = event.call is Call.SERVE
+    arguments = (event.n_bytes,) if is_turn else event.arguments
+    return event.call.value, arguments, event.n_turns
+
+
+def _played(
+    watched: RecordingScheduler, history: History
+) -> tuple[list[int | None], RecordingScheduler]:
+    picks: list[int | None] = []
+    watched.play(history, on_pick=picks.append)
+    return picks, watched
+
+
+def _started(seed: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603 - this interpreter, and the program above
+        [sys.executable, "-c", _PROGRAM],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
 
 _CROWD = 200
 _CROWD_EVENTS = 1000
@@ -47,7 +181,7 @@ def work_conserving(candidate: Candidate, budget: settings) -> None:
 
         watched.play(history, after=look, on_pick=lambda _: look())
 
-    for_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
+    check_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
 
 
 @checks(Law.PICKS_ONLY_READY)
@@ -64,7 +198,7 @@ def picks_only_ready(candidate: Candidate, budget: settings) -> None:
 
         watched.play(history, on_pick=look, after=lambda: look(watched.pick()))
 
-    for_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
+    check_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
 
 
 _RESPONSES = st.lists(
@@ -98,10 +232,10 @@ def every_byte_once(candidate: Candidate, budget: settings) -> None:
         _send(watched, left)
 
     some = st.lists(candidate.signals, min_size=1, max_size=8)
-    for_all(check, _RESPONSES, some, budget=budget)
+    check_all(check, _RESPONSES, some, budget=budget)
 
 
-def _send(watched: Watched, left: dict[int, int]) -> int | None:
+def _send(watched: RecordingScheduler, left: dict[int, int]) -> int | None:
     """Give one turn; a response of no bytes takes one as well."""
     picked = watched.pick()
     if picked is None:
@@ -145,7 +279,7 @@ def pure_pick(candidate: Candidate, budget: settings) -> None:
 
         watched.play(history, on_pick=compare, after=look)
 
-    for_all(check, candidate.scripts(), budget=budget)
+    check_all(check, candidate.scripts(), budget=budget)
 
 
 @checks(Law.DETERMINISTIC)
@@ -163,7 +297,7 @@ def deterministic(candidate: Candidate, budget: settings) -> None:
                 sentence = "two schedulers with the same history pick differently"
                 raise one.broken(Law.DETERMINISTIC, sentence)
 
-    for_all(check, candidate.scripts(), budget=budget)
+    check_all(check, candidate.scripts(), budget=budget)
 
 
 @checks(Law.SAME_IN_EVERY_PROCESS)
@@ -171,14 +305,14 @@ def same_in_every_process(candidate: Candidate, budget: settings) -> None:
     """See that processes that hash with other seeds pick the same."""
     histories: list[History] = []
     # Gathered first, so that each child process is started once and not for each example.
-    for_all(histories.append, candidate.scripts(), budget=budget)
+    check_all(histories.append, candidate.scripts(), budget=budget)
     check_every_process_picks_the_same(candidate, histories)
 
 
 @checks(Law.NEVER_RAISES)
 def never_raises(candidate: Candidate, budget: settings) -> None:
     """See that histories, and crowds of 200 streams with 1,000 random events, raise nothing."""
-    for_all(lambda history: candidate.watched().play(history), candidate.scripts(), budget=budget)
+    check_all(lambda history: candidate.watched().play(history), candidate.scripts(), budget=budget)
 
     def check(seed: int, signals: list[Any]) -> None:
         crowd = _crowd(candidate, random.Random(seed), signals)  # noqa: S311 - no secret
@@ -188,7 +322,7 @@ def never_raises(candidate: Candidate, budget: settings) -> None:
             raise _trouble(candidate, shortest) or broken
 
     some = st.lists(candidate.signals, min_size=20, max_size=40)
-    for_all(check, st.integers(0, 2**32), some, budget=budget, share=10)
+    check_all(check, st.integers(0, 2**32), some, budget=budget, share=10)
 
 
 def _crowd(candidate: Candidate, source: random.Random, signals: list[Any]) -> History:
@@ -213,3 +347,231 @@ def _trouble(candidate: Candidate, history: History) -> BrokenLawError | None:
     except BrokenLawError as broken:
         return broken
     return None
+
+
+_FEW, _MANY = 100, 1000
+_TURNS = 20
+_MAX_GROWTH = 3
+_CLOSED = (100, 600)
+_OBJECTS_PER_STREAM = 0.25
+"""Less than one object for each closed stream: what is left is slack of the containers."""
+_SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
+
+
+@checks(Law.FREES_MEMORY)
+def frees_memory(candidate: Candidate, budget: settings) -> None:
+    """See that what is left after many streams is no more than after few.
+
+    Streams come and go while the first stays, and stays active: it may keep dead entries alive.
+    """
+    claims = [claim for claim in candidate.claims if isinstance(claim, FreesMemory)]
+    keeps = max((claim.keeps for claim in claims), default=0)
+
+    def check(signals: list[Any]) -> None:
+        # With that many more in both, what may be remembered is full in both.
+        few, many = (n + keeps for n in _CLOSED)
+        before, after = (_left_behind(candidate, signals, n) for n in (few, many))
+        if after - before > _OBJECTS_PER_STREAM * (many - few):
+            watched = candidate.watched()
+            watched.play(_coming_and_going(signals, 3))
+            sentence = (
+                f"it holds {after} objects after {many} streams were closed as below, "
+                f"{before} after {few}"
+            )
+            raise watched.broken(Law.FREES_MEMORY, sentence)
+
+    check_all(check, _some(candidate), budget=budget, share=10)
+
+
+def _left_behind(candidate: Candidate, signals: list[Any], n_streams: int) -> int:
+    watched = candidate.watched()
+    watched.play(_coming_and_going(signals, n_streams))
+    return reachable(watched.scheduler)
+
+
+def _coming_and_going(signals: list[Any], n_streams: int) -> History:
+    """Return a history in which each stream is closed when eight more have come."""
+    events = [Event(Call.OPEN, 0, signals[0]), Event(Call.ACTIVATE, 0)]
+    for number in range(1, n_streams + 9):
+        if number <= n_streams:
+            stream_id = 4 * number
+            events.append(Event(Call.OPEN, stream_id, signals[number % len(signals)]))
+            events.append(Event(Call.ACTIVATE, stream_id))
+            events.append(Event(Call.SERVE))
+            events.append(Event(Call.UPDATE, stream_id, signals[(number + 1) % len(signals)]))
+            if number % 3 == 0:
+                events.append(Event(Call.DEACTIVATE, stream_id))
+        if number > 8:
+            events.append(Event(Call.CLOSE, 4 * (number - 8)))
+    return valid_history(events)
+
+
+def reachable(root: object) -> int:
+    """Return how many objects hang on *root*; classes, functions and modules do not count.
+
+    >>> reachable([[], []])
+    3
+    """
+    seen = {id(root)}
+    waiting = [root]
+    while waiting:
+        for found in gc.get_referents(waiting.pop()):
+            if id(found) not in seen and not isinstance(found, _SHARED):
+                seen.add(id(found))
+                waiting.append(found)
+    return len(seen)
+
+
+@checks(Law.PICKLES)
+def pickles(candidate: Candidate, budget: settings) -> None:
+    """See that a pickled scheduler can be read again anywhere in a history, and goes on alike."""
+    scheduler = candidate.new()
+    if (reason := why_it_cannot_be_sent(type(scheduler))) is not None:
+        raise NotCheckedError(reason)
+
+    def check(before: History, after: History) -> None:
+        original = candidate.watched()
+        original.play(before)
+        twin = RecordingScheduler(_pickled(original), may_raise=Law.NEVER_RAISES in candidate.skip)
+        twin.signals, twin.active = {**original.signals}, {**original.active}
+        # What comes after is a history of its own, among whatever is open.
+        opened = [Event(Call.OPEN, key, signal) for key, signal in original.signals.items()]
+        # Ids are not used twice: what was closed before may not be opened after.
+        gone = {event.stream_id for event in before} - set(original.signals)
+        both = valid_history([*opened, *(e for e in after if e.stream_id not in gone)])
+        for event in both[len(opened) :]:
+            first: list[int | None] = []
+            second: list[int | None] = []
+            original.play([event], on_pick=first.append)
+            twin.play([event], on_pick=second.append)
+            if first != second or original.pick() != twin.pick():
+                raise original.broken(Law.PICKLES, "the pickled scheduler picks another stream")
+
+    check_all(check, candidate.scripts(), candidate.scripts(), budget=budget, share=2)
+
+
+def _pickled(watched: RecordingScheduler) -> Scheduler:
+    try:
+        copy: Scheduler = pickle.loads(pickle.dumps(watched.scheduler))  # noqa: S301 - our own
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise watched.broken(Law.PICKLES, f"it cannot be pickled: {what}") from error
+    return copy
+
+
+@checks(Law.CHEAP_PICKS)
+def cheap_picks(candidate: Candidate, budget: settings) -> None:
+    """See that the work for a turn hardly grows with the number of active streams.
+
+    Bytecode instructions and comparisons of stream ids are counted, no time is measured, from the
+    second turn on: the first may make up for what was put off while streams joined. Logarithms
+    grow by half here, and what looks at every stream tenfold. Signals are those of streams
+    alone, so that trees stay flat.
+    """
+
+    def check(signals: list[Any]) -> None:
+        few, many = (_work_for_turns(candidate, signals, n) for n in (_FEW, _MANY))
+        if many > _MAX_GROWTH * few:
+            watched = candidate.watched()
+            watched.play(_all_active(signals, 2))
+            sentence = (
+                f"{_TURNS} turns take {few} operations with {_FEW} active streams, "
+                f"and {many} with {_MANY}"
+            )
+            raise watched.broken(Law.CHEAP_PICKS, sentence)
+
+    check_all(check, _some(candidate), budget=budget, share=25)
+
+
+def _some(candidate: Candidate) -> st.SearchStrategy[list[Any]]:
+    return st.lists(candidate.signals, min_size=4, max_size=8)
+
+
+def _all_active(signals: list[Any], n_streams: int) -> Iterable[Event]:
+    for number in range(n_streams):
+        stream_id = CountedId(4 * number)
+        signal = signals[number % len(signals)]
+        yield from valid_history([Event(Call.OPEN, stream_id, _alone(signal))])
+        yield Event(Call.ACTIVATE, stream_id)
+
+
+def _alone(signal: Any) -> Any:
+    """Return the signal without a place below or above others: depth may cost."""
+    if isinstance(signal, H2Priority):
+        return replace(signal, depends_on=None, exclusive=False)
+    return signal
+
+
+def _work_for_turns(candidate: Candidate, signals: list[Any], n_streams: int) -> int:
+    watched = candidate.watched()
+    watched.play(_all_active(signals, n_streams))
+    scheduler = watched.scheduler
+
+    def turns() -> None:
+        for _ in range(_TURNS):
+            picked = scheduler.pick()
+            if picked in watched.active:
+                scheduler.charge(picked, PACKET_BYTES)
+
+    try:
+        # What it puts off until somebody asks, as sorting all that joined, it does for all of them.
+        watched.turn()
+        return operations_of(turns)
+    except (Exception, SystemExit) as error:
+        raise watched.raised(f"one of {_TURNS} turns", error) from error
+
+
+def operations_of(work: Callable[[], object]) -> int:
+    """Return how many bytecode instructions and comparisons of counted ids *work* takes.
+
+    What C code does on its own is not seen, other than that it compares or hashes ids: `min` over
+    them is counted, a copy of a list of them is not.
+    """
+    count = 0
+
+    def count_one(frame: types.FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return count_one
+
+    # Whoever traces the tests, coverage or a debugger, goes on behind this.
+    before = sys.gettrace()
+    compared = CountedId.compared
+    sys.settrace(count_one)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count + CountedId.compared - compared
+
+
+class CountedId(int):
+    """A stream id that counts how often any is compared or hashed."""
+
+    compared = 0
+    __slots__ = ()
+
+    def __lt__(self, other: int) -> bool:
+        CountedId.compared += 1
+        return int.__lt__(self, other)
+
+    def __le__(self, other: int) -> bool:
+        CountedId.compared += 1
+        return int.__le__(self, other)
+
+    def __gt__(self, other: int) -> bool:
+        CountedId.compared += 1
+        return int.__gt__(self, other)
+
+    def __ge__(self, other: int) -> bool:
+        CountedId.compared += 1
+        return int.__ge__(self, other)
+
+    def __eq__(self, other: object) -> bool:
+        CountedId.compared += 1
+        return int.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        CountedId.compared += 1
+        return int.__hash__(self)

@@ -12,18 +12,7 @@ if TYPE_CHECKING:
 
     from hypothesis import settings
 
-    from h3sim.conformance.candidate import Candidate
-
-__all__ = [
-    "BrokenLawError",
-    "Check",
-    "ConformanceReport",
-    "HistoryEndedError",
-    "Law",
-    "LawVerdict",
-    "NotCheckedError",
-    "checks",
-]
+    from h3sim.conformance.subject import Candidate
 
 
 class Law(enum.Enum):

@@ -1,25 +1,426 @@
-"""Slow schedulers that are obviously right, to run beside one that is quick."""
+"""Reference schedulers: slow, plain and obviously right.
+
+It says what a node's virtual time means instead of keeping a queue: a node has one exactly while
+it, or something below it, has data. Whoever has none and needs one starts a turn behind the sibling
+that was served last; whoever is put in another place needs a new one.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from h3sim.conformance.reference_buckets import ReferenceBuckets
-from h3sim.conformance.reference_strict import ReferenceStrict
-from h3sim.conformance.reference_tree import ReferenceTree
+from h3sim.schedulers import Weights
+from h3sim.signals import BucketPriority, H2Priority, StrictPriority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.signals import Signal
 
-__all__ = [
-    "ReferenceBuckets",
-    "ReferenceOrder",
-    "ReferenceRounds",
-    "ReferenceStrict",
-    "ReferenceTree",
-]
+
+@dataclass
+class _Node:
+    """A stream, a placeholder (id below 0) or the root (no id)."""
+
+    id: int | None
+    parent: _Node | None = None
+    weight: int = 16
+    has_data: bool = False
+    time: Fraction | None = None
+    last_served: Fraction = Fraction(0)
+
+
+_BANDS: dict[Weights, dict[int, int]] = {
+    Weights.SHARES: {},
+    Weights.ZERO: {255: 0, 0: 2},
+    Weights.ZERO_LAST: {0: 2},
+}
+
+
+class ReferenceTree:
+    """Behaves as `h3sim.schedulers.TreeScheduler` says that it does, with the same settings."""
+
+    def __init__(self, *, turn_bytes: int = 1400, weights: Weights = Weights.SHARES) -> None:
+        self._turn_bytes = turn_bytes
+        self._default = H2Priority(weight=weights.default)
+        self._bands = _BANDS[weights]
+        self._root = _Node(None)
+        self._nodes: list[_Node] = []
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Add a node to the list, and hang it under its parent."""
+        wanted = self._resolved(signal)
+        node = _Node(stream_id, weight=wanted.weight)
+        self._nodes.append(node)
+        self._put(node, wanted)
+        self._refresh()
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Give the node another weight or parent."""
+        node, wanted = self._node(stream_id), self._resolved(signal)
+        if self._band(node.weight) != self._band(wanted.weight):
+            node.time = None
+        node.weight = wanted.weight
+        parent = self._node(wanted.depends_on)
+        if parent is not node.parent or wanted.exclusive:
+            if node in self._ancestors(parent):
+                self._hang(parent, _known(node.parent))
+            self._put(node, wanted)
+        self._refresh()
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        self._node(stream_id).has_data = True
+        self._refresh()
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._node(stream_id).has_data = False
+        self._refresh()
+
+    def close(self, stream_id: int) -> None:
+        """Take the node off the list; its children go to its parent."""
+        node = self._node(stream_id)
+        for child in self._children(node):
+            self._hang(child, _known(node.parent))
+        self._nodes.remove(node)
+        self._refresh()
+
+    def pick(self) -> int | None:
+        """Go down from the root, at each level to the child whose time is least."""
+        node = self._root
+        while not node.has_data:
+            waiting = [child for child in self._children(node) if self._wants(child)]
+            if not waiting:
+                return None
+            node = min(waiting, key=self._turn)
+        return node.id
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Charge every node from the stream up."""
+        node = self._node(stream_id)
+        while node.parent is not None:
+            if self._band(node.weight) == 1:
+                assert node.time is not None, "who is served has a time"  # noqa: S101
+                is_placeholder = node.id is not None and node.id < 0
+                node.parent.last_served = node.time
+                node.time += self._cost(node, self._turn_bytes if is_placeholder else n_bytes)
+            node = node.parent
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of all nodes."""
+        return [node.id for node in self._nodes if node.id is not None]
+
+    @property
+    def sending(self) -> list[int]:
+        """The ids of the streams that have data."""
+        return [node.id for node in self._nodes if node.id is not None and node.has_data]
+
+    def parent_of(self, stream_id: int) -> int | None:
+        """Return the parent's id, None for the root."""
+        return _known(self._node(stream_id).parent).id
+
+    def _node(self, stream_id: int | None) -> _Node:
+        if stream_id is None:
+            return self._root
+        return next(node for node in self._nodes if node.id == stream_id)
+
+    def _resolved(self, signal: Signal) -> H2Priority:
+        """Another type of signal, or a parent that is not there, means the default priority."""
+        if not isinstance(signal, H2Priority) or signal.depends_on not in [None, *self.ids]:
+            return self._default
+        return signal
+
+    def _put(self, node: _Node, wanted: H2Priority) -> None:
+        parent = self._node(wanted.depends_on)
+        self._hang(node, parent)
+        if wanted.exclusive:
+            for child in self._children(parent):
+                if child is not node:
+                    self._hang(child, node)
+
+    @staticmethod
+    def _hang(node: _Node, parent: _Node) -> None:
+        node.parent, node.time = parent, None
+
+    def _children(self, node: _Node) -> list[_Node]:
+        return [child for child in self._nodes if child.parent is node]
+
+    @staticmethod
+    def _ancestors(node: _Node | None) -> list[_Node]:
+        found = []
+        while node is not None:
+            found.append(node)
+            node = node.parent
+        return found
+
+    def _wants(self, node: _Node) -> bool:
+        return node.has_data or any(self._wants(child) for child in self._children(node))
+
+    def _refresh(self) -> None:
+        for node in self._nodes:
+            if not self._wants(node):
+                node.time = None
+            elif node.time is None:
+                last = _known(node.parent).last_served
+                node.time = last + self._cost(node, self._turn_bytes)
+
+    def _band(self, weight: int) -> int:
+        """0 comes before all, 2 behind all; only band 1 shares."""
+        return self._bands.get(weight, 1)
+
+    def _cost(self, node: _Node, n_bytes: int) -> Fraction:
+        return Fraction(n_bytes * 256, node.weight) if self._band(node.weight) == 1 else Fraction(0)
+
+    def _turn(self, node: _Node) -> tuple[int, Fraction, bool, int]:
+        """Earlier time first, then streams by id, then placeholders as they were declared."""
+        assert node.id is not None, "the root is no child"  # noqa: S101
+        assert node.time is not None, "who wants to send has a time"  # noqa: S101
+        band = self._band(node.weight)
+        return band, node.time if band == 1 else Fraction(0), node.id < 0, abs(node.id)
+
+
+def _known(parent: _Node | None) -> _Node:
+    assert parent is not None, "every node but the root has a parent"  # noqa: S101
+    return parent
+
+
+_EXCLUSIVE, _SEQUENTIAL, _SHARED = 3, 2, 1
+
+
+@dataclass
+class _Stream:
+    """A stream; *round* is when it may next send among those that share."""
+
+    id: int
+    place: BucketPriority
+    is_active: bool = False
+    round: int = 0
+
+
+class ReferenceBuckets:
+    """Behaves as `h3sim.schedulers.BucketScheduler` says that it does."""
+
+    def __init__(self) -> None:
+        self._streams: list[_Stream] = []
+        self._round: defaultdict[int, int] = defaultdict(int)
+        self._shared_goes: defaultdict[int, bool] = defaultdict(bool)
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Add a stream to the list."""
+        self._streams.append(_Stream(stream_id, self._place(signal)))
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Give the stream another place."""
+        stream = self._stream(stream_id)
+        before, stream.place = stream.place, self._place(signal)
+        if stream.place != before:
+            self._queue(stream)
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        stream = self._stream(stream_id)
+        if not stream.is_active:
+            stream.is_active = True
+            self._queue(stream)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._stream(stream_id).is_active = False
+
+    def close(self, stream_id: int) -> None:
+        """Take the stream off the list."""
+        self._streams.remove(self._stream(stream_id))
+
+    def pick(self) -> int | None:
+        """Search the highest bucket for who sends next."""
+        active = [stream for stream in self._streams if stream.is_active]
+        if not active:
+            return None
+        bucket = max(stream.place.bucket for stream in active)
+        levels = {
+            level: [s for s in active if (s.place.bucket, s.place.level) == (bucket, level)]
+            for level in (_EXCLUSIVE, _SEQUENTIAL, _SHARED)
+        }
+        # Arrival order is that of the list; those that share go by rounds, then by id.
+        if levels[_EXCLUSIVE]:
+            return levels[_EXCLUSIVE][0].id
+        if levels[_SHARED] and (self._shared_goes[bucket] or not levels[_SEQUENTIAL]):
+            return min(levels[_SHARED], key=lambda stream: (stream.round, stream.id)).id
+        return levels[_SEQUENTIAL][0].id
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - a turn is a turn
+        """End the stream's turn."""
+        stream = self._stream(stream_id)
+        bucket, level = stream.place.bucket, stream.place.level
+        if level == _SHARED:
+            self._round[bucket] = stream.round
+            stream.round += 1
+        if level != _EXCLUSIVE:
+            self._shared_goes[bucket] = level == _SEQUENTIAL
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of all open streams."""
+        return [stream.id for stream in self._streams]
+
+    @property
+    def sending(self) -> list[int]:
+        """The ids of the streams that have data."""
+        return [stream.id for stream in self._streams if stream.is_active]
+
+    def _stream(self, stream_id: int) -> _Stream:
+        return next(stream for stream in self._streams if stream.id == stream_id)
+
+    def _queue(self, stream: _Stream) -> None:
+        """Whoever joins a bucket's round robin takes the first turn in the next round."""
+        stream.round = self._round[stream.place.bucket] + 1
+
+    @staticmethod
+    def _place(signal: Signal) -> BucketPriority:
+        if isinstance(signal, BucketPriority):
+            return signal
+        return BucketPriority(bucket=0, level=_SEQUENTIAL)
+
+
+@dataclass
+class _Element:
+    """A stream, or a placeholder (id below 0); its time is None while it has nothing to send."""
+
+    id: int
+    wanted: StrictPriority
+    has_data: bool = False
+    is_implied: bool = False
+    time: Fraction | None = None
+
+
+class ReferenceStrict:
+    """Behaves as `h3sim.schedulers.StrictScheduler` says that it does."""
+
+    def __init__(self, *, turn_bytes: int = 1400) -> None:
+        self._turn_bytes = turn_bytes
+        self._elements: list[_Element] = []
+        self._last: dict[tuple[int | None, int], Fraction] = {}
+        """The time of who was served last, by parent and strict priority."""
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Add an element to the list, or give the one that is implied its own place."""
+        known = [element for element in self._elements if element.id == stream_id]
+        if known:
+            known[0].is_implied = False
+            self.update(stream_id, signal)
+            return
+        wanted = self._resolved(signal)
+        self._elements.append(_Element(stream_id, wanted))
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Begin the element anew in another position; a new weight alone counts from now on."""
+        element, wanted = self._element(stream_id), self._resolved(signal)
+        before, above = element.wanted, wanted.depends_on
+        if above is not None and stream_id in self._ancestors(above):
+            other = self._element(above)
+            if other.wanted.depends_on != before.depends_on:
+                other.wanted = replace(other.wanted, depends_on=before.depends_on)
+                other.time = None
+        element.wanted = wanted
+        if (before.depends_on, before.strict) != (wanted.depends_on, wanted.strict):
+            element.time = None
+        self._refresh()
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        self._element(stream_id).has_data = True
+        self._refresh()
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._element(stream_id).has_data = False
+        self._refresh()
+
+    def close(self, stream_id: int) -> None:
+        """Take the element off the list; what is below it moves up."""
+        gone = self._element(stream_id)
+        for element in self._children(stream_id):
+            element.wanted = replace(element.wanted, depends_on=gone.wanted.depends_on)
+            element.time = None
+        self._elements.remove(gone)
+        self._refresh()
+
+    def pick(self) -> int | None:
+        """Go down to the highest strict priority, and there to the least time."""
+        parent: int | None = None
+        while True:
+            waiting = [one for one in self._children(parent) if self._wants(one)]
+            if not waiting:
+                return None
+            first = min(waiting, key=self._turn)
+            if first.id >= 0:
+                return first.id
+            parent = first.id
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Charge every element from the stream up; placeholders pay for a turn."""
+        element = self._element(stream_id)
+        while True:
+            above, strict = element.wanted.depends_on, element.wanted.strict
+            assert element.time is not None, "who is served has a time"  # noqa: S101
+            self._last[above, strict] = element.time
+            cost = self._turn_bytes if element.id < 0 else n_bytes
+            element.time += Fraction(cost * 256, element.wanted.weight)
+            if above is None:
+                return
+            element = self._element(above)
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of all that is open."""
+        return [element.id for element in self._elements if not element.is_implied]
+
+    @property
+    def sending(self) -> list[int]:
+        """The ids of the streams that have data."""
+        return [element.id for element in self._elements if element.has_data]
+
+    def _resolved(self, signal: Signal) -> StrictPriority:
+        wanted = signal if isinstance(signal, StrictPriority) else StrictPriority()
+        above = wanted.depends_on
+        if above is not None and above not in [element.id for element in self._elements]:
+            self._elements.append(_Element(above, StrictPriority(), is_implied=True))
+        return wanted
+
+    def _element(self, element_id: int) -> _Element:
+        return next(element for element in self._elements if element.id == element_id)
+
+    def _children(self, element_id: int | None) -> list[_Element]:
+        return [one for one in self._elements if one.wanted.depends_on == element_id]
+
+    def _ancestors(self, element_id: int | None) -> list[int]:
+        found = []
+        while element_id is not None:
+            found.append(element_id)
+            element_id = self._element(element_id).wanted.depends_on
+        return found
+
+    def _wants(self, element: _Element) -> bool:
+        return element.has_data or any(self._wants(one) for one in self._children(element.id))
+
+    def _refresh(self) -> None:
+        for element in self._elements:
+            if not self._wants(element):
+                element.time = None
+            elif element.time is None:
+                wanted = element.wanted
+                last = self._last.get((wanted.depends_on, wanted.strict), Fraction(0))
+                element.time = last + Fraction(self._turn_bytes * 256, wanted.weight)
+
+    def _turn(self, element: _Element) -> tuple[int, Fraction, bool, int]:
+        """Higher strict priority, earlier time, streams by id, placeholders as declared."""
+        assert element.time is not None, "who wants to send has a time"  # noqa: S101
+        return -element.wanted.strict, element.time, element.id < 0, abs(element.id)
 
 
 class _Listed:

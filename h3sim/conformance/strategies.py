@@ -1,4 +1,4 @@
-"""Hypothesis strategies: signals, histories of a scheduler, dependency trees, losses."""
+"""Hypothesis strategies: pages, signals, call sequences, dependency trees, losses."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from h3sim.conformance.histories import PACKET_BYTES, Call, Event, History, valid_history
-from h3sim.conformance.pages import pages
-from h3sim.documents.arguments import Only
-from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.conformance.call_sequences import PACKET_BYTES, Call, Event, History, valid_history
+from h3sim.constants import STREAM_ID_STEP
+from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent, page_from_dict
 from h3sim.page.resource import FLAGS
-from h3sim.protocol import STREAM_ID_STEP
+from h3sim.schema.arguments import Predicate
 from h3sim.schemes import make_policy
-from h3sim.signals import (
-    BucketPriority,
-    Eps,
-    H2Priority,
-    Rank,
-    StrictPriority,
-    placeholder_id,
-)
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,18 +23,88 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.signals import SignalChange
 
-__all__ = [
-    "STRATEGY",
-    "event_scripts",
-    "h2_signals",
-    "loss_patterns",
-    "register_types",
-    "scheme_scripts",
-    "signals",
-    "trees",
-]
 
-STRATEGY = Only(
+_SIZES: SearchStrategy[int] = st.one_of(
+    st.integers(8000, 30_000),
+    st.integers(0, 30_000),
+    st.integers(1, 21).map(lambda n: n * PACKET_BYTES),
+    st.just(0),
+)
+# Multiples of 2.5 ms fall on send ticks often enough for ties; beyond 500 ms streams have left.
+DELAYS_MS: SearchStrategy[float] = st.one_of(
+    st.just(0),
+    st.just(0),
+    st.integers(0, 24).map(lambda n: n * 2.5),
+    st.integers(0, 80).map(lambda n: n * 10),
+)
+"""Delays that lead to ties, and some that are long."""
+_FLAG_SETS = st.integers(0, 2 ** len(FLAGS) - 1)
+
+
+@st.composite
+def pages(
+    draw: DrawFn,
+    *,
+    max_resources: int = 9,
+    min_resources: int = 1,
+    at: tuple[TriggerEvent, ...] = tuple(TriggerEvent),
+    sizes: SearchStrategy[int] = _SIZES,
+    bare: bool = False,
+) -> Page:
+    """Return a strategy of pages: each resource but the root hangs on one that was drawn before it.
+
+    *at* are the triggers that occur, *sizes* the sizes of bodies in bytes. The resources of a
+    *bare* page have no headers, and take no time to be made, parsed or run.
+    """
+    entries: list[dict[str, Any]] = []
+    n_resources = draw(st.sampled_from(range(max_resources, min_resources - 1, -1)))
+    for index in range(n_resources):
+        entry = draw(_entries(index, sizes, bare=bare))
+        if index:
+            entry["discovered"] = draw(_discoveries(entries, at))
+        entries.append(entry)
+    document = {
+        "format": "h3sim-page/1",
+        "name": "random",
+        "resources": draw(st.permutations(entries)),
+    }
+    return page_from_dict(document)
+
+
+@st.composite
+def _discoveries(
+    draw: DrawFn, entries: list[dict[str, Any]], at: tuple[TriggerEvent, ...]
+) -> dict[str, Any]:
+    """A trigger that hangs on one of *entries*, the resources before it."""
+    event = draw(st.sampled_from(at))
+    discovered: dict[str, Any] = {"at": event.value, "delay_ms": draw(DELAYS_MS)}
+    if event is not TriggerEvent.TIME:
+        parent = draw(st.sampled_from(entries))
+        discovered["by"] = parent["id"]
+        if event is TriggerEvent.OFFSET:
+            discovered["offset_bytes"] = draw(st.integers(0, parent["bytes"]))
+    return discovered
+
+
+@st.composite
+def _entries(draw: DrawFn, index: int, sizes: SearchStrategy[int], *, bare: bool) -> dict[str, Any]:
+    """A resource as a page file has it, without a trigger; a bare one has only a body."""
+    flags = draw(_FLAG_SETS)
+    entry: dict[str, Any] = {
+        "id": f"r{index}",
+        "kind": draw(st.sampled_from(Kind)).value,
+        "bytes": draw(sizes),
+        **{flag: True for i, flag in enumerate(FLAGS) if flags >> i & 1},
+    }
+    if not bare and draw(st.booleans()):
+        entry["header_bytes"] = draw(st.integers(0, 3000))
+        entry["server_ms"] = draw(DELAYS_MS)
+        entry["parse_ms"] = draw(DELAYS_MS)
+        entry["execute_ms"] = draw(DELAYS_MS)
+    return entry
+
+
+STRATEGY = Predicate(
     "a strategy of Hypothesis, say signals(Eps)", lambda value: isinstance(value, SearchStrategy)
 )
 """What arguments that draw something may be."""
@@ -50,7 +112,7 @@ STREAM_IDS = range(0, 12 * STREAM_ID_STEP, STREAM_ID_STEP)
 """The pool of stream ids: small, so that histories come back to the same streams."""
 PLACEHOLDERS = (-1, -2, -3)
 _PARENTS = st.sampled_from([None, None, None, *STREAM_IDS[:8], *PLACEHOLDERS])
-_SIZES = (PACKET_BYTES, PACKET_BYTES, PACKET_BYTES, 600, 1, 0, 20_000)
+_CALLS_SIZES = (PACKET_BYTES, PACKET_BYTES, PACKET_BYTES, 600, 1, 0, 20_000)
 
 _SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
     # Few buckets, so that streams meet in them.
@@ -154,7 +216,7 @@ def _decoded(codes: list[_Code], ids: Sequence[int], said: list[Any], *, rising:
 def _about_the_open(
     call: Call, is_open: list[int], second: int, amount: int, said: list[Any]
 ) -> Event:
-    n_bytes, n_turns = _SIZES[amount % len(_SIZES)], 1 + amount // len(_SIZES) % 9
+    n_bytes, n_turns = _CALLS_SIZES[amount % len(_CALLS_SIZES)], 1 + amount // len(_CALLS_SIZES) % 9
     if call is Call.SERVE:
         return Event(call, n_bytes=n_bytes, n_turns=n_turns)
     stream_id = is_open[second % len(is_open)]
@@ -221,7 +283,7 @@ def _resource(number: int, details: int) -> Resource:
     set_flags: dict[str, Any] = {
         attribute: True for i, attribute in enumerate(FLAGS.values()) if flags >> i & 1
     }
-    discovered = None if is_root else Discovery(at=At.TIME)
+    discovered = None if is_root else Discovery(at=TriggerEvent.TIME)
     return Resource(id=f"r{number}", kind=kind, size_bytes=1, discovered=discovered, **set_flags)
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 
-from h3sim.conformance import claim_checks, contract_checks, cost_checks, share_checks
-from h3sim.conformance.candidate import Candidate
+from h3sim.conformance import claim_checks, contract_checks
 from h3sim.conformance.laws import Check, ConformanceReport, Law, LawVerdict, NotCheckedError
-from h3sim.conformance.search import usual_settings
-from h3sim.documents.arguments import Only, check_arguments
-from h3sim.documents.values import OrNone
-from h3sim.errors import InputError, Problem, needing_extra
+from h3sim.conformance.runner import usual_settings
+from h3sim.conformance.subject import Candidate
+from h3sim.errors import InputError, ValidationIssue, needing_extra
+from h3sim.schema.arguments import Predicate, check_arguments
+from h3sim.schema.values import OrNone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,24 +25,23 @@ if TYPE_CHECKING:
     import pytest
     from hypothesis.strategies import SearchStrategy
 
-    from h3sim.conformance.candidate import SchedulerLike
-    from h3sim.conformance.claims import Claim
-    from h3sim.conformance.histories import History
+    from h3sim.conformance.call_sequences import History
+    from h3sim.conformance.subject import Claim, SchedulerLike
 
-__all__ = ["SchedulerSuite", "check_law", "check_scheduler", "parametrize_with_checks"]
 
 _CHECKS = {
     found.law: found
-    for module in (contract_checks, claim_checks, share_checks, cost_checks)
+    for module in (contract_checks, claim_checks, claim_checks, contract_checks)
     for found in vars(module).values()
     if isinstance(found, Check)
 }
 
 
-_CANDIDATE = Only("a Candidate", lambda value: isinstance(value, Candidate))
-_LAW = Only("a Law, say Law.PURE_PICK", lambda value: isinstance(value, Law))
+_CANDIDATE = Predicate("a Candidate", lambda value: isinstance(value, Candidate))
+_LAW = Predicate("a Law, say Law.PURE_PICK", lambda value: isinstance(value, Law))
 _SETTINGS = OrNone(
-    Only("settings of Hypothesis", lambda value: isinstance(value, hypothesis.settings)), none=None
+    Predicate("settings of Hypothesis", lambda value: isinstance(value, hypothesis.settings)),
+    none=None,
 )
 
 
@@ -83,7 +82,7 @@ def check_scheduler(
         beside = [name for name, value in said.items() if value not in (None, (), [], {}, 0)]
         if beside:
             message = "a Candidate says that itself: give it to the Candidate"
-            raise InputError([Problem(key=name, message=message) for name in beside])
+            raise InputError([ValidationIssue(key=name, message=message) for name in beside])
     else:
         candidate = Candidate(
             factory=scheduler, claims=_several(claims), placeholders=placeholders, skip=skip or {}
@@ -232,7 +231,7 @@ _ALIKE = 0.75
 """From which likeness on an attribute is taken for a misspelt one: claim, scheduler, signal."""
 
 
-def _attribute_mistakes(cls: type[SchedulerSuite]) -> list[Problem]:
+def _attribute_mistakes(cls: type[SchedulerSuite]) -> list[ValidationIssue]:
     """Return what is missing, or misspelt, among the attributes of a suite."""
     import difflib  # on use: importing should stay quick
 
@@ -247,10 +246,10 @@ def _attribute_mistakes(cls: type[SchedulerSuite]) -> list[Problem]:
             continue
         message = f"there is no such attribute; did you mean {near[0]}?"
         own = f"one of your own may be called _{name}"
-        problems.append(Problem(key=name, message=f"{message} ({own})"))
+        problems.append(ValidationIssue(key=name, message=f"{message} ({own})"))
     if not problems and not is_made:
         message = "is missing: a class, a method or a name that makes the scheduler"
-        problems.append(Problem(key="make_scheduler", message=message))
+        problems.append(ValidationIssue(key="make_scheduler", message=message))
     return problems
 
 

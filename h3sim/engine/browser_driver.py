@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from h3sim.browser import BrowserModel, ScheduledChange, make_browser
-from h3sim.engine.environment import EventRank, Lane
+from h3sim.engine.environment import EventPriority, FifoEventQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.browser import Scheduled
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.page import Page, Resource, Standing
+    from h3sim.page import Page, Resource, ResourceState
 
-__all__ = ["BrowserDriver", "Requester"]
 
 # A plain number: looking a member of an enum up costs as much as half a pick.
-_REQUEST = int(EventRank.REQUEST)
+_REQUEST = int(EventPriority.REQUEST)
 
 
 class Requester(Protocol):
@@ -26,7 +25,7 @@ class Requester(Protocol):
     def request(self, resource: int, now_ns: int) -> None:
         """Ask for the resource at that index of the page."""
 
-    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Record that more is known of a resource, or of all."""
 
 
@@ -52,7 +51,7 @@ class BrowserDriver:
         self.asked_for: list[int] = []
         """The resources in the order in which they were asked for, by their index in the page."""
         # Many are asked for at one instant.
-        self._requests_due = Lane(environment, _REQUEST, self._on_due)
+        self._requests_due = FifoEventQueue(environment, _REQUEST, self._on_due)
 
     def on_connected(self, now_ns: int) -> None:
         """Ask for what is asked for whatever happens."""

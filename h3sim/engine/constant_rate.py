@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim import seeds
-from h3sim.engine.environment import EventRank, Lane
-from h3sim.engine.transport import Carried
+from h3sim import rng
+from h3sim.engine.environment import EventPriority, FifoEventQueue
+from h3sim.engine.transport import TransportTrace
 from h3sim.trace import (
     ConnectionOrder,
     Delivery,
@@ -18,16 +18,19 @@ from h3sim.transport import HoldEveryNth
 
 if TYPE_CHECKING:
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.engine.transport import Application, Progress
+    from h3sim.engine.transport import Application, ProgressCallback
     from h3sim.http import StreamSender
     from h3sim.transport import ConstantRate, Network, Protocol
 
-__all__ = ["ConstantRateTransport"]
 
 _REPORT_EVERY_PACKETS: Final = 4096
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
-_DELIVERY, _ARRIVAL, _SEND = int(EventRank.DELIVERY), int(EventRank.ARRIVAL), int(EventRank.SEND)
+_DELIVERY, _ARRIVAL, _SEND = (
+    int(EventPriority.DELIVERY),
+    int(EventPriority.ARRIVAL),
+    int(EventPriority.SEND),
+)
 
 
 class ConstantRateTransport:
@@ -49,7 +52,7 @@ class ConstantRateTransport:
         protocol: Protocol,
         seed: int,
         handshake: bool,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         n_packets: int = 0,
     ) -> None:
         self.response_streams = response_streams
@@ -71,7 +74,7 @@ class ConstantRateTransport:
         self._order: StreamOrder | ConnectionOrder | None = None
         """Puts packets in order that overtake each other; None where none does."""
         if network.jitter is not None:
-            source = seeds.stream(seed, "jitter")
+            source = rng.substream(seed, "jitter")
             interval_ns = constant_rate.tick_at_ns(1)
             self._jitter = HoldEveryNth(network.jitter, interval_ns=interval_ns, source=source)
             per_stream = protocol.delivery is Delivery.STREAM
@@ -86,11 +89,11 @@ class ConstantRateTransport:
         """Connect, which takes the round trips of a handshake and no bytes."""
         self._application = application
         environment = self._environment
-        self._requests_up = Lane(environment, _ARRIVAL, application.on_request_arrived)
-        self._signals_up = Lane(environment, _ARRIVAL, application.on_signal_arrived)
+        self._requests_up = FifoEventQueue(environment, _ARRIVAL, application.on_request_arrived)
+        self._signals_up = FifoEventQueue(environment, _ARRIVAL, application.on_signal_arrived)
         in_order = self._order is None
         when_arrived = self._on_in_order if in_order else self._on_out_of_order
-        self._arrivals = Lane(environment, _DELIVERY, when_arrived)
+        self._arrivals = FifoEventQueue(environment, _DELIVERY, when_arrived)
         application.on_connected(self._handshake_ns)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
@@ -122,9 +125,9 @@ class ConstantRateTransport:
         if self._order is not None:
             self._order.watch(stream_id, n_bytes)
 
-    def carried(self) -> Carried:
+    def carried(self) -> TransportTrace:
         """Return what happened to packets."""
-        return Carried((self._steady if self._order is None else self._overtaken).rows())
+        return TransportTrace((self._steady if self._order is None else self._overtaken).rows())
 
     # What happens
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from h3sim.engine.endpoint_factory import EndpointFactory
-from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
-from h3sim.engine.environment import EventRank
-from h3sim.engine.packet_log import PacketLog
-from h3sim.http import Retransmit, StreamSender
-from h3sim.protocol import STREAM_ID_STEP
-from h3sim.results.cross_traffic import CarriedFlow
-from h3sim.schedulers import FifoScheduler
+from h3sim.constants import STREAM_ID_STEP
+from h3sim.engine.endpoints import EndpointFactory, PacketLog, QuicTransport, TcpTransport
+from h3sim.engine.environment import EventPriority
+from h3sim.http import StreamSender
+from h3sim.results.connections import CarriedFlow
+from h3sim.schedulers import FifoScheduler, Retransmit
 from h3sim.signals import H2Priority
-from h3sim.transport import Mode, Protocol, Role
+from h3sim.transport import HandshakeMode, Protocol, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from h3sim.transport.cross_traffic import CrossFlow
     from h3sim.transport.link import Link
 
-__all__ = ["CrossTraffic"]
 
 _ENDLESS_BYTES = 2**50
 """What a flow has to send that always has something: at 10 Gbit/s ten days of it."""
@@ -52,7 +49,7 @@ class CrossTraffic:
             spec.network,
             replace(profile, cc=cc, beta=beta),
             spec.protocol,
-            mode=Mode.NONE,
+            mode=HandshakeMode.NONE,
             seed=spec.seed,
             links=links,
         )
@@ -61,14 +58,14 @@ class CrossTraffic:
             FifoScheduler(),
             turn_bytes=factory.turn_bytes,
             retransmit=Retransmit.FIRST,
-            keeps_unacked=True,
+            retains_until_acked=True,
             stream_window_bytes=stream_bytes,
             connection_window_bytes=connection_bytes,
         )
         make = TcpTransport if spec.protocol is Protocol.TCP else QuicTransport
         self._transport = make(environment, factory, self._streams, PacketLog(record_packets=False))
         self._n_streams = 0
-        environment.at(flow.starts_at_ns, EventRank.RESPONSE, self._on_start, None)
+        environment.at(flow.starts_at_ns, EventPriority.RESPONSE, self._on_start, None)
 
     def carried(self) -> CarriedFlow:
         """Return what was delivered of it until now."""
@@ -92,7 +89,9 @@ class CrossTraffic:
         self._streams.send(stream_id, self._flow.segment_bytes or _ENDLESS_BYTES)
         self._transport.pump()
         if self._flow.segment_bytes is not None:
-            self._environment.after(self._flow.period_ns, EventRank.RESPONSE, self._on_turn, None)
+            self._environment.after(
+                self._flow.period_ns, EventPriority.RESPONSE, self._on_turn, None
+            )
 
     # What the transport tells
 

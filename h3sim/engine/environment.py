@@ -1,4 +1,4 @@
-"""SimPy's environment as loads use it: a call at an instant, in a stated order among equals."""
+"""The SimPy environment of a load: calls at an instant in a stated order, and link handles."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from heapq import heappop, heappush
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from h3sim.engine.simpy_core import Environment, StopSimulation
-from h3sim.errors import InputError, NetworkError, Problem
+from h3sim.engine._simpy import Environment, StopSimulation
+from h3sim.errors import InputError, NetworkError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import simpy
 
-    from h3sim.engine.link_control import LinkControl
-
-__all__ = ["Call", "EventRank", "Lane", "LoadEnvironment", "Process"]
+    from h3sim.transport.link import ChangingLink
 
 
 _MAX_PROCESS_EVENTS: Final = 20_000_000
 """A process that has more may go round without time."""
 
 
-class EventRank(enum.IntEnum):
+class EventPriority(enum.IntEnum):
     """The order of events that fall on the same instant; equal ones go as they were scheduled."""
 
     DELIVERY = 0
@@ -64,8 +62,9 @@ class LoadEnvironment(Environment):
     >>> env = LoadEnvironment()
     >>> log = []
     >>> note = lambda value, now_ns: log.append((now_ns, value))
-    >>> env.after(5, EventRank.SEND, note, "send"); env.after(5, EventRank.DELIVERY, note, "arrive")
-    >>> env.after(9, EventRank.SEND, lambda value, now_ns: env.stop(), None)
+    >>> env.after(5, EventPriority.SEND, note, "send")
+    >>> env.after(5, EventPriority.DELIVERY, note, "arrive")
+    >>> env.after(9, EventPriority.SEND, lambda value, now_ns: env.stop(), None)
     >>> env.run_load()
     True
     >>> log
@@ -223,7 +222,7 @@ class LoadEnvironment(Environment):
         is_whole = isinstance(delay, int) or float(delay).is_integer()
         if not is_whole:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
-        rank, number = EventRank.PROCESS + int(priority), next(self._process_eid)
+        rank, number = EventPriority.PROCESS + int(priority), next(self._process_eid)
         heappush(self._queue, (self._now + int(delay), rank, number, self._on_event, event))
 
     def _on_event(self, event: simpy.Event, now_ns: int) -> None:
@@ -254,11 +253,11 @@ class LoadEnvironment(Environment):
     def _link(self, name: str) -> LinkControl:
         if name not in self._links:
             message = "is not there: a network of a constant rate has no links to change"
-            raise NetworkError([Problem(key=name, message=message)], "network")
+            raise NetworkError([ValidationIssue(key=name, message=message)], "network")
         return self._links[name]
 
 
-class Lane:
+class FifoEventQueue:
     """What comes one after the other, as packets do that are under way in one direction.
 
     *take* is called with what comes.
@@ -342,7 +341,7 @@ def _check_event(name: str, event: object) -> None:
 
 
 def _process_error(message: str) -> InputError:
-    return InputError([Problem(key="processes", message=message)])
+    return InputError([ValidationIssue(key="processes", message=message)])
 
 
 class _TooManyEventsError(Exception):
@@ -360,3 +359,61 @@ def _numbers(limit: int) -> Iterator[int]:
 
 def _refuse(limit: int) -> int:
     raise _TooManyEventsError(limit)
+
+
+_MAX_IP_BYTES: Final = 65_535
+"""The total length of an IP packet has 16 bits (RFC 791 § 3.1)."""
+
+
+class LinkControl:
+    """One direction of the path, `LoadEnvironment.down` or `LoadEnvironment.up`."""
+
+    def __init__(self, environment: LoadEnvironment, link: ChangingLink) -> None:
+        self._environment = environment
+        self._link = link
+
+    def set_rate(self, rate_bps: int) -> None:
+        """Pass *rate_bps* from now on; packets that wait already leave when they were going to.
+
+        Raises:
+            NetworkError: if the rate is not above 0, or the link has none that could change.
+        """
+        self._link.change_rate(self._environment.now_ns, rate_bps)
+
+    def set_loss(self, loss: float) -> None:
+        """Lose this share of packets from now on, each by itself; those under way arrive.
+
+        Raises:
+            NetworkError: if *loss* is not a share from 0 up to 1.
+        """
+        self._link.change_loss(loss)
+
+    def send(self, n_bytes: int) -> int | None:
+        """Send a packet of somebody else's, of *n_bytes* with IP's header, through the queue.
+
+        It takes room and time there, and a number of the losses, as any packet does. Return when it
+        arrives, None if it never does.
+
+        Raises:
+            NetworkError: if there is no IP packet of so many bytes.
+        """
+        # Not by type: numpy's whole numbers are others.
+        if not hasattr(n_bytes, "__index__") or not 1 <= n_bytes <= _MAX_IP_BYTES:
+            message = f"must be a whole number of bytes, 1 to {_MAX_IP_BYTES:,}, is {n_bytes!r}"
+            raise NetworkError([ValidationIssue(key="n_bytes", message=message)], "link")
+        return self._link.send(self._environment.now_ns, int(n_bytes))
+
+    @property
+    def offered(self) -> int:
+        """How many packets were sent over the link so far, whatever became of them."""
+        return self._link.offered
+
+    @property
+    def queue_drops(self) -> int:
+        """How many of them the queue had no room for."""
+        return self._link.queue_drops
+
+    @property
+    def loss_drops(self) -> int:
+        """How many of them were lost on the way."""
+        return self._link.loss_drops

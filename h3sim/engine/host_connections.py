@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.engine.environment import EventRank
+from h3sim.engine.environment import EventPriority
 from h3sim.page.hosts import host_groups, host_names
 
 if TYPE_CHECKING:
@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.http_connection import HttpConnection
-    from h3sim.page import Page, Resource, Standing
+    from h3sim.page import Page, Resource, ResourceState
     from h3sim.page.hosts import HostGroup
 
-__all__ = ["HostConnection", "HostConnections"]
 
-_REQUEST = int(EventRank.REQUEST)
+_REQUEST = int(EventPriority.REQUEST)
 
 
 class HostConnection:
@@ -108,7 +107,7 @@ class HostConnections:
         else:
             self._connection_of(resource).request(resource, now_ns)
 
-    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Record that more is known of a resource, or of all, on every connection."""
         for entry in self.opened:
             entry.connection.on_changed(resource, change, now_ns)

@@ -6,10 +6,15 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from h3sim.engine.environment import EventRank, Lane
-from h3sim.engine.server_word import ServerWord, has_word
-from h3sim.engine.signalling import MetadataSignalling, OracleSignalling, WireSignalling
-from h3sim.protocol import FRAME_HEADER_BYTES, STREAM_ID_STEP
+from h3sim.constants import FRAME_HEADER_BYTES, STREAM_ID_STEP
+from h3sim.engine.environment import EventPriority, FifoEventQueue
+from h3sim.engine.signalling import (
+    MetadataSignalling,
+    OracleSignalling,
+    ServerPriorityPolicy,
+    WireSignalling,
+    has_server_priorities,
+)
 from h3sim.schemes import make_policy
 from h3sim.signals import Signalling
 from h3sim.trace import Request, SignalSent, Trace
@@ -21,16 +26,18 @@ if TYPE_CHECKING:
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import Transport
-    from h3sim.http import ByteMarks
-    from h3sim.page import Page, Resource, Standing
+    from h3sim.http import ByteThresholds
+    from h3sim.page import Page, Resource, ResourceState
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Delivery
 
-__all__ = ["HttpConnection"]
-
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
-_REQUEST, _RESPONSE, _CLOSE = int(EventRank.REQUEST), int(EventRank.RESPONSE), int(EventRank.CLOSE)
+_REQUEST, _RESPONSE, _CLOSE = (
+    int(EventPriority.REQUEST),
+    int(EventPriority.RESPONSE),
+    int(EventPriority.CLOSE),
+)
 
 # No function of Python for each row: there is one of each for every resource.
 _NAMED_SIGNAL = partial(tuple.__new__, SignalSent)
@@ -55,7 +62,7 @@ class HttpConnection:
         driver: BrowserDriver,
         request_bytes: Callable[[Resource], int],
         is_http2: bool = False,
-        marks: ByteMarks | None = None,
+        marks: ByteThresholds | None = None,
     ) -> None:
         self._page = page
         self._resources = page.resources
@@ -67,11 +74,11 @@ class HttpConnection:
         self._streams = transport.response_streams
         self._browser = driver.browser
         self._schedule = driver.schedule
-        self._answers_in_batches = scheme.mechanism.answers_in_batches
+        self._answers_in_batches = scheme.mechanism.batches_responses
         self._retention_ns = scheme.resolved_retention_ns
-        self._word: ServerWord | None = None
-        if has_word(page, scheme):
-            self._word = ServerWord(
+        self._word: ServerPriorityPolicy | None = None
+        if has_server_priorities(page, scheme):
+            self._word = ServerPriorityPolicy(
                 self._streams,
                 scheme,
                 resource_of=lambda stream_id: page.resources[self.resource_of(stream_id)],
@@ -89,7 +96,7 @@ class HttpConnection:
         self._arrived_at_ns: list[int | None] = []
         self._finished: dict[int, None] = {}
         # Streams are closed in the order in which they end.
-        self._closings = Lane(environment, _CLOSE, self._on_closed)
+        self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
         self.opened_at_ns = self.ready_at_ns = 0
         """When it began to connect, and when requests could leave."""
@@ -113,7 +120,7 @@ class HttpConnection:
         self._signalling.on_requested(stream_id, described)
         transport.send_request(stream_id, self._request_bytes(described))
 
-    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Record that more is known of a resource; open streams may get another priority."""
         self._signalling.on_changed(resource, change, now_ns)
 

@@ -1,10 +1,12 @@
-"""How signals come from the client's policy to the server's scheduler: known, or sent."""
+"""Signals from the client's policy and from the server itself to the server's scheduler."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.compiling import mypyc_attr
+from h3sim import http
+from h3sim._mypyc import mypyc_attr
 from h3sim.http import PriorityReceiver
 from h3sim.page import AS_WRITTEN
 from h3sim.signals import DEFAULT_WEIGHT
@@ -12,12 +14,10 @@ from h3sim.signals import DEFAULT_WEIGHT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from h3sim.http import SchedulerUpdate
-    from h3sim.page import Resource, Standing
+    from h3sim.http import ByteThresholds, SchedulerUpdate, StreamSender
+    from h3sim.page import Page, Resource, ResourceState, ServerPriority
     from h3sim.schemes import Policy, Scheme
     from h3sim.signals import Signal, Signalling
-
-__all__ = ["MetadataSignalling", "OracleSignalling", "PrioritySignalling", "WireSignalling"]
 
 
 class PriorityTarget(Protocol):
@@ -46,7 +46,7 @@ class PrioritySignalling:
         """Say what is wanted for a request that leaves now."""
         raise NotImplementedError
 
-    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Tell the client more of a resource, or of all; say what follows for open streams."""
         raise NotImplementedError
 
@@ -84,7 +84,7 @@ class OracleSignalling(PrioritySignalling):
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Say nothing."""
 
-    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Tell the server at once what the policy makes of it."""
         for element_id, signal in self._policy.on_changed(resource, change):
             self.record.append((now_ns, element_id, signal))
@@ -136,16 +136,16 @@ class MetadataSignalling(OracleSignalling):
         self._message_bytes = message_bytes
         self._send_message = send_message
         # The client's
-        self._known: dict[str | None, Standing] = {}
+        self._known: dict[str | None, ResourceState] = {}
         """What has become known of resources by their ids, and of all of them (None)."""
         self._open: dict[int, str] = {}
-        self._messages: list[tuple[Resource | None, Standing]] = []
+        self._messages: list[tuple[Resource | None, ResourceState]] = []
         """The frames: what has become known of a resource, or of all."""
         # The server's
         self._order = InOrder()
-        self._early: dict[str, Standing] = {}
+        self._early: dict[str, ResourceState] = {}
         """What frames said of resources."""
-        self._said: dict[int, Standing] = {}
+        self._said: dict[int, ResourceState] = {}
         """What each request says besides what the page file has."""
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
@@ -154,7 +154,7 @@ class MetadataSignalling(OracleSignalling):
         self._said[stream_id] = of_all.after(self._known.get(resource.id, AS_WRITTEN))
         self._open[stream_id] = resource.id
 
-    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
         """Send a frame where a stream is open that it is about."""
         id_ = None if resource is None else resource.id
         self._known[id_] = self._known.get(id_, AS_WRITTEN).after(change)
@@ -183,7 +183,7 @@ class MetadataSignalling(OracleSignalling):
                 self._early[resource.id] = known.after(change)
             self._learn(resource, change, now_ns)
 
-    def _learn(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+    def _learn(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         super().on_changed(resource, change, now_ns)
 
 
@@ -257,7 +257,7 @@ class WireSignalling(PrioritySignalling):
         if changes:
             self._say(changes)
 
-    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
         """Send a frame for each stream, and node of the tree, that is to stand elsewhere."""
         self._say(self._policy.on_changed(resource, change))
 
@@ -293,3 +293,95 @@ class WireSignalling(PrioritySignalling):
                 self._streams.open(element_id, signal)
             else:
                 self._streams.update(element_id, signal)
+
+
+_SERVER_PRIORITIES = attrgetter("server_priorities")
+
+
+def has_server_priorities(page: Page, scheme: Scheme) -> bool:
+    """Return whether the server has a word of its own: most loads have none, and pay nothing."""
+    return (
+        scheme.doubts_clients or bool(scheme.hints) or any(map(_SERVER_PRIORITIES, page.resources))
+    )
+
+
+def has_marks(page: Page, scheme: Scheme) -> bool:
+    """Return whether it says something once so many bytes of a response were given out."""
+    return has_server_priorities(page, scheme) and any(
+        word.after_bytes for resource in page.resources for word in scheme.said_by_server(resource)
+    )
+
+
+class ServerPriorityPolicy:
+    """Tells the scheduler what the client wants, the origin says, or the server makes of both.
+
+    A response's own word is merged with the client's (RFC 9218 § 8) when the response is ready,
+    or once so many bytes of it were given out. What a client says later replaces both (§ 7). A
+    server that doubts clients goes by types once advice looks bad.
+    """
+
+    def __init__(
+        self,
+        streams: StreamSender,
+        scheme: Scheme,
+        *,
+        resource_of: Callable[[int], Resource],
+        now_ns: Callable[[], int],
+        marks: ByteThresholds | None,
+    ) -> None:
+        self._streams = streams
+        self._scheme = scheme
+        self._resource_of = resource_of
+        self._now_ns = now_ns
+        self._marks = marks
+        self._wanted: dict[int, Signal] = {}
+        self._judge = http.ClientPriorityValidator() if scheme.doubts_clients else None
+        self.record: list[tuple[int, int, Signal]] = []
+        """What it told the scheduler of its own accord, as `PrioritySignalling.record` has it."""
+
+    def open(self, element_id: int, signal: Signal) -> None:
+        """Take up a stream or placeholder that the client asks for."""
+        self._wanted[element_id] = signal
+        self._streams.open(element_id, signal)
+        if self._judge is not None and element_id >= 0:
+            kind = self._resource_of(element_id).kind
+            for changed, ruled in self._judge.on_open(element_id, kind, signal):
+                self._say(changed, ruled)
+
+    def update(self, element_id: int, signal: Signal) -> None:
+        """Record that the client wants something else."""
+        ruled = None if self._judge is None else self._judge.on_update(element_id, signal)
+        if ruled is None:
+            self._wanted[element_id] = signal
+            self._streams.update(element_id, signal)
+            return
+        for changed, instead in ruled:
+            self._say(changed, instead)
+
+    def on_response(self, stream_id: int) -> None:
+        """Record that a response is ready, with what the origin says of it."""
+        for word in self._scheme.said_by_server(self._resource_of(stream_id)):
+            if not word.after_bytes:
+                self._merge(stream_id, word)
+            elif self._marks is not None:
+                self._merge_later(stream_id, word, self._marks)
+
+    def on_closed(self, stream_id: int) -> None:
+        """Forget a stream."""
+        self._wanted.pop(stream_id, None)
+        if self._judge is not None:
+            self._judge.on_closed(stream_id)
+
+    def _merge(self, stream_id: int, word: ServerPriority) -> None:
+        merged = word.merged_with(self._wanted[stream_id])
+        # A word that changes nothing is no signal, neither for the scheduler nor in the trace.
+        if merged != self._wanted[stream_id]:
+            self._say(stream_id, merged)
+
+    def _merge_later(self, stream_id: int, word: ServerPriority, marks: ByteThresholds) -> None:
+        marks.watch(stream_id, word.after_bytes, lambda: self._merge(stream_id, word))
+
+    def _say(self, element_id: int, signal: Signal) -> None:
+        self._wanted[element_id] = signal
+        self.record.append((self._now_ns(), element_id, signal))
+        self._streams.update(element_id, signal)

@@ -1,14 +1,15 @@
-"""Loads a page: at a constant rate without loss, or over links with two endpoints."""
+"""One load: connections are built, and time passes until the browser has everything."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.engine.connecting import LinkConnector, LoadRun, RateConnector
-from h3sim.engine.load_run import run_load
+from h3sim.engine.browser_driver import Requester
+from h3sim.engine.builders import ConstantRateBuilder, LinkBuilder, LoadRun
+from h3sim.engine.environment import EventPriority
 from h3sim.errors import StalledError
-from h3sim.lazy import without_collecting
+from h3sim.lazy import gc_paused
 from h3sim.page.hosts import host_names
 from h3sim.results.connections import Connection
 from h3sim.results.load import Load
@@ -16,26 +17,64 @@ from h3sim.schemes import CustomScheduler
 from h3sim.trace import in_order_requested, merged_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from h3sim.compression.header_run import HeaderRun
-    from h3sim.engine.environment import Process
+    from h3sim.engine.browser_driver import BrowserDriver
+    from h3sim.engine.environment import LoadEnvironment, Process
     from h3sim.engine.http_connection import HttpConnection
-    from h3sim.engine.load_run import Connections
-    from h3sim.engine.transport import Progress
+    from h3sim.engine.transport import ProgressCallback
+    from h3sim.headers.base import HeaderRun
     from h3sim.results import LoadSpec
-    from h3sim.results.cross_traffic import CarriedFlow
+    from h3sim.results.connections import CarriedFlow
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Trace
 
-__all__ = ["simulate"]
+
+class Connections(Requester, Protocol):
+    """What a load asks of its connections: of one `HttpConnection`, or of several."""
+
+    def begin(self, on_ready: Callable[[int], None]) -> None:
+        """Connect; *on_ready* is told when the first request may leave."""
+
+
+def run_load(
+    environment: LoadEnvironment,
+    driver: BrowserDriver,
+    connections: Connections,
+    *,
+    limit_ns: int | None,
+) -> None:
+    """Load the page of *driver* over *connections*.
+
+    Raises:
+        StalledError: if the load cannot come to its end, or not within *limit_ns*.
+    """
+    browser = driver.browser
+
+    def on_limit(value: None, now_ns: int) -> None:
+        del value
+        raise StalledError(browser.waiting, limit_ns=now_ns)
+
+    if limit_ns is not None:
+        # The last rank of a load: one that ends at this very instant has ended in time.
+        environment.at(limit_ns, EventPriority.SEND, on_limit, None)
+    driver.requester = connections
+    connections.begin(driver.on_connected)
+    if environment.run_load():
+        return
+    if environment.has_overrun:
+        n_events = environment.overrun_events
+        is_of_load = n_events == environment.max_events
+        why = "" if is_of_load else "the processes beside it had them all; does one pass no time?"
+        raise StalledError(browser.waiting, environment.now_ns, n_events, why)
+    raise StalledError(browser.waiting)
 
 
 def simulate(
     spec: LoadSpec,
     *,
     record_packets: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     processes: Iterable[Process] = (),
 ) -> Load:
     """Return what happens when the page of *spec* is loaded as it describes.
@@ -57,7 +96,7 @@ def simulate(
 def _over_one_connection(run: LoadRun) -> Load:
     """Return the load over a single connection."""
     spec, rate = run.spec, run.spec.network.constant_rate
-    connector = LinkConnector(run) if rate is None else RateConnector(run, rate)
+    connector = LinkBuilder(run) if rate is None else ConstantRateBuilder(run, rate)
     connection = connector.connection()
     # At a constant rate all that happens has an end, but processes may go on for ever.
     is_bounded = rate is not None and not run.processes
@@ -74,7 +113,7 @@ def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
     """Return the load over a connection for each group of the page's hosts."""
     from h3sim.engine.host_connections import HostConnections  # on use: most loads have one
 
-    spec, connector = run.spec, LinkConnector(run)
+    spec, connector = run.spec, LinkBuilder(run)
     connections = HostConnections(
         spec.page,
         connector.environment,
@@ -108,7 +147,7 @@ def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
 
 def _run_over(
     run: LoadRun,
-    connector: LinkConnector | RateConnector,
+    connector: LinkBuilder | ConstantRateBuilder,
     connections: Connections,
     *,
     limit_ns: int | None,
@@ -121,7 +160,7 @@ def _run_over(
     # A load leaves no cycle behind before it is over, and what it keeps is a tuple or two a packet.
     # For every 700 of these Python would go through them, and at times through all that there is: a
     # sixth of the time of a page of a thousand resources. What processes leave is not known here.
-    with nullcontext() if run.processes else without_collecting(), _named(run.spec.scheme):
+    with nullcontext() if run.processes else gc_paused(), _named(run.spec.scheme):
         run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)
     return tuple(flow.carried() for flow in flows)
 
@@ -197,7 +236,7 @@ def _load(
 
 def _headers_over(runs: list[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun, HeaderRun]:
     """Return what came of requests, and of responses, on all connections."""
-    from h3sim.compression.header_run import HeaderRun
+    from h3sim.headers.base import HeaderRun
 
     requests, responses = zip(*runs, strict=True)
     return HeaderRun.over(requests), HeaderRun.over(responses)
@@ -207,7 +246,7 @@ def _with_sections(
     connection: HttpConnection, trace: Trace
 ) -> tuple[Trace, tuple[HeaderRun, HeaderRun] | None]:
     """Return the trace with the lengths of responses as sent, and what came of their sections."""
-    from h3sim.engine.header_transport import HeaderTransport
+    from h3sim.engine.header_compression import HeaderTransport
 
     transport = connection.transport
     if not isinstance(transport, HeaderTransport):

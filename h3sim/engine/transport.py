@@ -8,17 +8,15 @@ if TYPE_CHECKING:
     from h3sim.http import StreamSender
     from h3sim.trace import PacketRows, RecoveryRow, WireRow
 
-__all__ = ["Application", "Carried", "Progress", "Transport"]
 
-
-class Progress(Protocol):
+class ProgressCallback(Protocol):
     """Is told, every so many packets, how many were sent and how many there are."""
 
     def __call__(self, n_sent: int, n_packets: int, /) -> None:
         """Take both."""
 
 
-class Carried(NamedTuple):
+class TransportTrace(NamedTuple):
     """What a transport has to tell of a load: the part of the trace that is its own."""
 
     packet_rows: PacketRows
@@ -69,5 +67,5 @@ class Transport(Protocol):
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Report nothing of a response before *n_bytes* of it have been delivered."""
 
-    def carried(self) -> Carried:
+    def carried(self) -> TransportTrace:
         """Return what happened to packets."""

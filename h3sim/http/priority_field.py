@@ -11,8 +11,6 @@ from typing import TypeAlias
 
 from h3sim.signals import MAX_URGENCY, Eps
 
-__all__ = ["format_priority", "is_well_formed", "merge_priority", "parse_priority"]
-
 _DEFAULT = Eps()
 
 # RFC 8941 § 3.1.2 and § 3.3. Each alternative begins with another character.

@@ -1,4 +1,4 @@
-"""The streams that one end sends: a scheduler says whose bytes go next, a buffer takes them in.
+"""The streams that one endpoint sends: scheduling, retransmission, and the send buffer.
 
 The server sends responses so, the client requests and frames of the control stream. What has
 entered the send buffer leaves in the order in which it entered, whatever the scheduler learns in
@@ -7,23 +7,231 @@ the meantime: the larger the buffer, the less a late signal can change.
 
 from __future__ import annotations
 
+from bisect import insort
 from typing import TYPE_CHECKING
 
-from h3sim.http.lost_streams import LostStreams
-from h3sim.http.outgoing_stream import OutgoingStream
-from h3sim.http.scheduler_group import SchedulerGroup
+from h3sim.constants import UNLIMITED_BYTES
 from h3sim.http.send_buffer import SendBuffer, SendBufferRefill
-from h3sim.protocol import UNLIMITED_BYTES
-from h3sim.schedulers import Retransmit
+from h3sim.ranges import Ranges
+from h3sim.schedulers import LossObserver, Retransmit, SupportsRequeue
 from h3sim.transport.endpoint import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
     from h3sim.transport.endpoint import FrameHeader
     from h3sim.transport.packets import StreamBytes
 
-__all__ = ["Retransmit", "StreamSender"]
+
+class OutgoingStream:
+    """A stream of *size* bytes, of which the peer takes *limit* as yet."""
+
+    __slots__ = (
+        "_acked",
+        "acked_to",
+        "has_ended",
+        "is_active",
+        "limit",
+        "lost",
+        "next",
+        "size",
+        "stop",
+    )
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size = size
+        self.next = 0
+        """The first byte that was never given out."""
+        self.has_ended = False
+        """Whether its end was given out."""
+        self.limit = limit
+        self.stop = size if size < limit else limit
+        """Up to where it may go as yet; asked for with each packet, so kept."""
+        self.lost: list[tuple[int, int]] = []
+        """What was given out and must go again, lowest first."""
+        self.acked_to = 0
+        """Up to where the peer has all bytes."""
+        self._acked: Ranges | None = None
+        """What the peer has, as long as that has holes."""
+        self.is_active = False
+        """Whether it takes part in the scheduler."""
+
+    def raise_limit(self, limit: int) -> None:
+        """Take up to *limit* from now on."""
+        self.limit = limit
+        self.stop = self.size if self.size < limit else limit
+
+    def grow(self, n_bytes: int) -> None:
+        """Note that *n_bytes* more are to be sent."""
+        self.size += n_bytes
+        self.raise_limit(self.limit)
+
+    def has_new(self) -> bool:
+        """Return whether it has bytes that were never given out and may be, or its end."""
+        # The end alone is something to send, too, and needs no credit of flow control.
+        return not self.has_ended and (self.next < self.limit or self.next == self.size)
+
+    def next_span(self) -> tuple[int, int]:
+        """Return where its next bytes begin, and where those that follow on them end."""
+        return self.lost[0] if self.lost else (self.next, self.size)
+
+    def ack(self, offset: int, n_bytes: int) -> bool:
+        """Record that the peer has these bytes for good; return whether it has all now."""
+        stop = offset + n_bytes
+        acked = self._acked
+        if acked is None and offset == self.acked_to:
+            # Ranges are for holes: nearly all acknowledgements are the next bytes, and cost a
+            # comparison.
+            self.acked_to = stop
+            return stop >= self.size and self.has_ended
+        if stop > self.acked_to:
+            if acked is None:
+                acked = self._acked = Ranges()
+                acked.add(0, self.acked_to)
+            acked.add(offset, stop)
+            self.acked_to = acked.contiguous
+            if self.acked_to == acked.end:
+                self._acked = None
+        return self.has_ended and self.acked_to >= self.size
+
+    def lose(self, offset: int, n_bytes: int) -> None:
+        """Take back these bytes, as far as the peer has not got them after all."""
+        # Nothing but the end was lost: without bytes no span stands for it.
+        if not n_bytes and not self.size:
+            self.has_ended = False
+        for span in self.missing(offset, offset + n_bytes):
+            insort(self.lost, span)
+
+    def take_lost(self, max_bytes: int) -> tuple[int, int]:
+        """Return the first of what must go again, up to *max_bytes*: an offset and a length."""
+        start, stop = self.lost[0]
+        if stop - start > max_bytes:
+            self.lost[0] = (start + max_bytes, stop)
+            return start, max_bytes
+        del self.lost[0]
+        return start, stop - start
+
+    def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return what is left of a span without what was acknowledged, or waits to go again.
+
+        >>> stream = OutgoingStream(100, 100)
+        >>> stream.lost = [(20, 30)]
+        >>> stream.missing(10, 40)
+        [(10, 20), (30, 40)]
+        """
+        done = [(0, self.acked_to)] if self._acked is None else self._acked.spans()
+        left = []
+        for a, b in sorted([*done, *self.lost]):
+            if b <= start:
+                continue
+            if a >= stop:
+                break
+            if a > start:
+                left.append((start, a))
+            start = b
+        if start < stop:
+            left.append((start, stop))
+        return left
+
+
+class SchedulerGroup:
+    """Tells both the same: who is there, and what is wanted for them."""
+
+    __slots__ = ("_hearing", "_lost", "_new", "_requeuing", "block", "close", "open", "update")
+
+    def __init__(self, new: Scheduler, lost: Scheduler | None) -> None:
+        self._new = new
+        self._lost = lost
+        # Most senders have one scheduler, which is then asked without a step between.
+        self.open: Callable[[int, Signal], None] = new.open
+        """Take up a stream, or below 0 a placeholder."""
+        self.update: Callable[[int, Signal], None] = new.update
+        """Replace the signal of a stream or placeholder."""
+        self.close: Callable[[int], None] = new.close
+        """Forget a stream."""
+        if lost is not None:
+            self.open, self.update, self.close = self._open, self._update, self._close
+        self._requeuing = new if isinstance(new, SupportsRequeue) else None
+        # Who is blocked by flow control may stay listed until its turn comes (`TreeScheduler`).
+        self.block: Callable[[int], None] = getattr(new, "block", new.deactivate)
+        self._hearing = new if isinstance(new, LossObserver) else None
+
+    def on_lost(self) -> None:
+        """Tell that a packet was lost, where that is wanted."""
+        if self._hearing is not None:
+            self._hearing.on_lost()
+
+    def requeue(self, stream_id: int) -> None:
+        """Join an active stream to the others anew; where that is, is the scheduler's business."""
+        if self._requeuing is not None:
+            self._requeuing.requeue(stream_id)
+        else:
+            self._new.deactivate(stream_id)
+            self._new.activate(stream_id)
+
+    def _open(self, stream_id: int, signal: Signal) -> None:
+        self._new.open(stream_id, signal)
+        self._known_lost.open(stream_id, signal)
+
+    def _update(self, element_id: int, signal: Signal) -> None:
+        self._new.update(element_id, signal)
+        self._known_lost.update(element_id, signal)
+
+    def _close(self, stream_id: int) -> None:
+        self._new.close(stream_id)
+        self._known_lost.close(stream_id)
+
+    @property
+    def _known_lost(self) -> Scheduler:
+        assert self._lost is not None  # noqa: S101 - only then are both told
+        return self._lost
+
+
+class LostStreams:
+    """Those streams by when they first lost bytes; *scheduler* orders them for `PRIORITY`.
+
+    >>> lost = LostStreams(Retransmit.FIRST)
+    >>> lost.add(4); lost.add(0); lost.pick()
+    4
+    >>> lost.remove(4); lost.pick()
+    0
+    """
+
+    __slots__ = ("_retransmit", "_scheduler", "ids")
+
+    def __init__(self, retransmit: Retransmit, scheduler: Scheduler | None = None) -> None:
+        self._retransmit = retransmit
+        self._scheduler = scheduler
+        self.ids: dict[int, None] = {}
+        """Their ids; asked for with each packet whether there are any, so open to be read."""
+
+    def add(self, stream_id: int) -> None:
+        """Take up a stream of which bytes were lost; it may be there already."""
+        # A dict keeps the first time: `FIRST` goes by when each first lost bytes.
+        self.ids.setdefault(stream_id)
+        if self._scheduler is not None:
+            self._scheduler.activate(stream_id)
+
+    def remove(self, stream_id: int) -> None:
+        """Forget a stream of which nothing is left to be sent again."""
+        del self.ids[stream_id]
+        if self._scheduler is not None:
+            self._scheduler.deactivate(stream_id)
+
+    def charge(self, turns: Scheduler, stream_id: int, n_bytes: int) -> None:
+        """Charge bytes sent again to who chose their stream, *turns* or the scheduler here."""
+        if self._retransmit is Retransmit.TURN:
+            turns.charge(stream_id, n_bytes)
+        elif self._scheduler is not None:
+            self._scheduler.charge(stream_id, n_bytes)
+
+    def pick(self) -> int | None:
+        """Return the stream whose lost bytes go before all else; None: no such, or in its turn."""
+        if self._retransmit is Retransmit.FIRST:
+            return next(iter(self.ids), None)
+        return None if self._scheduler is None else self._scheduler.pick()
 
 
 class StreamSender(Source):
@@ -33,7 +241,7 @@ class StreamSender(Source):
     not at all; an empty buffer takes any; *send_buffer_refill* says when. With
     *lost_scheduler* (for `Retransmit.PRIORITY`), which is told all that *scheduler* is told, lost
     bytes go in its order. With *requeues* a stream joins the scheduler anew when some of its
-    bytes were acknowledged or lost. With *keeps_unacked* a stream counts as drained once
+    bytes were acknowledged or lost. With *retains_until_acked* a stream counts as drained once
     all of it was acknowledged, else once all of it was given out.
 
     >>> from h3sim.schedulers import FifoScheduler
@@ -54,7 +262,7 @@ class StreamSender(Source):
         retransmit: Retransmit = Retransmit.TURN,
         requeues: bool = False,
         lost_scheduler: Scheduler | None = None,
-        keeps_unacked: bool = False,
+        retains_until_acked: bool = False,
         stream_window_bytes: int = UNLIMITED_BYTES,
         connection_window_bytes: int = UNLIMITED_BYTES,
     ) -> None:
@@ -66,7 +274,7 @@ class StreamSender(Source):
         self._turn_bytes = turn_bytes
         self._has_buffer = buffer_bytes > 0
         self._refills = send_buffer_refill is SendBufferRefill.CONTINUOUS
-        self._keeps_unacked = keeps_unacked
+        self._keeps_unacked = retains_until_acked
         self._stream_window_bytes = stream_window_bytes
         self._connection_limit_bytes = connection_window_bytes
         self._credit_bytes = connection_window_bytes

@@ -1,26 +1,29 @@
-"""Head-of-line blocking: bytes that have arrived and must wait for others.
+"""Head-of-line blocking: exactly, and as Sander 2022 counts it.
 
 With a(g) the arrival of packet g, q(g) the time its stream is complete up to its end, and r(g) the
 time everything sent before it is there too, a stream blocks q - a and a connection r - a. So r - q
 is what independent streams save. Both are asked of any load: what was, and what would have been.
+
+Packets are taken in the order of their numbers, which is that in which they were sent, so only
+losses and the place of retransmissions count; reordering on the way does not show.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, deque
 from itertools import chain, compress, count, islice
 from operator import ne, sub
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.ranges import Ranges
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.trace import PacketRows, Trace
-
-__all__ = ["HolBlocking", "hol_blocking", "stack_heights", "stack_histogram", "stacks"]
 
 
 class HolBlocking(NamedTuple):
@@ -102,3 +105,163 @@ def _heights(delivered_at_ns: Iterable[int | None]) -> Iterator[int]:
     if times:
         ends.append(len(times))
     return map(sub, ends, chain((0,), ends))
+
+
+class Frame(NamedTuple):
+    """Bytes of one stream in a packet that arrived."""
+
+    stream_id: int
+    offset: int
+    n_bytes: int
+
+
+class SanderCount(NamedTuple):
+    """Bytes behind a hole of their own stream, and those that one order would have withheld too."""
+
+    stream_bytes: int
+    connection_bytes: int
+
+
+class _Stream:
+    """What has come of one stream, and when it was seen to be blocked.
+
+    Times are numbers of blocked frames, counted over all streams.
+    """
+
+    __slots__ = ("born", "end", "got", "head", "holes", "past", "since")
+
+    def __init__(self, born: int) -> None:
+        self.born = born
+        """So many frames were blocked before its first one came."""
+        self.end = 0
+        """How far it has come."""
+        self.head = 0
+        """How far it has come without a hole."""
+        self.since = born
+        """From when on it has come so far."""
+        self.got: Ranges | None = None
+        """What has come, where that has a hole."""
+        # Lists only once there is something to write down: there may be thousands of streams, and
+        # making the lists, and collecting garbage among them, takes longer than counting.
+        self.past: tuple[list[int], list[int]] | None = None
+        """Times, and how far the stream had come before, from each of them on."""
+        self.holes: deque[tuple[int, int]] | None = None
+        """Its own blocked frames: the time, and the offset before which bytes lacked then."""
+
+    def add(self, offset: int, n_bytes: int) -> tuple[int, bool, int]:
+        """Add bytes; return how many are new, whether the head grew, and where the stream ends."""
+        got = self.got
+        if got is None:
+            got = self.got = Ranges()
+            got.add(0, self.end)
+        before = self.head
+        unseen = got.add(offset, offset + n_bytes)
+        self.head, end = got.contiguous, got.end
+        if self.head == end:
+            self.got = None
+        return unseen, self.head != before, end
+
+    def note(self, time: int) -> None:
+        """Write down how far it had come until now; it comes farther."""
+        if self.past is None:
+            self.past = ([], [])
+        times, ends = self.past
+        times.append(self.since)
+        ends.append(self.end)
+        self.since = time
+
+    def end_at(self, time: int) -> int:
+        """Return how far it had come when that frame was blocked."""
+        if time >= self.since or self.past is None:
+            return self.end
+        times, ends = self.past
+        return ends[bisect_right(times, time) - 1]
+
+    def first_hole(self, since: int) -> int | None:
+        """Return when it was first seen to be blocked, *since* then, where it still is."""
+        holes, head = self.holes, self.head
+        while holes and holes[0][1] <= head:
+            holes.popleft()
+        for time, at in holes or ():
+            if time >= since and at > head:
+                return time
+        return None
+
+
+def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
+    """Return Sander's count over *packets* by rising number; None stands for one that was lost.
+
+    A frame that lies behind the first hole of its stream is blocked: its new bytes count in both
+    sums, and every other stream known by then remembers it. A frame that does fill the head of its
+    stream counts for the connection if it lies beyond what its stream had when some other stream,
+    still blocked, was first seen to be (`eval/hol.py` of the paper's testbed).
+
+    >>> frames = [[Frame(0, n * 1000, 1000)] for n in range(10)]
+    >>> sander_count([*frames[:2], None, *frames[3:], frames[2]])
+    SanderCount(stream_bytes=7000, connection_bytes=7000)
+    """
+    return count_frames(frame for packet in packets for frame in packet or ())
+
+
+def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
+    """Return the same over the *frames* of all packets that arrived, one after the other."""
+    streams: dict[int, _Stream] = {}
+    blocking: dict[int, _Stream] = {}
+    """Those that have been seen to be blocked, and may still be."""
+    stream_bytes = connection_bytes = n_blocked = 0
+    for stream_id, offset, n_bytes in frames:
+        if not n_bytes:
+            continue
+        stream = streams.get(stream_id)
+        if stream is None:
+            stream = streams[stream_id] = _Stream(n_blocked)
+        if offset == stream.end and stream.got is None:
+            # So come nearly all: the next bytes of a stream without a hole.
+            end = offset + n_bytes
+            if blocking and _is_withheld(stream, offset, blocking):
+                connection_bytes += n_bytes
+            # Written down once for each number of blocked frames: only those are ever asked for.
+            if stream.since != n_blocked:
+                stream.note(n_blocked)
+            stream.head = stream.end = end
+            continue
+        unseen, has_grown, end = stream.add(offset, n_bytes)
+        if not has_grown:
+            stream_bytes += unseen
+            connection_bytes += unseen
+            if stream.holes is None:
+                stream.holes = deque()
+            stream.holes.append((n_blocked, offset))
+            blocking[stream_id] = stream
+            n_blocked += 1
+        elif blocking and _is_withheld(stream, offset, blocking):
+            connection_bytes += unseen
+        if end != stream.end:
+            if stream.since != n_blocked:
+                stream.note(n_blocked)
+            stream.end = end
+    return SanderCount(stream_bytes, connection_bytes)
+
+
+def _is_withheld(stream: _Stream, offset: int, blocking: dict[int, _Stream]) -> bool:
+    """Return whether some other stream still is blocked since before *offset* was reached.
+
+    How far a stream has come only grows, so of the times at which another was seen to be blocked,
+    and still is, the first one says it.
+    """
+    is_withheld = False
+    filled: list[int] = []
+    for stream_id, other in blocking.items():
+        if other is stream:
+            continue
+        time = other.first_hole(stream.born)
+        if time is None:
+            if not other.holes:
+                filled.append(stream_id)
+        elif offset > stream.end_at(time):
+            is_withheld = True
+            break
+    # Behind the loop, which must not lose entries on the way.
+    for stream_id in filled:
+        del blocking[stream_id]
+    return is_withheld

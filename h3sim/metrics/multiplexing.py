@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from h3sim.signals import Signal
     from h3sim.trace import Trace
 
-__all__ = [
-    "Sent",
-    "fairness",
-    "interleaving",
-    "inversion_bytes",
-    "rank_of",
-    "reprioritization_delays_ns",
-    "sent_bytes",
-    "slope",
-    "streams_in_flight",
-]
-
 
 class Sent(NamedTuple):
     """Bytes of one stream that left the server."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.schema import schema_of
 from h3sim.page.model import FORMAT, Page
+from h3sim.schema.output import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["page_from_dict", "page_to_dict", "read_page", "schema"]
 
 
 def read_page(path: str | Path) -> Page:

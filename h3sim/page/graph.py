@@ -9,8 +9,6 @@ import networkx as nx
 if TYPE_CHECKING:
     from h3sim.page.model import Page
 
-__all__ = ["graph_of"]
-
 
 def graph_of(page: Page) -> nx.DiGraph[str]:
     """Return the graph: an edge, labelled `at`, from each parent to what it triggers.

@@ -7,25 +7,15 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.documents.declared import says, settle
-from h3sim.documents.values import Milliseconds, Text
-from h3sim.errors import PageError, Problem
+from h3sim.errors import PageError, ValidationIssue
+from h3sim.schema.fields import declare, validate
+from h3sim.schema.values import Milliseconds, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from h3sim.page.resource import Resource
 
-__all__ = [
-    "UNNAMED",
-    "ConnectionMode",
-    "Host",
-    "HostGroup",
-    "RecordedHosts",
-    "host_groups",
-    "host_names",
-    "host_problems",
-]
 
 UNNAMED = "(page)"
 """What the page's own host is called where the page does not name it."""
@@ -62,31 +52,31 @@ class Host:
     True
     """
 
-    name: str = field(metadata=says(Text(is_needed=True), "as resources have it"))
+    name: str = field(metadata=declare(Text(is_needed=True), "as resources have it"))
     certificate: str = field(
         default="",
-        metadata=says(Text(), "the name of its certificate: any text, equal for equal ones"),
+        metadata=declare(Text(), "the name of its certificate: any text, equal for equal ones"),
     )
     server: str = field(
         default="",
-        metadata=says(Text(), "the address that it resolves to, or a name for the machine"),
+        metadata=declare(Text(), "the address that it resolves to, or a name for the machine"),
     )
     rtt_ns: int | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=0, high=_MOST_MS), "the round-trip time (default: the network's)"
         ),
     )
     dns_ns: int | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=0, high=_MOST_MS),
             "how long it takes to look its name up (default: as the load says; 0)",
         ),
     )
 
     def __post_init__(self) -> None:
-        settle(self, PageError, self.name)
+        validate(self, PageError, self.name)
 
     @property
     def shared(self) -> tuple[str, str] | None:
@@ -130,7 +120,9 @@ def host_groups(names: Sequence[str], known: Sequence[Host]) -> list[HostGroup]:
     return [HostGroup(tuple(hosts)) for hosts in groups.values()]
 
 
-def host_problems(resources: Sequence[Resource], known: Sequence[Host]) -> Iterator[Problem]:
+def host_problems(
+    resources: Sequence[Resource], known: Sequence[Host]
+) -> Iterator[ValidationIssue]:
     """Yield what is wrong with hosts taken together; keys are `hosts.NAME...`."""
     used = {resource.host for resource in resources}
     first: dict[tuple[str, str], Host] = {}
@@ -138,13 +130,13 @@ def host_problems(resources: Sequence[Resource], known: Sequence[Host]) -> Itera
     for host in known:
         key = f"hosts.{host.name}"
         if host.name in seen:
-            yield Problem(key=key, message="stands twice")
+            yield ValidationIssue(key=key, message="stands twice")
         seen.add(host.name)
         if host.name not in used:
-            yield Problem(key=key, message="is the host of no resource")
+            yield ValidationIssue(key=key, message="is the host of no resource")
         if host.shared is None:
             continue
         other = first.setdefault(host.shared, host)
         if other.rtt_ns != host.rtt_ns:
             message = f"is not that of {other.name}, with which it shares a server"
-            yield Problem(key=f"{key}.rtt_ms", message=message)
+            yield ValidationIssue(key=f"{key}.rtt_ms", message=message)

@@ -1,38 +1,324 @@
-"""The page: a dependency graph of resources, as a frozen value."""
+"""The page: a dependency graph of resources with its navigations, triggers and marks."""
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents import parse_json, read_text
-from h3sim.documents.declared import read_document, says, settle, write_table
-from h3sim.documents.nested import Named, Table
-from h3sim.documents.values import Choice, ListOf, TableOf, Text
-from h3sim.errors import PageError, UnknownNameError
+from h3sim.accessors import accessor
+from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
 from h3sim.notebook import escaped, html_table
-from h3sim.page.checks import graph_problems
-from h3sim.page.edits import edited_resource
 from h3sim.page.hosts import Host, host_problems
-from h3sim.page.marks import MarksFrom
-from h3sim.page.recorded_groups import RecordedGroup, tree_problems, without_parents
-from h3sim.page.recorded_load import RecordedLoad
-from h3sim.page.resource import Resource
-from h3sim.page.triggers import Graph
-from h3sim.provided import provided
+from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, without_parents
+from h3sim.page.resource import FLAGS, Resource, TriggerEvent
+from h3sim.page.validation import edited_resource, graph_problems
+from h3sim.schema import format_value, parse_json, read_text
+from h3sim.schema.fields import Named, Table, declare, read_document, validate, write_table
+from h3sim.schema.values import Choice, ListOf, TableOf, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import networkx as nx
 
-    from h3sim.errors import Problem
+    from h3sim.page.resource import Discovery
 
-__all__ = ["FORMAT", "Page"]
+
+class RootPage(NamedTuple):
+    """A root with all that it brings, as a page: resource n is *indices[n]* of the whole."""
+
+    root: int
+    indices: tuple[int, ...]
+    page: Page
+
+
+def roots_by_resource(
+    resources: Sequence[Resource], index: Mapping[str, int], roots: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the root that each resource belongs to: its nearest ancestor that is one.
+
+    What comes by the clock and names no parent belongs to the first of *roots*.
+    """
+    if len(roots) == 1:
+        return (*roots,) * len(resources)
+    found: dict[int, int] = {}
+    for start in range(len(resources)):
+        path = []
+        at = start
+        while at not in found and not resources[at].begins_page:
+            path.append(at)
+            discovered = resources[at].discovered
+            by = None if discovered is None else discovered.by
+            # Triggers by the clock may name one another in a circle, as nothing waits for them.
+            if by is None or at in path[:-1]:
+                found[at] = roots[0]
+                break
+            at = index[by]
+        root = found.get(at, at)
+        found.update(dict.fromkeys((*path, at), root))
+    return tuple(found[at] for at in range(len(resources)))
+
+
+def parts_of(page: Page) -> tuple[RootPage, ...]:
+    """Return *page* root by root; of a page of one root, the page as it is.
+
+    >>> from h3sim.page import TriggerEvent, Discovery, Kind, Page, Resource
+    >>> later = Discovery(at=TriggerEvent.TIME, delay_ns=5)
+    >>> two = Page(name="two", resources=(
+    ...     Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),
+    ...     Resource(id="b/", kind=Kind.DOCUMENT, size_bytes=9, is_root=True, discovered=later)))
+    >>> [(part.root, part.page.resources[0].id) for part in parts_of(two)]
+    [(0, '/'), (1, 'b/')]
+    """
+    if len(page.roots) == 1:
+        return (RootPage(page.root, tuple(range(len(page.resources))), page),)
+    return tuple(_part(page, root) for root in page.roots)
+
+
+def redirects_of(page: Page) -> frozenset[int]:
+    """Return the roots that are only on the way to another, which is asked for at their end."""
+    triggers = (page.resources[root].discovered for root in page.roots)
+    return frozenset(
+        page.index[when.by]
+        for when in triggers
+        if when is not None and when.by is not None and when.at is TriggerEvent.COMPLETE
+    )
+
+
+def _part(page: Page, root: int) -> RootPage:
+    indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
+    ids = {page.resources[at].id for at in indices}
+    kept = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
+    kept[indices.index(root)] = replace(kept[indices.index(root)], discovered=None, is_root=False)
+    return RootPage(root, indices, replace(page, resources=tuple(kept), hosts=()))
+
+
+def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]) -> Resource:
+    """Return *resource* without what other parts of the page make known of it."""
+
+    def is_known(when: Discovery | None) -> bool:
+        return when is None or when.by is None or when.by in ids
+
+    changes = tuple(change for change in resource.priority_changes if is_known(change.when))
+    others = {entry.depends_on for entry in resource.recorded if entry.depends_on} - {*ids}
+    alone = without_parents(resource, others - {group.name for group in groups})
+    recorded = tuple(entry for entry in alone.recorded if is_known(entry.when))
+    if changes == resource.priority_changes and recorded == resource.recorded:
+        return resource
+    return replace(resource, priority_changes=changes, recorded=recorded)
+
+
+_FACTS = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.values())
+"""Of enums their text: the hash of a member is a function of Python."""
+
+
+class Triggers(NamedTuple):
+    """What follows from what happens to one resource; all are told by their indices in the page."""
+
+    at_request: tuple[tuple[int, int], ...]
+    """From its request: (delay in ns, child)."""
+    at_offset: tuple[tuple[int, int, int], ...]
+    """From so many bytes of its stream: (bytes, child, delay in ns), the nearest last; equal
+    offsets fire in file order."""
+    at_end: tuple[tuple[int, int], ...]
+    """From its last byte: (delay in ns, child); it is parsed and executed at once."""
+
+
+class Graph:
+    """The resources of a page by their triggers, each by its index in `resources`."""
+
+    resources: tuple[Resource, ...]
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The index in `resources` of each id."""
+        return {resource.id: at for at, resource in enumerate(self.resources)}
+
+    @cached_property
+    def root(self) -> int:
+        """The index of the first resource that is asked for at navigation start."""
+        return next(i for i, resource in enumerate(self.resources) if resource.discovered is None)
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The indices of all that is navigated to, `root` first: most pages have one."""
+        others = (i for i, resource in enumerate(self.resources) if resource.begins_page)
+        return tuple(dict.fromkeys((self.root, *others)))
+
+    @cached_property
+    def root_of(self) -> tuple[int, ...]:
+        """The root that each resource belongs to."""
+        return roots_by_resource(self.resources, self.index, self.roots)
+
+    @cached_property
+    def stream_bytes(self) -> tuple[int, ...]:
+        """What the stream of each resource carries, by its index: every load asks."""
+        return tuple(resource.stream_bytes for resource in self.resources)
+
+    @cached_property
+    def at_navigation(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What is asked for whatever happens: when, after navigation start, and which index."""
+        found = [
+            (0 if resource.discovered is None else resource.discovered.delay_ns, index)
+            for index, resource in enumerate(self.resources)
+            if resource.discovered is None or resource.discovered.at is TriggerEvent.TIME
+        ]
+        return tuple(at_ns for at_ns, _ in found), tuple(index for _, index in found)
+
+    @cached_property
+    def sorts(self) -> dict[str, int]:
+        """A number for each id; those of one number are alike in all that a rule can ask for."""
+        numbers: dict[object, int] = {}
+        return {
+            resource.id: numbers.setdefault((_FACTS(resource), resource.begins_page), len(numbers))
+            for resource in self.resources
+        }
+
+    @cached_property
+    def children(self) -> dict[int, tuple[int, ...]]:
+        """The indices of the resources that each index triggers, in file order."""
+        found = children_of(self.resources, self.index)
+        return {parent: tuple(indices) for parent, indices in found.items()}
+
+    @cached_property
+    def triggers(self) -> dict[int, Triggers]:
+        """What follows from what happens to each index that has `children`."""
+        return triggers_of(self.resources, self.children)
+
+
+def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict[int, list[int]]:
+    """Return the indices of the resources that each index triggers, in file order."""
+    found: dict[int, list[int]] = {}
+    for child, resource in enumerate(resources):
+        discovery = resource.discovered
+        if (
+            discovery is not None
+            and discovery.by is not None
+            and discovery.at is not TriggerEvent.TIME
+        ):
+            found.setdefault(index[discovery.by], []).append(child)
+    return found
+
+
+def triggers_of(
+    resources: Sequence[Resource], children: Mapping[int, Sequence[int]]
+) -> dict[int, Triggers]:
+    """Return what each resource triggers that triggers something."""
+    return {
+        parent: _triggers(resources, parent, triggered) for parent, triggered in children.items()
+    }
+
+
+def _triggers(resources: Sequence[Resource], parent: int, children: Sequence[int]) -> Triggers:
+    above = resources[parent]
+    at_request: list[tuple[int, int]] = []
+    at_offset: list[tuple[int, int, int]] = []
+    at_end: list[tuple[int, int]] = []
+    for child in children:
+        discovery = resources[child].discovered
+        assert discovery is not None  # noqa: S101 - the root is nobody's child
+        delay_ns = discovery.delay_ns
+        if discovery.at is TriggerEvent.REQUEST:
+            at_request.append((delay_ns, child))
+        elif discovery.at is TriggerEvent.OFFSET:
+            offset = above.header_bytes + (discovery.offset_bytes or 0)
+            at_offset.append((offset, child, delay_ns))
+        elif discovery.at is TriggerEvent.COMPLETE:
+            at_end.append((delay_ns, child))
+        elif discovery.at is TriggerEvent.EXECUTED:
+            at_end.append((above.parse_ns + above.execute_ns + delay_ns, child))
+    return Triggers(tuple(at_request), tuple(sorted(at_offset, reverse=True)), tuple(at_end))
+
+
+_COMMENT = "#"
+
+
+class MarksFrom(enum.Enum):
+    """Who says what is above the fold."""
+
+    PAGE = "page"
+    """Whoever wrote the page, or a browser that recorded it and knows where things lie."""
+    HEURISTIC = "heuristic"
+    """Inferred from markup and order (`h3sim.browser.infer_above_the_fold`)."""
+    CRITICAL_PATH = "critical-path"
+    """The critical path of a WProfX graph."""
+    HAND = "hand"
+    """Somebody, by hand (`h3sim mark`)."""
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether nobody saw it, so that figures that rest on it must say so."""
+        return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
+
+
+def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
+    """Return *page* with exactly the resources called *ids* marked as above the fold.
+
+    >>> from h3sim.page import Kind, Page, Resource
+    >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+    >>> marked(page, {"/"}, MarksFrom.HAND).resources[0].above_the_fold
+    True
+    """
+    resources = tuple(
+        resource
+        if resource.above_the_fold == (resource.id in ids)
+        else replace(resource, above_the_fold=resource.id in ids)
+        for resource in page.resources
+    )
+    return replace(page, resources=resources, above_the_fold_from=how)
+
+
+def ids_like(page: Page, pattern: str) -> list[str]:
+    """Return the ids that *pattern* names: an id as it stands, else a glob (`*.css`)."""
+    # An id may hold a bracket or a star itself, so the id goes before the glob.
+    if pattern in page.index:
+        return [pattern]
+    return [id_ for id_ in page.index if fnmatchcase(id_, pattern)]
+
+
+def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str, None]:
+    """Return the ids that any of *patterns* names: an id as it stands, else a glob (`*.css`).
+
+    Each pattern comes with where it was given.
+
+    Raises:
+        InputError: listing every pattern that names nothing.
+    """
+    found: dict[str, None] = {}
+    problems = []
+    for where, pattern in patterns:
+        hits = ids_like(page, pattern)
+        if not hits:
+            message = f"{format_value(pattern)} matches no resource of {page.name}"
+            problems.append(ValidationIssue(key=where, message=message))
+        found |= dict.fromkeys(hits)
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def read_marks(path: str | Path, page: Page) -> Page:
+    """Return *page* marked as the file at *path* says: an id or a glob a line, # for comments.
+
+    Raises:
+        InputError: if it cannot be read, or listing every line that names no resource.
+    """
+    lines = enumerate(read_text(path, InputError).splitlines(), start=1)
+    given = [(f"line {number}", line.strip()) for number, line in lines]
+    patterns = [(where, text) for where, text in given if text and not text.startswith(_COMMENT)]
+    try:
+        ids = ids_that_match(page, patterns)
+    except InputError as error:
+        raise InputError(error.problems, str(path)) from error
+    return marked(page, ids, MarksFrom.HAND)
+
 
 FORMAT = "h3sim-page/1"
 
@@ -57,46 +343,47 @@ class Page(Graph):
     (0, 10)
     """
 
-    name: str = field(metadata=says(Text(is_needed=True), "what results call it"))
-    url: str = field(default="", metadata=says(Text(), "where it was recorded"))
+    name: str = field(metadata=declare(Text(is_needed=True), "what results call it"))
+    url: str = field(default="", metadata=declare(Text(), "where it was recorded"))
     provenance: Mapping[str, str] = field(
         default_factory=dict,
-        metadata=says(
+        metadata=declare(
             TableOf(Text()),
             "where the facts come from: an object of texts, usually `source`, `recorded`, `tool`,"
             " `licence`, `notes`",
         ),
     )
     above_the_fold_from: MarksFrom = field(
-        default=MarksFrom.PAGE, metadata=says(Choice(MarksFrom), "who says what is above the fold")
+        default=MarksFrom.PAGE,
+        metadata=declare(Choice(MarksFrom), "who says what is above the fold"),
     )
     recorded_load: RecordedLoad | None = field(
-        default=None, metadata=says(_RECORDED_LOAD, "what its recording says of the whole")
+        default=None, metadata=declare(_RECORDED_LOAD, "what its recording says of the whole")
     )
     resources: tuple[Resource, ...] = field(
-        metadata=says(
+        metadata=declare(
             ListOf(Table(Resource, noun="an object", is_kept=True), "resources"),
             "a list of resources; at least one",
         )
     )
     recorded_groups: tuple[RecordedGroup, ...] = field(
         default=(),
-        metadata=says(
+        metadata=declare(
             ListOf(Table(RecordedGroup, noun="an object", is_kept=True), "objects"),
             "groups of the recorded tree: see [Recorded priorities](#recorded-priorities)",
         ),
     )
     hosts: tuple[Host, ...] = field(
         default=(),
-        metadata=says(
+        metadata=declare(
             Named(Host), "what is known of hosts, an object by host: see [Hosts](#hosts)"
         ),
     )
 
     def __post_init__(self) -> None:
-        settle(self, PageError, self.name)
+        validate(self, PageError, self.name)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong with its resources, and its hosts, taken together."""
         yield from graph_problems(self.resources)
         yield from host_problems(self.resources, self.hosts)
@@ -140,7 +427,7 @@ class Page(Graph):
         return any(each.above_the_fold or each.viewport is not None for each in self.resources)
 
     @property
-    def why_nothing_visible(self) -> str:
+    def nothing_visible_reason(self) -> str:
         """Why no byte is above the fold: unknown, none and no bytes are three things; "" if any is.
 
         Where nobody said what is above the fold, that is unknown, and not nothing.
@@ -150,7 +437,7 @@ class Page(Graph):
     @property
     def plot(self) -> Any:
         """Figures of this page: `plot.dependencies()`, `plot.kinds()`."""
-        return provided("page.plot", self)
+        return accessor("page.plot", self)
 
     @property
     def graph(self) -> nx.DiGraph[str]:
@@ -222,13 +509,13 @@ class Page(Graph):
             UnknownNameError: if there is no such resource.
             PageError: listing every mistake, with the keys of a page file.
 
-        >>> from h3sim.page import At, Discovery, Kind
+        >>> from h3sim.page import TriggerEvent, Discovery, Kind
         >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
-        >>> late = Discovery(at=At.COMPLETE, by="/")
+        >>> late = Discovery(at=TriggerEvent.COMPLETE, by="/")
         >>> script = Resource(id="a.js", kind=Kind.SCRIPT, size_bytes=10, discovered=late)
         >>> page = Page(name="two", resources=(root, script))
         >>> page.with_("a.js", preload=True, fetchpriority="high").resources[1].discovered.at
-        <At.OFFSET: 'offset'>
+        <TriggerEvent.OFFSET: 'offset'>
         >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
         'b'
         """

@@ -1,38 +1,149 @@
-"""A resource of a page, and what is known of its priority, as frozen values."""
+"""Resources: their kind, size, trigger and priorities, as frozen values."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents.declared import declared, says, settle
-from h3sim.documents.nested import Table
-from h3sim.documents.values import Choice, Flag, ListOf, Number, Text, Whole
-from h3sim.errors import PageError, Problem
-from h3sim.page.discovery import DELAY, MAX_TIME_NS, TRIGGER, At, Discovery
-from h3sim.page.server_priority import ServerPriority
-from h3sim.protocol import MAX_VARINT
-from h3sim.signals import MAX_URGENCY, MAX_WEIGHT
+from h3sim.constants import MAX_VARINT
+from h3sim.errors import PageError, ValidationIssue
+from h3sim.schema.fields import Table, declare, fields_of, validate
+from h3sim.schema.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
+from h3sim.signals import MAX_URGENCY, MAX_WEIGHT, BucketPriority, Eps
+from h3sim.units import NS_PER_DAY, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-__all__ = [
-    "DEFAULT_REQUEST_BYTES",
-    "FLAGS",
-    "MAX_TIME_NS",
-    "At",
-    "Discovery",
-    "FetchPriority",
-    "Group",
-    "Kind",
-    "Level",
-    "PriorityChange",
-    "RecordedFrom",
-    "RecordedPriority",
-    "Resource",
-]
+    from h3sim.signals import Signal
+
+
+MAX_TIME_NS = NS_PER_DAY
+"""A day: longer delays are mistakes."""
+DELAY = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
+
+
+class TriggerEvent(enum.Enum):
+    """The event that makes the browser ask for a resource."""
+
+    TIME = "time"
+    """Navigation start."""
+    REQUEST = "request"
+    """The parent is requested."""
+    OFFSET = "offset"
+    """So many contiguous bytes of the parent were delivered."""
+    COMPLETE = "complete"
+    """All bytes of the parent were delivered."""
+    EXECUTED = "executed"
+    """The parent was delivered, parsed and executed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """Why and when a resource is asked for: *delay_ns* after event *at* of resource *by*.
+
+    Raises:
+        PageError: listing every value that is out of range or goes with another event.
+    """
+
+    by: str | None = field(
+        default=None,
+        metadata=declare(Text(), "the id of the parent: whose event it is; needed, but for `time`"),
+    )
+    at: TriggerEvent = field(
+        metadata=declare(
+            Choice(TriggerEvent),
+            "the event, see below",
+            stand_in=TriggerEvent.COMPLETE,
+            is_premise=True,
+        )
+    )
+    offset_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            Whole(low=0), "how many bytes of the parent's body; needed with `offset`, only there"
+        ),
+    )
+    delay_ns: int = field(
+        default=0, metadata=declare(DELAY, "how long after the event the request is made")
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, PageError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its fields."""
+        if self.at is not TriggerEvent.TIME and self.by is None:
+            yield ValidationIssue(key="by", message=f"is needed where at is {self.at.value!r}")
+        if self.at is TriggerEvent.OFFSET and self.offset_bytes is None:
+            yield ValidationIssue(key="offset_bytes", message="is needed where at is 'offset'")
+        if self.at is not TriggerEvent.OFFSET and self.offset_bytes is not None:
+            yield ValidationIssue(key="offset_bytes", message="goes only with at = 'offset'")
+
+
+TRIGGER = Table(Discovery, noun="an object", is_kept=True)
+"""A trigger, as it stands in a page file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPriority:
+    """The Priority field of a response (RFC 9218 § 8), or Cloudflare's `cf-priority`.
+
+    With *after_bytes* it holds once so many bytes of the response were given out
+    (`cf-priority-change`). Cloudflare's concurrency 0, 1 and n are the levels 3, 2 and 1.
+
+    Raises:
+        PageError: if it says nothing.
+    """
+
+    urgency: int | None = field(
+        default=None,
+        metadata=declare(
+            Whole(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True
+        ),
+    )
+    incremental: bool | None = field(
+        default=None, metadata=declare(Flag(), "i of the Priority field", is_premise=True)
+    )
+    bucket: int | None = field(
+        default=None, metadata=declare(Whole(low=0, high=63), "the bucket", is_premise=True)
+    )
+    level: int | None = field(
+        default=None, metadata=declare(Whole(low=1, high=3), "the level in it", is_premise=True)
+    )
+    after_bytes: int = field(
+        default=0, metadata=declare(Whole(low=0), "from when on it holds, in bytes given out")
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, PageError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield that it says nothing."""
+        said = (self.urgency, self.incremental, self.bucket, self.level)
+        if all(value is None for value in said):
+            message = "one of urgency, incremental, bucket and level is needed: what is said"
+            yield ValidationIssue(key="", message=message)
+
+    def merged_with(self, wanted: Signal) -> Signal:
+        """Return what counts where the client wants that: what is left out stays as it wants it.
+
+        >>> ServerPriority(urgency=1).merged_with(Eps(urgency=5, incremental=True))
+        Eps(urgency=1, incremental=True)
+        """
+        if isinstance(wanted, Eps):
+            return Eps(
+                urgency=wanted.urgency if self.urgency is None else self.urgency,
+                incremental=wanted.incremental if self.incremental is None else self.incremental,
+            )
+        if isinstance(wanted, BucketPriority):
+            return BucketPriority(
+                bucket=wanted.bucket if self.bucket is None else self.bucket,
+                level=wanted.level if self.level is None else self.level,
+            )
+        return wanted
+
 
 MAX_STREAM_BYTES = MAX_VARINT
 """The largest final size of a stream (RFC 9000 § 4.5)."""
@@ -65,11 +176,11 @@ _SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="what a stream can carry")
 
 
 def _flag(about: str, used_by: str = "schemes", key: str = "") -> Any:
-    return field(default=False, metadata=says(Flag(), about, used_by=used_by, key=key))
+    return field(default=False, metadata=declare(Flag(), about, used_by=used_by, key=key))
 
 
 def _time(about: str, used_by: str) -> Any:
-    return field(default=0, metadata=says(DELAY, about, used_by=used_by))
+    return field(default=0, metadata=declare(DELAY, about, used_by=used_by))
 
 
 class Level(enum.Enum):
@@ -110,21 +221,22 @@ class RecordedPriority:
     """
 
     browser: RecordedFrom | None = field(
-        default=None, metadata=says(Choice(RecordedFrom), "which browser it was")
+        default=None, metadata=declare(Choice(RecordedFrom), "which browser it was")
     )
     level: Level | None = field(
-        default=None, metadata=says(Choice(Level), "Chrome's level", is_premise=True)
+        default=None, metadata=declare(Choice(Level), "Chrome's level", is_premise=True)
     )
     group: Group | None = field(
-        default=None, metadata=says(Choice(Group), "Firefox's class", key="class", is_premise=True)
+        default=None,
+        metadata=declare(Choice(Group), "Firefox's class", key="class", is_premise=True),
     )
     weight: int | None = field(
         default=None,
-        metadata=says(Whole(low=1, high=MAX_WEIGHT), "the weight below that class or parent"),
+        metadata=declare(Whole(low=1, high=MAX_WEIGHT), "the weight below that class or parent"),
     )
     depends_on: str | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Text(),
             "what a PRIORITY frame names as its parent: the id of a resource, or one of"
             " recorded_groups; empty for the root of the tree",
@@ -132,39 +244,41 @@ class RecordedPriority:
         ),
     )
     exclusive: bool | None = field(
-        default=None, metadata=says(Flag(), "whether it takes in all below that parent")
+        default=None, metadata=declare(Flag(), "whether it takes in all below that parent")
     )
     urgency: int | None = field(
         default=None,
-        metadata=says(Whole(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True),
+        metadata=declare(
+            Whole(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True
+        ),
     )
     incremental: bool | None = field(
-        default=None, metadata=says(Flag(), "i of the Priority field", is_premise=True)
+        default=None, metadata=declare(Flag(), "i of the Priority field", is_premise=True)
     )
     when: Discovery | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             TRIGGER,
             "the trigger of a later change, as for `discovered`",
-            stand_in=Discovery(at=At.TIME),
+            stand_in=Discovery(at=TriggerEvent.TIME),
         ),
     )
 
     def __post_init__(self) -> None:
-        settle(self, PageError)
+        validate(self, PageError)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         said = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
         if all(value is None for value in said):
             names = "level, class, urgency, incremental and depends_on"
-            yield Problem(key="", message=f"one of {names} is needed: what was said")
+            yield ValidationIssue(key="", message=f"one of {names} is needed: what was said")
         if self.weight is not None and self.group is None and self.depends_on is None:
-            yield Problem(key="weight", message="goes only with a class or depends_on")
+            yield ValidationIssue(key="weight", message="goes only with a class or depends_on")
         if self.exclusive is not None and self.depends_on is None:
-            yield Problem(key="exclusive", message="goes only with depends_on")
+            yield ValidationIssue(key="exclusive", message="goes only with depends_on")
         if self.group is not None and self.depends_on is not None:
-            yield Problem(key="depends_on", message="says the same as class: give only one")
+            yield ValidationIssue(key="depends_on", message="says the same as class: give only one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,31 +293,31 @@ class PriorityChange:
     """
 
     when: Discovery = field(
-        metadata=says(
+        metadata=declare(
             TRIGGER,
             "the trigger, as for `discovered`",
-            stand_in=Discovery(at=At.TIME),
+            stand_in=Discovery(at=TriggerEvent.TIME),
         )
     )
     visible: bool | None = field(
-        default=None, metadata=says(Flag(), "it is seen in the viewport, once laid out")
+        default=None, metadata=declare(Flag(), "it is seen in the viewport, once laid out")
     )
     hidden: bool | None = field(
-        default=None, metadata=says(Flag(), "its tab is in the background from now on")
+        default=None, metadata=declare(Flag(), "its tab is in the background from now on")
     )
     fetchpriority: FetchPriority | None = field(
         default=None,
-        metadata=says(Choice(FetchPriority), "a script of the page asks for this instead"),
+        metadata=declare(Choice(FetchPriority), "a script of the page asks for this instead"),
     )
 
     def __post_init__(self) -> None:
-        settle(self, PageError)
+        validate(self, PageError)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield that it changes nothing."""
         if all(value is None for value in (self.visible, self.hidden, self.fetchpriority)):
             message = "one of visible, hidden and fetchpriority is needed: what changes"
-            yield Problem(key="", message=message)
+            yield ValidationIssue(key="", message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,20 +336,23 @@ class Resource:
     """
 
     id: str = field(
-        metadata=says(
+        metadata=declare(
             Text(is_needed=True), "its name in the page; each stands once", used_by="everything"
         )
     )
-    kind: Kind = field(metadata=says(Choice(Kind), "what it is to the browser", used_by="schemes"))
+    kind: Kind = field(
+        metadata=declare(Choice(Kind), "what it is to the browser", used_by="schemes")
+    )
     mime: str = field(
-        default="", metadata=says(Text(), "its media type; `kind` decides, not this", used_by="-")
+        default="",
+        metadata=declare(Text(), "its media type; `kind` decides, not this", used_by="-"),
     )
     host: str = field(
         default="",
-        metadata=says(Text(), "its host (default: the root's)", used_by="[hosts](hosts.md)"),
+        metadata=declare(Text(), "its host (default: the root's)", used_by="[hosts](hosts.md)"),
     )
     size_bytes: int = field(
-        metadata=says(
+        metadata=declare(
             _SIZE,
             "the response body as transferred, 0 to 2^62 - 1",
             used_by="everything",
@@ -245,7 +362,7 @@ class Resource:
     )
     header_bytes: int = field(
         default=0,
-        metadata=says(
+        metadata=declare(
             _SIZE,
             "the response header, sent in front of the body; ByteIndex does not weigh it",
             used_by="the stream's length",
@@ -253,7 +370,7 @@ class Resource:
     )
     request_bytes: int = field(
         default=0,
-        metadata=says(
+        metadata=declare(
             _SIZE,
             "the size of the request; 0 for what HPACK makes of it over HTTP/2, else 100",
             used_by="the link up",
@@ -266,7 +383,7 @@ class Resource:
     )
     response_offsets: tuple[int, ...] = field(
         default=(),
-        metadata=says(
+        metadata=declare(
             ListOf(Whole(low=0), "whole numbers"),
             "where the pieces of the response began in the recording, rising from 0 on",
             used_by="not yet",
@@ -293,7 +410,7 @@ class Resource:
     )
     fetchpriority: FetchPriority = field(
         default=FetchPriority.AUTO,
-        metadata=says(
+        metadata=declare(
             Choice(FetchPriority),
             "the author's hint: `high`, `low` or `auto`",
             used_by="schemes of today's browsers; the browser's [tight mode](browsers.md)",
@@ -301,7 +418,7 @@ class Resource:
     )
     priority_changes: tuple[PriorityChange, ...] = field(
         default=(),
-        metadata=says(
+        metadata=declare(
             ListOf(Table(PriorityChange, noun="an object", is_kept=True), "objects"),
             "what changes its priority later: see [Changes](#changes-of-priority)",
             used_by="schemes, by their rules",
@@ -309,7 +426,7 @@ class Resource:
     )
     recorded: tuple[RecordedPriority, ...] = field(
         default=(),
-        metadata=says(
+        metadata=declare(
             ListOf(Table(RecordedPriority, noun="an object", is_kept=True), "objects"),
             "what browsers said of it: see [Recorded priorities](#recorded-priorities)",
             used_by="the schemes `recorded`",
@@ -317,7 +434,7 @@ class Resource:
     )
     server_priorities: tuple[ServerPriority, ...] = field(
         default=(),
-        metadata=says(
+        metadata=declare(
             ListOf(Table(ServerPriority, noun="an object", is_kept=True), "objects"),
             "what the origin says of it: see [The server's word](#the-servers-word)",
             used_by="servers with urgencies or buckets",
@@ -331,7 +448,7 @@ class Resource:
     )
     viewport: float | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Number(low=0, high=1),
             "its visible share of the viewport's pixels, 0 to 1",
             used_by="the largest paint, SpeedIndex",
@@ -339,16 +456,16 @@ class Resource:
     )
     discovered: Discovery | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             TRIGGER,
             "what makes the browser ask for it: see [Triggers](#triggers); only a root has none",
             used_by="the browser",
-            stand_in=Discovery(at=At.TIME),
+            stand_in=Discovery(at=TriggerEvent.TIME),
         ),
     )
 
     def __post_init__(self) -> None:
-        settle(self, PageError, self.id)
+        validate(self, PageError, self.id)
 
     @property
     def stream_bytes(self) -> int:
@@ -360,19 +477,61 @@ class Resource:
         """Whether it is a root: something that is navigated to."""
         return self.is_root or self.discovered is None
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):
-            yield Problem(key="response_offsets", message="must rise from 0 on")
+            yield ValidationIssue(key="response_offsets", message="must rise from 0 on")
 
 
 FLAGS = {
     entry.key: entry.attribute
-    for entry in declared(Resource)
+    for entry in fields_of(Resource)
     if isinstance(entry.kind, Flag) and entry.attribute != "is_root"
 }
 """The flags of a page file, each with the attribute of `Resource` that holds it.
 
 That of roots is none of them: it says what the page is, and not what a rule could ask for.
 """
+
+
+class ResourceState(NamedTuple):
+    """What has become known of a resource; None where that is as it was.
+
+    *visible*: layout has shown it in the viewport; *hidden*: its tab is in the background;
+    *fetchpriority*: a script of the page asks for it; *recorded*: a browser said that later, the
+    last word first. As a change it says what is new.
+
+    >>> ResourceState(visible=True).after(ResourceState(hidden=True))[:2]
+    (True, True)
+    """
+
+    visible: bool | None = None
+    hidden: bool | None = None
+    fetchpriority: FetchPriority | None = None
+    recorded: tuple[RecordedPriority, ...] | None = None
+
+    def after(self, change: ResourceState) -> ResourceState:
+        """Return what is known once *change* is known as well."""
+        news = {name: new for name, new in change._asdict().items() if new is not None}
+        if change.recorded and self.recorded:
+            news["recorded"] = (*change.recorded, *self.recorded)
+        return self._replace(**news)
+
+    def tells(self, names: Collection[str]) -> bool:
+        """Return whether it says anything of what is called one of *names*.
+
+        >>> ResourceState(hidden=True).tells(["visible"]), ResourceState(visible=False).tells(["visible"])
+        (False, True)
+        """
+        values = zip(self._fields, self, strict=True)
+        return any(value is not None and name in names for name, value in values)
+
+    def applied_to(self, resource: Resource) -> Resource:
+        """Return *resource* with the hint that holds now."""
+        hint = self.fetchpriority
+        return resource if hint is None else replace(resource, fetchpriority=hint)
+
+
+AS_WRITTEN = ResourceState()
+"""Nothing has become known: all is as the page file says."""

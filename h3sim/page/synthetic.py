@@ -11,19 +11,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from h3sim import seeds
-from h3sim.documents.arguments import check_arguments
-from h3sim.documents.values import Number, Whole
-from h3sim.errors import PageError, Problem
+from h3sim import rng
+from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.model import Page
-from h3sim.page.resource import MAX_STREAM_BYTES, At, Discovery, Kind, Resource
+from h3sim.page.resource import MAX_STREAM_BYTES, Discovery, Kind, Resource, TriggerEvent
+from h3sim.schema.arguments import check_arguments
+from h3sim.schema.values import Number, Whole
 from h3sim.units import ms
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
 
-__all__ = ["SIZES", "synthetic"]
 
 SIZES: dict[Kind, tuple[int, float]] = {
     Kind.DOCUMENT: (14_000, 1.2),
@@ -97,7 +96,7 @@ def synthetic(
         html_bytes=html_bytes,
         hero_bytes=hero_bytes,
     )
-    source = seeds.stream(seed, "page")
+    source = rng.substream(seed, "page")
     # Drawn though a number may be given: what is drawn behind it stays the same.
     n_drawn = round(_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
     drafts = _drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
@@ -183,10 +182,10 @@ def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
     wanted = total_bytes - sum(draft.size_bytes for draft in drafts if draft.is_fixed)
     if wanted < 0:
         message = "is less than html_bytes and hero_bytes together"
-        raise PageError([Problem(key="total_bytes", message=message)], "synthetic")
+        raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
     if wanted and not free:
         message = "cannot be reached: html_bytes and hero_bytes say all sizes"
-        raise PageError([Problem(key="total_bytes", message=message)], "synthetic")
+        raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
     drawn = sum(draft.size_bytes for draft in free)
     before = seen = 0
     for draft in free:
@@ -275,9 +274,9 @@ def _discovery(drafts: Sequence[_Draft], draft: _Draft, share: float) -> Discove
     """Return what asks for a resource; the document names it after that *share* of its bytes."""
     if not draft.parent:
         offset_bytes = int(share * drafts[0].size_bytes)
-        return Discovery(at=At.OFFSET, by="r0", offset_bytes=offset_bytes)
+        return Discovery(at=TriggerEvent.OFFSET, by="r0", offset_bytes=offset_bytes)
     parent = drafts[draft.parent]
-    at = At.EXECUTED if parent.kind is Kind.SCRIPT else At.COMPLETE
+    at = TriggerEvent.EXECUTED if parent.kind is Kind.SCRIPT else TriggerEvent.COMPLETE
     return Discovery(at=at, by=f"r{draft.parent}")
 
 

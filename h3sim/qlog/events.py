@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.protocol import MAX_VARINT
+from h3sim.constants import MAX_VARINT
 from h3sim.units import NS_PER_DAY, NS_PER_MS, NS_PER_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.qlog.source import Findings, RawTrace
+    from h3sim.qlog.container import Findings, RawTrace
 
-__all__ = ["Clock", "QlogEvent", "events_of", "said", "whole"]
 
 _MAX_TIME = 1e18
 """In any unit; today is 1.8e15 microseconds from 1970."""

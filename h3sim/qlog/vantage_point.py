@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.protocol import MAX_VARINT, STREAM_ID_STEP
+from h3sim.constants import MAX_VARINT, STREAM_ID_STEP
 from h3sim.qlog.events import said, whole
-from h3sim.qlog.moved import Moved
-from h3sim.qlog.packets import StreamFrame
+from h3sim.qlog.records import DataMoved, StreamFrame
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from h3sim.qlog.container import Findings
     from h3sim.qlog.events import Clock, QlogEvent
-    from h3sim.qlog.source import Findings
 
-__all__ = ["VantagePoint"]
 
 _APPLICATION = ("application", "user")
 _HEADERS = ("headers", "header")
@@ -47,7 +45,7 @@ class VantagePoint:
         """What each stream asks for (`:path`)."""
         self.body_bytes: dict[int, int] = {}
         """How long each response says that it is (`content-length`)."""
-        self.moved: list[Moved] = []
+        self.moved: list[DataMoved] = []
         """What a client says was delivered to its application, and when."""
         self.acked = Ranges()
         self.lost: dict[int, None] = {}
@@ -162,7 +160,7 @@ class VantagePoint:
         n_bytes = whole(_length(data))
         if stream_id is None or offset is None or n_bytes is None or stream_id % STREAM_ID_STEP:
             return
-        self.moved.append(Moved(event.at_ns, stream_id, offset, n_bytes))
+        self.moved.append(DataMoved(event.at_ns, stream_id, offset, n_bytes))
 
     def _on_ack(self, key: str, ranges: object) -> None:
         for entry in ranges if isinstance(ranges, list) else [ranges]:

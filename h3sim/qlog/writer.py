@@ -1,27 +1,368 @@
-"""Writes a load as a qlog: the server's log and the client's."""
+"""qlog writer: the server's and the client's log of a load, in two dialects.
+
+The drafts are draft-ietf-quic-qlog-main-schema-14, -quic-events-13 and -h3-events-13.
+`python -m validation.qlog_drafts` checks what is written against their CDDL.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
-from h3sim.documents import check_output, write_whole
-from h3sim.errors import Problem
+from h3sim.errors import ValidationIssue
 from h3sim.page.resource import DEFAULT_REQUEST_BYTES
-from h3sim.qlog.ends import Log, client_log, server_log
-from h3sim.qlog.packets import logged_packets
-from h3sim.qlog.schema import DIALECTS, QlogSchema
-from h3sim.qlog.source import RECORD_SEPARATOR, LogError
+from h3sim.qlog.container import RECORD_SEPARATOR, LogError
+from h3sim.qlog.records import (
+    StreamFrame,
+    field_values,
+    logged_packets,
+    moves,
+    priority_changes,
+    priority_frames,
+)
+from h3sim.schema import check_output, write_whole
 from h3sim.trace import Delivery
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.trace import Trace
+    from h3sim.qlog.records import LoggedPacket
+    from h3sim.trace import RecoveryRow, Request, Trace
 
-__all__ = ["DIALECTS", "LoggedResource", "check_qlog_path", "qlog_document", "write_qlog"]
+
+_EVENTS = {
+    # what happens: (its name in 0.3, its name in the current drafts)
+    "sent": ("transport:packet_sent", "quic:packet_sent"),
+    "received": ("transport:packet_received", "quic:packet_received"),
+    "lost": ("recovery:packet_lost", "quic:packet_lost"),
+    "metrics": ("recovery:metrics_updated", "quic:recovery_metrics_updated"),
+    "moved": ("http:data_moved", "quic:stream_data_moved"),
+    "created": ("http:frame_created", "http3:frame_created"),
+    "parsed": ("http:frame_parsed", "http3:frame_parsed"),
+    # 0.3 has no event for it.
+    "prioritized": (None, "http3:priority_updated"),
+}
+_CONTROL_STREAM = 2
+"""The client's first unidirectional stream, on which PRIORITY_UPDATE goes (RFC 9218 § 7.2)."""
+_H2_PRIORITY_TYPE = 0x02
+"""The type of HTTP/2's PRIORITY frame (RFC 9113 § 6.3); HTTP/3 reserves it (RFC 9114 § 11.2.1)."""
+_EVENTS_DRAFT = 13
+"""The draft that is followed. Until there is an RFC, the URIs of event schemas end in the number
+of the draft (quic-events § 2.1, h3-events § 2.1)."""
+PROTOCOLS_FIELD = "h3sim_protocols"
+"""A common field of our own, which the drafts allow: their event schemas assume QUIC, and
+`protocol_types` was dropped from them (main-schema since -10)."""
+_QUIC = ["QUIC", "HTTP3"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QlogSchema:
+    """How a dialect says things."""
+
+    names: dict[str, str]
+    """The name of each kind of event; what it has no name for is not written."""
+    time_format: str
+    reference_time: Any
+    trace_fields: dict[str, Any] = field(default_factory=dict)
+    is_draft: bool
+
+    def file_head(self, about: dict[str, str], *, is_sequence: bool) -> dict[str, Any]:
+        """Return the top of a file, without its traces; *about* has its title and description."""
+        if not self.is_draft:
+            form = "JSON-SEQ" if is_sequence else "JSON"
+            return {"qlog_version": "0.3", "qlog_format": form, **about}
+        schema, form = ("sequential", "json-seq") if is_sequence else ("contained", "json")
+        return {
+            "file_schema": f"urn:ietf:params:qlog:file:{schema}",
+            "serialization_format": f"application/qlog+{form}",
+            **about,
+        }
+
+    def trace_head(self, vantage: str, protocols: list[str]) -> dict[str, Any]:
+        """Return the top of a trace, without its events."""
+        common = {"time_format": self.time_format, "reference_time": self.reference_time}
+        if not self.is_draft:
+            common["protocol_type"] = protocols
+        elif protocols != _QUIC:
+            common[PROTOCOLS_FIELD] = protocols
+        return {
+            "vantage_point": {"name": f"h3sim {vantage}", "type": vantage},
+            **self.trace_fields,
+            "common_fields": common,
+        }
+
+    def events(self, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+        """Yield the events of *rows* (time, kind, data) that the dialect has a name for.
+
+        A float of milliseconds keeps nanoseconds exactly for 26 days.
+        """
+        for at_ns, what, data in rows:
+            if what in self.names:
+                name = self.names[what]
+                yield {"time": to_ms(at_ns), "name": name, "data": self.spelt(what, data)}
+
+    def spelt(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Return *data* with frames and lengths as the dialect has them."""
+        if what in ("sent", "received"):
+            frames = [self._frame(frame) for frame in data["frames"]]
+            return {**data, "frames": frames}
+        if self.is_draft:
+            if "frame" in data and "length" in data:
+                # HTTP3FrameParsed has no length of its own: that is the frame's (h3-events § 3.2).
+                raw = {"raw": {"length": data["length"]}}
+                return {"stream_id": data["stream_id"], "frame": {**data["frame"], **raw}}
+            if "length" in data:
+                return {
+                    **{key: value for key, value in data.items() if key != "length"},
+                    "raw": {"length": data["length"]},
+                }
+            return _draft_priority(data)
+        return data
+
+    def _frame(self, frame: StreamFrame | dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(frame, StreamFrame):
+            return frame
+        words: dict[str, Any] = {
+            "frame_type": "stream",
+            "stream_id": frame.stream_id,
+            "offset": frame.offset,
+        }
+        raw = {"payload_length": frame.n_bytes}
+        if self.is_draft:
+            # quic-events since -12: what the frame's length field says is `raw.length`.
+            raw["length"] = frame.n_bytes
+        else:
+            words["length"] = frame.n_bytes
+        return {**words, "fin": frame.fin, "raw": raw}
+
+
+def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of an event with its priority frame, if it has one, as the drafts spell it.
+
+    They describe PRIORITY_UPDATE only: a PRIORITY frame of HTTP/2 is an unknown one to them.
+    """
+    frame = data.get("frame", {})
+    match frame.get("frame_type"):
+        case "priority_update":
+            spelt = {
+                "frame_type": "priority_update",
+                "stream_id": frame["element_id"],
+                "priority_field_value": frame["value"],
+            }
+            return {"stream_id": _CONTROL_STREAM, "frame": spelt}
+        case "priority":
+            unknown = {"frame_type": "unknown", "frame_type_bytes": _H2_PRIORITY_TYPE}
+            is_stream = frame["prioritized_element_type"] == "request_stream"
+            stream_id = frame["prioritized_element_id"] if is_stream else _CONTROL_STREAM
+            return {"stream_id": stream_id, "frame": unknown}
+    return data
+
+
+DIALECTS = {
+    "0.3": QlogSchema(
+        names={what: names[0] for what, names in _EVENTS.items() if names[0] is not None},
+        time_format="relative",
+        reference_time=0,
+        is_draft=False,
+    ),
+    "draft": QlogSchema(
+        names={what: names[1] for what, names in _EVENTS.items()},
+        time_format="relative_to_epoch",
+        reference_time={"clock_type": "monotonic", "epoch": "unknown"},
+        trace_fields={
+            "event_schemas": [
+                f"urn:ietf:params:qlog:events:quic-{_EVENTS_DRAFT}",
+                f"urn:ietf:params:qlog:events:http3-{_EVENTS_DRAFT}",
+            ]
+        },
+        is_draft=True,
+    ),
+}
+
+
+# On an equal instant: what arrives, what comes of it, what is asked for, what is sent.
+_RECEIVED, _MOVED, _PARSED, _PRIORITIZED, _LOST, _METRICS, _CREATED, _SENT = range(8)
+_LATE = 8
+"""Added where the response to a request arrives at the instant of the request."""
+
+
+class Log:
+    """The log of one end. Its events are put into words only when they are asked for."""
+
+    def __init__(self, vantage: str) -> None:
+        self.vantage = vantage
+        self._rows: list[tuple[int, int, str, Callable[..., dict[str, Any]], tuple[Any, ...]]] = []
+
+    def add(
+        self, at_ns: int, rank: int, what: str, make: Callable[..., dict[str, Any]], *of: Any
+    ) -> None:
+        """Note that *what* happened; `make(*of)` are the data of its event."""
+        self._rows.append((at_ns, rank, what, make, of))
+
+    def events(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """Yield (time, what happened, data), times in rising order."""
+        # By time and rank alone, which is stable: what is equal stays in the order of the trace.
+        self._rows.sort(key=itemgetter(0, 1))
+        for at_ns, _, what, make, of in self._rows:
+            yield at_ns, what, make(*of)
+
+
+def server_log(
+    trace: Trace,
+    packets: Iterable[LoggedPacket],
+    *,
+    ids: Mapping[int, str],
+    signals_are_sent: bool,
+) -> Log:
+    """Return what the server would have logged."""
+    log = Log("server")
+    texts = field_values(trace) if signals_are_sent else {}
+    for packet in packets:
+        if packet.is_down:
+            log.add(packet.sent_at_ns, _SENT, "sent", _packet, packet)
+        elif packet.arrived_at_ns is not None:
+            log.add(packet.arrived_at_ns, _RECEIVED, "received", _packet, packet)
+    for request in trace.requests:
+        of = (request.stream_id, ids, texts)
+        log.add(request.arrived_at_ns, _PARSED, "parsed", _request_headers, *of)
+    for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
+        log.add(at_ns, _PARSED, "parsed", _frame, frame)
+    for at_ns, data in priority_changes(trace) if signals_are_sent else ():
+        log.add(at_ns, _PRIORITIZED, "prioritized", dict, data)
+    for row in trace.recovery:
+        for number in row.lost:
+            log.add(row.at_ns, _LOST, "lost", _lost, number)
+        log.add(row.at_ns, _METRICS, "metrics", _metrics, row)
+    return log
+
+
+def client_log(
+    trace: Trace,
+    packets: Iterable[LoggedPacket],
+    *,
+    ids: Mapping[int, str],
+    bodies: Mapping[int, int],
+    signals_are_sent: bool,
+) -> Log:
+    """Return what the client would have logged."""
+    log = Log("client")
+    texts = field_values(trace) if signals_are_sent else {}
+    asked = {request.stream_id: request for request in trace.requests}
+    for packet in packets:
+        if not packet.is_down:
+            log.add(packet.sent_at_ns, _SENT, "sent", _packet, packet)
+        elif packet.arrived_at_ns is not None:
+            streams = [frame.stream_id for frame in packet.frames]
+            late = _late(packet.arrived_at_ns, streams, asked)
+            log.add(packet.arrived_at_ns, _RECEIVED + late, "received", _packet, packet)
+    for request in trace.requests:
+        of = (request.stream_id, ids, texts)
+        log.add(request.requested_at_ns, _CREATED, "created", _request_headers, *of)
+    made_at_ns = {request.arrived_at_ns: request.requested_at_ns for request in trace.requests}
+    for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
+        # A signal that reached the server with a request was sent with it; when others were, the
+        # trace does not say.
+        if at_ns in made_at_ns:
+            log.add(made_at_ns[at_ns], _CREATED, "created", _frame, frame)
+    _add_moves(log, trace, asked, bodies)
+    return log
+
+
+def _add_moves(
+    log: Log, trace: Trace, asked: Mapping[int, Request], bodies: Mapping[int, int]
+) -> None:
+    unparsed = {
+        stream_id: asked[stream_id].length_bytes - n_bytes
+        for stream_id, n_bytes in bodies.items()
+        if stream_id in asked
+    }
+    for at_ns, stream_id, offset, n_bytes in moves(trace):
+        late = _late(at_ns, [stream_id], asked)
+        log.add(at_ns, _MOVED + late, "moved", _moved, stream_id, offset, n_bytes)
+        if stream_id in unparsed and offset + n_bytes >= unparsed[stream_id]:
+            of = (stream_id, unparsed.pop(stream_id), bodies[stream_id])
+            log.add(at_ns, _PARSED + late, "parsed", _response_headers, *of)
+
+
+def _late(at_ns: int, streams: Sequence[int], asked: Mapping[int, Request]) -> int:
+    """Return what keeps an arrival behind its own request; readers look for that first."""
+    is_late = any(
+        stream_id in asked and asked[stream_id].requested_at_ns == at_ns for stream_id in streams
+    )
+    return _LATE if is_late else 0
+
+
+def _packet(packet: LoggedPacket) -> dict[str, Any]:
+    frames: list[Any] = list(packet.frames)
+    if packet.acked:
+        ranges = [list(span) for span in packet.acked]
+        frames.insert(0, {"frame_type": "ack", "acked_ranges": ranges})
+    return {
+        "header": {"packet_type": "1RTT", "packet_number": packet.number},
+        "raw": {"length": packet.size_bytes},
+        "frames": frames,
+    }
+
+
+def _lost(number: int) -> dict[str, Any]:
+    return {"header": {"packet_type": "1RTT", "packet_number": number}}
+
+
+def _metrics(row: RecoveryRow) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "min_rtt": to_ms(row.min_rtt_ns),
+        "smoothed_rtt": to_ms(row.smoothed_rtt_ns),
+        "latest_rtt": to_ms(row.latest_rtt_ns),
+        "rtt_variance": to_ms(row.rtt_variance_ns),
+        "congestion_window": row.congestion_window,
+        "bytes_in_flight": row.bytes_in_flight,
+    }
+    if row.ssthresh is not None:
+        data["ssthresh"] = row.ssthresh
+    return data
+
+
+def _moved(stream_id: int, offset: int, n_bytes: int) -> dict[str, Any]:
+    return {
+        "stream_id": stream_id,
+        "offset": offset,
+        "length": n_bytes,
+        "from": "transport",
+        "to": "application",
+    }
+
+
+def _request_headers(
+    stream_id: int, ids: Mapping[int, str], texts: Mapping[int, str]
+) -> dict[str, Any]:
+    headers = [{"name": ":method", "value": "GET"}]
+    if stream_id in ids:
+        headers.append({"name": ":path", "value": ids[stream_id]})
+    if texts.get(stream_id):
+        headers.append({"name": "priority", "value": texts[stream_id]})
+    return {"stream_id": stream_id, "frame": {"frame_type": "headers", "headers": headers}}
+
+
+def _response_headers(stream_id: int, header_bytes: int, body_bytes: int) -> dict[str, Any]:
+    headers = [
+        {"name": ":status", "value": "200"},
+        {"name": "content-length", "value": str(body_bytes)},
+    ]
+    return {
+        "stream_id": stream_id,
+        "length": header_bytes,
+        "frame": {"frame_type": "headers", "headers": headers},
+    }
+
+
+def _frame(frame: dict[str, Any]) -> dict[str, Any]:
+    return {"frame": frame}
+
 
 _SUFFIXES = (".qlog", ".sqlog")
 
@@ -111,13 +452,13 @@ def check_qlog_path(path: str | Path | None, *, key: str = "") -> None:
     >>> check_qlog_path("load.json")
     Traceback (most recent call last):
     ...
-    h3sim.qlog.source.LogError: must end in .qlog or .sqlog, is 'load.json'
+    h3sim.qlog.container.LogError: must end in .qlog or .sqlog, is 'load.json'
     """
     if path is None:
         return
     if Path(path).suffix not in _SUFFIXES:
         message = f"must end in {' or '.join(_SUFFIXES)}, is {str(path)!r}"
-        raise LogError([Problem(key=key, message=message)])
+        raise LogError([ValidationIssue(key=key, message=message)])
     check_output(path, key=key, error=LogError)
 
 

@@ -1,6 +1,5 @@
 """Reports: loads, studies and logs as one file of HTML, for people who were not there."""
 
-from h3sim.reporting.document import Report
-from h3sim.reporting.making import report
+from h3sim.lazy import attach
 
-__all__ = ["Report", "report"]
+__getattr__, __dir__, __all__ = attach(__name__)

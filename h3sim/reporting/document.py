@@ -1,20 +1,236 @@
-"""A report as a value: what it says, shows and lists; and as one file of HTML."""
+"""A report as a value, and as one accessible HTML file.
+
+Everything people gave, names of pages above all, is escaped here and nowhere else.
+"""
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import write_whole
-from h3sim.documents.arguments import PATH, check_arguments
-from h3sim.errors import InputError, Problem
+from h3sim._version import __version__
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema import write_whole
+from h3sim.schema.arguments import PATH, check_arguments
+from h3sim.text import SURE, are_apart, decimals_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["SUFFIXES", "Picture", "Report", "ReportTable", "Section", "check_suffix"]
+
+_STYLE = """
+:root { color-scheme: light; }
+body { margin: 0 auto; padding: 1rem; max-width: %srem; background: #fff; color: #1b1b1b;
+  font: 1rem/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
+h1 { overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; max-width: 100%%; }
+.scroll svg { display: block; width: 100%%; height: auto; }
+table { border-collapse: collapse; font-size: 0.875rem; }
+caption { text-align: left; font-weight: 600; }
+a:focus-visible, button:focus-visible, select:focus-visible, input:focus-visible,
+summary:focus-visible, .scroll:focus-visible { outline: 3px solid #0b4f8c; outline-offset: 2px; }
+"""
+
+
+def html_page(title: str, body: str, *, style: str, width_rem: int, script: str = "") -> str:
+    """Return a whole file of HTML; *title* is escaped here, *body*, *style* and *script* are HTML.
+
+    Nothing may be fetched, whatever a name in a page looks like, and nothing runs without *script*.
+    """
+    scripts = "script-src 'unsafe-inline'; " if script else ""
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:"
+    end = f"<script>\n{script}</script>\n" if script else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="h3sim {html.escape(__version__)}">\n'
+        f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
+        f"<style>{_STYLE % width_rem}{style}</style>\n"
+        f"</head>\n<body>\n{body}{end}</body>\n</html>\n"
+    )
+
+
+MAX_ROWS = 2000
+"""A longer table is cut, and says so: browsers lay out tables slowly."""
+_NUMBER = ' class="number"'
+_LARGEST, _LEAST_POINTS = 1.1, 560.0
+"""A figure is shown at most so many times as large as it was drawn: its text is then 9 points."""
+_HTML_STYLE = """
+h1 { font-size: 1.6rem; line-height: 1.25; }
+h2 { font-size: 1.25rem; margin-top: 2.5rem; border-bottom: 1px solid #767676;
+  overflow-wrap: anywhere; }
+h3 { font-size: 1.05rem; overflow-wrap: anywhere; }
+a { color: #0b4f8c; }
+.skip { position: absolute; left: -999rem; }
+.skip:focus { position: static; }
+.verdict { border-left: 0.4rem solid #0b4f8c; padding: 0.1rem 1rem; background: #f2f6fa; }
+figure { margin: 1.5rem 0; }
+figcaption { font-weight: 600; overflow-wrap: anywhere; }
+table { margin: 0.5rem 0 1rem; }
+caption { padding: 0.25rem 0; }
+th, td { text-align: left; vertical-align: top; padding: 0.15rem 0.75rem 0.15rem 0;
+  border-bottom: 1px solid #d6d6d6; overflow-wrap: break-word; min-width: 3rem;
+  max-width: 36rem; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+thead th { border-bottom: 2px solid #767676; }
+code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
+@media print { .skip, nav { display: none; } .scroll { overflow: visible; }
+  .scroll svg { min-width: 0 !important; } }
+"""
+_WIDTH_REM = 76
+
+
+def page_of(report: Report) -> str:
+    """Return *report* as a whole file."""
+    skip = '<a class="skip" href="#verdict">Skip to the verdict</a>\n'
+    body = f"{skip}{body_of(report)}"
+    return html_page(report.title, body, style=_HTML_STYLE, width_rem=_WIDTH_REM)
+
+
+def body_of(report: Report) -> str:
+    """Return what stands between head and end of the file."""
+    numbered = list(enumerate(report.parts, start=1))
+    links = [("verdict", "Verdict"), *((f"part-{n}", part.title) for n, part in numbered)]
+    contents = "".join(
+        f'<li><a href="#{anchor}">{html.escape(title)}</a></li>'
+        for anchor, title in (*links, ("made", "How this was made"))
+    )
+    return (
+        f"<header><h1>{html.escape(report.title)}</h1></header>\n"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n'
+        f'<section id="verdict" class="verdict" aria-labelledby="verdict-title" tabindex="-1">'
+        f'<h2 id="verdict-title">Verdict</h2>{_words(report.verdict)}</section>\n'
+        + "".join(_part(number, part) for number, part in numbered)
+        + _made(report)
+        + "</main>\n"
+    )
+
+
+def _made(report: Report) -> str:
+    command = f"<pre><code>{html.escape(report.command)}</code></pre>" if report.command else ""
+    return (
+        '<section id="made" aria-labelledby="made-title"><h2 id="made-title">How this was made</h2>'
+        f"{command}{_table(report.made)}</section>\n"
+    )
+
+
+def _part(number: int, part: Section) -> str:
+    name = f"part-{number}"
+    pictures = "".join(
+        _picture(f"{name}-figure-{n}", picture) for n, picture in enumerate(part.pictures, start=1)
+    )
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">'
+        f'<h2 id="{name}-title">{html.escape(part.title)}</h2>{_words(part.words)}\n'
+        f"{pictures}{''.join(map(_table, part.tables))}</section>\n"
+    )
+
+
+def _words(sentences: Iterable[str]) -> str:
+    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+
+
+def _picture(name: str, picture: Picture) -> str:
+    title = html.escape(picture.title)
+    # A region that scrolls must be reached by keyboard, too (WCAG 2.1.1).
+    return (
+        f'<figure aria-labelledby="{name}-title"><figcaption id="{name}-title">{title}</figcaption>'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
+        f"{_inline_svg(name, picture)}</div>"
+        f"<details><summary>The data of this figure: {title}</summary>"
+        f"{_table(picture.data)}</details></figure>\n"
+    )
+
+
+def _inline_svg(name: str, picture: Picture) -> str:
+    """Return the SVG as a part of the page: its ids its own, its size the reader's."""
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", picture.svg, flags=re.DOTALL)
+    # A prolog of XML has no place inside of a page.
+    svg = svg[svg.index("<svg") :]
+    # A thousandth of a point cannot be seen, and fills half of the file; of a scale it can.
+    svg = re.sub(r"scale\([^)]*\)|(\d\.\d\d)\d+", lambda number: number[1] or number[0], svg)
+    svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", svg)
+    box = re.search(r'viewBox="[^"]*"', svg)
+    width = re.search(r'width="([0-9.]+)pt"', svg)
+    attributes = "" if box is None else f" {box.group()}"
+    if width is not None:
+        points = float(width.group(1))
+        # On a narrow screen a wide figure is scrolled, and its text can still be read.
+        attributes += f' style="max-width: {points * _LARGEST:.0f}pt;'
+        attributes += f' min-width: {min(points, _LEAST_POINTS):.0f}pt"'
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        f'{attributes} role="img" aria-label="{html.escape(picture.alt)}">'
+    )
+    return opening + svg[svg.index(">") + 1 :].strip()
+
+
+def _table(table: ReportTable) -> str:
+    first = [isinstance(value, int | float) for value in table.rows[0]] if table.rows else []
+    head = "".join(
+        f'<th scope="col"{_NUMBER * (number and is_number)}>{html.escape(column)}</th>'
+        for number, (column, is_number) in enumerate(
+            zip(table.columns, [*first, *[False] * len(table.columns)], strict=False)
+        )
+    )
+    rows = table.rows[:MAX_ROWS]
+    texts = zip(*map(_texts, zip(*rows, strict=True)), strict=True)
+    body = "".join(f"<tr>{_cells(*of_row)}</tr>" for of_row in zip(rows, texts, strict=True))
+    left = len(table.rows) - len(rows)
+    more = f"<p>and {left:,} rows more</p>" if left else ""
+    title = html.escape(table.title)
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}"><table>'
+        f"<caption>{title}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>{more}\n"
+    )
+
+
+def _cells(row: Sequence[Any], texts: Sequence[str]) -> str:
+    first, *rest = texts
+    return f'<th scope="row">{first}</th>' + "".join(map(_cell, row[1:], rest))
+
+
+def _cell(value: Any, text: str) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"<td{_NUMBER * is_number}>{text}</td>"
+
+
+def _texts(column: Sequence[Any]) -> list[str]:
+    """Return a column as it is shown; numbers that differ are given so many digits that it shows.
+
+    >>> _texts([1.0, 1.254, None]), _texts([1.00004, 1.0003])
+    (['1', '1.254', '-'], ['1.0000', '1.0003'])
+    """
+    texts = [*map(_text, column)]
+    numbers = sorted(one for one in zip(column, texts, strict=True) if type(one[0]) is float)
+    if not any(a[1] == b[1] and are_apart(a[0], b[0], apart=SURE) for a, b in pairwise(numbers)):
+        return texts
+    decimals = decimals_of((value for value, _ in numbers), least=1, apart=SURE)
+    return [
+        f"{value:,.{decimals}f}" if type(value) is float else text
+        for value, text in zip(column, texts, strict=True)
+    ]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.1f}" if abs(value) >= 100 else f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else html.escape(str(value))
+
 
 SUFFIXES = (".html", ".htm")
 
@@ -63,8 +279,6 @@ class Report:
 
     def to_html(self) -> str:
         """Return the file: it needs no other file and no network, and runs no script."""
-        from h3sim.reporting.html import page_of
-
         return page_of(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -77,7 +291,6 @@ class Report:
         write_whole(path, self.to_html())
 
     def _repr_html_(self) -> str:
-        from h3sim.reporting.html import body_of
 
         return body_of(self)
 
@@ -94,4 +307,4 @@ def check_suffix(path: str | os.PathLike[str], *, key: str = "") -> None:
     check_arguments(InputError, **{key or "path": (PATH, path)})
     if Path(path).suffix.lower() not in SUFFIXES:
         message = f"must end in {' or '.join(SUFFIXES)}, is {str(path)!r}"
-        raise InputError([Problem(key=key, message=message)])
+        raise InputError([ValidationIssue(key=key, message=message)])

@@ -1,25 +1,37 @@
-"""Pictures of what went on in one load, and of what moved between two."""
+"""Pictures in a report as SVG: of one load, and of the difference between two."""
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.plots import LoadPlots, congestion, dependencies
-from h3sim.plots.deltas import deltas_of
-from h3sim.plots.throughput import bins_of
-from h3sim.plots.window import window_of
-from h3sim.reporting.document import ReportTable
-from h3sim.reporting.drawing import picture
+from h3sim.reporting import time_series, trees
+from h3sim.reporting.document import Picture, ReportTable
+from h3sim.reporting.lane_layout import window_of
+from h3sim.reporting.load_plots import LoadPlots
+from h3sim.reporting.output import alt_text, render
+from h3sim.reporting.time_series import bins_of
+from h3sim.reporting.waterfall import deltas_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.plots.throughput import Bin
-    from h3sim.reporting.document import Picture
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from h3sim.reporting.time_series import Bin
     from h3sim.results import Load
     from h3sim.results.connections import Connection
 
-__all__ = ["NamedLoad", "pictures_of_one", "pictures_of_two", "table_of_bins"]
+
+def picture(drawn: Axes | Figure, *, title: str, data: ReportTable) -> Picture:
+    """Return what was *drawn*, whose words stand with it, as a picture of a report."""
+    figure = drawn.get_figure(root=True)
+    assert figure is not None  # noqa: S101 - axes of h3sim.reporting stand in a figure
+    file = io.BytesIO()
+    render(figure, file, "svg")
+    return Picture(title=title, alt=alt_text(figure), svg=file.getvalue().decode(), data=data)
+
 
 _MAX_SAMPLES = 200
 
@@ -103,8 +115,8 @@ def _throughput(load: Load) -> Picture:
 
 
 def _congestion(load: Load, connection: Connection) -> Picture:
-    samples = congestion.samples_of(connection.trace)
-    told = congestion.told_connection(load, connection)
+    samples = time_series.samples_of(connection.trace)
+    told = time_series.told_connection(load, connection)
     # Losses stay; between them every so many rows tell enough.
     step = -(-len(samples) // _MAX_SAMPLES)
     shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
@@ -122,7 +134,7 @@ def _congestion(load: Load, connection: Connection) -> Picture:
 
 def _dependencies(load: Load) -> Picture:
     page = load.page
-    chain = [page.resources[index].id for index in dependencies.chain_of(load)]
+    chain = [page.resources[index].id for index in trees.chain_of(load)]
     finished = {row.id: row.finished_ms for row in load.timings}
     rows = []
     for resource in page.resources:

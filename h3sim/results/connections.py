@@ -1,17 +1,21 @@
-"""The connections of a load, each with what happened on it."""
+"""The connections of a load: look-ups, handshakes, packets, and cross traffic beside it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from h3sim import metrics
-from h3sim.units import to_ms
+from h3sim.page.hosts import UNNAMED
+from h3sim.trace import Activity, Work
+from h3sim.units import BITS_PER_BYTE, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
-    from h3sim.trace import Trace
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["Connection", "PacketCount"]
+    from h3sim.page import Page
+    from h3sim.trace import Trace
+    from h3sim.transport.cross_traffic import CrossFlow
 
 
 class PacketCount(NamedTuple):
@@ -75,3 +79,101 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<Connection {self.number} to {', '.join(self.hosts)}: {self.n_requests} requests>"
+
+
+_Key: TypeAlias = "int | str"
+"""The index of an activity of the browser, the name of a host, or the number of a connection."""
+
+
+def with_setup(
+    page: Page, activities: Sequence[Activity], connections: Iterable[Connection]
+) -> list[Activity]:
+    """Return *activities* with what had to be there before requests could leave.
+
+    A host is looked up by the first request for it, and so is a connection opened; a download
+    begins once its request may leave. What is asked for at the start waits for the page's own
+    connection. What takes no time is left out.
+    """
+    downloads = {
+        done.resource: index for index, done in enumerate(activities) if done.work is Work.DOWNLOAD
+    }
+    setup = _Setup(activities)
+    own = page.resources[page.root].host or UNNAMED
+    for connection in connections:
+        lookups = {name: times for name, *times in connection.lookups}
+        asked = (request.resource for request in connection.trace.requests)
+        # By activity, as the first that asked for a host is the one that had it looked up.
+        for index in sorted(downloads[resource] for resource in asked if resource in downloads):
+            resource = activities[index].resource
+            assert resource is not None  # noqa: S101 - a download is of one
+            host = page.resources[resource].host or own
+            setup.add(index, host, lookups.get(host), connection)
+    return setup.activities()
+
+
+class _Setup:
+    """Puts lookups and handshakes between activities and the downloads that wait for them."""
+
+    def __init__(self, activities: Sequence[Activity]) -> None:
+        self._order: dict[_Key, tuple[int, float]] = {
+            index: (done.began_at_ns, float(index)) for index, done in enumerate(activities)
+        }
+        self._done: dict[_Key, Activity] = dict(enumerate(activities))
+        self._after: dict[_Key, _Key | None] = {
+            index: done.after for index, done in enumerate(activities)
+        }
+
+    def add(
+        self, index: int, host: str, lookup: Sequence[int] | None, connection: Connection
+    ) -> None:
+        """Let the download at *index* wait for its host and its connection, if it did."""
+        is_first = self._after[index] is None
+        if lookup is not None:
+            self._wait(index, f"host {host}", Work.LOOK_UP, lookup, is_first=is_first)
+        times = (connection.opened_at_ns, connection.ready_at_ns)
+        name = f"connection {connection.number}"
+        self._wait(index, name, Work.CONNECT, times, is_first=is_first)
+
+    def _wait(
+        self, index: int, key: str, work: Work, times: Sequence[int], *, is_first: bool
+    ) -> None:
+        began_at_ns, ended_at_ns = times
+        download = self._done[index]
+        waited = is_first or ended_at_ns > download.began_at_ns
+        if ended_at_ns == began_at_ns or not waited:
+            return
+        if key not in self._done:
+            self._done[key] = Activity(work, download.resource, began_at_ns, ended_at_ns, None)
+            self._after[key] = self._after[index]
+            # Right before the download that is the first to wait for it.
+            self._order[key] = (began_at_ns, index - 0.5)
+        self._after[index] = key
+        later_ns = max(download.began_at_ns, ended_at_ns)
+        self._done[index] = download._replace(began_at_ns=later_ns)
+        self._order[index] = (later_ns, float(index))
+
+    def activities(self) -> list[Activity]:
+        """Return all of them as they began."""
+        # Ties by the old index, which half indices stand between: so no two are equal.
+        keys = sorted(self._done, key=lambda key: self._order[key])
+        index_of = {key: index for index, key in enumerate(keys)}
+        found = []
+        for key in keys:
+            after = self._after[key]
+            found.append(self._done[key]._replace(after=None if after is None else index_of[after]))
+        return found
+
+
+class CarriedFlow(NamedTuple):
+    """What was delivered of a *flow* in *span_ns*, from its start to the end of the load."""
+
+    flow: CrossFlow
+    n_bytes: int
+    span_ns: int
+
+    @property
+    def rate_mbps(self) -> float | None:
+        """The mean rate in Mbit/s; None where the load ended before it began."""
+        if not self.span_ns:
+            return None
+        return self.n_bytes * BITS_PER_BYTE * NS_PER_S / self.span_ns / 10**6

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from h3sim.results.load import Hol, Load, Which
     from h3sim.trace import Trace
 
-__all__ = ["FIGURES", "ON_DEMAND", "Figure", "Measured", "columns_of", "document_of"]
 
 _THREE = 3
 

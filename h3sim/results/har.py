@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from h3sim._version import __version__
-from h3sim.documents import check_output, write_whole
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, ValidationIssue
 from h3sim.metrics import timings
 from h3sim.page import Kind, Level
 from h3sim.results.configuration import in_words
-from h3sim.results.priorities import priority_text
-from h3sim.results.requests import request_sizer
+from h3sim.results.requests import priority_text, request_sizer
+from h3sim.schema import check_output, write_whole
 from h3sim.signals import Eps, H2Priority
 from h3sim.transport import Protocol
 
@@ -33,10 +32,9 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.load import Load
-    from h3sim.results.roots import RootRow
+    from h3sim.results.navigations import RootRow
     from h3sim.signals import Signal
 
-__all__ = ["check_har_path", "level_of", "load_to_har", "write_load_har"]
 
 _NAVIGATION_START = datetime(1970, 1, 1, tzinfo=UTC)
 """A load has no date; a fixed one keeps equal loads equal bytes."""
@@ -75,7 +73,7 @@ def check_har_path(path: str | Path | None, *, key: str = "") -> None:
     if path is None:
         return
     if Path(path).suffix.lower() != ".har":
-        raise InputError([Problem(key=key, message=f"must end in .har, is {str(path)!r}")])
+        raise InputError([ValidationIssue(key=key, message=f"must end in .har, is {str(path)!r}")])
     check_output(path, key=key)
 
 

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
 from h3sim._version import __version__
-from h3sim.documents import is_quantity, shown
-from h3sim.documents.shown import plain_number
-from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.accessors import accessor
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.notebook import escaped, html_table
 from h3sim.page import Kind
-from h3sim.provided import provided
-from h3sim.results.configuration import configuration, in_words, notes
+from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
 from h3sim.results.connections import Connection, PacketCount
-from h3sim.results.document import hol_figures, identity
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
+from h3sim.schema import format_value, is_quantity
+from h3sim.schema.errors import plain_number
 from h3sim.trace import Rows
 from h3sim.units import ms, to_ms
 
@@ -28,19 +27,18 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from h3sim.compression.header_run import HeaderRun
+    from h3sim.headers.base import HeaderRun
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
-    from h3sim.results.bounds import Given
-    from h3sim.results.cross_traffic import CarriedFlow
+    from h3sim.results.connections import CarriedFlow
     from h3sim.results.multiplexing import Multiplexing
-    from h3sim.results.roots import RootRow
+    from h3sim.results.navigations import RootRow
+    from h3sim.results.optimality import Given
     from h3sim.results.spec import LoadSpec
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
 
-__all__ = ["Hol", "Load", "PacketCount", "ResourceTiming", "Which"]
 
 Which = Literal["all", "atf"]
 """All resources, or those above the fold."""
@@ -153,7 +151,9 @@ class Load(WithMilestones):
             NothingToMeasureError: if these resources have no byte; given the page, if the network
                 has no constant rate, or the browser computed what it asks for.
         """
-        from h3sim.results.bounds import lower_bound_ms  # on use: few ask, and it needs the page
+        from h3sim.results.optimality import (
+            lower_bound_ms,  # on use: few ask, and it needs the page
+        )
 
         self._check(which)
 
@@ -204,7 +204,7 @@ class Load(WithMilestones):
     @cached_property
     def roots(self) -> Rows[RootRow]:
         """What it came to root by root: most pages have one."""
-        from h3sim.results.roots import RootRow, root_rows  # on use: few ask for it
+        from h3sim.results.navigations import RootRow, root_rows  # on use: few ask for it
 
         return Rows(RootRow, root_rows(self.page, self._timings, self.trace.activities))
 
@@ -240,7 +240,7 @@ class Load(WithMilestones):
     @property
     def plot(self) -> Any:
         """Figures of this load: `plot.multiplexing()`, `plot.byte_index()`, `plot.waterfall()`."""
-        return provided("load.plot", self)
+        return accessor("load.plot", self)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `timings` as a pandas DataFrame; its `attrs` say what was run.
@@ -294,15 +294,15 @@ class Load(WithMilestones):
         except NothingToMeasureError:
             return None
 
-    def why_none(self, which: Which) -> str:
+    def missing_reason(self, which: Which) -> str:
         """Return why a ByteIndex cannot be given: unknown, none and no bytes are three things."""
         self._check(which)
         all_empty = "none of its resources has bytes"
-        return all_empty if which == "all" else self.page.why_nothing_visible
+        return all_empty if which == "all" else self.page.nothing_visible_reason
 
     def _byte_index_shown(self, which: Which) -> float | str:
         index_ms = self.byte_index_or_none(which)
-        return self.why_none(which) if index_ms is None else index_ms
+        return self.missing_reason(which) if index_ms is None else index_ms
 
     @cached_property
     def _timings(self) -> list[Timing]:
@@ -325,8 +325,8 @@ class Load(WithMilestones):
 
     def _check(self, which: Which) -> None:
         if which not in ("all", "atf"):
-            message = f"must be 'all' or 'atf', is {shown(which)}"
-            raise InputError([Problem(key="which", message=message)])
+            message = f"must be 'all' or 'atf', is {format_value(which)}"
+            raise InputError([ValidationIssue(key="which", message=message)])
 
     def _given(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
@@ -335,7 +335,7 @@ class Load(WithMilestones):
 
     def _nothing(self, which: Which) -> NothingToMeasureError:
         what = "above the fold: " if which == "atf" else ""
-        return NothingToMeasureError(f"{self.page.name}: {what}{self.why_none(which)}")
+        return NothingToMeasureError(f"{self.page.name}: {what}{self.missing_reason(which)}")
 
 
 def _row(page: Page, timing: Timing) -> ResourceTiming:
@@ -357,6 +357,6 @@ def _positive_ns(sample_ms: float) -> int:
     given_ms = plain_number(sample_ms)
     sample_ns = ms(given_ms) if is_quantity(given_ms) else 0
     if sample_ns <= 0:
-        message = f"must be more than 0, is {shown(sample_ms)}"
-        raise InputError([Problem(key="sample_ms", message=message)])
+        message = f"must be more than 0, is {format_value(sample_ms)}"
+        raise InputError([ValidationIssue(key="sample_ms", message=message)])
     return sample_ns

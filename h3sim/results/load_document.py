@@ -4,88 +4,89 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.declared import write_table
-from h3sim.documents.values import ListOf, OrNone
-from h3sim.documents.written import (
+from h3sim.results.configuration import FORMAT, LoadInputs, identity
+from h3sim.results.connections import PacketCount
+from h3sim.results.figures import document_of
+from h3sim.results.milestones import Visual
+from h3sim.results.multiplexing import Multiplexing
+from h3sim.results.navigations import RootRow
+from h3sim.schema.fields import write_table
+from h3sim.schema.output import (
     COUNT,
     NUMBER,
     NUMBER_OR_NONE,
     TEXT,
     TEXT_OR_NONE,
-    Key,
-    Keys,
+    ObjectType,
+    Property,
     row_of,
     rows_of,
 )
-from h3sim.results.connections import PacketCount
-from h3sim.results.document import FORMAT, LoadInputs, identity
-from h3sim.results.figures import document_of
-from h3sim.results.milestones import Visual
-from h3sim.results.multiplexing import Multiplexing
-from h3sim.results.roots import RootRow
+from h3sim.schema.values import ListOf, OrNone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from h3sim.results.load import Load
 
-__all__ = ["RESOURCES", "UNKNOWN_FOLD", "WRITTEN", "load_to_dict"]
 
-_CONNECTION = Keys(
-    Key("hosts", ListOf(TEXT, "names")),
-    Key("rtt_ms", NUMBER),
-    Key("opened_ms", NUMBER),
-    Key("ready_ms", NUMBER),
-    Key("requests", COUNT, of="n_requests"),
-    Key("stream_bytes", COUNT),
-    Key("packets", row_of(PacketCount)),
+_CONNECTION = ObjectType(
+    Property("hosts", ListOf(TEXT, "names")),
+    Property("rtt_ms", NUMBER),
+    Property("opened_ms", NUMBER),
+    Property("ready_ms", NUMBER),
+    Property("requests", COUNT, of="n_requests"),
+    Property("stream_bytes", COUNT),
+    Property("packets", row_of(PacketCount)),
 )
-_CARRIED_FLOW = Keys(
-    Key("flow", TEXT, of="flow.text"),
-    Key("bytes", COUNT, of="n_bytes"),
-    Key("rate_mbps", NUMBER_OR_NONE),
+_CARRIED_FLOW = ObjectType(
+    Property("flow", TEXT, of="flow.text"),
+    Property("bytes", COUNT, of="n_bytes"),
+    Property("rate_mbps", NUMBER_OR_NONE),
 )
 _COUNT_OR_NONE = OrNone(COUNT, none=None)
-_FOLD = Keys(
-    Key(
+_FOLD = ObjectType(
+    Property(
         "above_the_fold",
-        Keys(
-            Key("resources", _COUNT_OR_NONE),
-            Key("bytes", _COUNT_OR_NONE),
-            Key("from", TEXT_OR_NONE),
+        ObjectType(
+            Property("resources", _COUNT_OR_NONE),
+            Property("bytes", _COUNT_OR_NONE),
+            Property("from", TEXT_OR_NONE),
         ),
         "how much is there, and who says so; nulls where nobody does",
     )
 )
 UNKNOWN_FOLD = {"resources": None, "bytes": None, "from": None}
 RESOURCES = ListOf(
-    Keys(
-        Key("id", TEXT),
-        Key("stream_id", COUNT),
-        Key("requested_ms", NUMBER),
-        Key("first_byte_ms", NUMBER),
-        Key("finished_ms", NUMBER),
-        Key("bytes", COUNT),
-        Key("connection", COUNT, is_optional=True),
+    ObjectType(
+        Property("id", TEXT),
+        Property("stream_id", COUNT),
+        Property("requested_ms", NUMBER),
+        Property("first_byte_ms", NUMBER),
+        Property("finished_ms", NUMBER),
+        Property("bytes", COUNT),
+        Property("connection", COUNT, is_optional=True),
     ),
     "rows",
 )
-_BESIDE = Keys(
-    Key("visual", OrNone(row_of(Visual), none=None)),
-    Key("image_index_ms", NUMBER_OR_NONE),
-    Key("multiplexing", row_of(Multiplexing)),
-    Key("priority_frames", Keys(Key("sent", COUNT), Key("bytes", COUNT))),
-    Key("resources", RESOURCES, "one a resource, in the order of requests"),
+_BESIDE = ObjectType(
+    Property("visual", OrNone(row_of(Visual), none=None)),
+    Property("image_index_ms", NUMBER_OR_NONE),
+    Property("multiplexing", row_of(Multiplexing)),
+    Property("priority_frames", ObjectType(Property("sent", COUNT), Property("bytes", COUNT))),
+    Property("resources", RESOURCES, "one a resource, in the order of requests"),
 )
-_TABLES = Keys(
-    Key("roots", rows_of(RootRow), "one a root, where there are several", is_optional=True),
-    Key(
+_TABLES = ObjectType(
+    Property("roots", rows_of(RootRow), "one a root, where there are several", is_optional=True),
+    Property(
         "cross_traffic", ListOf(_CARRIED_FLOW, "rows"), "what other flows carried", is_optional=True
     ),
-    Key("connections", ListOf(_CONNECTION, "rows"), "where there are several", is_optional=True),
-    Key("order", ListOf(COUNT, "ids"), "the stream of each packet sent", is_optional=True),
+    Property(
+        "connections", ListOf(_CONNECTION, "rows"), "where there are several", is_optional=True
+    ),
+    Property("order", ListOf(COUNT, "ids"), "the stream of each packet sent", is_optional=True),
 )
-WRITTEN = Keys(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
+WRITTEN = ObjectType(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
 """What a document has beside its identity, its inputs, and what is a figure of logs, too."""
 
 

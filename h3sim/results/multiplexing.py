@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.trace import Trace
 
-__all__ = ["Multiplexing", "multiplexing_of"]
 
 _LEAST_WINDOW_PACKETS = 14
 """Where a round trip takes no time, so many packets stand for what is sent in one."""

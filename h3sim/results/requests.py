@@ -1,17 +1,18 @@
-"""What requests take of the link up."""
+"""Bytes that requests take on the uplink, and their priorities in few characters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from h3sim.page.resource import DEFAULT_REQUEST_BYTES
+from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.page import Page, Resource
-
-__all__ = ["request_sizer"]
+    from h3sim.signals import Signal
+    from h3sim.trace import Trace
 
 
 def request_sizer(page: Page, *, is_http2: bool) -> Callable[[Resource], int]:
@@ -23,10 +24,39 @@ def request_sizer(page: Page, *, is_http2: bool) -> Callable[[Resource], int]:
     """
     if not is_http2:
         return _plain_size
-    from h3sim.compression.request_sizes import Http2RequestSizes  # on use: others go without
+    from h3sim.headers.synthetic_headers import Http2RequestSizes  # on use: others go without
 
     return Http2RequestSizes(page).of
 
 
 def _plain_size(resource: Resource) -> int:
     return resource.request_bytes or DEFAULT_REQUEST_BYTES
+
+
+def priorities_of(trace: Trace) -> dict[int, str]:
+    """Return what was said first of each stream; where all say the same, nothing is worth it."""
+    said: dict[int, str] = {}
+    for _, element_id, signal in trace.signals:
+        if element_id >= 0:
+            said.setdefault(element_id, priority_text(signal))
+    return said if len(dict.fromkeys(said.values())) > 1 else {}
+
+
+def priority_text(signal: Signal) -> str:
+    """Return what *signal* says in few characters.
+
+    >>> priority_text(Eps(urgency=0, incremental=True)), priority_text(Eps())
+    ('u=0,i', 'u=3')
+    >>> priority_text(H2Priority(weight=220)), priority_text(BucketPriority(bucket=3, level=1))
+    ('w=220', 'bucket 3.1')
+    """
+    match signal:
+        case Eps():
+            return f"u={signal.urgency}{',i' * signal.incremental}"
+        case H2Priority():
+            return f"w={signal.weight}"
+        case BucketPriority():
+            return f"bucket {signal.bucket}.{signal.level}"
+        case StrictPriority():
+            return f"strict {signal.strict}, w={signal.weight}"
+    return f"rank {signal.value}"

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 from h3sim import transport
 from h3sim.browser import BrowserModel
 from h3sim.http import SendBufferRefill
-from h3sim.transport import Mode, Protocol
+from h3sim.transport import HandshakeMode, Protocol
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from h3sim.compression import HeaderCompression
+    from h3sim.headers import HeaderCompression
     from h3sim.page import Page
     from h3sim.page.hosts import RecordedHosts
     from h3sim.schemes import Scheme
     from h3sim.transport import Network, TransportProfile
     from h3sim.transport.cross_traffic import CrossFlow
 
-__all__ = ["MAX_LOAD_NS", "LoadSpec"]
 
 MAX_LOAD_NS = 3600 * NS_PER_S
 """The longest simulated time of a load over links: one hour."""
@@ -40,7 +39,7 @@ class LoadSpec:
     protocol: Protocol = Protocol.QUIC
     profile: TransportProfile | None = None
     """How both ends send and recover; None at a constant rate, and for the default over links."""
-    mode: Mode = Mode.ONE_RTT
+    mode: HandshakeMode = HandshakeMode.ONE_RTT
     browser: BrowserModel = field(default_factory=BrowserModel)
     buffer_bytes: int = 0
     """Size of the server's send buffer; 0 without one."""

@@ -1,35 +1,25 @@
 """The public names of `h3sim.schedulers`, each loaded when it is first used."""
 
-from h3sim.schedulers.adaptive import AdaptiveRoundRobinScheduler as AdaptiveRoundRobinScheduler
-from h3sim.schedulers.base import (
-    HearsLosses as HearsLosses,
-    Requeuing as Requeuing,
-    Scheduler as Scheduler,
-)
+from h3sim.schedulers.adapters import CheckedScheduler as CheckedScheduler
+from h3sim.schedulers.adapters import NextAdapter as NextAdapter
+from h3sim.schedulers.adapters import NextScheduler as NextScheduler
+from h3sim.schedulers.base import LossObserver as LossObserver
+from h3sim.schedulers.base import SupportsRequeue as SupportsRequeue
+from h3sim.schedulers.base import Retransmit as Retransmit
+from h3sim.schedulers.base import Scheduler as Scheduler
+from h3sim.schedulers.base import Quantum as Quantum
 from h3sim.schedulers.buckets import BucketScheduler as BucketScheduler
-from h3sim.schedulers.eps import (
-    EpsScheduler as EpsScheduler,
-    Mixed as Mixed,
-)
-from h3sim.schedulers.fifo import FifoScheduler as FifoScheduler
-from h3sim.schedulers.guarded import GuardedScheduler as GuardedScheduler
-from h3sim.schedulers.next_adapter import (
-    NextAdapter as NextAdapter,
-    NextScheduler as NextScheduler,
-)
-from h3sim.schedulers.ranks import RankScheduler as RankScheduler
-from h3sim.schedulers.retransmit import Retransmit as Retransmit
+from h3sim.schedulers.eps import EpsScheduler as EpsScheduler
+from h3sim.schedulers.eps import Mixed as Mixed
+from h3sim.schedulers.round_robin import AdaptiveRoundRobinScheduler as AdaptiveRoundRobinScheduler
 from h3sim.schedulers.round_robin import RoundRobinScheduler as RoundRobinScheduler
+from h3sim.schedulers.static_priority import FifoScheduler as FifoScheduler
+from h3sim.schedulers.static_priority import RankScheduler as RankScheduler
 from h3sim.schedulers.strict import StrictScheduler as StrictScheduler
-from h3sim.schedulers.tree import (
-    Orphans as Orphans,
-    Queueing as Queueing,
-    SelfDependencyError as SelfDependencyError,
-    TreeRules as TreeRules,
-    TreeScheduler as TreeScheduler,
-    UnknownParent as UnknownParent,
-    Weights as Weights,
-)
-from h3sim.schedulers.turns import Turn as Turn
-
-__all__: list[str]
+from h3sim.schedulers.tree import Orphans as Orphans
+from h3sim.schedulers.tree import Queueing as Queueing
+from h3sim.schedulers.tree import SelfDependencyError as SelfDependencyError
+from h3sim.schedulers.tree import TreeRules as TreeRules
+from h3sim.schedulers.tree import TreeScheduler as TreeScheduler
+from h3sim.schedulers.tree import UnknownParent as UnknownParent
+from h3sim.schedulers.tree import Weights as Weights

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers.bucket_levels import SEQUENTIAL, Bucket
-from h3sim.schedulers.ordered import OrderedStreams
+from h3sim.schedulers.levels import SEQUENTIAL, Bucket
+from h3sim.schedulers.queues import IndexedHeap
 from h3sim.signals import BucketPriority
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
-
-__all__ = ["BucketScheduler"]
 
 
 class BucketScheduler:
@@ -33,7 +31,7 @@ class BucketScheduler:
         self._arrived = 0
         self._buckets: dict[int, Bucket] = {}
         self._active: dict[int, BucketPriority] = {}
-        self._nonempty = OrderedStreams()
+        self._nonempty = IndexedHeap()
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Put the stream behind those that arrived before it."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers.eps_levels import AllShare, FirstTurn, Halves, SequentialFirst, SharedList
-from h3sim.schedulers.turns import Turn
+from h3sim.schedulers.base import Quantum
+from h3sim.schedulers.levels import (
+    H2oFirstSlice,
+    NonIncrementalFirst,
+    RoundRobinAll,
+    SharedRing,
+    SplitHalf,
+)
 from h3sim.signals import MAX_URGENCY, Eps
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
-
-__all__ = ["EpsScheduler", "Mixed"]
 
 
 class Mixed(enum.Enum):
@@ -52,7 +56,9 @@ class EpsScheduler:
     4
     """
 
-    def __init__(self, *, mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST, turn: Turn = Turn()) -> None:  # noqa: B008 - a frozen value
+    def __init__(
+        self, *, mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST, turn: Quantum = Quantum()
+    ) -> None:  # noqa: B008 - a frozen value
         self._levels = [_LEVELS[mixed](turn) for _ in range(MAX_URGENCY + 1)]
         self._wanted: dict[int, Eps] = {}
         self._active: dict[int, int] = {}
@@ -116,12 +122,12 @@ class EpsScheduler:
             self._had_turn[stream_id] = None
 
 
-_LEVELS: dict[Mixed, type[SequentialFirst] | type[SharedList]] = {
-    Mixed.NON_INCREMENTAL_FIRST: SequentialFirst,
-    Mixed.SHARED_LIST: SharedList,
-    Mixed.HALVES: Halves,
-    Mixed.FIRST_TURN: FirstTurn,
-    Mixed.ALL_SHARE: AllShare,
+_LEVELS: dict[Mixed, type[NonIncrementalFirst] | type[SharedRing]] = {
+    Mixed.NON_INCREMENTAL_FIRST: NonIncrementalFirst,
+    Mixed.SHARED_LIST: SharedRing,
+    Mixed.HALVES: SplitHalf,
+    Mixed.FIRST_TURN: H2oFirstSlice,
+    Mixed.ALL_SHARE: RoundRobinAll,
 }
 _DEFAULT = Eps()
 

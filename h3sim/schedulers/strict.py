@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from h3sim.schedulers.tree.node import Node
     from h3sim.signals import Signal
 
-__all__ = ["StrictScheduler"]
-
 
 class StrictScheduler:
     """Siblings by strict priority, the highest first; equal ones share by weight.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.compiling import mypyc_attr
-from h3sim.schedulers.ordered import OrderedStreams
+from h3sim._mypyc import mypyc_attr
+from h3sim.schedulers.queues import IndexedHeap
 from h3sim.schedulers.tree.node import Node
 
 if TYPE_CHECKING:
-    from h3sim.schedulers.tree.queueing import FairQueueing
-
-__all__ = ["StrictGroup"]
+    from h3sim.schedulers.tree.disciplines import FairQueueing
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
@@ -25,7 +23,7 @@ class StrictGroup:
         self._queueing = queueing
         self._levels: dict[int, Node] = {}
         """By strict priority."""
-        self._active = OrderedStreams()
+        self._active = IndexedHeap()
         """The strict priorities of which something is active."""
         self.highest: Node | None = None
         """The level of the first of them, or None where nothing is active."""

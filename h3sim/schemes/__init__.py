@@ -1,13 +1,18 @@
 """Schemes: a client's policy and a server's scheduler, each a row of a table."""
 
-from h3sim.schemes.base import Policy
-from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind, new_scheduler
-from h3sim.schemes.model import Scheme
-from h3sim.schemes.parts import Arrangement, Placeholder, PriorityClass, Rule
+from h3sim.schemes.model import RecordedBy, RecordedPlace, Scheme, recorded_class
 from h3sim.schemes.policy import make_policy
+from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.reader import read_scheme, scheme_from_dict, scheme_to_dict
-from h3sim.schemes.recorded import RecordedBy, RecordedPlace, recorded_class
-from h3sim.schemes.registry import scheduler_kind_named, scheduler_named
+from h3sim.schemes.registry import (
+    CustomScheduler,
+    SchedulerKind,
+    SignalKind,
+    new_scheduler,
+    scheduler_kind_named,
+    scheduler_named,
+)
+from h3sim.schemes.rules import Arrangement, Placeholder, PriorityClass, Rule
 
 __all__ = [
     "Arrangement",

@@ -1,16 +1,21 @@
-"""A scheme as a value: rules that put a resource into a class, and what each class asks for."""
+"""A scheme as a value: rules that classify resources, and the signals of each class."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import enum
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import not_one_of
-from h3sim.documents.declared import says, settle
-from h3sim.documents.nested import Inline, Named, Table
-from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import (
+from h3sim.errors import SchemeError, ValidationIssue
+from h3sim.notebook import html_table
+from h3sim.page import AS_WRITTEN, Group, Kind, Level
+from h3sim.schedulers import Mixed, Quantum, Retransmit
+from h3sim.schema import format_choices
+from h3sim.schema.errors import RejectedValueError
+from h3sim.schema.fields import Inline, Named, Table, declare, validate
+from h3sim.schema.values import (
     Choice,
     Flag,
     ListOf,
@@ -20,27 +25,176 @@ from h3sim.documents.values import (
     ValueType,
     Whole,
 )
-from h3sim.errors import Problem, SchemeError
-from h3sim.notebook import html_table
-from h3sim.page import AS_WRITTEN
-from h3sim.schedulers import Mixed, Retransmit, Turn
-from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
-from h3sim.schemes.known import KnownClasses
-from h3sim.schemes.parts import UPDATES, Placeholder, PriorityClass, Rule, ServerHint
 from h3sim.schemes.ranks import RankBy
-from h3sim.schemes.recorded import RecordedBy, recorded_class
-from h3sim.schemes.registry import REGISTRY
-from h3sim.signals import (
-    Signalling,
-)
+from h3sim.schemes.registry import REGISTRY, CustomScheduler, SchedulerKind, SignalKind
+from h3sim.schemes.rules import CONDITIONS, UPDATES, Placeholder, PriorityClass, Rule, ServerHint
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.page import Resource, ServerPriority, Standing
+    from h3sim.page import Page, RecordedPriority, Resource, ResourceState, ServerPriority
     from h3sim.schedulers import Scheduler
 
-__all__ = ["Scheme"]
+
+class KnownClasses:
+    """The classes that the rules of *scheme* put resources into which are as the page file says.
+
+    Resources that are alike in all that a rule asks for are in one class. A page has thousands of
+    resources and a handful of sorts, so the rules are asked once for each sort.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        asked = [name for rule in scheme.rules for name in (*dict(rule.flags), *rule.any_of)]
+        # The text of an enum's member: the hash of the member itself is a function of Python.
+        names = ["kind._value_", "fetchpriority._value_", *(CONDITIONS[name] for name in asked)]
+        self._facts_of = attrgetter(*dict.fromkeys(names))
+        self._n_first = scheme.n_first_images
+        self._known: dict[tuple[tuple[object, ...], bool, int], PriorityClass] = {}
+
+    def of(self, resource: Resource, images_before: int) -> PriorityClass:
+        """Return the class of *resource*, before which so many images were requested."""
+        # Else each image of a page would be a sort of its own.
+        n_before = images_before if images_before < self._n_first else self._n_first
+        sort = (self._facts_of(resource), resource.begins_page, n_before)
+        found = self._known.get(sort)
+        if found is None:
+            found = self._known[sort] = self._scheme.ruled(resource, images_before)
+        return found
+
+
+class RecordedBy(enum.Enum):
+    """Whose recorded priorities a scheme plays."""
+
+    ANY = "any"
+    """Whatever the page has, the Priority field before levels before classes."""
+    CHROME = "chrome"
+    FIREFOX = "firefox"
+    SAFARI = "safari"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedPlace(PriorityClass):
+    """What a PRIORITY frame of a recording said: whom a stream depends on, by its name."""
+
+    depends_on: str
+    exclusive: bool
+
+
+def with_recorded_groups(scheme: Scheme, page: Page) -> Scheme:
+    """Return *scheme* with the groups that were recorded, in place of its own of the same names."""
+    if not page.recorded_groups:
+        return scheme
+    recorded = {
+        group.name: Placeholder(
+            name=group.name, weight=group.weight, parent=group.depends_on or None
+        )
+        for group in page.recorded_groups
+    }
+    others = (holder for holder in scheme.placeholders if holder.name not in recorded)
+    return replace(scheme, placeholders=(*recorded.values(), *others))
+
+
+_CLASS_OF_LEVEL = {
+    Level.VERY_HIGH: "highest",
+    Level.HIGH: "high",
+    Level.MEDIUM: "normal",
+    Level.LOW: "low",
+    Level.VERY_LOW: "lowest",
+}
+"""What the schemes of Chrome call its levels."""
+_URGENCY_OF_LEVEL = {level: urgency for urgency, level in enumerate(_CLASS_OF_LEVEL)}
+_SEQUENTIAL = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT)
+"""Of what Chrome says that it is of use only as a whole; of all else it sets `i`."""
+_URGENCY_OF_GROUP = {
+    Group.URGENT_START: 1,
+    Group.LEADERS: 2,
+    Group.UNBLOCKED: 3,
+    Group.FOLLOWERS: 4,
+    Group.SPECULATIVE: 6,
+    Group.BACKGROUND: 6,
+}
+"""Firefox's `nsHttpHandler::UrgencyFromCoSFlags`."""
+_USUAL_WEIGHT = 22
+_STEP_OF_WEIGHT = {42: -2, 32: -1, 22: 0, 12: 1, 2: 2}
+"""How far a priority moves the urgency: its weight is 22 less the priority (-20 to 20)."""
+_SHARING = (Kind.IMAGE, Kind.DOCUMENT)
+_LEAST_URGENT = 6
+
+
+def recorded_class(
+    scheme: Scheme, resource: Resource, standing: ResourceState
+) -> PriorityClass | None:
+    """Return the class that was recorded for *resource*, None where the page has nothing fit.
+
+    What was said last counts, as far as it has been said by now.
+    """
+    said = [entry for entry in resource.recorded if entry.when is None]
+    # What came later goes before what went with the request, and each from the last word back.
+    for entry in (*(standing.recorded or ()), *reversed(said)):
+        is_theirs = entry.browser is not None and entry.browser.value == scheme.recorded.value  # type: ignore[union-attr]
+        if scheme.recorded is RecordedBy.ANY or is_theirs:
+            found = _class_of(scheme, entry, resource.kind)
+            if found is not None:
+                return found
+    return None
+
+
+def _class_of(scheme: Scheme, entry: RecordedPriority, kind: Kind) -> PriorityClass | None:
+    match scheme.mechanism.signal_kind:
+        case SignalKind.EPS if entry.depends_on is None:
+            urgency, incremental = _parameters(entry, kind)
+            name = f"recorded u={urgency}{', i' if incremental else ''}"
+            return PriorityClass(name=name, urgency=urgency, incremental=incremental)
+        case SignalKind.TREE:
+            return _place_in_tree(scheme, entry)
+        case _:
+            return None
+
+
+def _parameters(entry: RecordedPriority, kind: Kind) -> tuple[int, bool]:
+    if entry.urgency is not None or entry.incremental is not None:
+        urgency = DEFAULT_URGENCY if entry.urgency is None else entry.urgency
+        return urgency, bool(entry.incremental)
+    if entry.level is not None:
+        return _URGENCY_OF_LEVEL[entry.level], kind not in _SEQUENTIAL
+    assert entry.group is not None  # noqa: S101 - one of them is there, which is checked
+    step = _STEP_OF_WEIGHT.get(entry.weight or _USUAL_WEIGHT, 0)
+    urgency = min(max(_URGENCY_OF_GROUP[entry.group] + step, 0), _LEAST_URGENT, MAX_URGENCY)
+    return urgency, kind in _SHARING
+
+
+def _place_in_tree(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | None:
+    if entry.depends_on is not None:
+        return _place_of_frame(scheme, entry, entry.depends_on)
+    if entry.group is not None:
+        return _in_group(scheme, entry.group.value, entry.weight or _USUAL_WEIGHT)
+    if entry.level is not None:
+        name = _CLASS_OF_LEVEL[entry.level]
+        return next((found for found in scheme.classes if found.name == name), None)
+    return None
+
+
+def _place_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> PriorityClass:
+    """Return what a PRIORITY frame says; below a group, or the root, as a class has it."""
+    weight = entry.weight or DEFAULT_WEIGHT
+    found = None if entry.exclusive else _in_group(scheme, parent, weight)
+    if found is not None:
+        return found
+    exclusive = bool(entry.exclusive)
+    name = f"recorded below {parent!r} {weight}{' exclusively' * exclusive}"
+    return RecordedPlace(name=name, weight=weight, depends_on=parent, exclusive=exclusive)
+
+
+def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
+    """Return the class of what stands below a group; None if the scheme has none of that name."""
+    if not name:
+        return PriorityClass(name=f"recorded {weight}", weight=weight)
+    if any(holder.name == name for holder in scheme.placeholders):
+        return PriorityClass(name=f"recorded {name} {weight}", group=name, weight=weight)
+    return None
+
 
 _RETENTION = Milliseconds(low=0, high=86_400_000.0, hint="a day")
 
@@ -53,7 +207,7 @@ class _Scheduler(ValueType):
     def accept(self, value: Any) -> SchedulerKind | CustomScheduler:
         if isinstance(value, SchedulerKind | CustomScheduler):
             return value
-        raise RefusedError(not_one_of(value, REGISTRY.names()))
+        raise RejectedValueError(format_choices(value, REGISTRY.names()))
 
     def write(self, value: Any) -> str:
         name: str = value.value
@@ -82,71 +236,77 @@ class Scheme:
             mechanism has no meaning for.
     """
 
-    name: str = field(metadata=says(Text(is_needed=True), "what results call it"))
-    title: str = field(metadata=says(Text(), "what it is, in a line"))
-    source: str = field(metadata=says(Text(), "where its rules are from"))
+    name: str = field(metadata=declare(Text(is_needed=True), "what results call it"))
+    title: str = field(metadata=declare(Text(), "what it is, in a line"))
+    source: str = field(metadata=declare(Text(), "where its rules are from"))
     mechanism: SchedulerKind | CustomScheduler = field(
-        metadata=says(_Scheduler(), "what the server schedules with")
+        metadata=declare(_Scheduler(), "what the server schedules with")
     )
     signalling: Signalling = field(
-        metadata=says(Choice(Signalling), "how priorities reach the server")
+        metadata=declare(Choice(Signalling), "how priorities reach the server")
     )
-    notes: str = field(default="", metadata=says(Text(), "what else there is to say"))
-    caveat: str = field(default="", metadata=says(Text(), "shown wherever its results are"))
+    notes: str = field(default="", metadata=declare(Text(), "what else there is to say"))
+    caveat: str = field(default="", metadata=declare(Text(), "shown wherever its results are"))
     knows: tuple[str, ...] = field(
-        default=(), metadata=says(OneOrMore(Text(), "texts"), "what it uses that no browser knows")
+        default=(),
+        metadata=declare(OneOrMore(Text(), "texts"), "what it uses that no browser knows"),
     )
     rank_by: RankBy | None = field(
-        default=None, metadata=says(Choice(RankBy), "what a page is ranked by")
+        default=None, metadata=declare(Choice(RankBy), "what a page is ranked by")
     )
     mixed: Mixed | None = field(
-        default=None, metadata=says(Choice(Mixed), "who goes first in an urgency")
+        default=None, metadata=declare(Choice(Mixed), "who goes first in an urgency")
     )
-    turn: Turn | None = field(default=None, metadata=says(Inline(Turn), "how long a turn is"))
+    turn: Quantum | None = field(
+        default=None, metadata=declare(Inline(Quantum), "how long a turn is")
+    )
     retransmission: Retransmit | None = field(
-        default=None, metadata=says(Choice(Retransmit), "when lost bytes go again")
+        default=None, metadata=declare(Choice(Retransmit), "when lost bytes go again")
     )
     recorded: RecordedBy | None = field(
         default=None,
-        metadata=says(Choice(RecordedBy), "whose recorded priorities go before the rules"),
+        metadata=declare(Choice(RecordedBy), "whose recorded priorities go before the rules"),
     )
     hints: tuple[ServerHint, ...] = field(
         default=(),
-        metadata=says(ListOf(Table(ServerHint, is_kept=True), "tables"), "the server's own word"),
+        metadata=declare(
+            ListOf(Table(ServerHint, is_kept=True), "tables"), "the server's own word"
+        ),
     )
     doubts_clients: bool = field(
-        default=False, metadata=says(Flag(), "the server goes by types where advice looks bad")
+        default=False, metadata=declare(Flag(), "the server goes by types where advice looks bad")
     )
     max_placeholders: int | None = field(
-        default=None, metadata=says(Whole(low=0), "how many placeholders the server lets there be")
+        default=None,
+        metadata=declare(Whole(low=0), "how many placeholders the server lets there be"),
     )
     retention_ns: int | None = field(
         default=None,
-        metadata=says(_RETENTION, "how long a stream that is done with stays in the scheduler"),
+        metadata=declare(_RETENTION, "how long a stream that is done with stays in the scheduler"),
     )
     updates: tuple[str, ...] = field(
         default=UPDATES,
-        metadata=says(OneOrMore(Choice(UPDATES), "changes"), "what a frame is sent for"),
+        metadata=declare(OneOrMore(Choice(UPDATES), "changes"), "what a frame is sent for"),
     )
     placeholders: tuple[Placeholder, ...] = field(
         default=(),
-        metadata=says(ListOf(Table(Placeholder, is_kept=True), "tables"), "what only groups"),
+        metadata=declare(ListOf(Table(Placeholder, is_kept=True), "tables"), "what only groups"),
     )
     classes: tuple[PriorityClass, ...] = field(
-        metadata=says(Named(PriorityClass), "what streams ask for")
+        metadata=declare(Named(PriorityClass), "what streams ask for")
     )
     rules: tuple[Rule, ...] = field(
         default=(),
-        metadata=says(ListOf(Table(Rule, is_kept=True), "tables"), "who is in which class"),
+        metadata=declare(ListOf(Table(Rule, is_kept=True), "tables"), "who is in which class"),
     )
     otherwise: str = field(
-        default="", metadata=says(Text(), "the class of the others: the last, by default")
+        default="", metadata=declare(Text(), "the class of the others: the last, by default")
     )
 
     def __post_init__(self) -> None:
         if self.otherwise == "" and isinstance(self.classes, tuple) and self.classes:
             object.__setattr__(self, "otherwise", getattr(self.classes[-1], "name", ""))
-        settle(self, SchemeError, self.name)
+        validate(self, SchemeError, self.name)
 
     def __hash__(self) -> int:
         return hash((self.name, self.classes, self.rules))
@@ -171,7 +331,7 @@ class Scheme:
         )
 
     def classify(
-        self, resource: Resource, *, images_before: int = 0, standing: Standing = AS_WRITTEN
+        self, resource: Resource, *, images_before: int = 0, standing: ResourceState = AS_WRITTEN
     ) -> PriorityClass:
         """Return the class of *resource*, before which so many images were requested.
 
@@ -196,7 +356,7 @@ class Scheme:
         return max((rule.first_images or 0 for rule in self.rules), default=0)
 
     def ruled(
-        self, resource: Resource, images_before: int, standing: Standing = AS_WRITTEN
+        self, resource: Resource, images_before: int, standing: ResourceState = AS_WRITTEN
     ) -> PriorityClass:
         """Return the class that the rules say, whatever was recorded, by asking each in turn."""
         for rule in self.rules:
@@ -213,17 +373,17 @@ class Scheme:
         """Return the class of that name."""
         return next(entry for entry in self.classes if entry.name == name)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield names that nothing bears, and settings that the scheduler has no meaning for."""
         if not self.classes:
-            yield Problem(key="classes", message="at least one class is needed")
+            yield ValidationIssue(key="classes", message="at least one class is needed")
         yield from self._weight_problems()
         yield from self._setting_problems()
         names = [holder.name for holder in self.placeholders]
         for index, name in enumerate(names):
             if name in names[:index]:
                 message = f"{name!r} is already the name of placeholders[{names.index(name)}]"
-                yield Problem(key=f"placeholders[{index}].name", message=message)
+                yield ValidationIssue(key=f"placeholders[{index}].name", message=message)
         classes = {entry.name: i for i, entry in enumerate(self.classes)}
         groups: dict[str, int] = {entry.name: i for i, entry in enumerate(self.placeholders)}
         if self.otherwise:
@@ -235,49 +395,51 @@ class Scheme:
             has_bucket = entry.bucket is not None
             if (self.mechanism.signal_kind is SignalKind.BUCKETS) != has_bucket:
                 message = "goes with the mechanism 'buckets', and that with it"
-                yield Problem(key=f"classes.{entry.name}.bucket", message=message)
+                yield ValidationIssue(key=f"classes.{entry.name}.bucket", message=message)
         for index, holder in enumerate(self.placeholders):
             key = f"placeholders[{index}]"
             yield from _unknown(f"{key}.yields_to", holder.yields_to, classes)
             if holder.parent is not None and groups.get(holder.parent, index) >= index:
                 message = f"{holder.parent!r} is not a placeholder declared before it"
-                yield Problem(key=f"{key}.parent", message=message)
+                yield ValidationIssue(key=f"{key}.parent", message=message)
 
-    def _setting_problems(self) -> Iterator[Problem]:
+    def _setting_problems(self) -> Iterator[ValidationIssue]:
         """Yield each setting that the mechanism does not have, and the one that it needs."""
         if (self.rank_by is not None) != (self.mechanism.signal_kind is SignalKind.RANKS):
             message = "goes with the mechanism 'ranks', and that with it"
-            yield Problem(key="rank_by", message=message)
+            yield ValidationIssue(key="rank_by", message=message)
         yield from self._signalling_problems()
         if self.doubts_clients and self.mechanism.signal_kind is not SignalKind.EPS:
-            yield Problem(key="doubts_clients", message="goes only with the mechanism 'eps'")
+            yield ValidationIssue(
+                key="doubts_clients", message="goes only with the mechanism 'eps'"
+            )
         if self.mixed is not None and self.mechanism is not SchedulerKind.EPS:
-            yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
+            yield ValidationIssue(key="mixed", message="goes only with the mechanism 'eps'")
         if self.turn is not None and not self.mechanism.has_turns:
             key = "turn_packets" if self.turn.size_bytes is None else "turn_bytes"
             names = " and ".join(repr(kind.value) for kind in SchedulerKind if kind.has_turns)
-            yield Problem(key=key, message=f"goes only with the mechanisms {names}")
+            yield ValidationIssue(key=key, message=f"goes only with the mechanisms {names}")
 
-    def _signalling_problems(self) -> Iterator[Problem]:
+    def _signalling_problems(self) -> Iterator[ValidationIssue]:
         """Yield what the mechanism cannot hear, or the signalling cannot say."""
         kind, signalling = self.mechanism.signal_kind, self.signalling
         if signalling is Signalling.EPS and kind is not SignalKind.EPS:
-            yield Problem(key="signalling", message="'eps' goes with the mechanism 'eps'")
+            yield ValidationIssue(key="signalling", message="'eps' goes with the mechanism 'eps'")
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
         # Strict priorities were proposed for draft-20, and said as weights are there.
         is_strict = kind is SignalKind.STRICT and signalling is Signalling.DRAFT_20
         if needs_tree and kind is not SignalKind.TREE and not is_strict:
             message = f"{signalling.value!r} goes with a mechanism that is a tree"
-            yield Problem(key="signalling", message=message)
+            yield ValidationIssue(key="signalling", message=message)
         elif signalling is Signalling.DRAFT_22 and not self.mechanism.has_orphans:
             message = f"'draft-22' has orphans, and {self.mechanism.value!r} no place for them"
-            yield Problem(key="signalling", message=message)
+            yield ValidationIssue(key="signalling", message=message)
         for entry in self.classes:
             if entry.arrangement.is_exclusive and self.signalling is Signalling.DRAFT_20:
                 message = "needs exclusive dependencies, and 'draft-20' has none"
-                yield Problem(key=f"classes.{entry.name}.arrangement", message=message)
+                yield ValidationIssue(key=f"classes.{entry.name}.arrangement", message=message)
 
-    def _weight_problems(self) -> Iterator[Problem]:
+    def _weight_problems(self) -> Iterator[ValidationIssue]:
         """Yield each weight that the mechanism has no meaning for."""
         low, high = self.mechanism.weights.limits
         weights: dict[str, int | None] = {
@@ -288,7 +450,7 @@ class Scheme:
             weights[f"placeholders[{index}].yielding_weight"] = holder.yielding_weight
         for key, weight in weights.items():
             if weight is not None and not low <= weight <= high:
-                yield Problem(key=key, message=f"must be {low} to {high}, is {weight}")
+                yield ValidationIssue(key=key, message=f"must be {low} to {high}, is {weight}")
 
 
 def _told(value: object) -> str:
@@ -298,6 +460,6 @@ def _told(value: object) -> str:
     return "" if value is None else str(getattr(value, "value", value))
 
 
-def _unknown(key: str, name: str | None, known: Mapping[str, int]) -> Iterator[Problem]:
+def _unknown(key: str, name: str | None, known: Mapping[str, int]) -> Iterator[ValidationIssue]:
     if name is not None and name not in known:
-        yield Problem(key=key, message=not_one_of(name, known))
+        yield ValidationIssue(key=key, message=format_choices(name, known))

@@ -1,4 +1,4 @@
-"""Policies: what is said about each stream when it is requested, and when it is gone.
+"""Client policies: the signals sent when a stream is requested and when it closes.
 
 As Marx 2019 ran them, policies know what the server knows: each change is known to the scheduler
 at once, and a stream leaves the tree a while after its last chunk was given out.
@@ -11,21 +11,65 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.page import AS_WRITTEN, Kind
-from h3sim.schemes.base import Policy
-from h3sim.schemes.kinds import SignalKind
-from h3sim.schemes.parts import Arrangement
-from h3sim.schemes.quicker_chain import QuickerChain
+from h3sim.schemes.model import RecordedPlace, with_recorded_groups
+from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.ranks import RankPolicy
-from h3sim.schemes.recorded import RecordedPlace, with_recorded_groups
+from h3sim.schemes.registry import SignalKind
+from h3sim.schemes.rules import Arrangement
 from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
-    from h3sim.page import Page, Resource, Standing
+    from h3sim.page import Page, Resource, ResourceState
     from h3sim.schemes.model import Scheme
-    from h3sim.schemes.parts import Placeholder, PriorityClass
+    from h3sim.schemes.rules import Placeholder, PriorityClass
     from h3sim.signals import Signal, SignalChange
 
-__all__ = ["make_policy"]
+
+class QuickerChain:
+    """The one chain of a tree, and the stream that each class takes for its last (Quicker).
+
+    When the last stream of a class leaves the tree, its parent takes its place; that may be a
+    stream of a higher class. What is requested next in the class then goes right below that one,
+    and so before streams of the higher class that came after it.
+    """
+
+    def __init__(self) -> None:
+        self._tails: dict[str, int | None] = {}
+        self._above: dict[int, int | None] = {}
+        self._below: dict[int | None, int | None] = {}
+
+    def append(self, stream_id: int, class_names: list[str]) -> int | None:
+        """Put a stream below the last of the first class that has one; return that one."""
+        above = None
+        for name in class_names:
+            above = self._tails.get(name)
+            if above is not None:
+                break
+        # Exclusive: whoever stood below that one now stands below the new stream.
+        below = self._below.get(above)
+        self._above[stream_id], self._below[stream_id] = above, below
+        self._below[above] = stream_id
+        if below is not None:
+            self._above[below] = stream_id
+        self._tails[class_names[0]] = stream_id
+        return above
+
+    def neighbours(self, stream_id: int) -> tuple[int | None, int | None]:
+        """Return the streams right above and right below one."""
+        return self._above[stream_id], self._below.get(stream_id)
+
+    def remove(self, stream_id: int) -> None:
+        """Take out a stream, if it stands in the chain."""
+        if stream_id not in self._above:
+            return
+        above, below = self._above.pop(stream_id), self._below.pop(stream_id)
+        self._below[above] = below
+        if below is not None:
+            self._above[below] = above
+        # Several classes may have come to the same last stream.
+        for name, tail in self._tails.items():
+            if tail == stream_id:
+                self._tails[name] = above
 
 
 def make_policy(scheme: Scheme, page: Page) -> Policy:
@@ -82,7 +126,7 @@ class _ClassPolicy(Policy):
         self._is_as_written = True
         """Whether nothing has become known as yet: as in most loads, from beginning to end."""
         self._of_all = AS_WRITTEN
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, ResourceState] = {}
         self._open: dict[int, _Open] = {}
         self._said: dict[str, Signal] = {}
         """What is said of every stream of a class, where that is the same for all of them."""
@@ -100,7 +144,7 @@ class _ClassPolicy(Policy):
             self._n_images = n_images + 1
         return self._joins(stream_id, entry)
 
-    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
+    def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
         self._is_as_written = False
         if resource is None:
             self._of_all = self._of_all.after(change)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from h3sim.page import At
-from h3sim.schemes.base import Policy
+from h3sim.page import TriggerEvent
+from h3sim.schemes.policy_base import Policy
 from h3sim.signals import Rank
 
 if TYPE_CHECKING:
-    from h3sim.page import Page, Resource, Standing
+    from h3sim.page import Page, Resource, ResourceState
     from h3sim.signals import SignalChange
 
-__all__ = ["RankBy", "RankPolicy", "chain_lengths", "leads_above_the_fold"]
 
-_NEEDS_DATA = (At.OFFSET, At.COMPLETE, At.EXECUTED)
+_NEEDS_DATA = (TriggerEvent.OFFSET, TriggerEvent.COMPLETE, TriggerEvent.EXECUTED)
 """The triggers that wait for bytes of the parent."""
 
 
@@ -56,7 +55,7 @@ class RankPolicy(Policy):
         # The lowest rank goes first, and the longest chain is to.
         return [*changes, (stream_id, Rank(value=-self._lengths[index]))]
 
-    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:  # noqa: ARG002 - ranks are of the page alone
+    def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:  # noqa: ARG002 - ranks are of the page alone
         """Return nothing: ranks follow from the page, and it says all at once."""
         return []
 
@@ -84,7 +83,7 @@ def chain_lengths(page: Page) -> list[int]:
     """Return, for each index, how many resources the longest chain has that waits for its bytes.
 
     >>> from h3sim.page import Discovery, Kind, Page, Resource
-    >>> found = [None, Discovery(at=At.COMPLETE, by="0"), Discovery(at=At.COMPLETE, by="1")]
+    >>> found = [None, Discovery(at=TriggerEvent.COMPLETE, by="0"), Discovery(at=TriggerEvent.COMPLETE, by="1")]
     >>> chain_lengths(Page(name="chain", resources=tuple(
     ...     Resource(id=str(n), kind=Kind.SCRIPT, size_bytes=9, discovered=d)
     ...     for n, d in enumerate(found))))

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import listed, parse_toml, read_text
-from h3sim.documents.declared import keys_of, read_document, write_table
-from h3sim.errors import Problem, SchemeError, UnknownNameError
-from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
+from h3sim.errors import SchemeError, UnknownNameError, ValidationIssue
+from h3sim.schema import join_words, parse_toml, read_text
+from h3sim.schema.fields import keys_of, read_document, write_table
 from h3sim.schemes.model import Scheme
-from h3sim.schemes.parts import Placeholder
-from h3sim.schemes.registry import scheduler_kind_named
+from h3sim.schemes.registry import CustomScheduler, SchedulerKind, SignalKind, scheduler_kind_named
+from h3sim.schemes.rules import Placeholder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FORMAT", "read_scheme", "scheme_from_dict", "scheme_from_toml", "scheme_to_dict"]
 
 FORMAT = "h3sim-scheme/1"
 _TREE_KEYS = ("weight", "group", "arrangement")
@@ -62,7 +60,7 @@ def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Sch
         SchemeError: listing every mistake in it.
     """
     tables: Any = document
-    problems: list[Problem] = []
+    problems: list[ValidationIssue] = []
     if isinstance(document, dict):
         kind = _kind(document)
         tables = {**document, "mechanism": kind} if "mechanism" in document else document
@@ -121,9 +119,11 @@ def _tables(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _acted_on(document: dict[str, Any], kind: SignalKind) -> tuple[dict[str, Any], list[Problem]]:
+def _acted_on(
+    document: dict[str, Any], kind: SignalKind
+) -> tuple[dict[str, Any], list[ValidationIssue]]:
     """Return the document without what the scheduler would not act on, and that as mistakes."""
-    problems: list[Problem] = []
+    problems: list[ValidationIssue] = []
     classes = document.get("classes")
     if isinstance(classes, dict):
         document = {
@@ -135,7 +135,7 @@ def _acted_on(document: dict[str, Any], kind: SignalKind) -> tuple[dict[str, Any
         }
     if kind not in (SignalKind.TREE, SignalKind.STRICT):
         problems += [
-            Problem(key=key, message="goes with a mechanism that is a tree")
+            ValidationIssue(key=key, message="goes with a mechanism that is a tree")
             for key in _TREE_ONLY
             if document.get(key) not in (None, [])
         ]
@@ -154,12 +154,14 @@ def _acted_on(document: dict[str, Any], kind: SignalKind) -> tuple[dict[str, Any
     return document, problems
 
 
-def _only(key: str, entry: Any, allowed: tuple[str, ...], problems: list[Problem]) -> Any:
+def _only(key: str, entry: Any, allowed: tuple[str, ...], problems: list[ValidationIssue]) -> Any:
     """Return a table without the keys that are not *allowed*, and note them."""
     if not isinstance(entry, dict):
         return entry
     wrong = [name for name in entry if name not in allowed]
     for name in wrong:
-        what = f"allowed are {listed(allowed, near=name)}" if allowed else "none is allowed here"
-        problems.append(Problem(key=f"{key}.{name}", message=f"unknown key; {what}"))
+        what = (
+            f"allowed are {join_words(allowed, near=name)}" if allowed else "none is allowed here"
+        )
+        problems.append(ValidationIssue(key=f"{key}.{name}", message=f"unknown key; {what}"))
     return {name: value for name, value in entry.items() if name in allowed}

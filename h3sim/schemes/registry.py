@@ -1,20 +1,338 @@
-"""Kinds of schedulers by name: those of h3sim, and schedulers that other packages bring along."""
+"""Kinds of schedulers by name: h3sim's own, and plug-ins.
+
+In scheme files the key is `mechanism`.
+"""
 
 from __future__ import annotations
 
+import enum
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import InputError, Problem
+from h3sim import schedulers  # each is imported when it is made: a load needs one
+from h3sim.errors import InputError, SchemeError, ValidationIssue, raised_words
 from h3sim.plugins import PluginRegistry
-from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
+from h3sim.schedulers import Mixed, Quantum, Queueing, TreeRules, UnknownParent, Weights
+from h3sim.signals import Signalling
+from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["ABOUT", "ENTRY_POINT_GROUP", "REGISTRY", "scheduler_kind_named", "scheduler_named"]
+
+RETENTION_NS = 500 * NS_PER_MS
+"""How long a stream stays in the scheduler after its last chunk was given out (Marx 2019's code).
+
+Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
+restraint only when it is gone."""
+
+
+class SignalKind(enum.Enum):
+    """What the clients of a scheduler say about a stream."""
+
+    NOTHING = "nothing"
+    TREE = "tree"
+    """A place in a dependency tree (`H2Priority`)."""
+    STRICT = "strict"
+    """A placeholder, a strict priority and a weight (`StrictPriority`)."""
+    BUCKETS = "buckets"
+    """A bucket and a level (`BucketPriority`)."""
+    EPS = "eps"
+    """An urgency, and whether it is incremental (`Eps`)."""
+    RANKS = "ranks"
+    """A rank (`Rank`)."""
+
+
+class SchedulerSettings(NamedTuple):
+    """What a scheduler is made with; each takes what it has a use for.
+
+    *turn_bytes* is what a packet is expected to carry. *signalling* says what a tree makes of a
+    parent that it does not know.
+    """
+
+    turn_bytes: int
+    mixed: Mixed
+    turn: Quantum
+    signalling: Signalling
+
+
+class _Row(NamedTuple):
+    """What there is to know of a kind of scheduler: who adds one adds a row.
+
+    *weights* is what weights mean to it, *has_turns* whether a turn may be more than a packet,
+    *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* tells it from
+    others of its class.
+
+    A stream leaves it *retention_ns* after it was done with. With *batches_responses* no response
+    begins before all requests that arrive at the same instant were read.
+    """
+
+    make: Callable[[SchedulerSettings], Scheduler]
+    signal_kind: SignalKind = SignalKind.NOTHING
+    weights: Weights = Weights.SHARES
+    has_turns: bool = False
+    has_orphans: bool = False
+    retention_ns: int = RETENTION_NS
+    batches_responses: bool = False
+    about: str = ""
+
+
+def _tree(weights: Weights, about: str) -> _Row:
+    """Return the row of a tree in exact virtual time, with all that HTTP/3 drafts ask for."""
+
+    def make(settings: SchedulerSettings) -> Scheduler:
+        parent = _UNKNOWN_PARENTS.get(settings.signalling, UnknownParent.DEFAULT)
+        return schedulers.TreeScheduler(
+            turn_bytes=settings.turn_bytes, weights=weights, unknown_parent=parent
+        )
+
+    signals = SignalKind.TREE
+    return _Row(make=make, signal_kind=signals, weights=weights, has_orphans=True, about=about)
+
+
+def _tree_of(server: Queueing, about: str) -> _Row:
+    """Return the row of the tree that a server of HTTP/2 has."""
+
+    def make(settings: SchedulerSettings) -> Scheduler:
+        return schedulers.TreeScheduler.of_server(server, turn_bytes=settings.turn_bytes)
+
+    return _Row(
+        make=make,
+        signal_kind=SignalKind.TREE,
+        # nghttp2 keeps what it closed by itself, and h2o keeps nothing.
+        retention_ns=RETENTION_NS if server.rules is TreeRules.RFC7540 else 0,
+        # A body joins the tree once its headers were sent, and headers are sent once what came was
+        # read (session_after_frame_sent1); h2o lists a response while it reads on.
+        batches_responses=server.rules is TreeRules.NGHTTP2,
+        about=about,
+    )
+
+
+_UNKNOWN_PARENTS = {
+    Signalling.DRAFT_20: UnknownParent.CREATE,
+    Signalling.DRAFT_22: UnknownParent.ORPHANS,
+}
+"""What a tree makes of a parent that is not there, where a document says it; else RFC 7540."""
+
+
+class SchedulerKind(enum.Enum):
+    """A scheduler that a scheme can run on: its name in files, and its row.
+
+    >>> SchedulerKind("eps").signal_kind
+    <SignalKind.EPS: 'eps'>
+    """
+
+    _row: _Row
+
+    def __new__(cls, name: str, row: _Row) -> SchedulerKind:
+        """Make the name the value."""
+        kind = object.__new__(cls)
+        kind._value_ = name
+        kind._row = row
+        return kind
+
+    FIFO = "fifo", _Row(make=lambda _: schedulers.FifoScheduler())
+    ROUND_ROBIN = (
+        "round-robin",
+        _Row(
+            make=lambda settings: schedulers.RoundRobinScheduler(turn=settings.turn), has_turns=True
+        ),
+    )
+    ADAPTIVE_ROUND_ROBIN = (
+        "adaptive-round-robin",
+        _Row(make=lambda _: schedulers.AdaptiveRoundRobinScheduler()),
+    )
+    TREE = (
+        "tree",
+        _tree(Weights.SHARES, "Parents before children; siblings share by weight (RFC 7540)"),
+    )
+    ZERO_TREE = (
+        "zero-weight-tree",
+        _tree(Weights.ZERO, "The tree where 255 goes first and 0 last (Marx 2019 § 3.3)"),
+    )
+    ZERO_LAST_TREE = (
+        "zero-last-tree",
+        _tree(Weights.ZERO_LAST, "The tree where 0 goes last, one at a time (PR 2723)"),
+    )
+    QUICKER_ZERO_TREE = (
+        "quicker-zero-tree",
+        _tree(Weights.QUICKER_ZERO, "Zero weights in Quicker's arithmetic (code of Marx 2019)"),
+    )
+    BUCKETS = (
+        "buckets",
+        _Row(make=lambda _: schedulers.BucketScheduler(), signal_kind=SignalKind.BUCKETS),
+    )
+    STRICT = (
+        "strict",
+        _Row(
+            make=lambda settings: schedulers.StrictScheduler(turn_bytes=settings.turn_bytes),
+            signal_kind=SignalKind.STRICT,
+        ),
+    )
+    EPS = (
+        "eps",
+        _Row(
+            make=lambda settings: schedulers.EpsScheduler(mixed=settings.mixed, turn=settings.turn),
+            signal_kind=SignalKind.EPS,
+            has_turns=True,
+        ),
+    )
+    RANKS = "ranks", _Row(make=lambda _: schedulers.RankScheduler(), signal_kind=SignalKind.RANKS)
+    NGHTTP2_TREE = (
+        "nghttp2-tree",
+        _tree_of(Queueing.NGHTTP2, "The tree in whole cycles, the rest carried on (nghttp2)"),
+    )
+    H2O_CALENDAR = (
+        "h2o-calendar",
+        _tree_of(Queueing.H2O, "The tree as a calendar of 64 slots, bytes uncounted (h2o)"),
+    )
+    ATS_HEAP = (
+        "ats-heap",
+        _tree_of(Queueing.ATS, "The tree as a heap of points that only grow (Traffic Server)"),
+    )
+
+    @property
+    def signal_kind(self) -> SignalKind:
+        """What its clients say."""
+        return self._row.signal_kind
+
+    @property
+    def weights(self) -> Weights:
+        """What weights mean to it."""
+        return self._row.weights
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether it takes turns of more than a packet."""
+        return self._row.has_turns
+
+    @property
+    def has_orphans(self) -> bool:
+        """Whether it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
+        return self._row.has_orphans
+
+    @property
+    def retention_ns(self) -> int:
+        """How long a stream that is done with stays in it."""
+        return self._row.retention_ns
+
+    @property
+    def batches_responses(self) -> bool:
+        """Whether no response begins before all requests that came with its own were read."""
+        return self._row.batches_responses
+
+    @property
+    def about(self) -> str:
+        """What tells it from others of its class, in a line; empty if it is the only one."""
+        return self._row.about
+
+    def make(
+        self,
+        *,
+        turn_bytes: int,
+        mixed: Mixed | None = None,
+        turn: Quantum | None = None,
+        signalling: Signalling = Signalling.SERVER,
+    ) -> Scheduler:
+        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        settings = SchedulerSettings(
+            turn_bytes=turn_bytes,
+            mixed=mixed or Mixed.NON_INCREMENTAL_FIRST,
+            turn=turn or Quantum(),
+            signalling=signalling,
+        )
+        return self._row.make(settings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomScheduler:
+    """A scheduler that is not h3sim's: *value* is its name, *factory* makes one.
+
+    Its clients say what *signal_kind* names, with weights in the limits of *weights*. A factory
+    that takes *turn_bytes* is told what a packet is expected to carry; one that is a scheduler is
+    copied for each load.
+    """
+
+    value: str
+    factory: Callable[..., Scheduler] | Scheduler
+    signal_kind: SignalKind = SignalKind.TREE
+    weights: Weights = Weights.SHARES
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.signal_kind))
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether a scheme can tell it how long a turn is: no."""
+        return False
+
+    @property
+    def has_orphans(self) -> bool:
+        """Whether it may be told of the orphan placeholder, as a place in a tree."""
+        return self.signal_kind is SignalKind.TREE
+
+    @property
+    def retention_ns(self) -> int:
+        """How long a stream that is done with stays in it: as in Marx 2019's code."""
+        return RETENTION_NS
+
+    @property
+    def batches_responses(self) -> bool:
+        """Whether no response begins before all requests that came with its own were read: no."""
+        return False
+
+    def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:
+        """Return a new scheduler, guarded; the other *settings* are for those of h3sim.
+
+        Raises:
+            SchemeError: if it cannot be made, or lacks a method of a scheduler.
+        """
+        del settings
+        made = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
+        return schedulers.CheckedScheduler(made, name=self.value)
+
+
+def new_scheduler(
+    factory: Callable[..., Scheduler] | Scheduler, *, turn_bytes: int, name: str
+) -> Scheduler:
+    """Return a new scheduler of somebody else's; mistakes are told of *name*.
+
+    What can be called is called, with *turn_bytes* if it takes that; else it is copied.
+
+    Raises:
+        SchemeError: if it cannot be made, or lacks a method of a scheduler.
+    """
+    try:
+        made = _made(factory, turn_bytes)
+    # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
+    except (Exception, SystemExit) as error:
+        message = f"making one raised {raised_words(error)}"
+        raise SchemeError([ValidationIssue(key="scheduler", message=message)], name) from error
+    missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
+    if missing:
+        message = f"{type(made).__name__} has no {', '.join(missing)}"
+        raise SchemeError([ValidationIssue(key="scheduler", message=message)], name)
+    return made
+
+
+def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Scheduler:
+    import copy  # on use: importing h3sim should stay quick
+    import inspect
+
+    if not callable(factory):
+        return copy.deepcopy(factory)
+    try:
+        takes_turns = "turn_bytes" in inspect.signature(factory).parameters
+    except ValueError:  # some callables made in C do not say
+        takes_turns = False
+    return factory(turn_bytes=turn_bytes) if takes_turns else factory()
+
+
+_METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge")
+
 
 ENTRY_POINT_GROUP = "h3sim.schedulers"
 """Where a package announces a scheduler: a name, and a class or function that makes one."""
@@ -58,13 +376,13 @@ def scheduler_named(
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> scheduler_named(FifoScheduler)
-    ('FifoScheduler', <class 'h3sim.schedulers.fifo.FifoScheduler'>)
+    ('FifoScheduler', <class 'h3sim.schedulers.static_priority.FifoScheduler'>)
     """
     if isinstance(given, str):
         return given, REGISTRY.named(given)
     if not callable(given) and not hasattr(given, "pick"):
         message = f"must be a name, what makes a scheduler, or a scheduler, is {given!r}"
-        raise InputError([Problem(key="scheduler", message=message)])
+        raise InputError([ValidationIssue(key="scheduler", message=message)])
     made_by = getattr(given, "func", given)  # of a functools.partial
     named = getattr(made_by, "__name__", "")
     return named if named.isidentifier() else type(given).__name__, given

@@ -1,92 +1,59 @@
 """The public names of `h3sim.study`, each loaded when it is first used."""
 
-from h3sim.study.advise import (
-    Advice as Advice,
-    advise as advise,
-)
-from h3sim.study.compare import (
-    Comparison as Comparison,
-    ComparisonRow as ComparisonRow,
-    MeanRow as MeanRow,
-    baseline_of as baseline_of,
-    check_names as check_names,
-    compare as compare,
-)
-from h3sim.study.config import LoadConfig as LoadConfig
+from h3sim.study.compare import Comparison as Comparison
+from h3sim.study.compare import ComparisonRow as ComparisonRow
+from h3sim.study.compare import MeanRow as MeanRow
+from h3sim.study.compare import baseline_of as baseline_of
+from h3sim.study.compare import check_names as check_names
+from h3sim.study.compare import compare as compare
 from h3sim.study.design import Range as Range
-from h3sim.study.find import (
-    FoundRow as FoundRow,
-    FoundScheme as FoundScheme,
-    RobustnessRow as RobustnessRow,
-    find as find,
-)
-from h3sim.study.optimum import (
-    Optimum as Optimum,
-    least_total as least_total,
-)
-from h3sim.study.plan import StudyPlan as StudyPlan
-from h3sim.study.regret import (
-    ClassRegretRow as ClassRegretRow,
-    Regret as Regret,
-    RegretRow as RegretRow,
-    SchemeRegretRow as SchemeRegretRow,
-    regret as regret,
-)
+from h3sim.study.load_file import SavedLoad as SavedLoad
+from h3sim.study.load_file import SavedLoadError as SavedLoadError
+from h3sim.study.load_file import is_saved_load as is_saved_load
+from h3sim.study.load_file import load_from_dict as load_from_dict
+from h3sim.study.load_file import read_load as read_load
+from h3sim.study.optimality import CategoryOptimalityRow as CategoryOptimalityRow
+from h3sim.study.optimality import Optimality as Optimality
+from h3sim.study.optimality import Optimum as Optimum
+from h3sim.study.optimality import OptimalityRow as OptimalityRow
+from h3sim.study.optimality import SchemeOptimalityRow as SchemeOptimalityRow
+from h3sim.study.optimality import optimal_schedule as optimal_schedule
+from h3sim.study.optimality import optimality as optimality
+from h3sim.study.prioritization_test import PrioritizationTest as PrioritizationTest
+from h3sim.study.prioritization_test import PrioritizationTestRow as PrioritizationTestRow
+from h3sim.study.prioritization_test import prioritization_test as prioritization_test
+from h3sim.study.recommendation import Recommendation as Recommendation
+from h3sim.study.recommendation import recommend as recommend
+from h3sim.study.results import Counts as Counts
 from h3sim.study.results import Results as Results
-from h3sim.study.rows import Counts as Counts
-from h3sim.study.rule_check import (
-    Disagreement as Disagreement,
-    RuleCheck as RuleCheck,
-    RuleRow as RuleRow,
-    check_rules as check_rules,
-)
-from h3sim.study.run import (
-    resolve_config as resolve_config,
-    resolve_pages as resolve_pages,
-    resolve_scheme as resolve_scheme,
-    resolve_schemes as resolve_schemes,
-    run_config as run_config,
-    simulate as simulate,
-    with_scheduler as with_scheduler,
-)
-from h3sim.study.saved import (
-    SavedLoad as SavedLoad,
-    SavedLoadError as SavedLoadError,
-    is_saved_load as is_saved_load,
-    load_from_dict as load_from_dict,
-    read_load as read_load,
-)
-from h3sim.study.saved_results import read_results as read_results
-from h3sim.study.schemas import (
-    result_schemas as result_schemas,
-    study_schemas as study_schemas,
-)
-from h3sim.study.sensitivity import (
-    SensitivityRow as SensitivityRow,
-    sensitivity as sensitivity,
-)
-from h3sim.study.sequential import (
-    Sequential as Sequential,
-    sweep_until as sweep_until,
-)
-from h3sim.study.server_check import (
-    ServerCheck as ServerCheck,
-    ServerCheckRow as ServerCheckRow,
-    check_server as check_server,
-)
-from h3sim.study.store import (
-    Store as Store,
-    StoreError as StoreError,
-)
-from h3sim.study.sweep import (
-    Study as Study,
-    study_of as study_of,
-    sweep as sweep,
-)
-from h3sim.study.what_if import (
-    WhatIf as WhatIf,
-    WhatIfRow as WhatIfRow,
-    what_if as what_if,
-)
-
-__all__: list[str]
+from h3sim.study.results_file import read_results as read_results
+from h3sim.study.run import resolve_config as resolve_config
+from h3sim.study.run import resolve_pages as resolve_pages
+from h3sim.study.run import resolve_scheme as resolve_scheme
+from h3sim.study.run import resolve_schemes as resolve_schemes
+from h3sim.study.run import run_config as run_config
+from h3sim.study.run import simulate as simulate
+from h3sim.study.run import with_scheduler as with_scheduler
+from h3sim.study.schemas import result_schemas as result_schemas
+from h3sim.study.schemas import study_schemas as study_schemas
+from h3sim.study.scheme_validation import Disagreement as Disagreement
+from h3sim.study.scheme_validation import SchemeValidation as SchemeValidation
+from h3sim.study.scheme_validation import SchemeValidationRow as SchemeValidationRow
+from h3sim.study.scheme_validation import validate_scheme as validate_scheme
+from h3sim.study.search import RobustnessRow as RobustnessRow
+from h3sim.study.search import SearchResult as SearchResult
+from h3sim.study.search import SearchRow as SearchRow
+from h3sim.study.search import search as search
+from h3sim.study.sequential import Sequential as Sequential
+from h3sim.study.sequential import sequential_sweep as sequential_sweep
+from h3sim.study.sobol import SensitivityRow as SensitivityRow
+from h3sim.study.sobol import sensitivity as sensitivity
+from h3sim.study.store import Store as Store
+from h3sim.study.store_file import StoreError as StoreError
+from h3sim.study.sweep import Study as Study
+from h3sim.study.sweep import StudyPlan as StudyPlan
+from h3sim.study.sweep import load_study as load_study
+from h3sim.study.sweep import sweep as sweep
+from h3sim.study.what_if import WhatIf as WhatIf
+from h3sim.study.what_if import WhatIfRow as WhatIfRow
+from h3sim.study.what_if import what_if as what_if

@@ -10,16 +10,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
-from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
-from h3sim.documents.values import Flag, ListOf, TableOf
-from h3sim.documents.written import NUMBER_OR_NONE, TEXT, VERSION, Key, WrittenFormat, rows_of
-from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.config.arguments import SAMPLE_MS, check_known, check_progress, check_some
+from h3sim.config.load_config import LoadConfig, config_of, with_options
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.results import in_words
-from h3sim.study.arguments import SAMPLE_MS, check_known, check_progress, check_some
-from h3sim.study.config import LoadConfig
-from h3sim.study.options import config_of, with_options
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
+from h3sim.schema.values import Flag, ListOf, TableOf
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
-from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, Told
+from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -29,25 +28,13 @@ if TYPE_CHECKING:
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.transport import Network, TransportProfile
 
-__all__ = [
-    "COMPARISON",
-    "Comparison",
-    "ComparisonRow",
-    "MeanRow",
-    "Subjects",
-    "baseline_of",
-    "check_names",
-    "compare",
-    "resolve_compared",
-    "resolve_subjects",
-]
 
 _ARGUMENTS = (
     *("schemes", "config", "send_buffers_kb", "baseline", "sample_ms", "keep_loads"),
     "progress",
 )
 
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Told, after each load, how many are done and how many there are."""
 
 
@@ -102,18 +89,20 @@ class VersionRow(NamedTuple):
     speedup_page_load: float | None
 
 
-COMPARISON = WrittenFormat(
+COMPARISON = OutputSchema(
     "h3sim-comparison/2",
     "Schemes beside a baseline",
     VERSION,
-    Key("baseline", TEXT, "the scheme that speedups are relative to"),
+    Property("baseline", TEXT, "the scheme that speedups are relative to"),
     CONFIGURATION,
     PAGE_DIGESTS,
-    Key("sample_ms", NUMBER_OR_NONE, "how often sampled ByteIndexes are sampled; null without"),
-    Key("notes", TableOf(ListOf(TEXT, "texts")), "what must be known of a page, by its name"),
-    Key("rows", rows_of(ComparisonRow), "one a load"),
-    Key("means", rows_of(MeanRow), "one a scheme and send buffer, over pages"),
-    Key(
+    Property(
+        "sample_ms", NUMBER_OR_NONE, "how often sampled ByteIndexes are sampled; null without"
+    ),
+    Property("notes", TableOf(ListOf(TEXT, "texts")), "what must be known of a page, by its name"),
+    Property("rows", rows_of(ComparisonRow), "one a load"),
+    Property("means", rows_of(MeanRow), "one a scheme and send buffer, over pages"),
+    Property(
         "versions",
         rows_of(VersionRow),
         "each other page beside the first, where they are versions of one page",
@@ -122,7 +111,7 @@ COMPARISON = WrittenFormat(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison(Told):
+class Comparison(ResultTable):
     """Rows by page, buffer and scheme, in the order given.
 
     `loads` holds what each row comes from, if it was asked for.
@@ -136,7 +125,7 @@ class Comparison(Told):
     """How often `byte_index_sampled_*` are sampled; None where they were not asked for."""
     notes: dict[str, list[str]]
     """What must be known of a page, by its name, where there is anything."""
-    why_none: dict[str, str]
+    missing_reason: dict[str, str]
     """Why a page has no ByteIndex above the fold, by its name, where it has none."""
     are_versions: bool
     """Whether the pages are versions of one: the same document, and mostly the same resources."""
@@ -213,7 +202,7 @@ class Comparison(Told):
         )
 
 
-_BUFFERS = Only(
+_BUFFERS = Predicate(
     "a list of numbers",
     lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
 )
@@ -229,7 +218,7 @@ def compare(
     baseline: SchemeLike = "rr",
     sample_ms: float | None = None,
     keep_loads: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Comparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
@@ -251,7 +240,7 @@ def compare(
     [1.0, 1.41]
     """
     given = partial(config_of, options, known=_ARGUMENTS, changed=config)
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         mistakes.of("", lambda: _check(keep_loads, sample_ms, progress, options))
         grid = mistakes.of("", lambda: _grid(pages, schemes, given, send_buffers_kb, baseline))
     rows: list[ComparisonRow] = []
@@ -299,13 +288,13 @@ class _Grid:
 def _check(
     keep_loads: object, sample_ms: object, progress: object, options: Mapping[str, Any]
 ) -> None:
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
         mistakes.of("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
         mistakes.of("", lambda: check_progress(progress))
     if "send_buffer_kb" in options:
         message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
-        raise InputError([Problem(key="send_buffer_kb", message=message)])
+        raise InputError([ValidationIssue(key="send_buffer_kb", message=message)])
 
 
 def _grid(
@@ -316,7 +305,7 @@ def _grid(
     baseline: SchemeLike,
 ) -> _Grid:
     """Return what is meant, checked before anything is loaded."""
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         given = mistakes.of("", config, instead=LoadConfig())
         configs = mistakes.of("", lambda: _buffered(given, send_buffers_kb))
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
@@ -327,7 +316,7 @@ def _grid(
 def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
     """Return *config* with each of the send buffers."""
     check_arguments(InputError, send_buffers_kb=(_BUFFERS, send_buffers_kb))
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         configs = [
             mistakes.of("", partial(replace, config, send_buffer_kb=send_buffer_kb))
             for send_buffer_kb in send_buffers_kb
@@ -352,7 +341,7 @@ def resolve_subjects(
     Raises:
         InputError: listing every mistake: names that are not known, nothing at all, a name twice.
     """
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         # Not empty instead: what is not known is no reason to say that something is needed.
         found = mistakes.of("pages", lambda: resolve_pages(pages), instead=(None,))
         wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
@@ -371,7 +360,7 @@ def resolve_compared(
     Raises:
         InputError: listing every mistake, as `resolve_subjects` and `baseline_of` have them.
     """
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         found = mistakes.of("", lambda: resolve_subjects(pages, schemes), instead=Subjects([], []))
         relative_to = mistakes.of("baseline", lambda: baseline_of(baseline, found.schemes))
     return found, relative_to
@@ -390,7 +379,9 @@ def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
         "page_digests": {page.name: page.digest for page in grid.pages},
         "are_versions": _are_versions(grid.pages),
-        "why_none": {page.name: why for page in grid.pages if (why := page.why_nothing_visible)},
+        "missing_reason": {
+            page.name: why for page in grid.pages if (why := page.nothing_visible_reason)
+        },
     }
 
 
@@ -429,7 +420,7 @@ def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
     found = resolve_scheme(baseline)
     if named.get(found.name, found) != found:
         message = f"is called {found.name!r} like one of the schemes, and is another: rename one"
-        raise InputError([Problem(key="baseline", message=message)])
+        raise InputError([ValidationIssue(key="baseline", message=message)])
     return found
 
 
@@ -439,13 +430,13 @@ def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -
     Raises:
         InputError: for each name that several pages, say, or several schemes, have.
     """
-    problems: list[Problem] = []
+    problems: list[ValidationIssue] = []
     for key, values in given.items():
         names = [value.name for value in values]
         twice = dict.fromkeys(name for name in names if names.count(name) > 1)
         several = f"{key.removesuffix('s')}s".replace("_", " ")
         problems += (
-            Problem(key=key, message=f"two {several} are called {name!r}") for name in twice
+            ValidationIssue(key=key, message=f"two {several} are called {name!r}") for name in twice
         )
     if problems:
         raise InputError(problems)

@@ -1,4 +1,4 @@
-"""What a study consists of: every load by its index, worked out when it is asked for.
+"""The design of a study: every load by its index, and the rule by which seeds are added.
 
 A study of a million loads is a few lists: nothing here grows with the number of loads.
 """
@@ -10,26 +10,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents.arguments import check_arguments
-from h3sim.documents.declared import says, settle
-from h3sim.documents.shown import plain_values
-from h3sim.documents.values import Flag, Number
-from h3sim.errors import InputError, Problem, needing_extra
-from h3sim.study.arguments import N_SAMPLES, SAMPLING
-from h3sim.study.config import LoadConfig
+from h3sim.config.arguments import N_SAMPLES, SAMPLING
+from h3sim.config.load_config import LoadConfig
+from h3sim.errors import InputError, ValidationIssue, needing_extra
+from h3sim.schema.arguments import check_arguments
+from h3sim.schema.errors import plain_values
+from h3sim.schema.fields import declare, validate
+from h3sim.schema.values import Flag, Number, Text, Whole
 
 if TYPE_CHECKING:
-    from h3sim.compression.exchanges import HeaderLists
+    from h3sim.headers.base import HeaderLists
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
-__all__ = ["OPTIONS", "Cell", "Combinations", "Design", "Range", "sampled", "values_of_axis"]
 
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
 """What may be an axis beside pages, schemes and seeds: every option of a load."""
 
 
-class Cell(NamedTuple):
+class DesignPoint(NamedTuple):
     """One load of a study."""
 
     page: Page | HeaderLists
@@ -46,21 +45,21 @@ class Range:
         InputError: listing what is wrong with it.
     """
 
-    low: float = field(metadata=says(Number(), "the least", is_premise=True))
-    high: float = field(metadata=says(Number(), "the most", is_premise=True))
-    log: bool = field(default=False, metadata=says(Flag(), "evenly in the logarithm"))
-    whole: bool = field(default=False, metadata=says(Flag(), "whole numbers alone"))
+    low: float = field(metadata=declare(Number(), "the least", is_premise=True))
+    high: float = field(metadata=declare(Number(), "the most", is_premise=True))
+    log: bool = field(default=False, metadata=declare(Flag(), "evenly in the logarithm"))
+    whole: bool = field(default=False, metadata=declare(Flag(), "whole numbers alone"))
 
     def __post_init__(self) -> None:
-        settle(self, InputError)
+        validate(self, InputError)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         if self.low >= self.high:
             message = f"must be more than low ({self.low:g}), is {self.high:g}"
-            yield Problem(key="high", message=message)
+            yield ValidationIssue(key="high", message=message)
         if self.log and self.low <= 0:
-            yield Problem(key="low", message="must be more than 0 where log is set")
+            yield ValidationIssue(key="low", message="must be more than 0 where log is set")
 
     def at(self, share: float) -> float:
         """Return the value that lies at *share* (0 to 1) of the range.
@@ -82,10 +81,10 @@ class Range:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Combinations(Sequence[dict[str, Any]]):
+class FactorialDesign(Sequence[dict[str, Any]]):
     """Every combination of *listed* settings with one value of each of *axes*, the last fastest.
 
-    >>> combinations = Combinations(listed=({},), axes={"rtt_ms": (10, 20), "loss": (0, 0.02)})
+    >>> combinations = FactorialDesign(listed=({},), axes={"rtt_ms": (10, 20), "loss": (0, 0.02)})
     >>> len(combinations), combinations[1]
     (4, {'rtt_ms': 10, 'loss': 0.02})
     """
@@ -107,7 +106,7 @@ class Combinations(Sequence[dict[str, Any]]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design(Sequence[Cell]):
+class Design(Sequence[DesignPoint]):
     """Every load of a study: each page, with each setting, each scheme, each seed (the fastest).
 
     The scheme has no say in the accidents: all schemes of a page, setting and seed meet the same
@@ -118,7 +117,7 @@ class Design(Sequence[Cell]):
 
     pages: tuple[Page | HeaderLists, ...]
     schemes: tuple[Scheme, ...]
-    settings: Combinations
+    settings: FactorialDesign
     seeds: Sequence[int]
     metrics: tuple[str, ...] = ()
 
@@ -127,11 +126,11 @@ class Design(Sequence[Cell]):
 
     def __getitem__(self, index: Any) -> Any:
         page, setting, scheme, seed = self.indices(index)
-        return Cell(
+        return DesignPoint(
             self.pages[page], self.schemes[scheme], self.settings[setting], self.seeds[seed]
         )
 
-    def __iter__(self) -> Iterator[Cell]:
+    def __iter__(self) -> Iterator[DesignPoint]:
         return (self[index] for index in range(len(self)))
 
     def indices(self, index: int) -> tuple[int, int, int, int]:
@@ -172,7 +171,7 @@ def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
         if any(value is other or value == other for other in values[:index]):
             messages.append(f"{value!r} is given twice")
     if messages:
-        raise InputError(Problem(key=name, message=message) for message in messages)
+        raise InputError(ValidationIssue(key=name, message=message) for message in messages)
     return tuple(value.item() if hasattr(value, "item") else value for value in values)
 
 
@@ -191,7 +190,7 @@ def sampled(
     check_arguments(InputError, sampling=(SAMPLING, method), samples=(N_SAMPLES, n))
     if method == "sobol" and n & (n - 1):
         message = f"must be a power of two for Sobol' points, is {n}"
-        raise InputError([Problem(key="samples", message=message)])
+        raise InputError([ValidationIssue(key="samples", message=message)])
     with needing_extra("scipy", "study"):
         from scipy.stats import qmc  # on use: an extra
     maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
@@ -203,3 +202,61 @@ def sampled(
         }
         for point in points
     )
+
+
+_FIRST, _GROWTH = 8, 1.5
+_MOST = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingRule:
+    """Add seeds until the interval of each scheme's speedup is narrower than *width*.
+
+    Raises:
+        InputError: listing every value that is out of range.
+
+    >>> StoppingRule(width=0.05, most_seeds=50).looks
+    (8, 12, 18, 27, 40, 50)
+    """
+
+    width: float = field(
+        metadata=declare(
+            Number(low=0, high=1, is_above=True, example="0.05 is 5 %"),
+            "the upper end of an interval by its lower, less 1",
+        )
+    )
+    baseline: str = field(
+        default="rr", metadata=declare(Text(is_needed=True), "the scheme that speedups are to")
+    )
+    value: str = field(
+        default="byte_index_all_ms", metadata=declare(Text(is_needed=True), "the column of figures")
+    )
+    confidence: float = field(
+        default=0.95,
+        metadata=declare(
+            Number(low=0, high=1, is_above=True, is_below=True),
+            "how often the interval of a scheme covers its speedup, wherever one stops",
+        ),
+    )
+    most_seeds: int = field(
+        default=_MOST,
+        metadata=declare(Whole(low=2, high=10**6), "how many seeds there are at most"),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, InputError)
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many seeds one looks: from 8 on, each time half as many again."""
+        found, n_seeds = [], min(_FIRST, self.most_seeds)
+        # Fewer than 8 only where that is the most, so half as many again is always more.
+        while n_seeds < self.most_seeds:
+            found.append(n_seeds)
+            n_seeds = int(n_seeds * _GROWTH)
+        return (*found, self.most_seeds)
+
+    @property
+    def level(self) -> float:
+        """The chance of missing a speedup that each look may spend."""
+        return (1 - self.confidence) / len(self.looks)

@@ -14,10 +14,10 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.capture.imported import IMPORT
-from h3sim.documents.values import Choice, Number, OrNone
-from h3sim.documents.written import TEXT, Key, Keys, rows_of
-from h3sim.study.recorded_network import recorded_network
+from h3sim.config.load_config import recorded_network
+from h3sim.importers.result import IMPORT
+from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
+from h3sim.schema.values import Choice, Number, OrNone
 from h3sim.study.run import simulate
 from h3sim.trace import Rows
 from h3sim.units import to_ms
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from h3sim.results.load import Load
     from h3sim.transport import Network
 
-__all__ = ["FIDELITY", "IMPORT_REPORT", "Fidelity", "Grade", "Milestone", "fidelity", "gated"]
 
 _RECORDED, _USUAL = "recorded", "chrome-eps"
 _QUIC = ("h3", "http/3", "hq", "quic")
@@ -139,11 +138,11 @@ class Fidelity:
         """Return the sentence, the milestones, and what a poor recording lacks, as lines."""
         lines = [self.sentence, *map(str, self.milestones)]
         if self.grade is Grade.POOR:
-            lines.append(f"No verdict: {self.why_none}")
+            lines.append(f"No verdict: {self.missing_reason}")
         return lines
 
     @property
-    def why_none(self) -> str:
+    def missing_reason(self) -> str:
         """What the recording lacks, and how to record better, for one that is no ground."""
         lacks = "; ".join(self.lacks) or "nothing that can be named"
         return f"the recording lacks {lacks}. {_BETTER}"
@@ -155,18 +154,20 @@ _BETTER = (
     " and save it with content"
 )
 
-FIDELITY = Keys(
-    Key("grade", Choice(Grade), "what the replay is good for: good and fair for a verdict"),
-    Key("sentence", TEXT, "how well the replay fits"),
-    Key("off_by", OrNone(Number(low=1), none=None), "the largest factor between milestones"),
-    Key("milestones", rows_of(Milestone), "what was recorded, beside what its replay takes"),
-    Key(
+FIDELITY = ObjectType(
+    Property("grade", Choice(Grade), "what the replay is good for: good and fair for a verdict"),
+    Property("sentence", TEXT, "how well the replay fits"),
+    Property("off_by", OrNone(Number(low=1), none=None), "the largest factor between milestones"),
+    Property("milestones", rows_of(Milestone), "what was recorded, beside what its replay takes"),
+    Property(
         "rank_correlation", OrNone(Number(low=-1, high=1), none=None), "of the order of completions"
     ),
-    Key("bytes_share", OrNone(Number(low=0), none=None), "the part of recorded bytes in the page"),
+    Property(
+        "bytes_share", OrNone(Number(low=0), none=None), "the part of recorded bytes in the page"
+    ),
 )
 IMPORT_REPORT = IMPORT.with_keys(
-    Key("fidelity", OrNone(FIDELITY, none=None), "as `h3sim import` adds it", is_optional=True)
+    Property("fidelity", OrNone(FIDELITY, none=None), "as `h3sim import` adds it", is_optional=True)
 )
 """How a page was made of a recording, and how well its replay fits that."""
 
@@ -199,7 +200,7 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     known = [each for each in judged if each is not None]
     poor = next((each for each in known if each.grade is Grade.POOR), None)
     if poor is not None:
-        return f"No verdict: {poor.sentence} Missing: {poor.why_none}"
+        return f"No verdict: {poor.sentence} Missing: {poor.missing_reason}"
     fair = " ".join(each.sentence for each in known if each.grade is Grade.FAIR)
     return f"{verdict} {fair}".strip()
 

@@ -1,4 +1,4 @@
-"""What sweeps over header lists say of each scheme and path, over several runs."""
+"""Header compression schemes over round-trip times and losses, several runs of each."""
 
 from __future__ import annotations
 
@@ -7,37 +7,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim._version import __version__
-from h3sim.compression.exchanges import HeaderLists
-from h3sim.documents.arguments import GatheredMistakes
-from h3sim.documents.values import Choice
-from h3sim.documents.written import (
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.headers.base import HeaderLists
+from h3sim.schema.arguments import ErrorCollector
+from h3sim.schema.output import (
     COUNT,
     NUMBER,
     TEXT,
     TEXT_OR_NONE,
     VERSION,
-    Key,
-    WrittenFormat,
+    OutputSchema,
+    Property,
     rows_of,
 )
-from h3sim.errors import InputError, Problem
+from h3sim.schema.values import Choice
 from h3sim.study.compare import resolve_subjects
-from h3sim.study.header_loads import OF_SETTING
+from h3sim.study.header_models import OF_SETTING
 from h3sim.study.run import resolve_schemes
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from h3sim.compression import CodecSettings
+    from h3sim.headers import CodecSettings
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = [
-    *("HEADERS", "HeaderRow", "SubjectLike", "header_rows", "nearest_rank", "resolve_swept"),
-    "rows_to_dict",
-]
 
 SubjectLike: TypeAlias = "PageLike | HeaderLists"
 
@@ -71,18 +67,18 @@ class HeaderRow:
     lost: float
 
 
-HEADERS = WrittenFormat(
+HEADERS = OutputSchema(
     "h3sim-headers/1",
     "What header compression saves, and how long it blocks",
     VERSION,
-    Key("source", TEXT, "what the header lists are of"),
-    Key("of", Choice(("requests", "responses")), "which of them"),
-    Key("interval_ms", NUMBER, "the time from list to list where the source has no times"),
-    Key("network", TEXT_OR_NONE, "the network; null for the model of paths"),
-    Key("table_bytes", COUNT, "the size of the dynamic table"),
-    Key("blocked_streams", COUNT, "how many streams may be blocked"),
-    Key("seed", COUNT, "of all that is random"),
-    Key("rows", rows_of(HeaderRow), "one a scheme and path"),
+    Property("source", TEXT, "what the header lists are of"),
+    Property("of", Choice(("requests", "responses")), "which of them"),
+    Property("interval_ms", NUMBER, "the time from list to list where the source has no times"),
+    Property("network", TEXT_OR_NONE, "the network; null for the model of paths"),
+    Property("table_bytes", COUNT, "the size of the dynamic table"),
+    Property("blocked_streams", COUNT, "how many streams may be blocked"),
+    Property("seed", COUNT, "of all that is random"),
+    Property("rows", rows_of(HeaderRow), "one a scheme and path"),
 )
 
 
@@ -100,7 +96,7 @@ def resolve_swept(
     lists = [one for one in several if isinstance(one, HeaderLists)]
     if not lists:
         return resolve_subjects(several, schemes)
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes))
         mistakes.of("", lambda: _check_lists(lists, several))
     return lists, wanted
@@ -110,12 +106,12 @@ def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
     names = [each.name for each in lists]
     if len(set(names)) < len(names):
         message = "two of the header lists have one name: rows could not tell them apart"
-        raise InputError([Problem(key="pages", message=message)])
+        raise InputError([ValidationIssue(key="pages", message=message)])
     if len(lists) < len(given):
         message = "header lists and pages have other figures: sweep each of them alone"
-        raise InputError([Problem(key="pages", message=message)])
+        raise InputError([ValidationIssue(key="pages", message=message)])
     problems = [
-        Problem(key="pages", message=f"{each.name} has no header list of that direction")
+        ValidationIssue(key="pages", message=f"{each.name} has no header list of that direction")
         for each in lists
         if not each.sections
     ]
@@ -131,7 +127,7 @@ def header_rows(
     *runs* are the rows of the sweep and *waits* those of the lists that waited, which it keeps with
     `resources=True`. A run that failed is in no row: the row of its setting has fewer `runs`.
 
-    >>> from h3sim.compression.exchanges import HeaderLists, TimedSection
+    >>> from h3sim.headers.base import HeaderLists, TimedSection
     >>> from h3sim.study import sweep
     >>> lists = HeaderLists.of([TimedSection(10**7 * n, ((b"x", b"y"),)) for n in range(20)])
     >>> study = {"headers": ["hpack", "static"], "loss": 0.05, "seeds": 5, "resources": True}

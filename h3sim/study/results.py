@@ -1,33 +1,493 @@
-"""The results of a study: one row a load, with every setting, streamed from where they are kept."""
+"""The results of a study: rows from the store, filtered, grouped, summarized, exported."""
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import itertools
-from typing import TYPE_CHECKING, Any
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, TypeAlias, overload
 
 from h3sim._version import __version__
-from h3sim.errors import needing_extra
+from h3sim.accessors import accessor
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.notebook import html_table
-from h3sim.provided import provided
 from h3sim.results.figures import FIGURES
-from h3sim.study import export
-from h3sim.study.rows import StudyRows
-from h3sim.trace.rows import with_floats
+from h3sim.schema import format_value, join_words, write_whole
+from h3sim.schema.arguments import Predicate, check_arguments
+from h3sim.schema.errors import RejectedValueError, collected, plain_values
+from h3sim.schema.fields import declare, write_table
+from h3sim.schema.values import ListOf, Text, ValueType
+from h3sim.study.store_file import StoreError
+from h3sim.trace.model import with_floats
+from h3sim.units import unit_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
     import xarray as xr
 
-    from h3sim.study.intervals import Method
-    from h3sim.study.power import PowerRow
-    from h3sim.study.ranks import Ranks
-    from h3sim.study.statistics import Correlation, RelativeRow, SchemeRow
+    from h3sim.study.sample_size import PowerRow
+    from h3sim.study.statistics import Correlation, Method, Ranks, RelativeRow, SchemeRow
     from h3sim.trace import Rows
 
-__all__ = ["Results"]
+
+class RunningStats:
+    """Count, mean and spread of numbers that come one by one (Welford 1962)."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.mean = self._squares = 0.0
+        self.least = math.inf
+        self.most = -math.inf
+
+    def add(self, value: float) -> None:
+        """Take one number in."""
+        self.n += 1
+        before = value - self.mean
+        self.mean += before / self.n
+        # By the mean before and after: sums of squares lose all digits where the spread is small.
+        self._squares += before * (value - self.mean)
+        self.least, self.most = min(self.least, value), max(self.most, value)
+
+    def told(self) -> dict[str, Any]:
+        """Return what is known; None where there are too few."""
+        if not self.n:
+            return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
+        spread = math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
+        numbers = {"mean": self.mean, "sd": spread, "min": self.least, "max": self.most}
+        return {"n": self.n, **numbers}
+
+
+Row: TypeAlias = dict[str, Any]
+Stored: TypeAlias = tuple[str | None, str | None, str | None]
+"""Row and resources as JSON, and error: of each, one or the other."""
+_COLUMNS = Predicate("a list of names of columns", lambda value: isinstance(value, list | tuple))
+_LOAD = ("page", "scheme", "network", "seed")
+"""What a row of a resource says of its load, beside the axes."""
+_SCALARS = {str, int, float, bool, type(None)}
+_TEXTS: dict[str, Any] = {"page": str, "scheme": str, "network": (str, type(None))}
+"""Of what type a column is where there is one; a model of paths has no network."""
+_FIGURES = tuple(figure.name for figure in FIGURES)
+_SAME = 1e-6
+"""Times are kept in whole nanoseconds, so that a setting may come back with other last digits."""
+
+
+class Counts(NamedTuple):
+    """What became of the cells of a study."""
+
+    reused: int
+    ran: int
+    failed: int
+
+    def __str__(self) -> str:
+        return f"reused {self.reused:,}, ran {self.ran:,}, failed {self.failed:,}"
+
+
+class StudyRows:
+    """Rows of a study, read where they are kept each time they are asked for; parts of them."""
+
+    def __init__(
+        self,
+        source: Callable[[], Iterator[Stored]],
+        *,
+        axes: Sequence[str] = (),
+        counts: Counts | None = None,
+        wanted: Callable[[Row], bool] | None = None,
+        is_interrupted: bool = False,
+    ) -> None:
+        self._source = source
+        self._wanted = wanted
+        self.axes = tuple(axes)
+        self.counts = counts
+        self.is_interrupted = is_interrupted
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], *, axes: Sequence[str] = ()) -> Self:
+        """Return results that hold these *rows*: tables of columns, NaN for what one has not.
+
+        Raises:
+            InputError: if they are something else.
+        """
+        taken = check_arguments(InputError, rows=(_Lines(), rows))["rows"]
+        texts: list[Stored] = [(line, None, None) for line in taken]
+        return cls(lambda: iter(texts), axes=axes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process has the rows: they are read here, where they are kept."""
+        wanted = self._wanted or (lambda _: True)
+        kept = [one for one in self._source() if one[0] is None or wanted(_read_row(one[0]))]
+        return _restored, (type(self), kept, self.axes, self.counts, self.is_interrupted)
+
+    def __iter__(self) -> Iterator[Row]:
+        for text, _, _ in self._source():
+            if text is not None:
+                row: Row = _read_row(text)
+                if self._wanted is None or self._wanted(row):
+                    yield row
+
+    def __len__(self) -> int:
+        # Counted without reading the JSON.
+        if self._wanted is None:
+            return sum(text is not None for text, _, _ in self._source())
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        """Return the row at *index*, from the end on where it is negative; of a slice a list."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        wanted = index if index >= 0 else len(self) + index
+        for number, row in enumerate(self):
+            if number == wanted:
+                return row
+        raise IndexError(f"there are {len(self)} rows, and none at {index}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(next(iter(self), {}))
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column as a list.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        self._check_columns([name])
+        return [row.get(name) for row in self]
+
+    @property
+    def errors(self) -> list[str]:
+        """What each load that failed is, and why."""
+        return [error for _, _, error in self._source() if error is not None]
+
+    def resources(self) -> Self:
+        """Return one row a resource: what tells its load, and when it was asked for and came.
+
+        Raises:
+            NothingToMeasureError: if the study did not keep them (`sweep(..., resources=True)`).
+        """
+        # Of loads that failed there are none; what another study kept of a few would not be all.
+        kept = {text is not None for row_text, text, _ in self._source() if row_text is not None}
+        if kept != {True}:
+            raise NothingToMeasureError("the resources were not kept: sweep(..., resources=True)")
+
+        def source() -> Iterator[Stored]:
+            for row_text, text, _ in self._source():
+                if row_text is None or text is None:
+                    continue
+                row = _read_row(row_text)
+                if self._wanted is None or self._wanted(row):
+                    load = {key: row.get(key) for key in dict.fromkeys((*_LOAD, *self.axes))}
+                    for resource in _read(text, list):
+                        yield json.dumps(load | resource), None, None
+
+        return type(self)(source, axes=(*self.axes, "id"))
+
+    def filter(self, wanted: Callable[[Row], bool] | None = None, /, **equal: Any) -> Self:
+        """Return the rows for which *wanted* holds, and whose columns are as given, or listed.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        self._check_columns(equal)
+        allowed = {
+            name: [*value]
+            if isinstance(value, Iterable) and not isinstance(value, str)
+            else [value]
+            for name, value in zip(equal, map(plain_values, equal.values()), strict=True)
+        }
+
+        def holds(row: Row) -> bool:
+            before = self._wanted is None or self._wanted(row)
+            return (
+                before
+                and all(row.get(name) in values for name, values in allowed.items())
+                and (wanted is None or wanted(row))
+            )
+
+        return type(self)(self._source, axes=self.axes, wanted=holds)
+
+    def group(self, *columns: str) -> dict[tuple[Any, ...], Self]:
+        """Return the rows by what stands in *columns*, in the order in which that is met.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        self._check_columns(columns)
+        keys = dict.fromkeys(tuple(row.get(name) for name in columns) for row in self)
+        return {key: self.filter(**dict(zip(columns, key, strict=True))) for key in keys}
+
+    def join(self, *others: StudyRows) -> Self:
+        """Return these rows and, behind them, those of *others*."""
+        parts: tuple[StudyRows, ...] = (self, *others)
+
+        def source() -> Iterator[Stored]:
+            for part in parts:
+                yield from ((json.dumps(row), None, None) for row in part)
+
+        axes = dict.fromkeys(name for part in parts for name in part.axes)
+        return type(self)(source, axes=tuple(axes))
+
+    def summary(self, value: str = "byte_index_all_ms", *, by: Sequence[str] = ("scheme",)) -> Self:
+        """Return count, mean, standard deviation, least and most of a column, *by* others.
+
+        It goes through the rows once, and leaves out those without the value.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        check_arguments(InputError, by=(_COLUMNS, by))
+        self._check_columns([value, *by])
+        sums: dict[tuple[Any, ...], RunningStats] = {}
+        for row in self:
+            moments = sums.setdefault(tuple(row.get(name) for name in by), RunningStats())
+            number = row.get(value)
+            if isinstance(number, str):
+                raise InputError(
+                    [ValidationIssue(key=value, message=f"is text: {format_value(number)}")]
+                )
+            if number is not None:
+                moments.add(number)
+        return self.of(
+            dict(zip(by, key, strict=True)) | {"value": value} | moments.told()
+            for key, moments in sums.items()
+        )
+
+    def _check_columns(self, names: Iterable[str]) -> None:
+        columns = self.columns
+        for name in names:
+            if columns and name not in columns:
+                raise KeyError(no_column(name, columns))
+
+
+def _restored(
+    kind: type[StudyRows], kept: list[Stored], axes: tuple[str, ...], *rest: Any
+) -> StudyRows:
+    counts, is_interrupted = rest
+    return kind(lambda: iter(kept), axes=axes, counts=counts, is_interrupted=is_interrupted)
+
+
+class _Lines(ValueType):
+    """Rows that people made themselves; each becomes a line of JSON."""
+
+    def accept(self, value: Any) -> list[str]:
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+            raise RejectedValueError(f"must be a list of tables, is {format_value(value)}")
+        entries = ((f"[{number}]", _line, row) for number, row in enumerate(value))
+        lines, problems = collected(entries)
+        if problems:
+            raise RejectedValueError(problems)
+        return lines
+
+
+def _line(row: Any) -> str:
+    if not isinstance(row, Mapping):
+        hint = "of a DataFrame take `frame.to_dict('records')`"
+        raise RejectedValueError(f"must be a table of columns, is {format_value(row)} ({hint})")
+    cells = {key: plain_values(value) for key, value in row.items()}
+    # What a load has not, pandas has as a number that is none.
+    plain = {key: None if value != value else value for key, value in cells.items()}
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise RejectedValueError(f"cannot be written: {error}") from error
+
+
+def no_column(name: object, columns: Iterable[str]) -> str:
+    """Return the message for a name that is none of *columns*, with those spelt alike.
+
+    >>> no_column("los", ["loss", "rtt_ms"])
+    "there is no column 'los'; there are loss, rtt_ms"
+    """
+    return f"there is no column {format_value(name)}; there are {join_words(columns, near=name)}"
+
+
+def row_problem(row: Row) -> str | None:
+    """Return what is wrong with a row that was kept, None if nothing is.
+
+    >>> row_problem({"page": "a", "page_load_ms": "soon"})
+    "page_load_ms: must be a number, is 'soon'"
+    """
+    if not set(map(type, row.values())) <= _SCALARS:
+        name = next(name for name, value in row.items() if type(value) not in _SCALARS)
+        return f"{name}: must be one value, is {format_value(row[name])}"
+    for name, kinds in _TEXTS.items():
+        if not isinstance(row.get(name, ""), kinds):
+            return f"{name}: must be text, is {format_value(row[name])}"
+    for name in _FIGURES:
+        value = row.get(name)
+        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+            return f"{name}: must be a number, is {format_value(value)}"
+    return None
+
+
+def is_row_of(columns: Mapping[str, Any], text: str | None, *, figures: Iterable[str] = ()) -> bool:
+    """Return whether the row *text* has all *figures*, and the values of *columns* that it has.
+
+    >>> is_row_of({"seed": 1, "rtt_ms": 1 / 3}, '{"seed": 1, "rtt_ms": 0.333333}')
+    True
+    """
+    row = _read_row(text or "")
+    has_all = all(name in row for name in figures)
+    return has_all and all(_is_same(row.get(key, value), value) for key, value in columns.items())
+
+
+def _is_same(found: Any, value: Any) -> bool:
+    if isinstance(found, float) and isinstance(value, int | float):
+        return math.isclose(found, value, rel_tol=_SAME, abs_tol=_SAME)
+    return bool(found == value)
+
+
+def _read_row(text: str) -> Row:
+    row: Row = _read(text, dict)
+    if problem := row_problem(row):
+        raise StoreError(f"a row cannot be read: {problem}")
+    return row
+
+
+def _read(text: str, kind: type) -> Any:
+    """Return what was kept as JSON; a file that was damaged since may hold anything.
+
+    Raises:
+        StoreError: if it is nothing of that *kind*.
+    """
+    try:
+        value = json.loads(text)
+        if isinstance(value, kind):
+            return value
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise StoreError("a row cannot be read: its file is damaged: `h3sim store verify` says where")
+
+
+FORMAT = "h3sim-results/2"
+_CHUNK = 5000
+
+
+class ResultsError(InputError):
+    """Results cannot be read, written or used so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsHead:
+    """The first line of saved rows, which says what they are."""
+
+    version: str = field(default="", metadata=declare(Text(), "of h3sim"))
+    axes: tuple[str, ...] = field(
+        default=(),
+        metadata=declare(ListOf(Text(), "names of columns"), "the columns in which loads differ"),
+    )
+
+
+def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
+    """Return *values*, all figures if none is named, over the axes of *results*.
+
+    Figures and axes have their units in `attrs`, as xarray's plots and CF name them.
+    """
+    with needing_extra("xarray", "study"):
+        import xarray  # noqa: F401 - pandas calls it
+    frame = results.to_pandas()
+    axes = list(results.axes) or ["page"]
+    if frame.duplicated(axes).any():
+        message = f"are no grid over {', '.join(axes)}: two stand at one place"
+        raise ResultsError([ValidationIssue(key="rows", message=message)])
+    if unknown := [name for name in values if name not in frame.columns or name in axes]:
+        raise ResultsError(
+            ValidationIssue(key="values", message=_no_value(name, axes, list(frame.columns)))
+            for name in unknown
+        )
+    figures = [figure.name for figure in FIGURES if figure.name in frame.columns]
+    dataset: xr.Dataset = frame.set_index(axes)[list(values) or figures].to_xarray()
+    # In the order of the study: xarray sorts what it is not told.
+    dataset = dataset.reindex({axis: frame[axis].unique() for axis in axes})
+    titles = {figure.name: figure.title for figure in FIGURES}
+    for name, variable in dataset.variables.items():
+        if variable.dtype.kind in "iuf" and (unit := unit_of(str(name))):
+            variable.attrs["units"] = unit
+        if name in titles:
+            variable.attrs["long_name"] = titles[str(name)]
+    return dataset
+
+
+def _no_value(name: str, axes: Sequence[str], columns: Sequence[str]) -> str:
+    """Return why *name* is none of the values that can stand over the axes."""
+    return f"{name} is an axis" if name in axes else no_column(name, columns)
+
+
+def write_csv(results: Results, path: str | Path) -> None:
+    """Write the rows as CSV; what a load has not is empty."""
+
+    def write(file: BinaryIO) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        # Of all rows: of studies that were joined, not all need have what the first has.
+        columns = dict.fromkeys(name for row in results for name in row)
+        writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(results)
+        # Otherwise *text* would close the file when it is collected, before it is moved in place.
+        text.detach()
+
+    write_whole(path, write, error=ResultsError)
+
+
+def write_parquet(results: Results, path: str | Path) -> None:
+    """Write the rows as Parquet, some thousands at a time."""
+    with needing_extra("pyarrow", "study"):
+        import pyarrow.parquet  # on use: an extra
+    schema = _arrow_schema(results)
+
+    def write(file: BinaryIO) -> None:
+        with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+            rows = iter(results)
+            while some := list(itertools.islice(rows, _CHUNK)):
+                writer.write_table(pyarrow.Table.from_pylist(some, schema=schema))
+
+    write_whole(path, write, error=ResultsError)
+
+
+def write_lines(results: Results, path: str | Path) -> None:
+    """Write a line of JSON for each row, behind one that says what they are."""
+    said = ResultsHead(version=__version__, axes=tuple(results.axes))
+    head = {"format": FORMAT, **write_table(said, is_whole=True)}
+
+    def write(file: BinaryIO) -> None:
+        for line in itertools.chain([head], results):
+            file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+
+    write_whole(path, write, error=ResultsError)
+
+
+def _arrow_schema(results: Results) -> Any:
+    """Return the types of the columns, which takes a pass over all rows."""
+    import pyarrow  # on use: an extra
+
+    kinds: dict[str, set[type]] = {}
+    for row in results:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).add(type(value))
+    types = {bool: pyarrow.bool_(), int: pyarrow.int64(), str: pyarrow.string()}
+    fields = []
+    for name, found in kinds.items():
+        found.discard(type(None))
+        # Whole numbers beside floats are floats, and so is a column in which no row has anything.
+        (kind,) = found if len(found) == 1 else (float,)
+        if str in found and len(found) > 1:
+            message = f"{name} holds text and numbers: Parquet has one type a column"
+            raise ResultsError([ValidationIssue(key="rows", message=message)])
+        fields.append((name, types.get(kind, pyarrow.float64())))
+    return pyarrow.schema(fields)
+
 
 _SHOWN = 10
 _HEADLINES = tuple(figure.name for figure in FIGURES if figure.is_headline)
@@ -94,23 +554,23 @@ class Results(StudyRows):
         level: float = 0.05,
         power: float = 0.8,
     ) -> Rows[PowerRow]:
-        """Return how many seeds and pages show a *speedup*, as `h3sim.study.power` has it."""
-        from h3sim.study.power import power_of_schemes
+        """Return how many seeds and pages show a *speedup*, as `h3sim.study.sample_size` has it."""
+        from h3sim.study.sample_size import power_of_schemes
 
         return power_of_schemes(
             self, speedup=speedup, baseline=baseline, value=value, level=level, power=power
         )
 
     def ranks(self, value: str = "byte_index_all_ms", *, level: float = 0.05) -> Ranks:
-        """Return how schemes rank page by page, as `h3sim.study.ranks.mean_ranks` has it."""
-        from h3sim.study.ranks import mean_ranks
+        """Return how schemes rank page by page, as `h3sim.study.statistics.mean_ranks` has it."""
+        from h3sim.study.statistics import mean_ranks
 
         return mean_ranks(self, value=value, level=level)
 
     @property
     def plot(self) -> Any:
-        """Figures, by the methods of `h3sim.plots.StudyPlots`: `plot.cdf()`, `plot.ranks()`, ..."""
-        return provided("results.plot", self)
+        """Figures, by the methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`, ..."""
+        return accessor("results.plot", self)
 
     # To other forms
 
@@ -133,7 +593,7 @@ class Results(StudyRows):
             MissingExtraError: if pandas or xarray is not installed.
             ResultsError: if the rows are no grid: two of them stand at one place of the axes.
         """
-        return export.to_xarray(self, values)
+        return to_xarray(self, values)
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows as CSV, whole or not at all; what a load has not is empty.
@@ -141,7 +601,7 @@ class Results(StudyRows):
         Raises:
             InputError: if the file cannot be written.
         """
-        export.write_csv(self, path)
+        write_csv(self, path)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows as a Parquet file, whole or not at all, some thousands at a time.
@@ -150,7 +610,7 @@ class Results(StudyRows):
             InputError: if the file cannot be written.
             MissingExtraError: if pyarrow is not installed.
         """
-        export.write_parquet(self, path)
+        write_parquet(self, path)
 
     def save(self, path: str | Path) -> None:
         """Write the results such that `read_results` gives them back: a line of JSON for each row.
@@ -158,7 +618,7 @@ class Results(StudyRows):
         Raises:
             InputError: if the file cannot be written.
         """
-        export.write_lines(self, path)
+        write_lines(self, path)
 
     # What people see
 

@@ -9,46 +9,41 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog, engine
-from h3sim.documents import shown
-from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
-from h3sim.documents.values import Flag
-from h3sim.errors import InputError, Problem
-from h3sim.http import Retransmit, SendBufferRefill
+from h3sim.config.load_config import (
+    LoadConfig,
+    config_for,
+    config_of,
+    header_compression_of,
+    with_options,
+)
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import RecordedHosts
 from h3sim.results import MAX_LOAD_NS
+from h3sim.schedulers import Retransmit
+from h3sim.schema import format_value
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.values import Flag
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.signals import Signalling
-from h3sim.study.config import LoadConfig, config_for, header_compression_of
-from h3sim.study.options import config_of, with_options
 from h3sim.units import NS_PER_S, kbyte, ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from h3sim.engine import LoadSpec, Process
-    from h3sim.results import Load
+    from h3sim.engine import Process
+    from h3sim.results import Load, LoadSpec
     from h3sim.schedulers import Scheduler
     from h3sim.transport.cross_traffic import CrossFlow
 
-__all__ = [
-    "resolve_config",
-    "resolve_page",
-    "resolve_pages",
-    "resolve_scheme",
-    "resolve_schemes",
-    "run_config",
-    "simulate",
-    "with_scheduler",
-    "with_server_settings",
-]
 
 PageLike: TypeAlias = "Page | str | Path"
 SchedulerLike: TypeAlias = "Scheduler | Callable[..., Scheduler] | str"
 SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Scheduler]"
 
-_PROCESSES = Only(
+_PROCESSES = Predicate(
     "functions that make SimPy processes",
     lambda value: (
         isinstance(value, Iterable)
@@ -94,7 +89,7 @@ def simulate(
     True
     """
     taken = {"processes": (_PROCESSES, processes), "record_packets": (Flag(), record_packets)}
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, **taken))
         wanted = mistakes.of("scheme", lambda: _scheduled(scheme, scheduler))
         given = mistakes.of(
@@ -108,7 +103,7 @@ def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Sc
     """Return the scheme that is meant, with a scheduler of its own where one is given."""
     if scheduler is None:
         return resolve_scheme("rr" if scheme is None else scheme)
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         wanted = mistakes.of("scheme", lambda: resolve_scheme("fifo" if scheme is None else scheme))
         mistakes.of("scheduler", lambda: scheduler_named(scheduler))
     return with_scheduler(wanted, scheduler)
@@ -198,15 +193,15 @@ def resolve_page(page: PageLike) -> Page:
     if isinstance(page, Page):
         return page
     if catalog.is_recording(page):
-        from h3sim.capture import import_page  # on use: importing h3sim should stay quick
+        from h3sim.importers import import_page  # on use: importing h3sim should stay quick
 
         return import_page(page).page
     given: object = page  # whatever the annotation says
     if not isinstance(given, str | os.PathLike):
         # An imported page or a load holds the page that may have been meant.
         hint = ": take its `page`" if isinstance(getattr(given, "page", None), Page) else ""
-        message = f"must be a name, a path or a page, is {shown(page)}{hint}"
-        raise InputError([Problem(key="page", message=message)])
+        message = f"must be a name, a path or a page, is {format_value(page)}{hint}"
+        raise InputError([ValidationIssue(key="page", message=message)])
     _refuse_set("page", page, catalog.page_set)
     return catalog.load_page(page)
 
@@ -215,7 +210,7 @@ def _refuse_set(key: str, name: object, members: Callable[[Any], object]) -> Non
     """Refuse the name of a set where one is meant."""
     if isinstance(name, str) and members(name) is not None:
         message = f"{name!r} is a set of {key}s, and one is needed (`h3sim list sets` shows which)"
-        raise InputError([Problem(key=key, message=message)])
+        raise InputError([ValidationIssue(key=key, message=message)])
 
 
 def resolve_scheme(scheme: SchemeLike) -> Scheme:
@@ -227,7 +222,7 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
         return catalog.load_scheme(scheme)
     if not callable(scheme) and not hasattr(scheme, "pick"):
         message = f"must be a name, a path, a scheme or a scheduler, is {scheme!r}"
-        raise InputError([Problem(key="scheme", message=message)])
+        raise InputError([ValidationIssue(key="scheme", message=message)])
     return with_scheduler(catalog.load_scheme("fifo"), scheme)
 
 
@@ -255,7 +250,7 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
     given: object = pages  # whatever the annotation says
     one = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
     several: Any = [pages] if one else pages
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         for page in several:
             names = catalog.page_set(page) if isinstance(page, str) else None
             found += [mistakes.of("pages", partial(resolve_page, p)) for p in names or (page,)]
@@ -265,7 +260,7 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
     """Return the schemes that are meant, each once; a name may be that of a set."""
     found: list[Scheme] = []
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         for scheme in _listed(schemes):
             names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
             several = names or (scheme,)

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from h3sim.capture.chromium.page_builder import RECORDING
-from h3sim.catalog.listed import LIST
-from h3sim.documents.schema import merged, schema_of
+from h3sim.catalog.formats import LIST
+from h3sim.importers.chromium.recording import RECORDING
 from h3sim.results import FORMAT as LOAD
 from h3sim.results.figures import FIGURES
 from h3sim.results.load_document import WRITTEN as OF_LOAD
-from h3sim.study.advise import ADVICE
+from h3sim.schema.output import merged, schema_of
 from h3sim.study.compare import COMPARISON
-from h3sim.study.export import FORMAT as RESULTS
-from h3sim.study.export import ResultsHead
 from h3sim.study.fidelity import IMPORT_REPORT
-from h3sim.study.find import FOUND
 from h3sim.study.header_study import HEADERS
-from h3sim.study.regret import REGRET
-from h3sim.study.rule_check import RULE_CHECK
-from h3sim.study.saved import LoadDocument
-from h3sim.study.server_check import SERVER_CHECK
+from h3sim.study.load_file import LoadDocument
+from h3sim.study.optimality import REGRET
+from h3sim.study.prioritization_test import SERVER_CHECK
+from h3sim.study.recommendation import ADVICE
+from h3sim.study.results import FORMAT as RESULTS
+from h3sim.study.results import ResultsHead
+from h3sim.study.scheme_validation import RULE_CHECK
+from h3sim.study.search import FOUND
 from h3sim.study.study_file import FORMAT as STUDY
 from h3sim.study.study_file import StudyFile
 from h3sim.study.what_if import WHAT_IF
-
-__all__ = ["WRITTEN", "result_schemas", "study_schemas"]
 
 WRITTEN = (
     *(ADVICE, COMPARISON, FOUND, HEADERS, IMPORT_REPORT, LIST, RECORDING, REGRET, RULE_CHECK),

@@ -14,33 +14,24 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents.arguments import GatheredMistakes
-from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
-from h3sim.study.intervals import ratio_end
-from h3sim.study.pairs import pairs_by_scheme
-from h3sim.study.stopping import StoppingRule
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.schema.arguments import ErrorCollector
+from h3sim.study.design import StoppingRule
+from h3sim.study.statistics import pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
-from h3sim.study.sweep import study_of
+from h3sim.study.sweep import load_study
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from h3sim.study.driver import Progress
-    from h3sim.study.pairs import Pair
     from h3sim.study.results import Results
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.runner import ProgressCallback
+    from h3sim.study.statistics import Pair
     from h3sim.study.sweep import Study
 
-__all__ = [
-    "SEEDS_ARE_ADDED",
-    "Sequential",
-    "SequentialRow",
-    "run_until",
-    "seed_interval",
-    "sweep_until",
-]
 
 SEEDS_ARE_ADDED = "are added as needed: give most_seeds"
 
@@ -89,7 +80,7 @@ class Sequential:
         return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"
 
 
-def sweep_until(
+def sequential_sweep(
     pages: PageLike | Iterable[PageLike],
     *,
     width: float,
@@ -101,7 +92,7 @@ def sweep_until(
     store: str | Path | None = None,
     executor: Any = None,
     workers: int | None = None,
-    progress: Progress | bool | None = None,
+    progress: ProgressCallback | bool | None = None,
     **options: Any,
 ) -> Sequential:
     """Add seeds until the interval of each scheme's speedup is narrower than *width*.
@@ -121,7 +112,7 @@ def sweep_until(
         StoreError: if the store cannot be read or written.
         MissingExtraError: if scipy is not installed.
 
-    >>> found = sweep_until(
+    >>> found = sequential_sweep(
     ...     "creative", width=0.1, schemes=["rr", "fifo"], rtt_ms=50, loss=0.02, executor="serial"
     ... )
     >>> found.is_narrow, found.rows[0].seeds
@@ -130,10 +121,10 @@ def sweep_until(
     wanted: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
     wanted |= {"confidence": confidence, "most_seeds": most_seeds}
     own = {name: given for name, given in options.items() if name != "seeds"}
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         rule = mistakes.of("", lambda: StoppingRule(**wanted))
         mistakes.of("", lambda: _refuse_seeds(options))
-        study = mistakes.of("", lambda: study_of(pages, schemes=schemes, **own))
+        study = mistakes.of("", lambda: load_study(pages, schemes=schemes, **own))
     return run_until(
         study, rule, store=store, executor=executor, workers=workers, progress=progress
     )
@@ -141,7 +132,7 @@ def sweep_until(
 
 def _refuse_seeds(options: Mapping[str, Any]) -> None:
     if "seeds" in options:
-        raise InputError([Problem(key="seeds", message=SEEDS_ARE_ADDED)])
+        raise InputError([ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)])
 
 
 def run_until(
@@ -149,12 +140,12 @@ def run_until(
     rule: StoppingRule,
     *,
     store: str | Path | None = None,
-    progress: Progress | bool | None = None,
+    progress: ProgressCallback | bool | None = None,
     **how: Any,
 ) -> Sequential:
     """Run *study*, whatever its seeds, with more and more of them until *rule* is met.
 
-    *how* is what else `Study.run` takes. Errors as `sweep_until`.
+    *how* is what else `Study.run` takes. Errors as `sequential_sweep`.
     """
     n_compared = _check_study(study, rule)
     # Each look has all seeds of the last one: without a store in memory they would run again.
@@ -183,7 +174,7 @@ def _check_study(study: Study, rule: StoppingRule) -> int:
     names = [scheme.name for scheme in study.design.schemes]
     if rule.baseline not in names or len(names) < 2:
         message = f"must be one of several schemes ({', '.join(names)}), is {rule.baseline!r}"
-        raise InputError([Problem(key="baseline", message=message)])
+        raise InputError([ValidationIssue(key="baseline", message=message)])
     return len(names) - 1
 
 

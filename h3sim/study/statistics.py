@@ -1,4 +1,4 @@
-"""What a study says of its schemes: how much faster, how surely, and of how many pages.
+"""Statistics of a study: paired differences, confidence intervals, wins, Friedman ranks.
 
 Each method is documented with its source and what it assumes; `docs/studies.md` has them together.
 """
@@ -7,32 +7,218 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
-from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
-from h3sim.study.arguments import LEVEL, SEED
-from h3sim.study.intervals import METHODS, mean_interval, ratio_end
-from h3sim.study.pairs import check_columns, pairs_by_scheme
+from h3sim.config.arguments import LEVEL, SEED
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.schema import format_value
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.values import OrNone, Text
+from h3sim.study.results import no_column
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from h3sim.study.intervals import Method
-    from h3sim.study.pairs import Pair
     from h3sim.study.results import Results
 
-__all__ = [
-    "Correlation",
-    "RelativeRow",
-    "SchemeRow",
-    "compare_schemes",
-    "correlation",
-    "holm",
-    "rank_biserial",
-    "relative_medians",
-]
+
+Method: TypeAlias = Literal["bootstrap-t", "bca"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+_LEAST = 3
+"""Of fewer clusters nothing is said: their spread is as good as unknown."""
+_LEAST_FOR_T = 5
+"""Of fewer, resamples without any spread decide where a studentized interval ends."""
+_RESAMPLES = 9_999
+"""(n + 1) times a tail is a whole number for the usual levels (Davison and Hinkley 1997, § 5.2)."""
+_BCA_RESAMPLES = 2_000
+_MOST_RESAMPLES = 99_999
+_BEYOND = 20
+"""So many resamples lie beyond each end, so that it is no matter of a few of them."""
+_AT_ONCE = 1_000_000
+"""So many numbers are drawn at a time: 8 MB, however many values and resamples there are."""
+_MOST_LOG = 700.0
+"""More than that overflows; an interval that ends there says nothing of its upper end."""
+
+
+def mean_interval(
+    values: Sequence[float],
+    confidence: float = 0.95,
+    *,
+    method: Method = "bootstrap-t",
+    seed: int = 0,
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the ends of an interval of the mean of *values*; none of fewer than three.
+
+    "bootstrap-t" studentizes each resample, so that skewed values get an interval that reaches
+    farther on their long side (Efron 1982; Hall 1988; Davison and Hinkley 1997, § 5.2; Hesterberg
+    2015, § 5, compares it with others). It takes the values as independent draws of one
+    distribution with a variance; `docs/studies.md` says how often it covers, by how many and how
+    skewed they are. Of three or four values, and where nearly all are equal so that many resamples
+    have no spread, it is Student's, which takes them as normal.
+
+    "bca" is the bias-corrected and accelerated one (Efron 1987), too short for few values.
+
+    Raises:
+        InputError: if there is no such method.
+        MissingExtraError: if scipy is not installed.
+
+    >>> [round(end, 2) for end in mean_interval([0.1, 0.2, 0.3, 0.2, 1.1])]
+    [0.08, 2.21]
+    """
+    if method not in METHODS:
+        message = f"must be {' or '.join(METHODS)}, is {method!r}"
+        raise InputError([ValidationIssue(key="interval", message=message)])
+    if len(values) < _LEAST:
+        return None, None
+    # Without a spread each resample would be 0 / 0, and BCa's acceleration too.
+    if len(set(values)) == 1:
+        return values[0], values[0]
+    stats = _stats()
+    import numpy as np  # on use: scipy brings it
+
+    known = np.asarray(values, dtype=float)
+    if method == "bca":
+        return _bca(stats, known, confidence, seed)
+    tails = None if len(known) < _LEAST_FOR_T else _studentized_tails(known, confidence, seed)
+    if tails is None:
+        reach = float(stats.t.ppf((1 + confidence) / 2, len(known) - 1))
+        tails = -reach, reach
+    mean, error = float(np.mean(known)), float(np.std(known, ddof=1)) / math.sqrt(len(known))
+    # The upper tail says how far the mean may lie below, and the other way round.
+    return mean - tails[1] * error, mean - tails[0] * error
+
+
+def ratio_end(log_end: float) -> float:
+    """Return the end of an interval of a ratio, by that of an interval of its logarithm.
+
+    >>> ratio_end(0.0), ratio_end(40_000.0) < float("inf")
+    (1.0, True)
+    """
+    return math.exp(min(log_end, _MOST_LOG))
+
+
+def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float, float] | None:
+    """Return the quantiles of resampled t statistics, or None where one of them is not finite."""
+    import numpy as np
+
+    n, tail = len(values), (1 - confidence) / 2
+    # So many that (resamples + 1) * tail is at least `_BEYOND`: rare tails take more of them.
+    resamples = min(_MOST_RESAMPLES, max(_RESAMPLES, math.ceil(_BEYOND / tail) - 1))
+    source = np.random.default_rng(seed)
+    parts = []
+    for first in range(0, resamples, step := max(1, _AT_ONCE // n)):
+        drawn = values[source.integers(0, n, (min(step, resamples - first), n))]
+        moved = drawn.mean(axis=1) - values.mean()
+        errors = drawn.std(axis=1, ddof=1) / math.sqrt(n)
+        # The computed spread of equal numbers is not always 0.
+        errors[np.ptp(drawn, axis=1) == 0] = 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A resample of equal values is infinitely far away, but at 0 if its mean did not move.
+            parts.append(np.where(moved == 0, 0.0, moved / errors))
+    ordered = np.sort(np.concatenate(parts))
+    # 1 - confidence is not exact: for 0.9 it is 499.99... that would be cut to 499.
+    beyond = max(1, math.floor((resamples + 1) * tail + 1e-9))
+    low, high = float(ordered[beyond - 1]), float(ordered[-beyond])
+    # Where so many resamples have no spread that they reach the tail, Student's is taken.
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _bca(stats: Any, values: Any, confidence: float, seed: int) -> tuple[float, float]:
+    import numpy as np
+
+    found = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=_BCA_RESAMPLES,
+        confidence_level=confidence,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def _stats() -> Any:
+    with needing_extra("scipy", "study"):
+        from scipy import stats  # on use: an extra
+    return stats
+
+
+_SCHEME = "scheme"
+_LOAD = ("page", _SCHEME, "seed")
+
+
+class Pair(NamedTuple):
+    """The baseline's figure by the scheme's, on the same page, setting and seed: the speedup."""
+
+    page: str
+    seed: int
+    speedup: float
+
+
+def check_columns(results: Results, *, value: object, baseline: object = None) -> None:
+    """Refuse a *value* that is no column of numbers, and a *baseline* that is no scheme there.
+
+    Raises:
+        InputError: listing both, and what tells loads apart that the rows do not say.
+    """
+    check_arguments(InputError, value=(Text(), value), baseline=(OrNone(Text()), baseline))
+    columns = results.columns
+    problems = []
+    if value not in columns:
+        problems.append(ValidationIssue(key="value", message=no_column(value, columns)))
+    elif not all(isinstance(row.get(value), int | float | None) for row in results):
+        problems.append(ValidationIssue(key="value", message=f"{value} is no column of numbers"))
+    if lacking := [name for name in _LOAD if columns and name not in columns]:
+        message = f"do not say {', '.join(lacking)}: nobody knows which loads belong together"
+        problems.append(ValidationIssue(key="rows", message=message))
+    elif baseline is not None and baseline not in set(results.column(_SCHEME)):
+        problems.append(
+            ValidationIssue(key="baseline", message=f"no load has scheme {format_value(baseline)}")
+        )
+    if problems:
+        raise InputError(problems)
+
+
+def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, list[Pair]]:
+    """Return the pairs of each scheme, the baseline's own among them, in the order of the rows.
+
+    Loads without the value, or with 0, have no pair.
+
+    Raises:
+        InputError: if there is no such scheme or column, or loads of the baseline differ that no
+            axis tells apart.
+    """
+    check_columns(results, baseline=baseline, value=value)
+    # Page and seed are columns even of studies that have one of each, where they are no axes.
+    cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
+    rows = list(results)
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(row.get(name) for name in cell)
+
+    base: dict[tuple[Any, ...], Any] = {}
+    for row in rows:
+        # Of two loads that no axis tells apart one would stand for both, over another network, say.
+        known = row.get(value)
+        if row[_SCHEME] == baseline and base.setdefault(key(row), known) != known:
+            raise InputError([_not_apart(row, cell)])
+    found: dict[str, list[Pair]] = {}
+    for row in rows:
+        before = base.get(key(row))
+        if (known := row.get(value)) and before:
+            pair = Pair(row["page"], row["seed"], before / known)
+            found.setdefault(row[_SCHEME], []).append(pair)
+    return found
+
+
+def _not_apart(row: dict[str, Any], cell: Sequence[str]) -> ValidationIssue:
+    """Return the mistake that loads like that of *row* differ in what is not in *cell*."""
+    alike = ", ".join(f"{name} {format_value(row.get(name))}" for name in cell)
+    message = f"several loads of {format_value(row[_SCHEME])} have {alike}, and differ: compare them apart"
+    return ValidationIssue(key="axes", message=message)
+
 
 EPSILON = 1e-10
 """Keeps Sander 2022's relative medians finite (printed "1-10" there)."""
@@ -41,8 +227,7 @@ _SMALL, _LARGE = 0.05, 0.25
 _FIELLER = 0.437
 """Times 1 / (n - 4) the variance of atanh(tau), by sampling (Fieller, Hartley and Pearson 1957)."""
 _LEAST_FOR_TAU = 10
-_SCHEME = "scheme"
-_METHOD = Only(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
+_METHOD = Predicate(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
 
 
 class SchemeRow(NamedTuple):
@@ -111,7 +296,7 @@ def compare_schemes(
     interval and test are about clusters. So they speak about other pages like these. Of a single
     page each seed is a cluster, and they speak about other seeds of that page.
 
-    - Interval: of the mean logarithm, by `h3sim.study.intervals.mean_interval`: the studentized
+    - Interval: of the mean logarithm, by `h3sim.study.statistics.mean_interval`: the studentized
       bootstrap over clusters, or with *interval* "bca" the bias-corrected and accelerated one.
     - Test: Wilcoxon's signed ranks, two-sided; it assumes that the differences lie symmetrically
       about their median. Zeros are ranked, and half of their ranks counts for either side, where
@@ -124,7 +309,7 @@ def compare_schemes(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         interval_of = mistakes.of("", lambda: _interval(confidence, interval, seed))
         pairs = mistakes.of("", lambda: pairs_by_scheme(results, baseline, value))
     by_seed = len(set(results.column("page"))) == 1
@@ -200,7 +385,7 @@ def _wilcoxon(differences: Any) -> float | None:
         return None
     if not any(differences):
         return 1.0
-    return float(_stats().wilcoxon(differences, zero_method="zsplit").pvalue)
+    return float(_stats_statistics().wilcoxon(differences, zero_method="zsplit").pvalue)
 
 
 def rank_biserial(differences: Sequence[float]) -> float:
@@ -277,7 +462,7 @@ def _relative_row(
     p = None
     # Where nothing is random all seeds are one load: there is nothing to test.
     if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
-        p = float(_stats().mannwhitneyu(values, base).pvalue)
+        p = float(_stats_statistics().mannwhitneyu(values, base).pvalue)
     page, *settings = key
     told = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
     delta = (median - base_median) / (base_median + EPSILON)
@@ -311,7 +496,7 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
         raise NothingToMeasureError(f"fewer than three rows have {x} and {y}")
     first, second = zip(*pairs, strict=True)
     _check_varies({x: first, y: second})
-    stats = _stats()
+    stats = _stats_statistics()
     rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
     low = high = None
     # atanh has no value at -1 and 1, where no pair of rows disagrees or agrees.
@@ -333,7 +518,7 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
 def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
     """Refuse columns that have no order among their rows."""
     problems = [
-        Problem(key=name, message="is no column of numbers")
+        ValidationIssue(key=name, message="is no column of numbers")
         for name, values in columns.items()
         if not all(isinstance(value, int | float) for value in values)
     ]
@@ -346,7 +531,103 @@ def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
             )
 
 
-def _stats() -> Any:
+def _stats_statistics() -> Any:
     with needing_extra("scipy", "study"):
         from scipy import stats  # on use: an extra
     return stats
+
+
+class Ranks(NamedTuple):
+    """Mean ranks of schemes over blocks, which are pages in settings; 1 is the fastest.
+
+    Two schemes whose ranks differ by less than `critical_difference` are not told apart. `p` is
+    Friedman's: whether any differ.
+    """
+
+    ranks: dict[str, float]
+    blocks: int
+    critical_difference: float
+    p: float
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Return the schemes that are not told apart, each largest group once, the fastest first.
+
+        >>> Ranks({"a": 1.2, "b": 1.9, "c": 2.9}, 10, 1.05, 0.01).groups()
+        [('a', 'b'), ('b', 'c')]
+        """
+        names = sorted(self.ranks, key=lambda name: self.ranks[name])
+        found: list[tuple[str, ...]] = []
+        for index, name in enumerate(names):
+            reach = self.ranks[name] + self.critical_difference
+            group = tuple(other for other in names[index:] if self.ranks[other] < reach)
+            # Groups are stretches of the order: if its last is in the group before, all of it is.
+            if len(group) > 1 and not (found and group[-1] in found[-1]):
+                found.append(group)
+        return found
+
+
+def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
+    """Return how schemes rank by the median of *value* over seeds, page by page and by setting.
+
+    Each page in each setting is a block that ranks all schemes, ties sharing theirs; Friedman's
+    test, and Nemenyi's critical difference at *level* (Demsar 2006, § 3.2.2). Blocks are taken as
+    independent: give results of one setting where pages are few. A block without all schemes is
+    left out.
+
+    Raises:
+        InputError: if there is no such column, or *level* is out of range.
+        NothingToMeasureError: with fewer than three schemes or two blocks.
+        MissingExtraError: if scipy is not installed.
+    """
+    with ErrorCollector() as mistakes:
+        mistakes.of("", lambda: check_columns(results, value=value))
+        mistakes.of("", lambda: check_arguments(InputError, level=(LEVEL, level)))
+    with needing_extra("scipy", "study"):
+        from scipy import stats  # on use: an extra
+    schemes, blocks = _blocks(results, value)
+    if len(schemes) < 3 or len(blocks) < 2:
+        message = f"ranks need three schemes and two pages that have {value} with each"
+        raise NothingToMeasureError(message)
+    ranked = [stats.rankdata(block) for block in blocks]
+    means = {
+        name: float(sum(block[index] for block in ranked)) / len(blocks)
+        for index, name in enumerate(schemes)
+    }
+    all_tied = all(len({*block}) == 1 for block in blocks)
+    # The statistic divides by the spread of ranks, of which there is none.
+    p = 1.0 if all_tied else float(stats.friedmanchisquare(*zip(*blocks, strict=True)).pvalue)
+    return Ranks(means, len(blocks), critical_difference(len(schemes), len(blocks), level), p)
+
+
+def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
+    """Return by how much mean ranks must differ (Nemenyi 1963; Demsar 2006, § 3.2.2).
+
+    Four classifiers on 14 data sets, as there:
+
+    >>> round(critical_difference(4, 14, 0.05), 2)
+    1.25
+    """
+    from scipy import stats  # on use: an extra
+
+    studentized = float(stats.studentized_range.ppf(1 - level, n_schemes, math.inf))
+    # Demsar's tables of q hold the studentized range divided by the square root of 2.
+    return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
+
+
+def _blocks(results: Results, value: str) -> tuple[list[str], list[Sequence[float]]]:
+    """Return the schemes, and of each block their medians in that order."""
+    import statistics  # on use: importing h3sim should stay quick
+
+    cell = [name for name in results.axes if name not in ("page", "scheme", "seed")]
+    found: dict[tuple[object, ...], dict[str, list[float]]] = {}
+    schemes: dict[str, None] = {}
+    for row in results:
+        schemes[row["scheme"]] = None
+        if row.get(value) is not None:
+            block = found.setdefault((row["page"], *(row.get(name) for name in cell)), {})
+            block.setdefault(row["scheme"], []).append(row[value])
+    return list(schemes), [
+        [statistics.median(block[name]) for name in schemes]
+        for block in found.values()
+        if len(block) == len(schemes)
+    ]

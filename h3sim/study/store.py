@@ -1,4 +1,4 @@
-"""The store of a study: what each load came to, in one SQLite file that survives what happens.
+"""The store of a study: what each load came to, in one SQLite file that survives a crash.
 
 Written by one process, the driver, in write-ahead mode: what was committed stays, whoever is
 killed. A cell is known by its content (page, scheme, network, every setting, seed, h3sim's model
@@ -13,11 +13,17 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents.arguments import PATH, check_arguments
-from h3sim.documents.files import shown_path
 from h3sim.errors import InputError
-from h3sim.study.store_file import StoreError, StoreFile, StoreInputError
-from h3sim.study.store_format import TABLES, UNSEALED, digest_of
+from h3sim.schema.arguments import PATH, check_arguments
+from h3sim.schema.files import shown_path
+from h3sim.study.store_file import (
+    TABLES,
+    UNSEALED,
+    StoreError,
+    StoreFile,
+    StoreInputError,
+    digest_of,
+)
 from h3sim.study.store_repair import cell_problem, damage_of, is_sealed, seal, study_problem
 
 if TYPE_CHECKING:
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-__all__ = ["CellOutcome", "Store", "StoreError", "StoreInputError", "StoredStudy"]
 
 _CHUNK = 500
 """Keys asked for at once: SQLite took 999 parameters in a query until 3.32."""

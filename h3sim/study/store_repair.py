@@ -10,26 +10,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim.printable import printable
-from h3sim.study.store_file import MEMORY, StoreFile
-from h3sim.study.store_format import (
+from h3sim.study.store_file import (
+    MEMORY,
     TABLES,
     UNSEALED,
     VERSION,
+    StoreFile,
     digest_of,
     renamed_row,
     script,
 )
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from h3sim.study.store_file import Row
-    from h3sim.study.store_format import StoreTable
+    from h3sim.study.store_file import Row, StoreTable
 
     Keep: TypeAlias = Callable[[StoreTable, Sequence[Any]], object]
 
-__all__ = ["cell_problem", "damage_of", "is_sealed", "repair_store", "seal", "study_problem"]
 
 _CELLS, _STUDIES, _PLACES = TABLES
 _MISMATCH = "does not match its digest"
@@ -180,7 +179,7 @@ def _as_declared(table: StoreTable, values: Sequence[Any]) -> list[Any]:
 def _examined(file: StoreFile, keep: Keep) -> list[str]:
     """Return what is wrong with a store, and have all that is sound kept."""
     found = [
-        printable(line.decode(errors="replace"))
+        escape_control(line.decode(errors="replace"))
         for line in _lines(file)
         if line != b"ok"
     ]  # fmt: skip
@@ -254,4 +253,4 @@ def _entries(
 
 def _shown(value: Any) -> str:
     """Return what an entry is known by, whatever it is."""
-    return value.hex() if isinstance(value, bytes) else printable(str(value))
+    return value.hex() if isinstance(value, bytes) else escape_control(str(value))

@@ -8,11 +8,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import parse_toml, read_text
-from h3sim.documents.declared import declared, keys_of, read_document, says, settle
-from h3sim.documents.nested import NumbersByPath, Table
-from h3sim.documents.refused import collected
-from h3sim.documents.values import (
+from h3sim.config.arguments import N_SAMPLES, SAMPLING, SEED
+from h3sim.config.load_config import LoadConfig, unknown_option
+from h3sim.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.results.figures import ON_DEMAND
+from h3sim.schema import parse_toml, read_text
+from h3sim.schema.errors import collected
+from h3sim.schema.fields import (
+    NumbersByPath,
+    Table,
+    declare,
+    fields_of,
+    keys_of,
+    read_document,
+    validate,
+)
+from h3sim.schema.values import (
     Choice,
     Flag,
     ListOf,
@@ -24,23 +35,16 @@ from h3sim.documents.values import (
     ValueType,
     Whole,
 )
-from h3sim.errors import InputError, Problem, UnknownNameError
-from h3sim.results.figures import ON_DEMAND
-from h3sim.study.arguments import N_SAMPLES, SAMPLING, SEED
-from h3sim.study.config import LoadConfig
-from h3sim.study.design import OPTIONS, Range
-from h3sim.study.options import unknown_option
+from h3sim.study.design import OPTIONS, Range, StoppingRule
 from h3sim.study.run import resolve_pages, resolve_schemes
 from h3sim.study.sequential import SEEDS_ARE_ADDED
-from h3sim.study.stopping import StoppingRule
-from h3sim.study.sweep import study_of
+from h3sim.study.sweep import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from h3sim.study.sweep import Study
 
-__all__ = ["FORMAT", "Quick", "Samples", "StudyError", "StudyFile", "read_study", "study_from_dict"]
 
 FORMAT = "h3sim-study/1"
 _FINDS: dict[str, Callable[[str], object]] = {
@@ -53,7 +57,7 @@ _FINDS: dict[str, Callable[[str], object]] = {
 """What is given by name, and how each is found."""
 _FILES = tuple(key for key in _FINDS if key != "cc")
 """What may name files, which are looked for beside the study."""
-_KINDS = {entry.attribute: entry.kind for entry in declared(LoadConfig)}
+_KINDS = {entry.attribute: entry.kind for entry in fields_of(LoadConfig)}
 _NAMES = OneOrMore(Text(), "names")
 
 
@@ -104,37 +108,37 @@ class Samples:
         StudyError: listing every value that is out of range.
     """
 
-    n: int = field(metadata=says(N_SAMPLES, "how many settings are drawn"))
+    n: int = field(metadata=declare(N_SAMPLES, "how many settings are drawn"))
     method: str = field(
-        default="latin-hypercube", metadata=says(SAMPLING, "`latin-hypercube` or `sobol`")
+        default="latin-hypercube", metadata=declare(SAMPLING, "`latin-hypercube` or `sobol`")
     )
-    seed: int = field(default=0, metadata=says(SEED, "what the drawing begins with"))
+    seed: int = field(default=0, metadata=declare(SEED, "what the drawing begins with"))
     ranges: Mapping[str, Range] = field(
         default_factory=dict,
-        metadata=says(
+        metadata=declare(
             TableOf(_RangeTable(Range, noun="[low, high] or a table", is_kept=True)),
             "of each option its range, as a table or as `[low, high]`",
         ),
     )
 
     def __post_init__(self) -> None:
-        settle(self, StudyError)
+        validate(self, StudyError)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         if not self.ranges:
-            yield Problem(key="ranges", message="at least one is needed")
+            yield ValidationIssue(key="ranges", message="at least one is needed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quick:
     """How `h3sim reproduce` reduces a study: every n-th page by size, and at most so many seeds."""
 
-    every: int = field(default=1, metadata=says(Whole(low=1), "every n-th page by size"))
-    seeds: int | None = field(default=None, metadata=says(Whole(low=1), "so many seeds at most"))
+    every: int = field(default=1, metadata=declare(Whole(low=1), "every n-th page by size"))
+    seeds: int | None = field(default=None, metadata=declare(Whole(low=1), "so many seeds at most"))
 
     def __post_init__(self) -> None:
-        settle(self, StudyError)
+        validate(self, StudyError)
 
     def __str__(self) -> str:
         nth = {2: "second", 3: "third"}.get(self.every, f"{self.every}th")
@@ -152,31 +156,33 @@ class StudyFile:
         StudyError: listing every value that cannot be.
     """
 
-    name: str = field(default="", metadata=says(Text(), "what lists call it"))
+    name: str = field(default="", metadata=declare(Text(), "what lists call it"))
     pages: tuple[str, ...] = field(
-        metadata=says(
+        metadata=declare(
             _NAMES,
             'pages, sets of them (`"corpus:small"`), or files, which are looked for beside the'
             " study",
         )
     )
     schemes: tuple[str, ...] = field(
-        default=("marx-2019",), metadata=says(_NAMES, "schemes, sets of them, or files")
+        default=("marx-2019",), metadata=declare(_NAMES, "schemes, sets of them, or files")
     )
     seeds: int | tuple[int, ...] | None = field(
-        default=None, metadata=says(_Seeds(), "how many, from 0 on (else 1); or a list of them")
+        default=None, metadata=declare(_Seeds(), "how many, from 0 on (else 1); or a list of them")
     )
-    resources: bool = field(default=False, metadata=says(Flag(), "keep a row a resource as well"))
+    resources: bool = field(
+        default=False, metadata=declare(Flag(), "keep a row a resource as well")
+    )
     metrics: tuple[str, ...] = field(
         default=(),
-        metadata=says(
+        metadata=declare(
             OneOrMore(Choice(ON_DEMAND), "figures"),
             "figures that take longer, as [columns](studies.md#rows)",
         ),
     )
     timeout_s: float | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Number(low=0, is_above=True),
             "a load that takes longer fails. Not in threads (dask's workers), which cannot be"
             " stopped",
@@ -184,53 +190,53 @@ class StudyFile:
     )
     settings: Mapping[str, Any] = field(
         default_factory=dict,
-        metadata=says(
+        metadata=declare(
             TableOf(_Setting("what varies is in axes")), "options that are the same in all loads"
         ),
     )
     axes: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict,
-        metadata=says(
+        metadata=declare(
             TableOf(ListOf(_Setting(), "values (what is fixed is in settings)")),
             "options with a list of values each; all are combined",
         ),
     )
     cells: tuple[Mapping[str, Any], ...] | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             ListOf(TableOf(_Setting()), "tables"),
             "a list of settings that go together, `[[cells]]`; combined with the axes",
         ),
     )
     samples: Samples | None = field(
         default=None,
-        metadata=says(Table(Samples, is_kept=True), "settings that are drawn from ranges"),
+        metadata=declare(Table(Samples, is_kept=True), "settings that are drawn from ranges"),
     )
     until: StoppingRule | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Table(StoppingRule),
             "in place of `seeds`: add them"
             " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
         ),
     )
-    title: str = field(default="", metadata=says(Text(), "a line about what is reproduced"))
-    source: str = field(default="", metadata=says(Text(), "where that was published"))
+    title: str = field(default="", metadata=declare(Text(), "a line about what is reproduced"))
+    source: str = field(default="", metadata=declare(Text(), "where that was published"))
     paper: Mapping[str, float] = field(
-        default_factory=dict, metadata=says(NumbersByPath(), "the numbers there, by figure")
+        default_factory=dict, metadata=declare(NumbersByPath(), "the numbers there, by figure")
     )
     quick: Quick = field(
         default_factory=Quick,
-        metadata=says(Table(Quick), "how `h3sim reproduce` reduces it without `--full`"),
+        metadata=declare(Table(Quick), "how `h3sim reproduce` reduces it without `--full`"),
     )
 
     def __post_init__(self) -> None:
-        settle(self, StudyError)
+        validate(self, StudyError)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         if self.until is not None and self.seeds is not None:
-            yield Problem(key="seeds", message=SEEDS_ARE_ADDED)
+            yield ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)
         told = dict.fromkeys(keys_of(StudyFile), "is no option of a load: it stands outside")
         ranges = () if self.samples is None else self.samples.ranges
         for table, names, message in (
@@ -241,10 +247,10 @@ class StudyFile:
         ):
             for name in names:
                 if name in told:
-                    yield Problem(key=f"{table}.{name}", message=told[name])
+                    yield ValidationIssue(key=f"{table}.{name}", message=told[name])
                 elif name not in OPTIONS:
                     unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
-                    yield Problem(key=f"{table}.{name}", message=unknown.message)
+                    yield ValidationIssue(key=f"{table}.{name}", message=unknown.message)
                 if message:
                     told[name] = message
         given = ((key, name, value) for key, name, value in self._given() if name in OPTIONS)
@@ -258,9 +264,9 @@ class StudyFile:
         """
         folder = folder or Path()
         try:
-            study = study_of(**self._arguments(folder))
+            study = load_study(**self._arguments(folder))
         except (UnknownNameError, InputError) as error:
-            known = getattr(error, "problems", ()) or [Problem(key="", message=str(error))]
+            known = getattr(error, "problems", ()) or [ValidationIssue(key="", message=str(error))]
             # The same with the keys of this file.
             unknown = self.unknown_names(folder)
             # Only a page's file, say, is wrong: the error tells that file's keys.
@@ -282,7 +288,7 @@ class StudyFile:
                 yield f"cells[{number}].{name}", name, value
 
     def _arguments(self, folder: Path) -> dict[str, Any]:
-        """Return the arguments of `study_of`."""
+        """Return the arguments of `load_study`."""
 
         def named(key: str, value: Any) -> Any:
             return _in_folder(folder, key, value)
@@ -303,21 +309,23 @@ class StudyFile:
             **drawn,
         }
 
-    def unknown_names(self, folder: Path) -> list[Problem]:
+    def unknown_names(self, folder: Path) -> list[ValidationIssue]:
         """Return what is wrong with each thing that it names, or with that thing's file."""
         named = [
             (f"{key}[{number}]", key, name)
             for key, names in (("pages", self.pages), ("schemes", self.schemes))
             for number, name in enumerate(names)
         ]
-        found: list[Problem] = []
+        found: list[ValidationIssue] = []
         for where, key, name in (*named, *self._given()):
             if key not in _FINDS or not isinstance(name, str):
                 continue
             try:
                 _FINDS[key](_in_folder(folder, key, name))
             except (UnknownNameError, InputError) as error:
-                found += (Problem(key=where, message=line) for line in str(error).splitlines())
+                found += (
+                    ValidationIssue(key=where, message=line) for line in str(error).splitlines()
+                )
         return found
 
 

@@ -1,44 +1,114 @@
-"""Sweeps: every load of a study, run where there is room, kept as they finish, and resumed."""
+"""Sweeps: every load of a study, planned, run, stored as it finishes, and resumed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
-from h3sim.compression.exchanges import HeaderLists
-from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
-from h3sim.documents.shown import plain_number, plain_values
-from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
-from h3sim.errors import InputError, Problem
+from h3sim.config.arguments import SEED, check_running
+from h3sim.config.load_config import (
+    RECORDED,
+    LoadConfig,
+    config_for,
+    recorded_network,
+    refuse_options,
+)
+from h3sim.config.options import ReorderOption
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.headers.base import HeaderLists
 from h3sim.results.figures import FIGURES, ON_DEMAND
-from h3sim.study.arguments import SEED, check_running
-from h3sim.study.cells import LoadWork
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.errors import plain_number, plain_values
+from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
+from h3sim.study.backends import worker_count
+from h3sim.study.cache_key import CellKeys, model_version
 from h3sim.study.compare import check_names
-from h3sim.study.config import LoadConfig, config_for
-from h3sim.study.design import OPTIONS, Combinations, Design, Range, sampled, values_of_axis
-from h3sim.study.driver import Progress, run_cells
+from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
 from h3sim.study.header_study import resolve_swept
-from h3sim.study.identity import CellKeys, model_version
-from h3sim.study.load_option import ReorderOption
-from h3sim.study.options import refuse_options
-from h3sim.study.plan import plan_cells
-from h3sim.study.recorded_network import RECORDED, recorded_network
 from h3sim.study.results import Results
+from h3sim.study.runner import ProgressCallback, run_cells
+from h3sim.study.store import Store
+from h3sim.study.worker import LoadWork
 from h3sim.transport import Network, TransportProfile
 
 if TYPE_CHECKING:
     from h3sim.page import Page
+    from h3sim.study.design import StoppingRule
     from h3sim.study.header_study import SubjectLike
-    from h3sim.study.plan import StudyPlan
     from h3sim.study.run import SchemeLike
-    from h3sim.study.stopping import StoppingRule
-    from h3sim.study.store import Store
+    from h3sim.study.worker import Cells
 
-__all__ = ["Study", "study_of", "sweep"]
+
+_CHUNK = 1000
+_PROBED, _PROBE_S = 24, 2.0
+_GOLDEN = 0.618033988749895
+"""The fractions of its multiples are spread evenly, however many there are (Weyl)."""
+
+
+class StudyPlan(NamedTuple):
+    """What a study would run: how many loads, how many are known, and how long the rest takes."""
+
+    loads: int
+    reused: int
+    to_run: int
+    workers: int
+    seconds: float
+    """On one worker, by a few loads that were tried."""
+
+    def __str__(self) -> str:
+        long = self.seconds / self.workers
+        shown = f"{long:.1f} s" if long < 90 else f"{long / 60:,.0f} min"
+        return (
+            f"{self.loads:,} loads: {self.reused:,} known, {self.to_run:,} to run,"
+            f" about {shown} on {self.workers} workers"
+        )
+
+
+def plan_cells(
+    cells: Cells, *, store: str | Path | None = None, workers: int | None = None
+) -> StudyPlan:
+    """Return what would run, after trying a few *cells* from all over the study; none is kept.
+
+    Few cells that take very long are easily missed, and then it takes longer than is said.
+
+    Raises:
+        StoreError: if the store cannot be read.
+    """
+    n_cells = len(cells)
+    n_missing = n_cells if store is None else _missing(cells, store)
+    work, spent, n_tried = cells.work(), 0.0, 0
+    while n_tried < min(_PROBED, n_cells) and spent <= _PROBE_S:
+        spent += work.run(int(n_tried * _GOLDEN % 1 * n_cells)).seconds
+        n_tried += 1
+    seconds = spent / n_tried * n_missing
+    return StudyPlan(n_cells, n_cells - n_missing, n_missing, worker_count(workers), seconds)
+
+
+def _missing(cells: Cells, store: str | Path) -> int:
+    """Return how many of *cells* the store does not know; one that is not there knows none."""
+    # A store that is not there would be refused, as it is only read here.
+    if not os.path.exists(store):  # noqa: PTH110 - text or path
+        return len(cells)
+    keys, n_missing = cells.keys(), 0
+    with Store(store, may_write=False) as known:
+        for first in range(0, len(cells), _CHUNK):
+            some = range(first, min(first + _CHUNK, len(cells)))
+            wanted = [keys.key(index) for index in some]
+            done = {
+                key
+                for key, outcome in known.known(wanted).items()
+                if outcome.error is not None
+                or outcome.resources is not None
+                or not cells.has_resources
+            }
+            n_missing += sum(key not in done for key in wanted)
+    return n_missing
+
 
 _ARGUMENTS = (
     *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
@@ -52,7 +122,7 @@ _TOLD = 20
 
 
 _MOST_SEEDS = 10**9
-_CELLS = Only(
+_CELLS = Predicate(
     "a list of tables of options",
     lambda value: (
         value is None
@@ -71,7 +141,7 @@ _TAKEN = {
     "timeout_s": OrNone(Number(low=0, is_above=True)),
     "name": Text(),
 }
-"""What the arguments of `study_of` may be."""
+"""What the arguments of `load_study` may be."""
 
 
 @dataclass(kw_only=True)
@@ -134,7 +204,7 @@ class Study:
         if self.stand_in is not None:  # whose rows have what they like
             return ()
         if any(isinstance(page, HeaderLists) for page in self.design.pages):
-            from h3sim.study.header_loads import HEADER_FIGURES  # on use: most studies load pages
+            from h3sim.study.header_models import HEADER_FIGURES  # on use: most studies load pages
 
             return HEADER_FIGURES
         headlines = (figure.name for figure in FIGURES if figure.is_headline)
@@ -175,7 +245,7 @@ class Study:
         executor: Any = None,
         workers: int | None = None,
         retry_failed: bool = False,
-        progress: Progress | bool | None = None,
+        progress: ProgressCallback | bool | None = None,
     ) -> Results:
         """Run what the store does not know yet, and return all rows; arguments as `sweep`'s.
 
@@ -202,15 +272,15 @@ def sweep(
     executor: Any = None,
     workers: int | None = None,
     retry_failed: bool = False,
-    progress: Progress | bool | None = None,
+    progress: ProgressCallback | bool | None = None,
     **study: Any,
 ) -> Results:
     """Load every page with every setting, scheme and seed, and return one row a load.
 
     In place of pages there may be `HeaderLists`, which `headers=` says how to compress: their rows
     tell what that saves and how long lists wait for each other (`h3sim.study.header_study`).
-    *study* is what else `study_of` takes: options of a load, each with one value or a list of them,
-    and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
+    *study* is what else `load_study` takes: options of a load, each with one value or a list of
+    them, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
 
     With a *store*, a file, only what is missing runs; each load that is finished is kept, whatever
     happens then. Loads that failed keep their error, and run again with *retry_failed*. *executor*
@@ -232,13 +302,13 @@ def sweep(
     """
     how: dict[str, Any] = {"executor": executor, "workers": workers, "progress": progress}
     how |= {"store": store, "retry_failed": retry_failed}
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         mistakes.of("", partial(check_running, **how))
-        wanted = mistakes.of("", lambda: study_of(pages, schemes=schemes, seeds=seeds, **study))
+        wanted = mistakes.of("", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study))
     return wanted.run(**how)
 
 
-def study_of(
+def load_study(
     pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
@@ -269,7 +339,7 @@ def study_of(
     """
     taken = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
     drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         mistakes.of("", lambda: _check(**taken))
         found = mistakes.of("", lambda: resolve_swept(pages, schemes), instead=([], []))
         chosen = mistakes.of("", lambda: _seeds(seeds))
@@ -295,7 +365,7 @@ def _settings(
     samples: int | None,
     sampling: str,
     seed: int,
-) -> Combinations:
+) -> FactorialDesign:
     """Return every setting of a study; what is wrong with one does not hide another."""
     _check(cells=cells, sampling_seed=seed)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
@@ -303,7 +373,7 @@ def _settings(
     unknown = [name for name in names if name not in OPTIONS]
     listed = tuple({name: cell[name] for name in cell if name in OPTIONS} for cell in cells or ())
     plain = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         mistakes.of("", lambda: refuse_options(unknown, (*OPTIONS, *_ARGUMENTS)))
         mistakes.of("", lambda: _check_beside(axes, cells, ranges, samples))
         listed = ({},) if cells is None else listed
@@ -319,7 +389,7 @@ def _settings(
             for name, value in plain.items()
         }
         known = {name: value for name, value in values.items() if value}
-        given = Combinations(listed=listed, axes=known)
+        given = FactorialDesign(listed=listed, axes=known)
         mistakes.of("", lambda: _check_settings(given, pages))
         return mistakes.of("", lambda: _named(given))
 
@@ -333,14 +403,14 @@ def _check_beside(
     """Refuse what does not go together."""
     problems = []
     if cells is not None and not cells:
-        problems.append(Problem(key="cells", message="at least one is needed"))
+        problems.append(ValidationIssue(key="cells", message="at least one is needed"))
     if samples is None:
         message = "a range needs samples=, how many settings to draw from it"
-        problems += (Problem(key=key, message=message) for key in ranges)
+        problems += (ValidationIssue(key=key, message=message) for key in ranges)
     # What is beside the cells would win, and nobody know.
     twice = dict.fromkeys(name for cell in cells or () for name in cell if name in axes)
     message = "is given in cells and beside them: give it once"
-    problems += (Problem(key=name, message=message) for name in twice)
+    problems += (ValidationIssue(key=name, message=message) for name in twice)
     if problems:
         raise InputError(problems)
 
@@ -349,7 +419,9 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     seeds = plain_values(seeds)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         if seeds > _MOST_SEEDS:
-            raise InputError([Problem(key="seeds", message=f"must be at most {_MOST_SEEDS:,}")])
+            raise InputError(
+                [ValidationIssue(key="seeds", message=f"must be at most {_MOST_SEEDS:,}")]
+            )
         seeds = range(max(0, seeds))
     chosen: Sequence[Any]
     if isinstance(seeds, range):
@@ -358,24 +430,24 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
         given = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
         chosen = tuple(map(plain_number, given))
     if not chosen:
-        raise InputError([Problem(key="seeds", message="at least one is needed")])
+        raise InputError([ValidationIssue(key="seeds", message="at least one is needed")])
     problems = [
-        Problem(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
+        ValidationIssue(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
         # Of a range the ends say it all; it may have a billion numbers.
         for seed in ([chosen[0], chosen[-1]] if isinstance(chosen, range) else chosen)
         if type(seed) is not int or seed < 0
     ]
     # By `repr`: what is wrong already, as True beside 1 or a list, is told as that.
     if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
-        problems.append(Problem(key="seeds", message="one is given twice"))
+        problems.append(ValidationIssue(key="seeds", message="one is given twice"))
     if problems:
         raise InputError(problems[:_TOLD])
     return chosen
 
 
-def _named(given: Combinations) -> Combinations:
+def _named(given: FactorialDesign) -> FactorialDesign:
     """Return the settings with what is meant by names: it is read once, and tells the cell."""
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
 
         def meant(key: str, value: Any) -> Any:
             finds: dict[str, Callable[[Any], Any]] = {
@@ -389,7 +461,7 @@ def _named(given: Combinations) -> Combinations:
                 return value
             return mistakes.of(key, lambda: finds[key](value))
 
-        named = Combinations(
+        named = FactorialDesign(
             listed=tuple({key: meant(key, cell[key]) for key in cell} for cell in given.listed),
             axes={key: tuple(meant(key, v) for v in values) for key, values in given.axes.items()},
         )
@@ -397,7 +469,7 @@ def _named(given: Combinations) -> Combinations:
     return named
 
 
-def _parts(settings: Combinations) -> dict[str, list[Any]]:
+def _parts(settings: FactorialDesign) -> dict[str, list[Any]]:
     """Return the networks and the profiles that are values, each once: rows have their names."""
     found: dict[str, list[Any]] = {"network": [], "transport_profile": []}
     for key, values in found.items():
@@ -417,13 +489,13 @@ def _check_settings(
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         for options in settings:
             mistakes.of("", partial(_check_setting, options, differing.values()))
 
 
 def _check_setting(options: Mapping[str, Any], pages: Iterable[Page | HeaderLists]) -> None:
     config = LoadConfig(**options)
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         for page in pages:
             mistakes.of("", partial(config_for, page, config))

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
-from h3sim.documents.arguments import GatheredMistakes
-from h3sim.documents.written import Key, WrittenFormat, rows_of
-from h3sim.page.variants import with_cached
+from h3sim.config.arguments import check_progress
+from h3sim.config.load_config import LoadConfig, config_of, with_options
+from h3sim.page.transforms import with_cached
 from h3sim.results import in_words
-from h3sim.study.arguments import check_progress
+from h3sim.schema.arguments import ErrorCollector
+from h3sim.schema.output import OutputSchema, Property, rows_of
 from h3sim.study.compare import resolve_subjects
-from h3sim.study.config import LoadConfig
-from h3sim.study.options import config_of, with_options
 from h3sim.study.run import resolve_scheme, run_config
-from h3sim.study.told import COMMON, Told
+from h3sim.study.table import COMMON, ResultTable
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["WHAT_IF", "WHAT_IFS", "PathShareRow", "WhatIf", "WhatIfRow", "what_if"]
 
 WHAT_IFS = ("as it is", "no computation", "no network", "half the RTT", "all cached")
 """What is asked of each page, in this order; the last leaves the document to come."""
@@ -59,17 +57,19 @@ class PathShareRow(NamedTuple):
     largest_part: float
 
 
-WHAT_IF = WrittenFormat(
+WHAT_IF = OutputSchema(
     "h3sim-what-if/1",
     "How long loads would take without this or that",
     *COMMON,
-    Key("rows", rows_of(WhatIfRow), "one a page: the `part` of its load event that is left"),
-    Key("contributions", rows_of(PathShareRow), "where the time goes: by policy, kind and part"),
+    Property("rows", rows_of(WhatIfRow), "one a page: the `part` of its load event that is left"),
+    Property(
+        "contributions", rows_of(PathShareRow), "where the time goes: by policy, kind and part"
+    ),
 )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WhatIf(Told):
+class WhatIf(ResultTable):
     """Rows by page and by what is asked, in the order of `WHAT_IFS`."""
 
     format = WHAT_IF
@@ -111,7 +111,7 @@ def what_if(
     >>> [round(row.part, 2) for row in found.rows]
     [1.0, 1.0, 0.0, 0.95, 0.05]
     """
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         mistakes.of("", lambda: check_progress(progress))
         given = mistakes.of("", lambda: config_of(options, known=_ARGUMENTS, changed=config))
         used = mistakes.of("scheme", lambda: resolve_scheme(scheme), instead="rr")

@@ -1,6 +1,5 @@
 """What happened in a load: flat rows, in the order in which they happened."""
 
-from h3sim.trace.activity import Activity, Work
 from h3sim.trace.delivery import (
     ConnectionOrder,
     DeliveryTimes,
@@ -8,21 +7,34 @@ from h3sim.trace.delivery import (
     RecordOrder,
     StreamOrder,
 )
-from h3sim.trace.in_order import delivered_in_one_order, delivered_per_stream, with_delivery
-from h3sim.trace.merged import in_order_requested, merged_trace
+from h3sim.trace.delivery_reconstruction import (
+    delivered_in_one_order,
+    delivered_per_stream,
+    with_delivery,
+)
+from h3sim.trace.merge import in_order_requested, merged_trace
 from h3sim.trace.model import (
+    Activity,
     ConnectionPacket,
     Delivery,
     Packet,
     RecoveryRow,
     Request,
+    Rows,
     SignalSent,
     Trace,
     WireRow,
+    Work,
 )
-from h3sim.trace.packet_rows import PacketColumns, PacketRow, PacketRows, SentRow, rows_of
-from h3sim.trace.recorder import RowRecorder, SteadyRecorder
-from h3sim.trace.rows import Rows
+from h3sim.trace.packets import (
+    PacketColumns,
+    PacketRow,
+    PacketRows,
+    RowRecorder,
+    SentRow,
+    SteadyRecorder,
+    rows_of,
+)
 
 __all__ = [
     "Activity",

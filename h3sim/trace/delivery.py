@@ -11,20 +11,12 @@ from bisect import bisect_left, bisect_right
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-
-__all__ = [
-    "ConnectionOrder",
-    "DeliveryTimes",
-    "Receiver",
-    "RecordOrder",
-    "StreamOrder",
-]
 
 DeliveryTimes = list[int | None]
 """For each row of a trace, when its bytes were delivered; None if it brought nothing new."""

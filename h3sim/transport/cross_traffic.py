@@ -6,15 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from h3sim.documents import shown
-from h3sim.errors import NetworkError, Problem
+from h3sim.errors import NetworkError, ValidationIssue
+from h3sim.schema import format_value
 from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CrossFlow", "parse_cross_traffic"]
 
 _FLOW = re.compile(r"(?P<name>[a-z0-9-]+)(?P<rates>(:[0-9.]+)*)(@(?P<start>[0-9.]+))?")
 _ON_OFF = "on-off"
@@ -63,15 +62,15 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
     ['cubic', 'bbr@500', 'on-off:3:2000']
     """
     flows: list[CrossFlow] = []
-    problems: list[Problem] = []
+    problems: list[ValidationIssue] = []
     for part in text.split("+"):
         match = _FLOW.fullmatch(part.strip())
         if match is None:
-            message = f"must be such as {_EXAMPLE}, is {shown(part.strip())}"
-            problems.append(Problem(key="cross_traffic", message=message))
+            message = f"must be such as {_EXAMPLE}, is {format_value(part.strip())}"
+            problems.append(ValidationIssue(key="cross_traffic", message=message))
             continue
         found = list(_mistakes(match))
-        problems += (Problem(key="cross_traffic", message=message) for message in found)
+        problems += (ValidationIssue(key="cross_traffic", message=message) for message in found)
         if not found:
             flows.append(_flow(match))
     if problems:
@@ -81,7 +80,7 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
 
 def _mistakes(match: re.Match[str]) -> Iterator[str]:
     name, rates = match["name"], match["rates"].split(":")[1:]
-    given = shown(match[0])
+    given = format_value(match[0])
     if name == _ON_OFF:
         if not 1 <= len(rates) <= 2:
             yield f"on-off needs its mean in Mbit/s and may have a period in ms, is {given}"

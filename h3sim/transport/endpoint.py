@@ -1,10 +1,11 @@
-"""What the engine asks of either end of a connection, and what an end asks of its application."""
+"""The interface of a connection's endpoints, and the reassembly of whole messages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
+from h3sim.ranges import Ranges
 from h3sim.trace import RecoveryRow
 from h3sim.transport.packets import WirePacket
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["Endpoint", "FrameHeader", "Source", "row_of"]
 
 PacketT = TypeVar("PacketT", bound=WirePacket)
 
@@ -121,3 +121,32 @@ def row_of(
         rtt_variance_ns=rtt.rttvar_ns,
         lost=tuple(lost),
     )
+
+
+class MessageReassembler:
+    """Puts messages together, each a stream of its own, and tells of each once.
+
+    >>> messages = MessageReassembler()
+    >>> messages.expect(0, 20)
+    >>> [messages.on_bytes(0, *span) for span in ((10, 10), (0, 10), (0, 10))]
+    [False, True, False]
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[int, tuple[int, Ranges]] = {}
+
+    def expect(self, stream_id: int, n_bytes: int) -> None:
+        """Take bytes of a stream that has *n_bytes* in all."""
+        self._left[stream_id] = (n_bytes, Ranges())
+
+    def on_bytes(self, stream_id: int, offset: int, n_bytes: int) -> bool:
+        """Return whether the message is whole now, and was not before."""
+        entry = self._left.get(stream_id)
+        if entry is None:
+            return False
+        size, got = entry
+        got.add(offset, offset + n_bytes)
+        if got.contiguous < size:
+            return False
+        del self._left[stream_id]
+        return True

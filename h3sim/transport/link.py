@@ -1,22 +1,114 @@
-"""One direction of a path, as a recurrence: told of a packet, it knows when that arrives."""
+"""One direction of a path as a recurrence: loss, delay, and changes while packets travel.
+
+A loss process is asked once per packet and takes exactly one random number for it, whatever the
+packet is. So the fate of the n-th packet depends on n and the seed, and on nothing else.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from h3sim.transport.jitter import HoldEveryNth, make_draw
-from h3sim.transport.loss import RandomLoss, make_loss
-from h3sim.transport.queueing import UNLIMITED, make_bottleneck, make_queue, token_units
+from h3sim.errors import NetworkError, ValidationIssue
+from h3sim.transport.bottleneck import (
+    UNLIMITED,
+    TokenBucket,
+    make_bottleneck,
+    make_queue,
+    token_units,
+)
+from h3sim.transport.link_profile import HoldEveryNth, make_draw
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from h3sim.transport.link_profile import LinkProfile
 
-__all__ = ["Link", "PlainLink", "make_link"]
+
+class Loss(Protocol):
+    """Decides packet by packet."""
+
+    def is_lost(self) -> bool:
+        """Return whether the next packet is lost."""
+
+
+class RandomLoss:
+    """Each packet is lost with the same probability, whatever became of the others."""
+
+    __slots__ = ("draw", "probability")
+
+    def __init__(self, probability: float, source: random.Random) -> None:
+        self.probability = probability
+        self.draw = source.random
+        """The number below which the probability has to be for a packet to arrive."""
+
+    def is_lost(self) -> bool:
+        """Return whether the next packet is lost."""
+        return self.draw() < self.probability
+
+
+class GilbertElliottLoss:
+    """Losses come in bursts, of geometric length with mean *burst*; *loss* of all are lost.
+
+    The chain is good or bad; all that is sent while it is bad is lost, and nothing else. As in
+    Linux netem (`loss gemodel p r`), the state that a packet meets decides about it, then the
+    state may change, and the chain starts good. With stationary loss L = p / (p + r) and mean
+    burst B = 1 / r: r = 1 / B, p = L * r / (1 - L).
+
+    >>> import random
+    >>> chain = GilbertElliottLoss(loss=0.02, burst=5, source=random.Random(0))
+    >>> round(100 * chain.to_bad, 7), chain.to_good
+    (0.4081633, 0.2)
+    """
+
+    __slots__ = ("_draw", "_is_bad", "to_bad", "to_good")
+
+    def __init__(self, *, loss: float, burst: float, source: random.Random) -> None:
+        self.to_good = 1 / burst
+        self.to_bad = loss * self.to_good / (1 - loss)
+        self._draw = source.random
+        self._is_bad = False
+
+    def is_lost(self) -> bool:
+        """Return whether the next packet is lost."""
+        was_bad = self._is_bad
+        if self._draw() < (self.to_good if was_bad else self.to_bad):
+            self._is_bad = not was_bad
+        return was_bad
+
+
+class DeterministicLoss:
+    """The packets of a list are lost, counted from 0 as they come here.
+
+    >>> loss = DeterministicLoss([0, 2])
+    >>> [loss.is_lost() for _ in range(4)]
+    [True, False, True, False]
+    """
+
+    __slots__ = ("_lost", "_next")
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        self._lost = frozenset(numbers)
+        self._next = 0
+
+    def is_lost(self) -> bool:
+        """Return whether the next packet is lost."""
+        number = self._next
+        self._next = number + 1
+        return number in self._lost
+
+
+def make_loss(profile: LinkProfile, streams: Callable[[str], random.Random]) -> Loss | None:
+    """Return the loss process of *profile*, or None if nothing is ever lost."""
+    if profile.loss_list:
+        return DeterministicLoss(profile.loss_list)
+    if profile.loss == 0:
+        return None
+    if profile.loss_burst is None:
+        return RandomLoss(profile.loss, streams("loss"))
+    return GilbertElliottLoss(loss=profile.loss, burst=profile.loss_burst, source=streams("loss"))
 
 
 class Link:
@@ -27,10 +119,10 @@ class Link:
     Each packet that leaves the bottleneck takes one number of either, lost or not, so the n-th of
     them meets the same accidents whatever its size and time.
 
-    >>> from h3sim.seeds import stream
+    >>> from h3sim.rng import substream
     >>> from h3sim.transport.link_profile import LinkProfile
     >>> profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0, queue_bytes=3000)
-    >>> link = Link(profile, rtt_ns=20_000_000, streams=lambda purpose: stream(0, purpose))
+    >>> link = Link(profile, rtt_ns=20_000_000, streams=lambda purpose: substream(0, purpose))
     >>> [link.send(0, 1250) for _ in range(3)], link.queue_drops
     ([20000000, 30000000, None], 1)
     """
@@ -231,3 +323,87 @@ def _make_extra(
         return hold.next_hold_of_ns(wire_bytes * BITS_PER_BYTE * NS_PER_S // rate_bps)
 
     return extra_ns
+
+
+class RemoteLink(Link):
+    """Sends over *link*, which others share, and adds to what one way takes.
+
+    Bottleneck, queue and losses are the link's: packets meet them in the order sent, and the way
+    that they do not share comes behind. *extra_ns* is below 0 for a server that is nearer; then it
+    is at most what the link itself delays.
+
+    >>> from h3sim.rng import substream
+    >>> from h3sim.transport.link import Link
+    >>> from h3sim.transport.link_profile import LinkProfile
+    >>> profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0)
+    >>> link = Link(profile, rtt_ns=20_000_000, streams=lambda purpose: substream(0, purpose))
+    >>> far = RemoteLink(link, 5_000_000)
+    >>> link.send(0, 1250), far.send(0, 1250), link.send(0, 1250)
+    (20000000, 35000000, 40000000)
+    """
+
+    __slots__ = ("_link", "_more_ns")
+
+    def __init__(self, link: Link, extra_ns: int) -> None:
+        # No bottleneck of its own is made: whoever sends takes a link, and all else is *link*'s.
+        self._link = link
+        self._more_ns = extra_ns
+
+    def send(self, now_ns: int, size_bytes: int) -> int | None:
+        """Return when a packet of so many bytes, sent now, arrives; None: it never does."""
+        arrives_at_ns = self._link.send(now_ns, size_bytes)
+        return None if arrives_at_ns is None else arrives_at_ns + self._more_ns
+
+
+class ChangingLink(Link):
+    """A `Link` whose rate and losses can be changed; until then it treats each packet as that does.
+
+    >>> from h3sim.rng import substream
+    >>> from h3sim.transport.link_profile import LinkProfile
+    >>> profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0)
+    >>> link = ChangingLink(profile, rtt_ns=0, streams=lambda purpose: substream(0, purpose))
+    >>> before = link.send(0, 1250)
+    >>> link.change_rate(0, 2_000_000); link.change_loss(0.0)
+    >>> before, link.send(0, 1250)
+    (10000000, 15000000)
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(
+        self,
+        profile: LinkProfile,
+        *,
+        rtt_ns: int,
+        streams: Callable[[str], random.Random],
+        upward: bool = False,
+    ) -> None:
+        super().__init__(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
+        # A stream of its own: the losses of the profile stay where they are, changed or not.
+        self._source = streams("changed-loss")
+
+    def change_rate(self, now_ns: int, rate_bps: int) -> None:
+        """Pass *rate_bps* from now on; packets that wait already leave when they were going to.
+
+        Raises:
+            NetworkError: if the rate is not above 0, or the link has none that could change.
+        """
+        bottleneck = self._bottleneck
+        if not isinstance(bottleneck, TokenBucket):
+            message = "cannot change: this link has no rate"
+            raise NetworkError([ValidationIssue(key="rate_mbps", message=message)], "link")
+        if not isinstance(rate_bps, int) or rate_bps <= 0:
+            message = f"must be a whole number of bit/s above 0, is {rate_bps!r}"
+            raise NetworkError([ValidationIssue(key="rate_mbps", message=message)], "link")
+        bottleneck.change_rate(now_ns, rate_bps)
+
+    def change_loss(self, loss: float) -> None:
+        """Lose this share of packets from now on, each by itself; those under way arrive.
+
+        Raises:
+            NetworkError: if *loss* is not a share from 0 up to 1.
+        """
+        if not isinstance(loss, int | float) or not 0 <= loss < 1:
+            message = f"must be 0 up to, but without, 1, is {loss!r}"
+            raise NetworkError([ValidationIssue(key="loss", message=message)], "link")
+        self._is_lost = RandomLoss(loss, self._source).is_lost if loss else None

@@ -1,26 +1,201 @@
-"""One direction of a path as a value: bottleneck, queue, loss and jitter."""
+"""One direction of a path as a value: bottleneck, queue, loss, jitter and reordering."""
 
 from __future__ import annotations
 
+import enum
 import math
+import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import shown
-from h3sim.documents.declared import keys_of, says, settle
-from h3sim.documents.nested import Inline, Table
-from h3sim.documents.refused import ABSENT, RefusedError
-from h3sim.documents.values import ListOf, MegabitsPerSecond, Milliseconds, Number, ValueType, Whole
-from h3sim.errors import NetworkError, Problem
-from h3sim.transport.jitter import Jitter, LinkJitter
-from h3sim.units import BITS_PER_BYTE, MS_PER_S, NS_PER_MS, NS_PER_S
+from h3sim.errors import NetworkError, ValidationIssue
+from h3sim.schema import format_value
+from h3sim.schema.errors import ABSENT, RejectedValueError
+from h3sim.schema.fields import Inline, Table, declare, keys_of, validate
+from h3sim.schema.values import (
+    Choice,
+    Flag,
+    ListOf,
+    MegabitsPerSecond,
+    Milliseconds,
+    Number,
+    ValueType,
+    Whole,
+)
+from h3sim.units import BITS_PER_BYTE, MS_PER_S, NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import random
+    from collections.abc import Callable, Iterator
 
-__all__ = ["OPPORTUNITY_BYTES", "PACKET_BYTES", "CoDel", "LinkProfile"]
+
+_SMALLEST_DRAW = 2.0**-53
+"""The step of `random.Random.random`; stands in for a draw of exactly 0."""
+_MAX_COUNT = 10**9
+_COUNT = Whole(low=0, high=_MAX_COUNT)
+_HALF: Any = None
+"""Stands for half of the mean until that is known."""
+_TIME = Milliseconds(low=0, high=600_000, is_above=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jitter:
+    """Every *every*-th data packet is held until *min_overtaken* to *max_overtaken* others left.
+
+    Raises:
+        NetworkError: listing every value that is out of range.
+    """
+
+    every: int = field(metadata=declare(Whole(low=1, high=_MAX_COUNT), "one packet of so many"))
+    min_overtaken: int = field(metadata=declare(_COUNT, "the least that overtake it"))
+    max_overtaken: int = field(metadata=declare(_COUNT, "the most"))
+
+    def __post_init__(self) -> None:
+        validate(self, NetworkError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its values."""
+        if self.max_overtaken < self.min_overtaken:
+            message = f"must be at least min_overtaken ({self.min_overtaken})"
+            yield ValidationIssue(
+                key="max_overtaken", message=f"{message}, is {self.max_overtaken}"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Jitter | None:
+        """Return the jitter that *text* says: EVERY:LOW-HIGH, EVERY:N, or none.
+
+        Raises:
+            NetworkError: if it says something else.
+
+        >>> Jitter.parse("4:1-3")
+        Jitter(every=4, min_overtaken=1, max_overtaken=3)
+        """
+        if text == "none":
+            return None
+        match = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?", str(text))
+        if match is None:
+            message = f"must be 'none', or like '4:1-3' or '4:2', is {format_value(text)}"
+            raise NetworkError([ValidationIssue(key="jitter", message=message)])
+        every, low, high = (int(group or match[2]) for group in match.groups())
+        try:
+            return cls(every=every, min_overtaken=low, max_overtaken=high)
+        except NetworkError as error:
+            raise NetworkError(RejectedValueError(error.problems).under("jitter")) from error
+
+    @property
+    def text(self) -> str:
+        """What `parse` reads."""
+        low, high = self.min_overtaken, self.max_overtaken
+        return f"{self.every}:{low}" if low == high else f"{self.every}:{low}-{high}"
+
+
+class HoldEveryNth:
+    """Says for how long each data packet is held, as Marx 2019 § 5.2 did it.
+
+    A packet that k others shall overtake is held for k and a half send intervals: it arrives
+    between the k-th packet behind it and the next. So it arrives even if nothing is sent any more,
+    as in the original, whose timer ran for 20 to 25 ms at an interval of 10 ms.
+
+    >>> import random
+    >>> jitter = Jitter(every=4, min_overtaken=2, max_overtaken=2)
+    >>> hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(0))
+    >>> [hold.next_hold_ns() for _ in range(8)]
+    [0, 0, 0, 25, 0, 0, 0, 25]
+    """
+
+    def __init__(self, jitter: Jitter, *, source: random.Random, interval_ns: int = 0) -> None:
+        self._jitter = jitter
+        self._interval_ns = interval_ns
+        self._source = source
+        self._sent = 0
+
+    def next_hold_ns(self) -> int:
+        """Return for how long the packet that is sent now is held."""
+        return self.next_hold_of_ns(self._interval_ns)
+
+    def next_hold_of_ns(self, interval_ns: int) -> int:
+        """Return the same where packets like the one that is sent now leave *interval_ns* apart."""
+        self._sent += 1
+        if self._sent % self._jitter.every:
+            return 0
+        overtaken = self._source.randint(self._jitter.min_overtaken, self._jitter.max_overtaken)
+        # The half lies between two packets, so that none arrives at the same instant.
+        return overtaken * interval_ns + interval_ns // 2 if overtaken else 0
+
+
+class Distribution(enum.Enum):
+    """How the extra delay of packets is spread."""
+
+    UNIFORM = "uniform"
+    NORMAL = "normal"
+    PARETO = "pareto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkJitter:
+    """Each packet takes longer than the link's delay, by a time drawn from *distribution*.
+
+    UNIFORM lies within *deviation_ns* of *mean_ns* (as netem's does), NORMAL and PARETO have it as
+    standard deviation. NORMAL is cut at 0, which raises its mean where the deviation is large.
+    Without *reorder* a packet waits for those before it, as in a queue.
+    """
+
+    mean_ns: int = field(metadata=declare(_TIME, "the mean extra delay", key="jitter_ms"))
+    deviation_ns: int = field(
+        default=_HALF,
+        metadata=declare(_TIME, "half of the mean by default", key="jitter_deviation_ms"),
+    )
+    distribution: Distribution = field(
+        default=Distribution.UNIFORM,
+        metadata=declare(Choice(Distribution), "how it is spread", key="jitter_distribution"),
+    )
+    reorder: bool = field(
+        default=False, metadata=declare(Flag(), "whether packets may overtake one another")
+    )
+
+    def __post_init__(self) -> None:
+        if self.deviation_ns is _HALF and isinstance(self.mean_ns, int):
+            object.__setattr__(self, "deviation_ns", self.mean_ns // 2)
+        validate(self, NetworkError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its values."""
+        if self.deviation_ns is _HALF or self.distribution is not Distribution.UNIFORM:
+            return
+        if self.deviation_ns > self.mean_ns:
+            message = f"must not exceed jitter_ms ({to_ms(self.mean_ns)}): no delay is negative"
+            message = f"{message}, is {to_ms(self.deviation_ns)}"
+            yield ValidationIssue(key="jitter_deviation_ms", message=message)
+
+
+def make_draw(jitter: LinkJitter, source: random.Random) -> Callable[[], int]:
+    """Return what gives the extra delay of one packet after the other, in nanoseconds.
+
+    Each takes exactly one number of *source*: the inverse of the distribution function is applied
+    to it, where sampling by rejection would take as many as it pleases.
+
+    >>> import random
+    >>> draw = make_draw(LinkJitter(mean_ns=1000, deviation_ns=100), random.Random(0))
+    >>> [draw() for _ in range(4)]
+    [1069, 1052, 984, 952]
+    """
+    uniform, mean, deviation = source.random, jitter.mean_ns, jitter.deviation_ns
+    if jitter.distribution is Distribution.UNIFORM:
+        return lambda: round(mean + deviation * (2 * uniform() - 1))
+    if jitter.distribution is Distribution.NORMAL:
+        from statistics import NormalDist  # on use: importing h3sim should stay quick
+
+        inverse = NormalDist(mean, deviation).inv_cdf
+        return lambda: max(0, round(inverse(uniform() or _SMALLEST_DRAW)))
+    # Pareto (type I) with scale x and shape a: its mean is a * x / (a - 1), and the square of mean
+    # over deviation a * (a - 2).
+    shape = 1 + (1 + (mean / deviation) ** 2) ** 0.5
+    scale, exponent = mean * (shape - 1) / shape, -1 / shape
+    return lambda: round(scale * (1 - uniform()) ** exponent)
+
 
 PACKET_BYTES = 1514
 """A full Ethernet frame without its checksum, as tc counts it; a queue must hold one."""
@@ -37,14 +212,14 @@ class CoDel:
     """CoDel's two parameters; the defaults are those of RFC 8289 § 5."""
 
     target_ns: int = field(
-        default=5 * NS_PER_MS, metadata=says(_CODEL_TIME, "the delay that may stand")
+        default=5 * NS_PER_MS, metadata=declare(_CODEL_TIME, "the delay that may stand")
     )
     interval_ns: int = field(
-        default=100 * NS_PER_MS, metadata=says(_CODEL_TIME, "for how long it may be exceeded")
+        default=100 * NS_PER_MS, metadata=declare(_CODEL_TIME, "for how long it may be exceeded")
     )
 
     def __post_init__(self) -> None:
-        settle(self, NetworkError)
+        validate(self, NetworkError)
 
 
 class _CoDelTable(Table):
@@ -55,7 +230,9 @@ class _CoDelTable(Table):
             return CoDel() if given else None
         if not isinstance(given, dict):
             keys = " and ".join(keys_of(CoDel))
-            raise RefusedError(f"must be true, false, or a table with {keys}, is {shown(given)}")
+            raise RejectedValueError(
+                f"must be true, false, or a table with {keys}, is {format_value(given)}"
+            )
         codel: CoDel = super().read(given)
         return codel
 
@@ -69,7 +246,7 @@ class _JitterKeys(Inline):
     def read(self, given: dict[str, Any]) -> LinkJitter:
         if "jitter_ms" not in given:
             message = "says something about jitter_ms, which is missing"
-            raise RefusedError([Problem(key=key, message=message) for key in given])
+            raise RejectedValueError([ValidationIssue(key=key, message=message) for key in given])
         jitter: LinkJitter = super().read(given)
         return jitter
 
@@ -80,14 +257,16 @@ class _Hold(ValueType):
     def accept(self, value: Any) -> Jitter:
         if isinstance(value, Jitter):
             return value
-        raise RefusedError(f"must be a Jitter, is {shown(value)}")
+        raise RejectedValueError(f"must be a Jitter, is {format_value(value)}")
 
     def read(self, given: Any) -> Jitter | None:
         try:
             return Jitter.parse(given)
         except NetworkError as error:
-            raise RefusedError(
-                Problem(key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message)
+            raise RejectedValueError(
+                ValidationIssue(
+                    key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message
+                )
                 for problem in error.problems
             ) from error
 
@@ -106,10 +285,12 @@ class _Trace(ListOf):
         super().__init__(Whole(low=0), "milliseconds")
 
     def read(self, given: Any) -> tuple[int, ...]:
-        if isinstance(given, RefusedError):  # the file could not be read
+        if isinstance(given, RejectedValueError):  # the file could not be read
             raise given
         if not isinstance(given, list):
-            raise RefusedError(f"must be a path, or a list of milliseconds, is {shown(given)}")
+            raise RejectedValueError(
+                f"must be a path, or a list of milliseconds, is {format_value(given)}"
+            )
         return super().read(given)
 
     def schema(self) -> dict[str, Any]:
@@ -117,7 +298,7 @@ class _Trace(ListOf):
 
 
 def _optional(kind: ValueType, about: str, stand_in: Any = ABSENT) -> Any:
-    return field(default=None, metadata=says(kind, about, stand_in=stand_in))
+    return field(default=None, metadata=declare(kind, about, stand_in=stand_in))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +337,7 @@ class LinkProfile:
         stand_in=(1,),
     )
     burst_bytes: int = field(
-        default=PACKET_BYTES, metadata=says(Whole(low=0, high=10**9), "what it passes at once")
+        default=PACKET_BYTES, metadata=declare(Whole(low=0, high=10**9), "what it passes at once")
     )
     queue_bytes: int | None = _optional(
         Whole(low=PACKET_BYTES, high=_MAX_BYTES, hint="at least one packet"), "the queue before it"
@@ -166,33 +347,34 @@ class LinkProfile:
         Number(low=0, high=1e6, is_above=True), "the same in products of rate and RTT"
     )
     frame_overhead_bytes: int = field(
-        default=0, metadata=says(Whole(low=0, high=1000), "added to each packet's size")
+        default=0, metadata=declare(Whole(low=0, high=1000), "added to each packet's size")
     )
     codel: CoDel | None = field(
-        default=None, metadata=says(_CoDelTable(CoDel), "active queue management (RFC 8289)")
+        default=None, metadata=declare(_CoDelTable(CoDel), "active queue management (RFC 8289)")
     )
     loss: float = field(
         default=0.0,
-        metadata=says(
+        metadata=declare(
             Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share that is lost"
         ),
     )
     loss_burst: float | None = _optional(Number(low=1, high=1e6), "how many in a row, on average")
     loss_list: tuple[int, ...] = field(
-        default=(), metadata=says(ListOf(Whole(low=0), "whole numbers"), "which packets are lost")
+        default=(),
+        metadata=declare(ListOf(Whole(low=0), "whole numbers"), "which packets are lost"),
     )
     loss_list_from_bytes: int = field(
-        default=0, metadata=says(Whole(low=0, high=_MAX_BYTES), "smaller ones are not counted")
+        default=0, metadata=declare(Whole(low=0, high=_MAX_BYTES), "smaller ones are not counted")
     )
     jitter: LinkJitter | None = field(
-        default=None, metadata=says(_JitterKeys(LinkJitter), "an extra delay")
+        default=None, metadata=declare(_JitterKeys(LinkJitter), "an extra delay")
     )
     hold: Jitter | None = field(
-        default=None, metadata=says(_Hold(), "every n-th packet is overtaken, as `4:1-3`")
+        default=None, metadata=declare(_Hold(), "every n-th packet is overtaken, as `4:1-3`")
     )
 
     def __post_init__(self) -> None:
-        settle(self, NetworkError)
+        validate(self, NetworkError)
 
     @property
     def mean_rate_bps(self) -> Fraction | None:
@@ -221,45 +403,51 @@ class LinkProfile:
 
     # What is wrong between its values, under the keys of a network file
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         if self.mahimahi is not None:
             if self.rate_bps is not None:
                 message = "says the same as rate_mbps: give only one"
-                yield Problem(key="mahimahi", message=message)
+                yield ValidationIssue(key="mahimahi", message=message)
             message = _trace_mistake(self.mahimahi)
             if message:
-                yield Problem(key="mahimahi", message=message)
+                yield ValidationIssue(key="mahimahi", message=message)
         yield from self._queue_problems()
         yield from self._loss_problems()
         if self.hold is None:
             return
         if self.rate_bps is None:
-            yield Problem(key="hold", message="needs rate_mbps: it counts in packets at that rate")
+            yield ValidationIssue(
+                key="hold", message="needs rate_mbps: it counts in packets at that rate"
+            )
         if self.jitter is not None:
-            yield Problem(key="hold", message="cannot be combined with jitter_ms: give only one")
+            yield ValidationIssue(
+                key="hold", message="cannot be combined with jitter_ms: give only one"
+            )
 
-    def _queue_problems(self) -> Iterator[Problem]:
+    def _queue_problems(self) -> Iterator[ValidationIssue]:
         given = [name for name in _QUEUES if getattr(self, name) is not None]
         for name in given[1:]:
-            yield Problem(key=name, message=f"says the same as {given[0]}: give only one")
+            yield ValidationIssue(key=name, message=f"says the same as {given[0]}: give only one")
         if self.codel is not None:
             given.append("codel")
         if self.rate_bps is None and self.mahimahi is None:
             for name in given:
                 message = "needs rate_mbps or mahimahi: without them nothing waits"
-                yield Problem(key=name, message=message)
+                yield ValidationIssue(key=name, message=message)
 
-    def _loss_problems(self) -> Iterator[Problem]:
+    def _loss_problems(self) -> Iterator[ValidationIssue]:
         if self.loss_list and (self.loss or self.loss_burst is not None):
             message = "says which packets are lost: give no loss or loss_burst beside it"
-            yield Problem(key="loss_list", message=message)
+            yield ValidationIssue(key="loss_list", message=message)
         if self.loss_burst is not None and self.loss < 1:
             # Gilbert-Elliott: p = L / (B * (1 - L)) is a probability.
             least = self.loss / (1 - self.loss)
             if self.loss_burst < least:
                 message = f"must be at least {least:g} for a loss of {self.loss:g}"
-                yield Problem(key="loss_burst", message=f"{message}, is {self.loss_burst:g}")
+                yield ValidationIssue(
+                    key="loss_burst", message=f"{message}, is {self.loss_burst:g}"
+                )
 
 
 def _trace_mistake(opportunities_ms: tuple[int, ...]) -> str:

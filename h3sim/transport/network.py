@@ -1,17 +1,18 @@
-"""The network as a value: what lies between a server and a client."""
+"""The network between a server and a client as a value, and its files (`h3sim-network/1`)."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import is_quantity, shown
-from h3sim.documents.declared import says, settle
-from h3sim.documents.nested import Table
-from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import (
+from h3sim.errors import NetworkError, ValidationIssue
+from h3sim.schema import format_value, is_quantity, parse_toml, read_text
+from h3sim.schema.errors import RejectedValueError
+from h3sim.schema.fields import Table, declare, read_document, validate, write_table
+from h3sim.schema.values import (
     ListOf,
     MegabitsPerSecond,
     Milliseconds,
@@ -20,16 +21,13 @@ from h3sim.documents.values import (
     ValueType,
     Whole,
 )
-from h3sim.errors import NetworkError, Problem
 from h3sim.trace import Delivery
-from h3sim.transport.jitter import Jitter
-from h3sim.transport.link_profile import PACKET_BYTES, LinkProfile
+from h3sim.transport.link_profile import PACKET_BYTES, Jitter, LinkProfile
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["ConstantRate", "IndependentPackets", "Jitter", "Network", "Protocol"]
 
 _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
@@ -71,19 +69,21 @@ class _Interval(ValueType):
 
     def accept(self, value: Any) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
-            raise RefusedError(self._at(f"must be whole or a Fraction, is {shown(value)}"))
+            raise RejectedValueError(
+                self._at(f"must be whole or a Fraction, is {format_value(value)}")
+            )
         if not _MIN_INTERVAL_NS <= value <= _MAX_INTERVAL_NS:
             given = f"{float(value):g}" if value < _HUGE_NS else "a huge number of"
             message = f"must be 1 ns to 60 s between packets, is {given} ns"
-            raise RefusedError(self._at(message))
+            raise RejectedValueError(self._at(message))
         return value if isinstance(value, Fraction) else Fraction(value)
 
-    def _at(self, message: str) -> list[Problem]:
-        return [Problem(key="interval_ms", message=message)]
+    def _at(self, message: str) -> list[ValidationIssue]:
+        return [ValidationIssue(key="interval_ms", message=message)]
 
     def read(self, given: dict[str, Any]) -> Any:
         if len(given) != 1:
-            raise RefusedError("needs interval_ms or rate_mbps, and not both")
+            raise RejectedValueError("needs interval_ms or rate_mbps, and not both")
         ((key, value),) = given.items()
         try:
             if key == "interval_ns":
@@ -91,8 +91,8 @@ class _Interval(ValueType):
             if key == "rate_mbps":
                 return _AtRate(MegabitsPerSecond(low=0, is_above=True).read(value))
             return Fraction(Milliseconds(low=0, high=60_000, is_above=True).read(value))
-        except RefusedError as refused:
-            raise RefusedError(refused.under(key)) from refused
+        except RejectedValueError as refused:
+            raise RejectedValueError(refused.under(key)) from refused
 
     def write(self, value: Any) -> dict[str, Any]:
         if value.denominator == 1:
@@ -103,7 +103,7 @@ class _Interval(ValueType):
         """Return a fraction, as saved loads say it: its numerator and its denominator."""
         parts = ListOf(Whole(low=1), "two whole numbers").read(given)
         if len(parts) != 2:
-            raise RefusedError(f"must be two numbers above 0, is {shown(given)}")
+            raise RejectedValueError(f"must be two numbers above 0, is {format_value(given)}")
         return Fraction(*parts)
 
     def schema(self) -> dict[str, Any]:
@@ -123,10 +123,10 @@ class ConstantRate:
     """
 
     packet_bytes: int = field(
-        metadata=says(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet")
+        metadata=declare(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet")
     )
     interval_ns: Fraction = field(
-        metadata=says(_Interval(), "`interval_ms`, the time between packets, or `rate_mbps`")
+        metadata=declare(_Interval(), "`interval_ms`, the time between packets, or `rate_mbps`")
     )
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class ConstantRate:
                 bits = self.packet_bytes * BITS_PER_BYTE
                 interval_ns = Fraction(bits * NS_PER_S, self.interval_ns.rate_bps)
             object.__setattr__(self, "interval_ns", interval_ns)
-        settle(self, NetworkError)
+        validate(self, NetworkError)
 
     @classmethod
     def at_rate(cls, *, packet_bytes: int, rate_bps: int) -> ConstantRate:
@@ -146,8 +146,8 @@ class ConstantRate:
             NetworkError: if the rate is not above 0.
         """
         if not is_quantity(rate_bps) or isinstance(rate_bps, float) or rate_bps <= 0:
-            message = f"must be a whole number above 0, is {shown(rate_bps)} bit/s"
-            raise NetworkError([Problem(key="rate_mbps", message=message)])
+            message = f"must be a whole number above 0, is {format_value(rate_bps)} bit/s"
+            raise NetworkError([ValidationIssue(key="rate_mbps", message=message)])
         interval: Any = _AtRate(rate_bps)
         return cls(packet_bytes=packet_bytes, interval_ns=interval)
 
@@ -177,17 +177,17 @@ class IndependentPackets:
 
     packet_bytes: int = field(
         default=1400,
-        metadata=says(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet"),
+        metadata=declare(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet"),
     )
     loss: float = field(
         default=0.0,
-        metadata=says(
+        metadata=declare(
             Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share that is lost"
         ),
     )
 
     def __post_init__(self) -> None:
-        settle(self, NetworkError)
+        validate(self, NetworkError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -209,15 +209,15 @@ class Network:
     x: constant_rate: is missing: a network needs [constant_rate], or [down] for links
     """
 
-    name: str = field(metadata=says(Text(is_needed=True), "what results call it"))
-    title: str = field(default="", metadata=says(Text(), "what it is, in a line"))
-    source: str = field(default="", metadata=says(Text(), "where its numbers are from"))
+    name: str = field(metadata=declare(Text(is_needed=True), "what results call it"))
+    title: str = field(default="", metadata=declare(Text(), "what it is, in a line"))
+    source: str = field(default="", metadata=declare(Text(), "where its numbers are from"))
     rtt_ns: int = field(
-        default=0, metadata=says(Milliseconds(low=0, high=600_000), "the round-trip time")
+        default=0, metadata=declare(Milliseconds(low=0, high=600_000), "the round-trip time")
     )
     constant_rate: ConstantRate | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Table(ConstantRate),
             "the server sends at it",
             stand_in=ConstantRate(packet_bytes=1, interval_ns=Fraction(1)),
@@ -225,33 +225,33 @@ class Network:
     )
     jitter: Jitter | None = field(
         default=None,
-        metadata=says(Table(Jitter), "with a constant rate: who overtakes whom", stand_in=None),
+        metadata=declare(Table(Jitter), "with a constant rate: who overtakes whom", stand_in=None),
     )
     down: LinkProfile | None = field(
         default=None,
-        metadata=says(Table(LinkProfile), "the link to the client", stand_in=LinkProfile()),
+        metadata=declare(Table(LinkProfile), "the link to the client", stand_in=LinkProfile()),
     )
     up: LinkProfile | None = field(
         default=None,
-        metadata=says(Table(LinkProfile), "the link up, else as down", stand_in=LinkProfile()),
+        metadata=declare(Table(LinkProfile), "the link up, else as down", stand_in=LinkProfile()),
     )
     independent_packets: IndependentPackets | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Table(IndependentPackets),
             "for header lists: each packet is delayed and lost on its own",
             stand_in=IndependentPackets(),
         ),
     )
     cc: str | None = field(
-        default=None, metadata=says(Text(), "the congestion controller, unless one is asked for")
+        default=None, metadata=declare(Text(), "the congestion controller, unless one is asked for")
     )
     profile: str | None = field(
-        default=None, metadata=says(Text(), "the transport profile, unless one is asked for")
+        default=None, metadata=declare(Text(), "the transport profile, unless one is asked for")
     )
 
     def __post_init__(self) -> None:
-        settle(self, NetworkError, self.name)
+        validate(self, NetworkError, self.name)
         if self.up is None:
             object.__setattr__(self, "up", self.down)
 
@@ -313,34 +313,106 @@ class Network:
                 name = "queue_bytes" if link.queue_bdp is None else "queue_bdp"
                 message = f"must hold a full packet of this load ({wire_bytes:,} bytes)"
                 message = f"{message}, holds {limit_bytes:,}"
-                problems.append(Problem(key=f"{key}.{name}", message=message))
+                problems.append(ValidationIssue(key=f"{key}.{name}", message=message))
         if problems:
             raise NetworkError(problems, self.name)
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         if self.independent_packets is not None:
             for key in ("constant_rate", "jitter", "down", "up"):
                 if getattr(self, key) is not None:
                     message = "cannot be combined with independent_packets: give only one"
-                    yield Problem(key=key, message=message)
+                    yield ValidationIssue(key=key, message=message)
             return
         if self.constant_rate is None and self.down is None and self.up is None:
             message = "is missing: a network needs [constant_rate], or [down] for links"
-            yield Problem(key="constant_rate", message=message)
+            yield ValidationIssue(key="constant_rate", message=message)
         for key, link in (("down", self.down), ("up", self.up)):
             if link is None:
                 continue
             if self.constant_rate is not None:
-                yield Problem(
+                yield ValidationIssue(
                     key=key, message="cannot be combined with constant_rate: give only one"
                 )
             limit_bytes = link.queue_limit_bytes(max(0, self.rtt_ns))
             if limit_bytes is not None and limit_bytes < PACKET_BYTES:
                 message = f"must be at least a packet ({PACKET_BYTES} bytes) at this rate and RTT"
-                yield Problem(key=f"{key}.queue_bdp", message=f"{message}, is {limit_bytes}")
+                yield ValidationIssue(
+                    key=f"{key}.queue_bdp", message=f"{message}, is {limit_bytes}"
+                )
         if self.up is not None and self.down is None and self.constant_rate is None:
-            yield Problem(key="down", message="is missing: a network with up needs it")
+            yield ValidationIssue(key="down", message="is missing: a network with up needs it")
         if self.jitter is not None and self.constant_rate is None:
             message = "holds packets of a constant rate; a link takes jitter_ms or hold"
-            yield Problem(key="jitter", message=message)
+            yield ValidationIssue(key="jitter", message=message)
+
+
+FORMAT = "h3sim-network/1"
+_MAX_DIGITS = 15
+
+
+def read_network(path: str | Path) -> Network:
+    """Return the network that the file at *path* describes.
+
+    Raises:
+        NetworkError: if the file cannot be read, or listing every mistake in it.
+    """
+    text = read_text(path, NetworkError)
+    return network_from_toml(text, source=str(path), folder=Path(path).parent)
+
+
+def network_from_toml(text: str, *, source: str, folder: Path | None = None) -> Network:
+    """Return the network that *text* describes; *folder* and errors as `network_from_dict`."""
+    document = parse_toml(text, NetworkError, source=source)
+    return network_from_dict(document, source=source, folder=folder)
+
+
+def network_from_dict(
+    document: Mapping[str, Any], *, source: str = "network", folder: Path | None = None
+) -> Network:
+    """Return the network that *document*, a parsed network file, describes.
+
+    The files that it names are looked for in *folder*, or where the process stands.
+
+    Raises:
+        NetworkError: listing every mistake in it.
+    """
+    tables: Any = document
+    if isinstance(document, dict):
+        tables = {key: _with_trace(entry, folder or Path()) for key, entry in document.items()}
+    return read_document(Network, tables, NetworkError, source=source, format_=FORMAT)
+
+
+def network_to_dict(network: Network) -> dict[str, Any]:
+    """Return *network* as a network file has it; reading it back gives an equal network.
+
+    >>> network = network_from_dict(
+    ...     {"format": "h3sim-network/1", "name": "x", "down": {"rate_mbps": 2, "loss": 0.02}}
+    ... )
+    >>> network_to_dict(network)["down"]
+    {'rate_mbps': 2.0, 'loss': 0.02}
+    """
+    return {"format": FORMAT, **write_table(network)}
+
+
+def _with_trace(entry: Any, folder: Path) -> Any:
+    """Return a table with a trace in place of the path of one."""
+    if isinstance(entry, dict) and isinstance(entry.get("mahimahi"), str):
+        return {**entry, "mahimahi": _trace(folder / entry["mahimahi"])}
+    return entry
+
+
+def _trace(path: Path) -> list[int] | RejectedValueError:
+    """Return the milliseconds of a Mahimahi trace, or what is wrong with the file."""
+    try:
+        lines = read_text(path, NetworkError).splitlines()
+    except NetworkError as error:
+        return RejectedValueError(str(error))
+    found: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        if not (line.isascii() and line.isdigit() and len(line) <= _MAX_DIGITS):
+            message = f"{path}, line {number}: must be whole milliseconds, is {format_value(line)}"
+            return RejectedValueError(message)
+        found.append(int(line))
+    return found

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from h3sim.compiling import mypyc_attr
-
-__all__ = ["SentPacket", "StreamBytes", "WirePacket"]
+from h3sim._mypyc import mypyc_attr
 
 StreamBytes: TypeAlias = tuple[int, int, int]
 """A stream, an offset and a number of bytes."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import parse_toml, read_text
-from h3sim.documents.declared import read_document, says, settle, write_table
-from h3sim.documents.nested import Table
-from h3sim.documents.values import Choice, Flag, Number, Text, Whole
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema import parse_toml, read_text
+from h3sim.schema.fields import Table, declare, read_document, validate, write_table
+from h3sim.schema.values import Choice, Flag, Number, Text, Whole
 from h3sim.transport.congestion.settings import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
@@ -19,15 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = [
-    "FORMAT",
-    "ProfileError",
-    "TransportProfile",
-    "profile_from_dict",
-    "profile_from_toml",
-    "profile_to_dict",
-    "read_profile",
-]
 
 FORMAT = "h3sim-profile/1"
 _CLIENTS = {"quic": "quic_client", "tcp": "tcp_client"}
@@ -49,49 +39,49 @@ class TransportProfile:
         ProfileError: listing every value that is out of range.
     """
 
-    name: str = field(metadata=says(Text(is_needed=True), "what tables call it"))
-    title: str = field(default="", metadata=says(Text(), "a few words"))
-    source: str = field(default="", metadata=says(Text(), "who says so"))
+    name: str = field(metadata=declare(Text(is_needed=True), "what tables call it"))
+    title: str = field(default="", metadata=declare(Text(), "a few words"))
+    source: str = field(default="", metadata=declare(Text(), "who says so"))
     protocol: Protocol = field(
         default=Protocol.QUIC,
-        metadata=says(
+        metadata=declare(
             Choice(Protocol), "`quic` or `tcp`: what is used unless `--transport` says otherwise"
         ),
     )
-    cc: str = field(default="cubic", metadata=says(Text(), "the server's congestion controller"))
+    cc: str = field(default="cubic", metadata=declare(Text(), "the server's congestion controller"))
     own_cubic: str = field(
         default="cubic",
-        metadata=says(Text(), "which controller `--cc cubic` means with this stack"),
+        metadata=declare(Text(), "which controller `--cc cubic` means with this stack"),
     )
     beta: float | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Number(low=0, high=1, is_above=True, is_below=True),
             "what is left of the window after a loss, as 0.7; else the controller's own",
         ),
     )
     initial_window_bytes: int | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             Whole(low=1, high=MAX_WINDOW_BYTES), "the window at first; else the controller's own"
         ),
     )
     hystart: bool = field(
         default=False,
-        metadata=says(
+        metadata=declare(
             Flag(),
             "HyStart++ in slow start, with `cubic` and `newreno`; HyStart with `cubic-linux`",
         ),
     )
     retransmit: str = field(
         default="first",
-        metadata=says(
+        metadata=declare(
             Choice(_RETRANSMIT), "when lost bytes go again: [above](#when-lost-bytes-go-again)"
         ),
     )
     requeues: bool = field(
         default=False,
-        metadata=says(
+        metadata=declare(
             Flag(),
             "a stream joins its scheduler anew when some of its bytes were acknowledged "
             "or lost (h2o over HTTP/3). In round robin it goes behind those that wait; "
@@ -100,38 +90,38 @@ class TransportProfile:
     )
     quic: QuicSettings = field(
         default_factory=QuicSettings,
-        metadata=says(Table(QuicSettings), "a table with the settings of the server over QUIC"),
+        metadata=declare(Table(QuicSettings), "a table with the settings of the server over QUIC"),
     )
     quic_client: QuicSettings = field(
         default_factory=QuicSettings,
-        metadata=says(
+        metadata=declare(
             Table(QuicSettings),
             "the same keys for the client; what is left out is as at the server",
         ),
     )
     tcp: TcpSettings = field(
         default_factory=TcpSettings,
-        metadata=says(Table(TcpSettings), "a table with the settings of the server over TCP"),
+        metadata=declare(Table(TcpSettings), "a table with the settings of the server over TCP"),
     )
     tcp_client: TcpSettings = field(
         default_factory=TcpSettings,
-        metadata=says(Table(TcpSettings), "the same keys for the client"),
+        metadata=declare(Table(TcpSettings), "the same keys for the client"),
     )
 
     def __post_init__(self) -> None:
-        settle(self, ProfileError, self.name)
+        validate(self, ProfileError, self.name)
 
     def __repr__(self) -> str:
         return f"<TransportProfile {self.name}: {self.title or 'without a title'}>"
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what cannot be because of another value."""
         is_tcp = self.protocol is Protocol.TCP
         least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
         window = self.initial_window_bytes
         if window is not None and window < least:
             message = f"must be at least a packet ({least:,}), is {window:,}"
-            yield Problem(key="initial_window_bytes", message=message)
+            yield ValidationIssue(key="initial_window_bytes", message=message)
 
 
 def read_profile(path: str | Path) -> TransportProfile:
@@ -199,7 +189,9 @@ def _client_tables(document: Mapping[str, Any]) -> dict[str, Any]:
     return tables
 
 
-def _of_the_file(document: Mapping[str, Any], problems: Iterable[Problem]) -> Iterator[Problem]:
+def _of_the_file(
+    document: Mapping[str, Any], problems: Iterable[ValidationIssue]
+) -> Iterator[ValidationIssue]:
     """Yield the problems but those of a server's table that its client only took over."""
     for problem in problems:
         table, _, key = problem.key.partition(".")

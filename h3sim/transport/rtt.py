@@ -6,8 +6,6 @@ from typing import Final
 
 from h3sim.units import NS_PER_MS
 
-__all__ = ["K_GRANULARITY_NS", "RttEstimator"]
-
 K_GRANULARITY_NS: Final = NS_PER_MS
 """kGranularity (RFC 9002 § 6.1.2)."""
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim.errors import StalledError
-from h3sim.page import At, Kind, page_from_dict
+from h3sim.page import Kind, TriggerEvent, page_from_dict
 from h3sim.page.resource import FLAGS
 from h3sim.study import run_config
 from h3sim.transport import Jitter, LinkProfile, Network
 from h3sim.transport.congestion import controller_names
-from h3sim.transport.jitter import LinkJitter
+from h3sim.transport.link_profile import LinkJitter
 from h3sim.units import mbps, ms
 from tests.checking.path import Change, lanes
 from tests.checking.rules import Checked
@@ -186,12 +186,12 @@ def _page(source: random.Random) -> h3sim.Page:
 
 
 def _discovery(source: random.Random, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    at = source.choice(list(At))
+    at = source.choice(list(TriggerEvent))
     found: dict[str, Any] = {"at": at.value, "delay_ms": source.choice((0, 0, 5, 37, 600))}
-    if at is not At.TIME:
+    if at is not TriggerEvent.TIME:
         parent = source.choice(entries)
         found["by"] = parent["id"]
-        if at is At.OFFSET:
+        if at is TriggerEvent.OFFSET:
             found["offset_bytes"] = source.randint(0, parent["bytes"])
     return found
 

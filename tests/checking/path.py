@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from h3sim.transport import LinkProfile, Network
 
-__all__ = ["Change", "Lane", "lanes"]
+__all__ = ["Change", "FifoEventQueue", "lanes"]
 
 
 class Change(NamedTuple):
@@ -22,7 +22,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lane:
+class FifoEventQueue:
     """One direction of a path.
 
     *steps* are (from when on, bit/s), the first from 0; *overhead_bytes* is what IP, UDP and the
@@ -49,7 +49,9 @@ class Lane:
         return rate_bps
 
 
-def lanes(network: Network, changes: tuple[Change, ...], ip_bytes: int) -> dict[bool, Lane]:
+def lanes(
+    network: Network, changes: tuple[Change, ...], ip_bytes: int
+) -> dict[bool, FifoEventQueue]:
     """Return both lanes of a network of links, by whether they go down."""
     assert network.down is not None
     assert network.up is not None
@@ -67,10 +69,10 @@ def _lane(
     ip_bytes: int,
     *,
     is_down: bool,
-) -> Lane:
+) -> FifoEventQueue:
     assert link.rate_bps is not None
     changed = [(c.at_ns, c.rate_bps) for c in changes if c.is_down is is_down and c.rate_bps]
-    return Lane(
+    return FifoEventQueue(
         delay_ns=delay_ns,
         steps=((0, link.rate_bps), *changed),
         burst_bytes=link.burst_bytes,

@@ -9,13 +9,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.page import At
+from h3sim.page import TriggerEvent
 from h3sim.trace import Delivery
 
 if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.trace import Packet, Trace, WireRow
-    from tests.checking.path import Lane
+    from tests.checking.path import FifoEventQueue
 
 __all__ = ["LATE", "RULES", "Checked", "delays", "violations"]
 
@@ -43,7 +43,7 @@ class Checked(NamedTuple):
 
     page: Page
     trace: Trace
-    lanes: dict[bool, Lane]
+    lanes: dict[bool, FifoEventQueue]
     packet_bytes: int
     restarts_after_rest: bool = False
 
@@ -265,7 +265,7 @@ def no_link_outrun(checked: Checked) -> Iterator[str]:
         yield from _outrun(rows, lane)
 
 
-def _outrun(rows: list[WireRow], lane: Lane) -> Iterator[str]:
+def _outrun(rows: list[WireRow], lane: FifoEventQueue) -> Iterator[str]:
     """Yield the packets that came before the link could have carried all since some packet sent.
 
     A packet takes its bytes over the rate when it was sent, and follows those before it. So it
@@ -361,13 +361,13 @@ def requests_at_their_triggers(checked: Checked) -> Iterator[str]:
         if request is None or found is None:
             continue
         expected_ns: int | None = found.delay_ns
-        if found.at is At.TIME:
+        if found.at is TriggerEvent.TIME:
             root = next(i for i, each in enumerate(page.resources) if each.discovered is None)
             expected_ns = max(found.delay_ns, requests[root].requested_at_ns)
         elif found.by is not None and by_id[found.by] in requests:
             parent = requests[by_id[found.by]]
             fired_ns = parent.requested_at_ns
-            if found.at is not At.REQUEST:
+            if found.at is not TriggerEvent.REQUEST:
                 of = page.resources[by_id[found.by]]
                 fired = _fired_ns(of, found.at, found.offset_bytes, rows[parent.stream_id])
                 fired_ns = -1 if fired is None else fired
@@ -376,7 +376,9 @@ def requests_at_their_triggers(checked: Checked) -> Iterator[str]:
             yield f"{resource.id} at {request.requested_at_ns}, not {expected_ns}: {found}"
 
 
-def _fired_ns(of: Resource, at: At, offset_bytes: int | None, rows: list[Packet]) -> int | None:
+def _fired_ns(
+    of: Resource, at: TriggerEvent, offset_bytes: int | None, rows: list[Packet]
+) -> int | None:
     """Return when so much of *of* was delivered, and run where that is waited for."""
     n_bytes = of.header_bytes + (of.size_bytes if offset_bytes is None else offset_bytes)
     at_ns = [
@@ -386,7 +388,7 @@ def _fired_ns(of: Resource, at: At, offset_bytes: int | None, rows: list[Packet]
     ]
     if not at_ns:
         return None
-    return min(at_ns) + (of.parse_ns + of.execute_ns if at is At.EXECUTED else 0)
+    return min(at_ns) + (of.parse_ns + of.execute_ns if at is TriggerEvent.EXECUTED else 0)
 
 
 Rule = Callable[[Checked], Iterator[str]]

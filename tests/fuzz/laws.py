@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from h3sim import capture
-from h3sim.capture.markup.references import read_markup
-from h3sim.capture.markup.tags import scan
+from h3sim import importers
 from h3sim.errors import InputError
+from h3sim.importers.html import read_markup, scan
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.resource import MAX_TIME_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.capture import ImportedPage
+    from h3sim.importers import ImportedPage
 
 __all__ = ["check_a_page_or_a_line_comes", "check_no_secret_is_kept", "check_tags_are_found"]
 
@@ -39,7 +38,7 @@ def _outcome(data: bytes, name: str, read: Callable[[Path], ImportedPage]) -> Im
 
 
 def check_a_page_or_a_line_comes(
-    data: bytes, name: str, read: Callable[[Path], ImportedPage] = capture.import_page
+    data: bytes, name: str, read: Callable[[Path], ImportedPage] = importers.import_page
 ) -> None:
     """Either the page can be written and read back, or each mistake is told in a line."""
     imported = _outcome(data, name, read)
@@ -54,7 +53,7 @@ def check_a_page_or_a_line_comes(
 
 
 def check_no_secret_is_kept(
-    data: bytes, name: str, read: Callable[[Path], ImportedPage] = capture.import_page
+    data: bytes, name: str, read: Callable[[Path], ImportedPage] = importers.import_page
 ) -> None:
     """No cookie, value of a header or query string is in the page."""
     imported = _outcome(data, name, read)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
-from h3sim.compression.qif import read_qif
 from h3sim.errors import H3SimError
+from h3sim.headers.qif import read_qif
 from h3sim.http.priority_field import parse_priority
+from h3sim.importers.header_lists import read_exchanges
 from h3sim.page import page_from_dict, page_to_dict
-from h3sim.results.document import write_load_qlog
+from h3sim.results.configuration import write_load_qlog
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.study import Store, read_load, read_results
 from h3sim.study.study_file import read_study

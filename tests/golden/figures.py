@@ -8,23 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import h3sim
-from h3sim.plots import (
+from h3sim.reporting import (
     LoadPlots,
     alt_text,
-    byte_ranges,
-    congestion,
-    deltas,
-    dependencies,
-    lanes,
-    log_plots,
-    priority_state,
-    progress,
-    throughput,
+    lane_layout,
+    qlog_plots,
+    time_series,
+    trees,
     waterfall,
 )
-from h3sim.plots.animation import scene_of
-from h3sim.plots.page_plots import kinds_of
-from h3sim.plots.palette import Palette
+from h3sim.reporting.animation import scene_of
+from h3sim.reporting.page_plots import kinds_of
+from h3sim.reporting.palette import Palette
 
 __all__ = ["RECORDED", "compute", "text_of"]
 
@@ -49,24 +44,24 @@ def _of_page(name: str) -> dict[str, Any]:
     load = partial(h3sim.simulate, name, network="sander-2mbps-100ms-2pct", record_packets=True)
     first, second = load(scheme="rr"), load(scheme="chrome-eps")
     trace, tree = first.trace, load(scheme="firefox")
-    lane = lanes.lane_of(first, Palette(first.page), _END_MS)
+    lane = lane_layout.lane_of(first, Palette(first.page), _END_MS)
     return {
-        "byte ranges": _rows(byte_ranges.ranges_of(trace)),
-        "streams": byte_ranges.shown_streams(trace),
-        "congestion": _rows(congestion.samples_of(trace)),
-        "throughput": _rows(throughput.bins_of(trace, _END_MS)),
-        "deltas": _rows(deltas.deltas_of(first, second)),
-        "dependencies": _rows(dependencies.nodes_of(first.page, dependencies.chain_of(first))),
-        "priorities": _rows(priority_state.elements_of(second, priority_state.busiest_ns(second))),
-        "tree": _rows(priority_state.elements_of(tree, priority_state.busiest_ns(tree))),
+        "byte ranges": _rows(time_series.ranges_of(trace)),
+        "streams": time_series.shown_streams(trace),
+        "congestion": _rows(time_series.samples_of(trace)),
+        "throughput": _rows(time_series.bins_of(trace, _END_MS)),
+        "deltas": _rows(waterfall.deltas_of(first, second)),
+        "dependencies": _rows(trees.nodes_of(first.page, trees.chain_of(first))),
+        "priorities": _rows(trees.elements_of(second, trees.busiest_ns(second))),
+        "tree": _rows(trees.elements_of(tree, trees.busiest_ns(tree))),
         "kinds": _rows((row.kind.value, *row[1:]) for row in kinds_of(first.page)),
         "animation": _rows(scene_of(first).flights),
         "losses": _rows(scene_of(first).losses),
-        "chain": dependencies.chain_of(first),
+        "chain": trees.chain_of(first),
         "strip": _rows(lane.drawn),
         "lost and again": _rows([lane.lost_ms[:_SHOWN], lane.again_ms[:_SHOWN]]),
-        "byte index": _rows(zip(*progress.curve(first, "all"), strict=True)),
-        "log": _rows(zip(*log_plots.delivered_curve(trace), strict=True)),
+        "byte index": _rows(zip(*time_series.curve(first, "all"), strict=True)),
+        "log": _rows(zip(*qlog_plots.delivered_curve(trace), strict=True)),
         "words": LoadPlots([first]).alt_text(),
         "waterfall": _rows(
             (row.label, *row[2:5], row.chunks[:3])
@@ -81,7 +76,7 @@ def _of_many() -> dict[str, str]:
     plot = h3sim.sweep(
         pages, schemes=schemes, send_buffer_kb=[0, 280], reorder="4:1-3", seeds=2, executor="serial"
     ).plot
-    regret = h3sim.regret(pages, schemes=schemes).plot
+    regret = h3sim.optimality(pages, schemes=schemes).plot
     drawn = {
         **{
             name: getattr(plot, name)() for name in ("cdf", "forest", "scatter", "buffers", "ranks")

@@ -12,18 +12,16 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from h3sim import seeds
-from h3sim.http import HeadersFirstSender, Retransmit, SectionSender, StreamSender
+from h3sim import rng
+from h3sim.http import HeadersFirstSender, SectionSender, StreamSender
 from h3sim.http.send_buffer import SendBufferRefill
-from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
+from h3sim.schedulers import FifoScheduler, Retransmit, RoundRobinScheduler
 from h3sim.signals import H2Priority
-from h3sim.transport.bucket_pacer import AioquicPacer
+from h3sim.transport.bottleneck import TokenBucket
 from h3sim.transport.congestion import ControllerSettings, make_controller
-from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
 from h3sim.transport.link import make_link
-from h3sim.transport.link_profile import CoDel, LinkProfile
-from h3sim.transport.pacer import Pacer
-from h3sim.transport.queueing import TokenBucket
+from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
+from h3sim.transport.pacing import AioquicPacer, Pacer
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 
@@ -71,7 +69,7 @@ def _link(profile: dict[str, Any], *, upward: bool) -> Iterator[object]:
     link = make_link(
         LinkProfile(**profile),
         rtt_ns=ms(31) + 1,
-        streams=lambda purpose: seeds.stream(7, purpose),
+        streams=lambda purpose: rng.substream(7, purpose),
         upward=upward,
     )
     now_ns = 0
@@ -163,15 +161,15 @@ def _sender(kind: type[StreamSender], scheduler: Callable[[], Any], **how: Any) 
 
 _SENDERS: Final[tuple[dict[str, Any], ...]] = (
     {},
-    {"retransmit": Retransmit.FIRST, "keeps_unacked": True},
-    {"retransmit": Retransmit.PRIORITY, "requeues": True, "keeps_unacked": True},
+    {"retransmit": Retransmit.FIRST, "retains_until_acked": True},
+    {"retransmit": Retransmit.PRIORITY, "requeues": True, "retains_until_acked": True},
     {"buffer_bytes": 2200},
     {
         "buffer_bytes": 2200,
         "send_buffer_refill": SendBufferRefill.WHEN_EMPTY,
         "retransmit": Retransmit.FIRST,
     },
-    {"stream_window_bytes": 3000, "connection_window_bytes": 3000, "keeps_unacked": True},
+    {"stream_window_bytes": 3000, "connection_window_bytes": 3000, "retains_until_acked": True},
     {
         "stream_window_bytes": 3000,
         "connection_window_bytes": 3000,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from h3sim.findings import reproduce
+from h3sim.papers import reproduce
 
 __all__ = ["RECORDED", "compute", "text_of"]
 

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import h3sim
 from h3sim.page import (
-    At,
     Discovery,
     FetchPriority,
     Group,
@@ -26,8 +25,9 @@ from h3sim.page import (
     RecordedFrom,
     RecordedPriority,
     Resource,
+    TriggerEvent,
 )
-from h3sim.page.beside import beside
+from h3sim.page.transforms import merge_pages
 from h3sim.units import ms
 from tests.checking.drawing import digest_of
 
@@ -60,7 +60,7 @@ _MARKS: Final = (
 def compute() -> dict[str, Any]:
     """Return, by scheme, how pages replayed and computed come out; the last is of two tabs."""
     pages = [_page(1, 26), _page(2, 26), _page(3, 26)]
-    pages.append(beside(_page(4, 14), _page(5, 12), after_ms=120, opened="background"))
+    pages.append(merge_pages(_page(4, 14), _page(5, 12), after_ms=120, opened="background"))
     return {
         scheme: [
             _summary(h3sim.simulate(page, scheme=scheme, record_packets=True, **options))
@@ -105,11 +105,20 @@ def _resource(source: random.Random, index: int, before: list[Resource]) -> Reso
 def _trigger(source: random.Random, before: list[Resource]) -> Discovery:
     # Most is named by the document, as on most pages.
     parent = before[0] if source.random() < 0.6 else source.choice(before)
-    at = source.choice((At.OFFSET, At.OFFSET, At.OFFSET, At.COMPLETE, At.EXECUTED, At.REQUEST))
-    offset = source.randint(0, parent.size_bytes) if at is At.OFFSET else None
+    at = source.choice(
+        (
+            TriggerEvent.OFFSET,
+            TriggerEvent.OFFSET,
+            TriggerEvent.OFFSET,
+            TriggerEvent.COMPLETE,
+            TriggerEvent.EXECUTED,
+            TriggerEvent.REQUEST,
+        )
+    )
+    offset = source.randint(0, parent.size_bytes) if at is TriggerEvent.OFFSET else None
     delay_ns = ms(source.choice((0, 0, 5)))
     if source.random() < 0.05:
-        return Discovery(at=At.TIME, delay_ns=ms(source.randint(1, 90)))
+        return Discovery(at=TriggerEvent.TIME, delay_ns=ms(source.randint(1, 90)))
     return Discovery(by=parent.id, at=at, offset_bytes=offset, delay_ns=delay_ns)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from h3sim import metrics
-from h3sim.browser import ParseBrowser, ReplayBrowser, ScheduledRequest
+from h3sim.browser import RenderingBrowser, ReplayBrowser, ScheduledRequest
 from h3sim.http import StreamSender
 from h3sim.ranges import Ranges
 from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
@@ -87,7 +87,7 @@ class EagerBrowser(ReplayBrowser):
         return [ScheduledRequest(now_ns, child) for _, child in due]
 
 
-class TwoThreads(ParseBrowser):
+class TwoThreads(RenderingBrowser):
     """Lets the next task begin a millisecond before the one before it ends."""
 
     def __init__(self, page: Any, model: Any) -> None:
@@ -96,7 +96,7 @@ class TwoThreads(ParseBrowser):
         self._record.end = lambda index, now_ns: end(index, now_ns + 1_000_000)  # type: ignore[method-assign]
 
 
-class EagerScripts(ParseBrowser):
+class EagerScripts(RenderingBrowser):
     """Runs a script as soon as the parser comes upon it, there or not."""
 
     def _run_in_order(self, place: Any, after: Any, now_ns: int) -> bool:
@@ -104,7 +104,7 @@ class EagerScripts(ParseBrowser):
         return True
 
 
-class HastyLoadEvent(ParseBrowser):
+class HastyLoadEvent(RenderingBrowser):
     """Says that all is loaded when the document is."""
 
     def _end(self, now_ns: int) -> Any:
@@ -115,7 +115,7 @@ class HastyLoadEvent(ParseBrowser):
             self._requests.__class__.n_open = n_open  # type: ignore[method-assign]
 
 
-class UnstyledPaint(ParseBrowser):
+class UnstyledPaint(RenderingBrowser):
     """Paints as soon as the head is parsed, with whatever styles there are."""
 
     def __init__(self, page: Any, model: Any) -> None:

@@ -11,9 +11,9 @@ from h3sim.schedulers import (
     FifoScheduler,
     Mixed,
     Orphans,
+    Quantum,
     RoundRobinScheduler,
     TreeScheduler,
-    Turn,
     Weights,
 )
 from h3sim.schedulers.tree.shape import DependencyTree
@@ -304,7 +304,7 @@ class ShortTurns(EpsScheduler):
     """Gives one packet, whatever a turn is."""
 
     def __init__(self, *, mixed: Any, turn: Any) -> None:
-        super().__init__(mixed=mixed, turn=Turn())
+        super().__init__(mixed=mixed, turn=Quantum())
 
 
 class OneRule(EpsScheduler):

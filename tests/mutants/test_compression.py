@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 
-from h3sim.compression import Codec, CodecError, make_codec
-from h3sim.compression.early_qpack import EarlyQpackEncoder
-from h3sim.compression.early_qpack_decoder import EarlyQpackDecoder
-from h3sim.compression.hpack_sequence import HpackDecoder, HpackEncoder
-from h3sim.compression.qcram import QcramEncoder
-from h3sim.compression.qcram_decoder import QcramDecoder
-from h3sim.compression.qpack import QpackDecoder, QpackEncoder
+from h3sim.headers import Codec, CodecError, make_codec
+from h3sim.headers.early_qpack import EarlyQpackDecoder, EarlyQpackEncoder
+from h3sim.headers.hpack import HpackDecoder, HpackEncoder
+from h3sim.headers.qcram import QcramDecoder, QcramEncoder
+from h3sim.headers.qpack import QpackDecoder, QpackEncoder
 from tests.property import compression_laws as laws
 from tests.property.test_compression_laws import scripts
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.engine import endpoint_factory
+from h3sim.engine import endpoints
 from h3sim.errors import StalledError
 from h3sim.http import StreamSender
-from h3sim.metrics.link_bound import lower_bound_over_links_ns
-from h3sim.results import bounds
+from h3sim.metrics.lower_bounds import lower_bound_over_links_ns
+from h3sim.results import optimality
 from h3sim.transport.link import Link
 from h3sim.transport.quic import QuicEndpoint
 from h3sim.transport.tcp.records import SendStream
@@ -75,9 +75,9 @@ def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch: pytest.MonkeyPat
 def test_a_law_finds_losses_that_no_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     page = h3sim.load_page("davies-meenan")
     assert loaded(page, LOSING).trace.digest() == loaded(page, LOSING).trace.digest()
-    stream, numbers = endpoint_factory.seeds.stream, itertools.count()  # type: ignore[attr-defined]
+    stream, numbers = endpoints.rng.stream, itertools.count()  # type: ignore[attr-defined]
     monkeypatch.setattr(
-        endpoint_factory.seeds,  # type: ignore[attr-defined]
+        endpoints.rng,  # type: ignore[attr-defined]
         "stream",
         lambda seed, name: stream(next(numbers), name),
     )
@@ -93,7 +93,7 @@ def test_a_law_finds_packets_that_arrive_before_they_leave(monkeypatch: pytest.M
     # The first packet shows it, and where time goes back every other one takes long.
     page = page_of({"id": "/", "kind": "document", "bytes": 20_000})
     check_time_runs_forward(loaded(page, LOSING))
-    monkeypatch.setattr(endpoint_factory, "make_link", Hasty)
+    monkeypatch.setattr(endpoints, "make_link", Hasty)
     with pytest.raises(AssertionError):
         check_time_runs_forward(loaded(page, LOSING))
 
@@ -108,6 +108,6 @@ def test_a_law_finds_a_bound_whose_opportunities_come_too_late(
         later = [one._replace(arrived_at_ns=one.arrived_at_ns + 10**8) for one in opportunities]
         return lower_bound_over_links_ns(wanted, later)
 
-    monkeypatch.setattr(bounds, "lower_bound_over_links_ns", late)
+    monkeypatch.setattr(optimality, "lower_bound_over_links_ns", late)
     with pytest.raises(AssertionError):
         check_no_order_beats_what_arrived(load)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.engine import endpoint_factory, simulation
+from h3sim.engine import endpoints, simulation
 from h3sim.page import Host, page_from_dict
 from h3sim.trace import merged_trace
-from h3sim.transport.remote_link import RemoteLink
+from h3sim.transport.link import RemoteLink
 from tests.helpers import page_document
 from tests.property.test_connected_laws import check_time_runs_forward
 from tests.property.test_host_laws import (
@@ -109,6 +109,6 @@ def test_a_law_finds_a_near_server_that_answers_before_it_is_asked(
         check_time_runs_forward(load)
 
     check()
-    monkeypatch.setattr(endpoint_factory, "RemoteLink", Nearer)
+    monkeypatch.setattr(endpoints, "RemoteLink", Nearer)
     with pytest.raises(AssertionError):
         check()

@@ -11,7 +11,7 @@ import pytest
 
 import h3sim
 from h3sim.engine.signalling import MetadataSignalling
-from h3sim.page import At
+from h3sim.page import TriggerEvent
 from h3sim.ranges import Ranges
 from h3sim.schedulers import RoundRobinScheduler
 from h3sim.signals import Signalling
@@ -72,7 +72,7 @@ LONE = Case(scripted_page([(0, "document", 9)]))
 WRR = Case(scripted_page([(0, "document", 60), (0, "script", 60)]), "wrr")
 P_PLUS = Case(scripted_page([(0, "document", 300), (0, *LATE_SCRIPT), (0, "image", 300)]), "p+")
 FIREFOX = Case(scripted_page([(0, "document", 60), (0, "fetch", 60), (0, "media", 9)]), "firefox")
-AFTER = {"by": "/", "at": At.COMPLETE.value, "delay_ms": 15}
+AFTER = {"by": "/", "at": TriggerEvent.COMPLETE.value, "delay_ms": 15}
 NESTED = Case(
     page_of(
         {"id": "/", "kind": "document", "bytes": 5 * 1400},
@@ -152,25 +152,25 @@ MUTATIONS = [
         NESTED,
     ),
     building(
-        "ParseBrowser",
+        "RenderingBrowser",
         browser_laws.check_the_main_thread_does_one_thing_at_a_time,
         components.TwoThreads,
         SCRIPTED,
     ),
     building(
-        "ParseBrowser",
+        "RenderingBrowser",
         browser_laws.check_what_runs_is_there,
         components.EagerScripts,
         SCRIPTED,
     ),
     building(
-        "ParseBrowser",
+        "RenderingBrowser",
         browser_laws.check_nothing_is_painted_before_what_it_needs,
         components.UnstyledPaint,
         STYLED,
     ),
     building(
-        "ParseBrowser",
+        "RenderingBrowser",
         browser_laws.check_the_load_event_waits_for_what_was_asked_for,
         components.HastyLoadEvent,
         SCRIPTED,

@@ -24,7 +24,7 @@ from h3sim.conformance import (
     check_scheduler,
     signals,
 )
-from h3sim.conformance.search import usual_settings
+from h3sim.conformance.runner import usual_settings
 from h3sim.schedulers import (
     BucketScheduler,
     EpsScheduler,

@@ -12,8 +12,7 @@ from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from h3sim.capture.chromium.browser import running_chromium
-from h3sim.capture.chromium.connection import DevTools
+from h3sim.importers.chromium.browser import DevTools, running_chromium
 from tools.playground import Handler
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import find_chromium
+from h3sim.importers.chromium import find_chromium
 from tests.playground.browsing import Tab, open_playground
 from tools.playground import PARTS, fetch_package
 

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pylsqpack
 
-from h3sim.compression import CodecSettings, DecodingEnd, EncodingEnd, StreamPart
-from h3sim.compression.qpack_streams import (
-    EncoderStream,
-    InstructionKind,
-    required_insert_count,
-)
-from h3sim.compression.wire import WireReader, encode_integer, entry_bytes
+from h3sim.headers import CodecSettings, DecodingEnd, EncodingEnd, StreamPart
+from h3sim.headers.qpack import EncoderStream, InstructionKind, required_insert_count
+from h3sim.headers.wire import WireReader, encode_integer, entry_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from h3sim.compression import Codec, FieldSection
+    from h3sim.headers import Codec, FieldSection
 
 _REPEATS = 200
 """A choice from here on lets what arrives arrive once more."""

@@ -14,7 +14,7 @@ import pytest
 
 from h3sim import trace
 from h3sim.errors import StalledError
-from h3sim.page import At
+from h3sim.page import TriggerEvent
 from h3sim.ranges import Ranges
 
 ROUNDING = 1e-6
@@ -58,22 +58,22 @@ def check_requests_follow_their_triggers(load: Any) -> None:
     for place, resource in enumerate(load.page.resources):
         if resource.discovered is not None:
             expected = _trigger_ns(load, resource.discovered) + resource.discovered.delay_ns
-            if resource.discovered.at is At.TIME:
+            if resource.discovered.at is TriggerEvent.TIME:
                 expected = max(expected, requested_at_ns[load.page.root])
             assert requested_at_ns[place] == expected, f"{resource.id}: {resource.discovered}"
 
 
 def _trigger_ns(load: Any, discovered: Any) -> Any:
     """Recompute when the trigger fired, from the table of timings where that says it."""
-    if discovered.at is At.TIME:
+    if discovered.at is TriggerEvent.TIME:
         return 0
     parent = load.page.resources[load.page.index[discovered.by]]
     timing = next(row for row in load.timings if row.id == parent.id)
-    if discovered.at is At.REQUEST:
+    if discovered.at is TriggerEvent.REQUEST:
         return round(timing.requested_ms * 1e6)
-    if discovered.at is At.OFFSET:
+    if discovered.at is TriggerEvent.OFFSET:
         return _delivered_ns(load, timing.stream_id, parent.header_bytes + discovered.offset_bytes)
-    busy_ns = parent.parse_ns + parent.execute_ns if discovered.at is At.EXECUTED else 0
+    busy_ns = parent.parse_ns + parent.execute_ns if discovered.at is TriggerEvent.EXECUTED else 0
     return round(timing.finished_ms * 1e6) + busy_ns
 
 
@@ -160,7 +160,7 @@ def _certainly_ready_ns(load: Any) -> Any:
     ready = _ready_ns(load)
     for request in load.trace.requests:
         discovered = load.page.resources[request.resource].discovered
-        waits = discovered is not None and discovered.at is not At.TIME
+        waits = discovered is not None and discovered.at is not TriggerEvent.TIME
         if waits and ready[request.stream_id] == request.requested_at_ns:
             ready[request.stream_id] += 1
     return ready

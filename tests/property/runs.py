@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.browser import factory, parse
-from h3sim.engine import (
-    browser_driver,
-    connecting,
-    constant_rate,
-    endpoint_transport,
-    http_connection,
-)
+from h3sim.browser import factory, rendering
+from h3sim.engine import browser_driver, builders, constant_rate, endpoints, http_connection
 from h3sim.schemes import Scheme
 
 if TYPE_CHECKING:
@@ -81,7 +75,7 @@ def engine_part(name: str, part: Any) -> Iterator[Any]:
 def homes_of(name: str) -> list[Any]:
     """Return the modules that build a load with that part."""
     modules = (
-        *(connecting, constant_rate, endpoint_transport, http_connection, browser_driver),
-        *(factory, parse),
+        *(builders, constant_rate, endpoints, http_connection, browser_driver),
+        *(factory, rendering),
     )
     return [module for module in modules if hasattr(module, name)]

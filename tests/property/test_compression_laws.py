@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h3sim.compression import CODEC_NAMES, CodecSettings, make_codec
+from h3sim.headers import CODEC_NAMES, CodecSettings, make_codec
 from tests.effort import law
 from tests.property import compression_laws as laws
 

@@ -17,7 +17,7 @@ from h3sim.conformance import pages
 from h3sim.ranges import Ranges
 from h3sim.transport import Jitter, LinkProfile, Network, TransportProfile
 from h3sim.transport.congestion import controller_names
-from h3sim.transport.jitter import LinkJitter
+from h3sim.transport.link_profile import LinkJitter
 from h3sim.transport.quic import QuicSettings
 from h3sim.units import mbps, ms
 from tests.effort import law

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.capture import import_page
-from h3sim.capture.dialects.har import HarReader
-from h3sim.capture.inference.observed import Recording
-from h3sim.capture.source.parts import JsonPart
-from h3sim.page import At, Discovery, Kind, Page, RecordedPriority, Resource
+from h3sim.importers import import_page
+from h3sim.importers.formats.har import HarReader
+from h3sim.importers.recorded_request import Recording
+from h3sim.importers.source import JsonPart
+from h3sim.page import Discovery, Kind, Page, RecordedPriority, Resource, TriggerEvent
 from h3sim.results.har import level_of
 from h3sim.signals import Eps
 from tests.effort import law
@@ -97,7 +97,7 @@ def test_the_entry_that_connects_is_first_wherever_the_page_has_its_root(
     rtt_ms: float, connect_ms: float, start_ms: float
 ) -> None:
     by_the_clock = Resource(
-        id="a", kind=Kind.DOCUMENT, size_bytes=8, discovered=Discovery(at=At.TIME)
+        id="a", kind=Kind.DOCUMENT, size_bytes=8, discovered=Discovery(at=TriggerEvent.TIME)
     )
     page = Page(
         name="p", resources=(by_the_clock, Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim import engine
-from h3sim.compression import CODEC_NAMES, HeaderCompression
 from h3sim.conformance import pages
+from h3sim.headers import CODEC_NAMES, HeaderCompression
 from h3sim.transport import LinkProfile, Network, Protocol
 from h3sim.units import mbps, ms
 from tests.effort import law

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from h3sim import capture
+from h3sim import importers
 from tests.fuzz import broken, laws
 from tests.recordings import SAMPLES
 
@@ -50,7 +50,7 @@ def test_no_sample_leaves_a_secret_in_its_page(name: str) -> None:
 
 def leaky(path: Any) -> Any:
     """Keep a query string in an id, as a careless reader would."""
-    imported = capture.import_page(path)
+    imported = importers.import_page(path)
     first = dataclasses.replace(imported.page.resources[0], id="/?q=SECRET")
     page = dataclasses.replace(imported.page, resources=(first,))
     return dataclasses.replace(imported, page=page)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h3sim.capture import import_page
-from h3sim.capture.inference import triggers as rules
-from h3sim.page import At
+from h3sim.importers import causes as rules
+from h3sim.importers import import_page
+from h3sim.page import TriggerEvent
 from tests.recordings import SITE, entry, har
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from h3sim.capture import ImportedPage
+    from h3sim.importers import ImportedPage
 
 _MIMES = ("text/html", "text/css", "text/javascript", "image/png")
 _RECEIVE_MS = 20
@@ -59,10 +59,11 @@ def check_triggers_fire_as_recorded(document: dict[str, Any]) -> None:
             continue
         parent_start_ms, parent_end_ms = times[discovery.by]
         event_ms = {
-            At.REQUEST: parent_start_ms,
-            At.COMPLETE: parent_end_ms,
-            At.EXECUTED: parent_end_ms,
-            At.OFFSET: parent_end_ms - _RECEIVE_MS * (1 - (discovery.offset_bytes or 0) / _BYTES),
+            TriggerEvent.REQUEST: parent_start_ms,
+            TriggerEvent.COMPLETE: parent_end_ms,
+            TriggerEvent.EXECUTED: parent_end_ms,
+            TriggerEvent.OFFSET: parent_end_ms
+            - _RECEIVE_MS * (1 - (discovery.offset_bytes or 0) / _BYTES),
         }[discovery.at]
         due_ms = event_ms + discovery.delay_ns / 1e6
         # An offset is a whole byte: the time of one may be missing. Delays are microseconds.

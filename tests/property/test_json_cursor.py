@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
+from h3sim.importers.source import BrokenJsonError, JsonCursor
 
 VALUES = st.recursive(
     st.none()

@@ -10,10 +10,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from h3sim.seeds import stream
-from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
+from h3sim.rng import substream
 from h3sim.transport.link import Link, PlainLink, make_link
-from h3sim.transport.link_profile import CoDel, LinkProfile
+from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
 from h3sim.units import NS_PER_MS, NS_PER_S
 from tests.effort import law
 
@@ -94,7 +93,7 @@ plain_profiles = st.builds(
 
 def send(profile: Any, sent: Any, rtt_ns: int = 0, seed: int = 0) -> Any:
     """Return the link and when each packet arrives."""
-    link = make_link(profile, rtt_ns=rtt_ns, streams=lambda purpose: stream(seed, purpose))
+    link = make_link(profile, rtt_ns=rtt_ns, streams=lambda purpose: substream(seed, purpose))
     return link, [link.send(now_ns, n_bytes) for now_ns, n_bytes in sent]
 
 
@@ -124,7 +123,7 @@ def test_the_one_function_of_a_plain_link_does_what_its_parts_do(
 ) -> None:
     quick, arrivals = send(profile, sent, rtt_ns, seed)
     assert isinstance(quick, PlainLink)
-    link = Link(profile, rtt_ns=rtt_ns, streams=lambda purpose: stream(seed, purpose))
+    link = Link(profile, rtt_ns=rtt_ns, streams=lambda purpose: substream(seed, purpose))
     assert arrivals == [link.send(now_ns, n_bytes) for now_ns, n_bytes in sent]
     assert (quick.offered, quick.queue_drops) == (link.offered, link.queue_drops)
     assert quick.loss_drops == link.loss_drops
@@ -155,7 +154,7 @@ def test_the_nth_packet_behind_the_queue_meets_the_same_fate_whatever_is_sent(
 ) -> None:
     fates = []
     for packets_ in (sent, others):
-        link = make_link(profile, rtt_ns=0, streams=lambda purpose: stream(0, purpose))
+        link = make_link(profile, rtt_ns=0, streams=lambda purpose: substream(0, purpose))
         fate = []
         for now_ns, n_bytes in packets_:
             dropped = link.queue_drops
@@ -270,7 +269,7 @@ def test_a_link_passes_what_mahimahi_passes(times_ms: Any, limit_packets: Any, s
 @given(profiles(jittered=False), packets)
 def test_never_more_waits_than_the_queue_holds(profile: Any, sent: Any) -> None:
     limit_bytes, limit_packets = profile.queue_limit_bytes(0), profile.queue_packets
-    link = make_link(profile, rtt_ns=0, streams=lambda purpose: stream(0, purpose))
+    link = make_link(profile, rtt_ns=0, streams=lambda purpose: substream(0, purpose))
     accepted = []
     for now_ns, n_bytes in sent:
         at_ns = link.send(now_ns, n_bytes)

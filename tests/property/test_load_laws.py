@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from h3sim.conformance import pages
-from h3sim.page import At
+from h3sim.page import TriggerEvent
 from tests.effort import law
 from tests.property import laws
 from tests.property.strategies import DIFFERENT, cases
@@ -53,7 +53,7 @@ def test_tcp_hands_over_a_single_stream_as_quic_does(case: Any) -> None:
 
 
 @law(60)
-@given(cases(pages=pages(at=(At.TIME,))))
+@given(cases(pages=pages(at=(TriggerEvent.TIME,))))
 def test_tcp_finishes_no_resource_before_quic_where_requests_wait_for_nothing(case: Any) -> None:
     quic = case.but(transport="quic", handshake=False).run()
     tcp = case.but(transport="tcp", handshake=False).run()

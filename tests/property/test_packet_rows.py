@@ -19,7 +19,7 @@ from h3sim.trace import (
     RowRecorder,
     SteadyRecorder,
     Trace,
-    recorder,
+    packets,
 )
 from tests.effort import law
 
@@ -116,7 +116,7 @@ def test_a_load_that_is_packed_is_the_same_load(
 ) -> None:
     options = {"scheme": "rr", **options}
     loose = h3sim.simulate("davies-meenan", **options)
-    monkeypatch.setattr(recorder, "_MAX_PENDING", 20)
+    monkeypatch.setattr(packets, "_MAX_PENDING", 20)
     packed = h3sim.simulate("davies-meenan", **options)
     assert "array" in repr(packed.trace.packet_rows.columns.sent_at_ns)
     assert "array" not in repr(loose.trace.packet_rows.columns.sent_at_ns)

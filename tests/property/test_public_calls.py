@@ -21,7 +21,6 @@ import h3sim.transport
 from h3sim import catalog
 from h3sim.errors import H3SimError
 from h3sim.page import (
-    At,
     Discovery,
     Kind,
     Page,
@@ -31,14 +30,14 @@ from h3sim.page import (
     RecordedPriority,
     Resource,
     ServerPriority,
+    TriggerEvent,
 )
-from h3sim.plots import alt_text
+from h3sim.reporting import alt_text
 from h3sim.schedulers import FifoScheduler
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Signalling
 from h3sim.transport import ConstantRate, IndependentPackets, Jitter, LinkProfile
-from h3sim.transport.jitter import LinkJitter
-from h3sim.transport.link_profile import CoDel
+from h3sim.transport.link_profile import CoDel, LinkJitter
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 
@@ -61,7 +60,7 @@ PAGE = Page(
             id="a.js",
             kind=Kind.SCRIPT,
             size_bytes=2000,
-            discovered=Discovery(at=At.OFFSET, by="/", offset_bytes=10),
+            discovered=Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=10),
         ),
     ),
 )
@@ -87,10 +86,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate, parsing": (h3sim.simulate, {"page": PAGE, "browser": "parse"}),
     "simulate, over links": (h3sim.simulate, {"page": PAGE, **MANY}),
     "compare": (h3sim.compare, {"pages": PAGE, "schemes": "fifo", "baseline": "fifo"}),
-    "regret": (h3sim.regret, {"pages": PAGE, "schemes": "fifo"}),
+    "regret": (h3sim.optimality, {"pages": PAGE, "schemes": "fifo"}),
     "what_if": (h3sim.what_if, {"pages": PAGE, "scheme": "fifo"}),
     "find": (
-        h3sim.find,
+        h3sim.search,
         {
             "pages": PAGE,
             "schemes": "fifo",
@@ -100,9 +99,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "vary": {"send_buffer_kb": [0]},
         },
     ),
-    "advise": (h3sim.advise, {"page": PAGE, "schemes": "fifo", "baseline": "fifo", "n_seeds": 2}),
+    "advise": (
+        h3sim.recommend,
+        {"page": PAGE, "schemes": "fifo", "baseline": "fifo", "n_seeds": 2},
+    ),
     "beside": (
-        h3sim.page.beside,
+        h3sim.page.merge_pages,
         {"page": PAGE, "other": PAGE, "after_ms": 5, "opened": "front", "name": "both"},
     ),
     "with_first_layout": (h3sim.page.with_first_layout, {"page": PAGE}),
@@ -116,7 +118,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "report": (h3sim.report, {"of": RESULTS, "title": "x"}),
     "report, of a load": (report_of_a_load, {"of": LOAD, "baseline": "fifo"}),
     "reproduce": (h3sim.reproduce, {"names": "no-such-experiment"}),
-    "check_server": (h3sim.check_server, {"schemes": "fifo"}),
+    "check_server": (h3sim.prioritization_test, {"schemes": "fifo"}),
     "LoadConfig": (h3sim.LoadConfig, {}),
     "import_page": (h3sim.import_page, {"path": "no-such.har"}),
     "read_har": (h3sim.read_har, {"path": "no-such.har"}),
@@ -137,13 +139,13 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     # Pages
     "Page": (Page, {"name": "x", "resources": (ROOT,)}),
     "Resource": (Resource, {"id": "/", "kind": Kind.DOCUMENT, "size_bytes": 3}),
-    "Discovery": (Discovery, {"at": At.OFFSET, "by": "/", "offset_bytes": 1}),
+    "Discovery": (Discovery, {"at": TriggerEvent.OFFSET, "by": "/", "offset_bytes": 1}),
     "ServerPriority": (ServerPriority, {"urgency": 1}),
     "RecordedPriority": (RecordedPriority, {"urgency": 1}),
     "RecordedGroup": (RecordedGroup, {"name": "leaders", "weight": 201}),
     "RecordedLoad": (RecordedLoad, {"rtt_ns": 10**6, "rate_bps": 10**6, "protocol": "h2"}),
-    "check_rules": (h3sim.check_rules, {"pages": PAGE}),
-    "PriorityChange": (PriorityChange, {"when": Discovery(at=At.TIME), "visible": True}),
+    "check_rules": (h3sim.validate_scheme, {"pages": PAGE}),
+    "PriorityChange": (PriorityChange, {"when": Discovery(at=TriggerEvent.TIME), "visible": True}),
     "Page.from_dict": (Page.from_dict, {"document": DOCUMENT}),
     "Page.from_json": (Page.from_json, {"text": "{}"}),
     "Page.from_file": (Page.from_file, {"path": "no-such.json"}),
@@ -202,17 +204,17 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "profile_from_toml": (h3sim.transport.profile_from_toml, {"text": "", "source": "x"}),
     # Studies
     "Range": (h3sim.Range, {"low": 1, "high": 2}),
-    "study_of": (
-        h3sim.study_of,
+    "load_study": (
+        h3sim.load_study,
         {"pages": PAGE, "schemes": "fifo", "cells": None, "rtt_ms": 5, "network": "4g", "loss": 0},
     ),
-    "study_of, sampled": (
-        h3sim.study_of,
+    "load_study, sampled": (
+        h3sim.load_study,
         {"pages": PAGE, "schemes": "fifo", "samples": 2, "rtt_ms": h3sim.Range(low=1, high=2)},
     ),
     "sweep": (h3sim.sweep, {"pages": PAGE, **STUDY, "timeout_s": 9, "resources": True}),
-    "sweep_until": (
-        h3sim.sweep_until,
+    "sequential_sweep": (
+        h3sim.sequential_sweep,
         {"pages": PAGE, **STUDY, "schemes": ["rr", "fifo"], "width": 0.5, "most_seeds": 2},
     ),
     "sensitivity": (
@@ -245,19 +247,19 @@ NOT_CALLED_WITH_VALUES = {
     *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),
     *(
         "Advice",
-        "ServerCheck",
-        "RuleCheck",
+        "PrioritizationTest",
+        "SchemeValidation",
         "Regret",
         "WhatIf",
-        "FoundScheme",
+        "SearchResult",
         "Report",
         "recorded_class",
         "RecordedPlace",
     ),
     *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
     *("Standing", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
-    *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),
-    # Made by `study_of`, which checks what it is made of.
+    *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "MessageReassembler"),
+    # Made by `load_study`, which checks what it is made of.
     "Study",
 }
 

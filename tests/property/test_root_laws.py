@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.conformance import pages
-from h3sim.page import At, Discovery, Kind, Opened, Page, Resource, beside
-from h3sim.page.roots import parts_of
+from h3sim.page import Discovery, Kind, OpenMode, Page, Resource, TriggerEvent, merge_pages
+from h3sim.page.model import parts_of
 from h3sim.units import ms
 from tests.effort import law
 
@@ -17,11 +17,11 @@ BROWSERS = st.sampled_from(["replay", "parse"])
 
 def with_tab(page: Page, after_ms: int, n_bytes: int) -> Page:
     """Return *page* with another root, which names an image."""
-    opened = Discovery(at=At.TIME, delay_ns=ms(after_ms))
+    opened = Discovery(at=TriggerEvent.TIME, delay_ns=ms(after_ms))
     tab = Resource(
         id="tab", kind=Kind.DOCUMENT, size_bytes=n_bytes, is_root=True, discovered=opened
     )
-    named = Discovery(by="tab", at=At.OFFSET, offset_bytes=n_bytes // 2)
+    named = Discovery(by="tab", at=TriggerEvent.OFFSET, offset_bytes=n_bytes // 2)
     image = Resource(id="of tab", kind=Kind.IMAGE, size_bytes=999, discovered=named)
     return page.with_resources([image, *page.resources, tab])
 
@@ -51,12 +51,12 @@ def test_the_parts_of_a_page_are_the_page(page: Page, after_ms: int) -> None:
 
 
 @law(60)
-@given(pages(), pages(), BROWSERS, st.sampled_from(Opened))
+@given(pages(), pages(), BROWSERS, st.sampled_from(OpenMode))
 def test_a_page_beside_another_changes_nothing_of_one_that_is_over(
-    page: Page, other: Page, browser: str, opened: Opened
+    page: Page, other: Page, browser: str, opened: OpenMode
 ) -> None:
     alone = h3sim.simulate(page, scheme="firefox-eps", browser=browser)
-    both = beside(page, other, after_ms=alone.page_load_ms + 1000, opened=opened)
+    both = merge_pages(page, other, after_ms=alone.page_load_ms + 1000, opened=opened)
     load = h3sim.simulate(both, scheme="firefox-eps", browser=browser)
     assert load.timings[: len(alone.timings)] == alone.timings[:]
     assert both.total_bytes == page.total_bytes + other.total_bytes
@@ -64,9 +64,11 @@ def test_a_page_beside_another_changes_nothing_of_one_that_is_over(
 
 
 def test_a_root_that_is_not_listed_first_leaves_first_alone_and_beside_another() -> None:
-    by_the_clock = Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=Discovery(at=At.TIME))
+    by_the_clock = Resource(
+        id="a", kind=Kind.IMAGE, size_bytes=9, discovered=Discovery(at=TriggerEvent.TIME)
+    )
     root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9)
     page = Page(name="p", resources=(by_the_clock, root))
-    for both in (page, beside(page, page, after_ms=1000)):
+    for both in (page, merge_pages(page, page, after_ms=1000)):
         load = h3sim.simulate(both, scheme="rr", browser="parse")
         assert [timing.id for timing in load.timings][:2] == ["/", "a"]

@@ -23,17 +23,17 @@ from h3sim.conformance import (
     event_scripts,
     parametrize_with_checks,
 )
-from h3sim.conformance.histories import without
-from h3sim.conformance.search import usual_settings
+from h3sim.conformance.call_sequences import without
+from h3sim.conformance.runner import usual_settings
 from h3sim.ranges import Ranges
 from h3sim.schedulers import (
     EpsScheduler,
     FifoScheduler,
     Mixed,
+    Quantum,
     RankScheduler,
     RoundRobinScheduler,
     TreeScheduler,
-    Turn,
 )
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority, Rank
@@ -100,9 +100,9 @@ def test_fifo_is_a_tree_that_is_one_chain_and_round_robin_one_that_is_flat(
 
 
 SCHEDULERS = {
-    **{f"eps {m.value}": partial(EpsScheduler, mixed=m, turn=Turn(packets=3)) for m in Mixed},
-    "eps by bytes": partial(EpsScheduler, mixed=Mixed.HALVES, turn=Turn(size_bytes=5000)),
-    "round robin by bytes": partial(RoundRobinScheduler, turn=Turn(size_bytes=5000)),
+    **{f"eps {m.value}": partial(EpsScheduler, mixed=m, turn=Quantum(packets=3)) for m in Mixed},
+    "eps by bytes": partial(EpsScheduler, mixed=Mixed.HALVES, turn=Quantum(size_bytes=5000)),
+    "round robin by bytes": partial(RoundRobinScheduler, turn=Quantum(size_bytes=5000)),
     "ranks": RankScheduler,
 }
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from h3sim.conformance import pages
-from h3sim.page import At
+from h3sim.page import TriggerEvent
 from h3sim.units import ms
 from tests.effort import law
 from tests.helpers import page_of, replay
@@ -120,7 +120,7 @@ def test_a_strict_class_is_never_overtaken(scheme: str, case: Any) -> None:
 
 
 @law(50)
-@given(cases(pages=pages(at=(At.TIME,)), jitters=no_jitter))
+@given(cases(pages=pages(at=(TriggerEvent.TIME,)), jitters=no_jitter))
 def test_all_schemes_load_a_timed_page_in_the_same_time(case: Any) -> None:
     different = DIFFERENT
     laws.check_page_loads_take_equally_long([case.but(scheme=name).run() for name in different])
@@ -167,7 +167,9 @@ def test_pick_is_pure_and_each_pick_is_charged_once(scheme: Any, case: Any) -> N
 
 
 @law(60)
-@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter))
+@given(
+    cases(pages=pages(at=(TriggerEvent.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter)
+)
 def test_fifo_attains_the_bound_on_whole_packets(case: Any) -> None:
     assume(case.link["packet_bytes"] is None)
     laws.check_bound_is_attained(case.but(scheme="fifo").run())
@@ -243,7 +245,9 @@ def test_images_of_one_urgency_share_equally(scheme: Any, n_images: int, n_packe
 
 
 @law(60)
-@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter))
+@given(
+    cases(pages=pages(at=(TriggerEvent.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter)
+)
 def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case: Any) -> None:
     """As if the rest were not there: it takes no instant from what is above the fold."""
     assume(case.link["packet_bytes"] is None)

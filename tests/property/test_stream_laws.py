@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h3sim.http.outgoing_stream import OutgoingStream
-from h3sim.http.priorities import StreamPriorities
+from h3sim.http.signal_receiver import StreamPriorities
+from h3sim.http.stream_sender import OutgoingStream
 from h3sim.signals import Eps
 from tests.effort import law
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from h3sim.transport.congestion import ControllerSettings, make_controller
-from h3sim.transport.quic.handshake import Mode
+from h3sim.transport.quic.handshake import HandshakeMode
 from h3sim.transport.tcp import TcpSettings
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, Reno
 
@@ -35,7 +35,7 @@ RACK_IN_TWO = TcpSettings(
     notsent_lowat_bytes=1,
     receive_window_bytes=2 * MSS,
 )
-MODES = st.sampled_from(list(Mode))
+MODES = st.sampled_from(list(HandshakeMode))
 SEEDS = st.integers(0, 2**32)
 LOSSES = st.sampled_from([0.0, 0.02, 0.1, 0.3])
 LATENESS = st.sampled_from([0, 5, 60])
@@ -140,7 +140,7 @@ def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(
     RFC 8985 § 7.4.2, as Linux has it: of what was sent before, the next episode may still tell.
     """
 
-    class Watched(Reno):
+    class RecordingScheduler(Reno):
         points: list[int]
 
         def on_lost(
@@ -151,7 +151,7 @@ def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(
             if pair.ends[SERVER].recovery.episode.point is not None:
                 self.points.append(next_number)
 
-    watched = Watched()
+    watched = RecordingScheduler()
     watched.points = []
     # One transmission of a segment can be lost only once: without reordering and probes, an
     # episode never tells again of what an earlier one told of.
@@ -225,7 +225,7 @@ def test_under_every_controller_a_transfer_ends(
     made = ControllerSettings(max_datagram_bytes=MSS, rate_bps=5_000_000)
     pair = Pair(
         settings=TcpSettings(recovery=recovery),
-        mode=Mode.ONE_RTT,
+        mode=HandshakeMode.ONE_RTT,
         rtt_ms=40,
         server_controller=make_controller(name, made),
         client_controller=make_controller(name, made),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.conformance import pages
-from h3sim.page import variants
+from h3sim.page import transforms
 from tests.effort import law
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 OF_SOME = {
     function.__name__: function
     for function in (
-        variants.with_cached,
-        variants.with_early_hints,
-        variants.with_push,
-        variants.with_revalidated,
+        transforms.with_cached,
+        transforms.with_early_hints,
+        transforms.with_push,
+        transforms.with_revalidated,
     )
 }
 UNTRIGGERED = ("discovered", "priority_changes", "recorded")
@@ -56,7 +56,7 @@ def test_what_is_meant_changes_and_all_else_but_triggers_stays(
 @law(60)
 @given(pages())
 def test_hints_in_stages_keep_every_resource_and_every_byte(page: Page) -> None:
-    edited = variants.with_staged_hints(page)
+    edited = transforms.with_staged_hints(page)
     ids = {resource.id for resource in page.resources}
     kept = fields(edited, ids)
     assert {id_: entry["bytes"] for id_, entry in kept.items()} == {
@@ -68,6 +68,6 @@ def test_hints_in_stages_keep_every_resource_and_every_byte(page: Page) -> None:
 @law(60)
 @given(pages())
 def test_styles_in_the_document_cost_the_bytes_that_they_had(page: Page) -> None:
-    edited = variants.with_inlined_styles(page)
+    edited = transforms.with_inlined_styles(page)
     assert edited.total_bytes == page.total_bytes
     assert len(h3sim.simulate(edited, scheme="fifo").timings) == len(edited.resources)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from h3sim.schedulers import EpsScheduler, Mixed, Turn
+from h3sim.schedulers import EpsScheduler, Mixed, Quantum
 from h3sim.signals import Eps, H2Priority
 from tests.effort import states
 from tests.stateful.reference_eps import ReferenceEps
@@ -20,8 +20,8 @@ WANTED = st.one_of(
     st.builds(H2Priority, weight=st.integers(0, 256), exclusive=st.booleans()),
 )
 TURNS = st.one_of(
-    st.builds(Turn, packets=st.integers(1, 3)),
-    st.builds(Turn, size_bytes=st.sampled_from([800, 2800, 3000])),
+    st.builds(Quantum, packets=st.integers(1, 3)),
+    st.builds(Quantum, size_bytes=st.sampled_from([800, 2800, 3000])),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.engine import cross_traffic, endpoint_factory
+from h3sim.engine import cross_traffic, endpoints
 from tests.helpers import page_of
 
 # Its last resource is asked for at the end: so long the flows are watched.
@@ -58,7 +58,7 @@ def test_a_bulk_flow_takes_what_a_video_leaves() -> None:
 def test_flows_over_links_of_their_own_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone(*args: Any, links: Any, **options: Any) -> Any:
         del links
-        return endpoint_factory.EndpointFactory(*args, **options)
+        return endpoints.EndpointFactory(*args, **options)
 
     check_no_more_than_the_link_passes(watched("cubic + cubic"))
     monkeypatch.setattr(cross_traffic, "EndpointFactory", alone)

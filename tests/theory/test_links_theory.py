@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from h3sim.seeds import stream
-from h3sim.transport.jitter import Distribution, LinkJitter
-from h3sim.transport.link import make_link
-from h3sim.transport.link_profile import CoDel, LinkProfile
-from h3sim.transport.loss import GilbertElliottLoss, RandomLoss
+from h3sim.rng import substream
+from h3sim.transport.link import GilbertElliottLoss, RandomLoss, make_link
+from h3sim.transport.link_profile import CoDel, Distribution, LinkJitter, LinkProfile
 from h3sim.units import NS_PER_MS, NS_PER_S, ms
 
 N_PACKETS = 200_000
@@ -24,7 +22,7 @@ DEVIATIONS = 4
 
 def link(rtt_ns: int = 0, **profile: Any) -> Any:
     return make_link(
-        LinkProfile(**profile), rtt_ns=rtt_ns, streams=lambda purpose: stream(1, purpose)
+        LinkProfile(**profile), rtt_ns=rtt_ns, streams=lambda purpose: substream(1, purpose)
     )
 
 
@@ -37,7 +35,7 @@ def losses(process: Any) -> list[Any]:
 
 @pytest.mark.parametrize(("loss", "burst"), [(0.02, 5), (0.02, 15), (0.2, 3), (0.5, 1)])
 def test_gilbert_elliott_loses_its_share_in_bursts_of_its_mean(loss: Any, burst: Any) -> None:
-    lost = losses(GilbertElliottLoss(loss=loss, burst=burst, source=stream(1, "loss")))
+    lost = losses(GilbertElliottLoss(loss=loss, burst=burst, source=substream(1, "loss")))
     to_good, to_bad = 1 / burst, loss / burst / (1 - loss)
     correlation = 1 - to_good - to_bad  # of neighbours; the variance of the mean grows with it
     variance = loss * (1 - loss) * (1 + correlation) / (1 - correlation) / N_PACKETS
@@ -53,7 +51,7 @@ def test_gilbert_elliott_loses_its_share_in_bursts_of_its_mean(loss: Any, burst:
 
 @pytest.mark.parametrize("loss", [0.01, 0.05, 0.5])
 def test_random_loss_loses_its_share_and_forgets_what_was_before(loss: Any) -> None:
-    lost = losses(RandomLoss(loss, stream(1, "loss")))
+    lost = losses(RandomLoss(loss, substream(1, "loss")))
     allowed = DEVIATIONS * sqrt(loss * (1 - loss) / N_PACKETS)
     assert fmean(lost) == pytest.approx(loss, abs=allowed)
     after_loss = [after for before, after in pairwise(lost) if before]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from h3sim.transport.congestion import ControllerSettings, make_controller
-from h3sim.transport.quic.handshake import Mode
+from h3sim.transport.quic.handshake import HandshakeMode
 from h3sim.transport.tcp import TcpSettings
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes
 
@@ -101,10 +101,10 @@ def test_timeouts_add_up_to_a_geometric_series(n_lost: int) -> None:
 @pytest.mark.parametrize(
     ("mode", "tls", "round_trips"),
     [
-        (Mode.NONE, "1.3", 1),
-        (Mode.ZERO_RTT, "1.3", 2),
-        (Mode.ONE_RTT, "1.3", 3),
-        (Mode.ONE_RTT, "1.2", 4),
+        (HandshakeMode.NONE, "1.3", 1),
+        (HandshakeMode.ZERO_RTT, "1.3", 2),
+        (HandshakeMode.ONE_RTT, "1.3", 3),
+        (HandshakeMode.ONE_RTT, "1.2", 4),
     ],
 )
 def test_the_first_byte_comes_after_whole_round_trips(

@@ -12,7 +12,7 @@ from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 from tests.unit.congestion_sender import Sent
 
-__all__ = ["HIGH_GAIN", "RATE_BPS", "SIZE", "STARTUP_BPS", "Rounds", "in_probe_bw"]
+__all__ = ["HIGH_GAIN", "RATE_BPS", "SIZE", "STARTUP_BPS", "RoundRing", "in_probe_bw"]
 
 HIGH_GAIN = 2.8853900817779268
 SIZE = 10_000
@@ -20,7 +20,7 @@ RATE_BPS = 800_000
 STARTUP_BPS = int(HIGH_GAIN * RATE_BPS)
 
 
-class Rounds:
+class RoundRing:
     """A sender that has one packet on its way at a time."""
 
     def __init__(self, *, window: int = 10_000, datagram: int = 1000) -> None:
@@ -88,9 +88,9 @@ class Rounds:
             self.round(is_app_limited=is_app_limited)
 
 
-def in_probe_bw() -> Rounds:
+def in_probe_bw() -> RoundRing:
     """Return a sender that has just begun to probe, at 400 ms, with the raised gain."""
-    sender = Rounds()
+    sender = RoundRing()
     sender.rounds(4)
     assert sender.state == "probe_bw"
     assert sender.bbr.pacing_gain == 1.25

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.metrics.policies import Dependency, DependencyPolicy, dependencies, slacks_ns
+from h3sim.metrics.critical_path import Dependency, DependencyPolicy, dependencies, slacks_ns
 from h3sim.trace import Activity, Work
 from h3sim.units import ms
 from tests.helpers import page_of

@@ -7,7 +7,7 @@ from itertools import groupby
 import pytest
 
 import h3sim
-from h3sim.schedulers import AdaptiveRoundRobinScheduler, HearsLosses, RoundRobinScheduler
+from h3sim.schedulers import AdaptiveRoundRobinScheduler, LossObserver, RoundRobinScheduler
 from h3sim.signals import H2Priority
 from tests.helpers import replay
 from tests.unit.driving import opened
@@ -124,8 +124,8 @@ def test_who_leaves_does_not_end_the_turn_of_another() -> None:
 
 
 def test_only_schedulers_that_want_it_hear_of_losses() -> None:
-    assert isinstance(AdaptiveRoundRobinScheduler(), HearsLosses)
-    assert not isinstance(RoundRobinScheduler(), HearsLosses)
+    assert isinstance(AdaptiveRoundRobinScheduler(), LossObserver)
+    assert not isinstance(RoundRobinScheduler(), LossObserver)
 
 
 def test_a_load_with_bursts_has_longer_runs() -> None:

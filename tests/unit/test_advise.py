@@ -10,12 +10,12 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
+from h3sim.config.load_config import LoadConfig
 from h3sim.page import MarksFrom
-from h3sim.study import find
-from h3sim.study.advise import read_subject
-from h3sim.study.config import LoadConfig
+from h3sim.study import search
 from h3sim.study.fidelity import Grade
-from h3sim.study.misjudged import with_drawn_network
+from h3sim.study.recommendation import read_subject
+from h3sim.study.search import with_drawn_network
 from h3sim.units import ms
 from tests.unit.test_recorded_load import HAR, entry, har_file
 
@@ -112,13 +112,13 @@ def test_without_anything_seen_all_resources_are_compared() -> None:
     page = h3sim.load_page("davies-meenan")
     nothing: Any = {"above_the_fold": False, "viewport": None}
     blind = replace(page, resources=tuple(replace(r, **nothing) for r in page.resources))
-    advice = h3sim.advise(blind, **QUICK)
+    advice = h3sim.recommend(blind, **QUICK)
     assert advice.found.which == "all"
     assert "less ByteIndex of all resources" in advice.sentence
 
 
 def test_a_load_that_no_seed_changes_is_told_without_an_interval() -> None:
-    advice = h3sim.advise("davies-meenan", network_within=1, **QUICK)
+    advice = h3sim.recommend("davies-meenan", network_within=1, **QUICK)
     assert [row.pairs for row in advice.found.rows] == [1, 1, 1]
     assert advice.sentence == (
         "fifo serves davies-meenan best: 8.1 % less ByteIndex above the fold than with chrome-eps."
@@ -128,7 +128,7 @@ def test_a_load_that_no_seed_changes_is_told_without_an_interval() -> None:
 def test_schemes_that_cannot_be_told_apart_are_named() -> None:
     page = h3sim.load_page("davies-meenan")
     one = replace(page, resources=page.resources[:1])
-    advice = h3sim.advise(one, **QUICK)
+    advice = h3sim.recommend(one, **QUICK)
     assert advice.sentence.startswith("Cannot tell which of ")
     assert advice.sentence.endswith("serves davies-meenan best.")
 
@@ -157,12 +157,12 @@ def test_a_replay_that_is_far_off_gives_no_verdict(tmp_path: Path) -> None:
     slow = {"/": ms(240), "a.png": ms(9000)}
     assert page.recorded_load is not None
     far = replace(page, recorded_load=replace(page.recorded_load, completed_ns=slow))
-    advice = h3sim.advise(far, **QUICK)
+    advice = h3sim.recommend(far, **QUICK)
     assert advice.fidelity is not None
     assert advice.fidelity.grade is Grade.POOR
     assert advice.sentence.startswith("No verdict: ")
     assert "best:" not in advice.sentence
-    found = find(far, schemes=["fifo", "rr"], networks=[], n_seeds=2)
+    found = search(far, schemes=["fifo", "rr"], networks=[], n_seeds=2)
     assert found.verdict.startswith("No verdict: ")
 
 
@@ -193,7 +193,7 @@ def test_what_is_changed_of_a_network_is_not_changed_twice() -> None:
 
 
 def test_schemes_are_raced_over_guessed_networks_in_pairs() -> None:
-    found = find(
+    found = search(
         "davies-meenan", schemes=["rr", "fifo"], networks=None, network_within=2, n_seeds=5
     )
     assert found.rows[0].pairs > 1

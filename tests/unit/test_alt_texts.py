@@ -14,11 +14,19 @@ import pytest
 from matplotlib.figure import Figure
 
 import h3sim
-import h3sim.plots
+import h3sim.reporting
 from h3sim.errors import InputError
-from h3sim.plots import LoadPlots, LogPlots, PagePlots, RegretPlots, StudyPlots, alt_text, files
-from h3sim.plots.header_plots import header_figure
-from h3sim.results.document import write_load_qlog
+from h3sim.reporting import (
+    LoadPlots,
+    LogPlots,
+    OptimalityPlots,
+    PagePlots,
+    StudyPlots,
+    alt_text,
+    output,
+)
+from h3sim.reporting.header_plots import header_figure
+from h3sim.results.configuration import write_load_qlog
 from h3sim.study import Results
 from tests.helpers import page_of
 
@@ -110,7 +118,7 @@ def test_reports_do_not_round_the_scale_of_letters() -> None:
     assert "0.01" not in scales
 
 
-CLASSES = (LoadPlots, LogPlots, PagePlots, RegretPlots, StudyPlots)
+CLASSES = (LoadPlots, LogPlots, PagePlots, OptimalityPlots, StudyPlots)
 
 
 @cache
@@ -130,7 +138,7 @@ def _subjects() -> dict[type, Any]:
         LoadPlots: LoadPlots(loads),
         LogPlots: LogPlots([_measured(loads[0])]),
         PagePlots: PAGE.plot,
-        RegretPlots: h3sim.regret(PAGE, schemes=("rr", "fifo")).plot,
+        OptimalityPlots: h3sim.optimality(PAGE, schemes=("rr", "fifo")).plot,
         StudyPlots: Results.of(rows, axes=("page", "rtt_ms", "scheme", "seed")).plot,
     }
 
@@ -197,7 +205,7 @@ def test_what_is_no_axes_is_refused_and_drawn_on_is_what_is_one(picture: str) ->
 
 
 def test_every_class_that_draws_is_looked_at() -> None:
-    named = {getattr(h3sim.plots, name) for name in h3sim.plots.__all__}
+    named = {getattr(h3sim.reporting, name) for name in h3sim.reporting.__all__}
     assert {each for each in named if isinstance(each, type)} == set(CLASSES)
 
 
@@ -210,10 +218,10 @@ def test_words_of_a_figure_are_those_of_its_parts_in_order() -> None:
 
 
 def test_a_figure_that_is_not_told_in_words_cannot_be_written(tmp_path: Path) -> None:
-    silent = files.ShownFigure()
+    silent = output.ShownFigure()
     silent.subplots()
     with pytest.raises(ValueError, match="not told in words"):
-        files.save_figure(silent, tmp_path / "a.png")
+        output.save_figure(silent, tmp_path / "a.png")
     assert not list(tmp_path.iterdir())
 
 
@@ -226,7 +234,7 @@ def test_figures_are_written_in_one_place_only() -> None:
         for path in sorted((root / folder).rglob("*.py"))
         if re.search(r"\.(savefig|print_figure|print_png)\(", path.read_text("utf-8"))
     ]
-    assert found == ["h3sim/plots/files.py"]
+    assert found == ["h3sim/reporting/output.py"]
 
 
 def test_figures_of_studies_say_their_numbers() -> None:

@@ -12,10 +12,17 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
-from h3sim.plots.animation import Flight, Scene, scene_of, state_of
-from h3sim.plots.animation_gif import gif_of, shown_times
-from h3sim.plots.animation_page import page_of, words_of
-from h3sim.plots.palette import Palette
+from h3sim.reporting.animation import (
+    Flight,
+    Scene,
+    gif_of,
+    page_of,
+    scene_of,
+    shown_times,
+    state_of,
+    words_of,
+)
+from h3sim.reporting.palette import Palette
 from h3sim.trace import Delivery, Request, with_delivery
 from tests.helpers import page_of as page_from
 from tools.check_report import hostile_page, mistakes_in

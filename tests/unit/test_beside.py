@@ -9,7 +9,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
-from h3sim.page import Page, beside
+from h3sim.page import Page, merge_pages
 from h3sim.units import ms
 from tests.helpers import page_document
 
@@ -31,7 +31,7 @@ def requested(page: Page, **options: Any) -> dict[str, float]:
 
 
 def test_the_other_page_is_asked_for_later_with_all_that_it_brings() -> None:
-    both = beside(ONE, TWO, after_ms=50)
+    both = merge_pages(ONE, TWO, after_ms=50)
     # The clock of the other starts with its own root.
     assert requested(both, scheme="fifo") == {"/": 0, "two:/": 50, "two:x": 80, "a": 100}
     assert both.provenance["beside"] == "two after 50 ms"
@@ -39,7 +39,7 @@ def test_the_other_page_is_asked_for_later_with_all_that_it_brings() -> None:
 
 
 def test_a_page_stands_beside_itself_as_often_as_one_likes() -> None:
-    thrice = beside(beside(ONE, ONE), ONE, name="thrice")
+    thrice = merge_pages(merge_pages(ONE, ONE), ONE, name="thrice")
     ids = [resource.id for resource in thrice.resources]
     assert ids == ["/", "a", "one:/", "one:a", "one (2):/", "one (2):a"]
     assert thrice.name == "thrice"
@@ -49,7 +49,7 @@ def test_a_page_stands_beside_itself_as_often_as_one_likes() -> None:
 def test_a_tab_in_the_background_waits_for_the_one_in_front() -> None:
     plain = TWO.without("x", name="two")
     loads = {
-        opened: h3sim.simulate(beside(ONE, plain, opened=opened), scheme="firefox-eps")
+        opened: h3sim.simulate(merge_pages(ONE, plain, opened=opened), scheme="firefox-eps")
         for opened in ("beside", "background", "front")
     }
     ended = {
@@ -64,7 +64,7 @@ def test_a_tab_in_the_background_waits_for_the_one_in_front() -> None:
 
 
 def test_a_page_that_goes_to_the_background_says_so_of_what_is_open() -> None:
-    load = h3sim.simulate(beside(ONE, TWO, after_ms=50, opened="front"), scheme="firefox-eps")
+    load = h3sim.simulate(merge_pages(ONE, TWO, after_ms=50, opened="front"), scheme="firefox-eps")
     said = [(told.at_ns, told.element_id, told.signal.urgency) for told in load.trace.signals]
     assert said[:3] == [(0, 0, 0), (ms(50), 0, 6), (ms(50), 4, 0)]
 
@@ -81,7 +81,7 @@ def test_hosts_of_both_are_known_and_what_the_first_says_counts() -> None:
             {**document, "hosts": {host: {**shared, "rtt_ms": rtt_ms} for host in ("www", *hosts)}}
         )
 
-    both = beside(from_hosts("one", 20, "img"), from_hosts("two", 24, "img", "font"))
+    both = merge_pages(from_hosts("one", 20, "img"), from_hosts("two", 24, "img", "font"))
     assert [(host.name, host.rtt_ns) for host in both.hosts] == [
         ("www", ms(20)),
         ("img", ms(20)),
@@ -95,9 +95,9 @@ def test_hosts_of_both_are_known_and_what_the_first_says_counts() -> None:
 def test_the_network_of_the_first_recording_is_kept_and_not_its_times() -> None:
     recorded = {"rtt_ms": 20, "rate_mbps": 5, "finished_ms": 700}
     page = Page.from_dict({**ONE.to_dict(), "recorded_load": recorded})
-    kept = beside(page, TWO).to_dict()["recorded_load"]
+    kept = merge_pages(page, TWO).to_dict()["recorded_load"]
     assert kept == {"rtt_ms": 20, "rate_mbps": 5}
-    assert beside(TWO, page).recorded_load is None
+    assert merge_pages(TWO, page).recorded_load is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_network_of_the_first_recording_is_kept_and_not_its_times() -> None:
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
-        beside(**{"page": ONE, "other": TWO, **wrong})
+        merge_pages(**{"page": ONE, "other": TWO, **wrong})
 
 
 class TestTheCommand:
@@ -129,7 +129,7 @@ class TestTheCommand:
         self, tmp_path: Path, how: str, expected: dict[str, Any]
     ) -> None:
         written = self.written(tmp_path, "--with-page", f"{tmp_path / 'two.json'}{how}")
-        assert written == beside(ONE, TWO, **expected)
+        assert written == merge_pages(ONE, TWO, **expected)
 
     @pytest.mark.parametrize("how", ["@soon", "@5,behind", "@"])
     def test_a_mistake_is_told(

@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h3sim.metrics import link_bound, page_bound
-from h3sim.metrics.bound import Response, lower_bound_ns
-from h3sim.metrics.link_bound import Opportunity, Wanted, lower_bound_over_links_ns
-from h3sim.metrics.page_bound import least_mean_tick
-from h3sim.metrics.parts import Part
+from h3sim.metrics import lower_bounds
+from h3sim.metrics.lower_bounds import (
+    Part,
+    Response,
+    TransmissionJob,
+    TransmissionOpportunity,
+    lower_bound_ns,
+    lower_bound_over_links_ns,
+    mean_tick_bound,
+)
 from tests.effort import law
 
 # A packet that weighs nothing, one of weight 10 behind it, and one of weight 4 beside them.
@@ -20,7 +25,7 @@ BEHIND = [Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 10), Part(None, 1, 1, 1, 4)]
 
 
 def ascended(parts: list[Part], n_steps: int) -> float:
-    return page_bound._ascend(parts, [0.0] * len(parts), n_steps)
+    return lower_bounds._ascend(parts, [0.0] * len(parts), n_steps)
 
 
 # Steps along the supergradient
@@ -70,21 +75,21 @@ def test_the_densest_is_who_weighs_most_a_packet() -> None:
 
 def test_the_first_steps_are_as_patient_as_those_behind_a_gain() -> None:
     """From all 10 moved, 28, they lead to 24 and back; after five the sixth goes half as far."""
-    found = [page_bound._ascend(BEHIND, [0.0, 10.0, 0.0], n_steps) for n_steps in range(7)]
+    found = [lower_bounds._ascend(BEHIND, [0.0, 10.0, 0.0], n_steps) for n_steps in range(7)]
     assert found == pytest.approx([*[28] * 6, 32])
 
 
 def test_one_of_the_starts_is_where_nothing_is_moved() -> None:
     # Made level both weigh 5: 5 * 1 + 5 * 1 + 5 * 100.
     late = [Part(None, 1, 1, 1, 0), Part(0, 1, 100, 1, 10)]
-    assert least_mean_tick(late, n_steps=0) == 100
+    assert mean_tick_bound(late, n_steps=0) == 100
 
 
 def test_there_are_two_hundred_steps_from_each_of_two_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lengths: list[float] = []
-    stepped = page_bound._stepped
+    stepped = lower_bounds._stepped
 
     def counted(
         parts: list[Part], moved: list[float], slopes: list[float], length: float
@@ -92,14 +97,14 @@ def test_there_are_two_hundred_steps_from_each_of_two_starts(
         lengths.append(length)
         return stepped(parts, moved, slopes, length)
 
-    monkeypatch.setattr(page_bound, "_stepped", counted)
-    least_mean_tick([Part(None, 1, 1, 1, 0), Part(0, 3, 2, 2, 10), Part(None, 1, 1, 1, 4)])
+    monkeypatch.setattr(lower_bounds, "_stepped", counted)
+    mean_tick_bound([Part(None, 1, 1, 1, 0), Part(0, 3, 2, 2, 10), Part(None, 1, 1, 1, 4)])
     assert len(lengths) == 2 * 200
 
 
 def test_where_nothing_waits_there_is_nothing_to_seek(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_bound, "_stepped", None)
-    assert least_mean_tick([Part(None, 1, 1, 2, 3), Part(None, 1, 1, 1, 3)]) == (3 + 1) / 2
+    monkeypatch.setattr(lower_bounds, "_stepped", None)
+    assert mean_tick_bound([Part(None, 1, 1, 2, 3), Part(None, 1, 1, 1, 3)]) == (3 + 1) / 2
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,7 @@ def test_what_hangs_behind_is_made_level_with_all_that_it_is_sent_as_one_with(
     parts: list[Part], moved: list[float]
 ) -> None:
     """Horn 1972: merged again upwards, by the mean weight of all that were merged."""
-    assert page_bound._levelled(parts) == pytest.approx(moved)
+    assert lower_bounds._levelled(parts) == pytest.approx(moved)
 
 
 # When each response is ready
@@ -146,7 +151,7 @@ def test_without_a_byte_no_index_is_bounded() -> None:
 SLOTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4)), min_size=1)
 
 
-def byte_by_byte(slots: list[Opportunity]) -> list[tuple[int, int]]:
+def byte_by_byte(slots: list[TransmissionOpportunity]) -> list[tuple[int, int]]:
     return [(slot.sent_at_ns, slot.arrived_at_ns) for slot in slots for _ in range(slot.n_bytes)]
 
 
@@ -155,11 +160,13 @@ def byte_by_byte(slots: list[Opportunity]) -> list[tuple[int, int]]:
 def test_the_least_way_is_that_of_the_densest_run_of_bytes(
     drawn: list[tuple[int, int, int]], n_bytes: int, ready_at_ns: int
 ) -> None:
-    slots = link_bound._slots([Opportunity(at, at + took, n) for at, took, n in drawn])
+    slots = lower_bounds._slots(
+        [TransmissionOpportunity(at, at + took, n) for at, took, n in drawn]
+    )
     usable = [arrived for sent, arrived in byte_by_byte(slots) if sent >= ready_at_ns]
     runs = [usable[begin : begin + n_bytes] for begin in range(len(usable) - n_bytes + 1)]
     expected = min((run[-1] - sum(run) / n_bytes for run in runs if run), default=0.0)
-    [found] = link_bound._least_ways([Wanted(ready_at_ns, n_bytes, 1)], slots)
+    [found] = lower_bounds._least_ways([TransmissionJob(ready_at_ns, n_bytes, 1)], slots)
     assert found == pytest.approx(expected)
 
 
@@ -171,7 +178,9 @@ def test_the_least_way_is_that_of_the_densest_run_of_bytes(
 def test_each_byte_of_a_slot_goes_to_what_weighs_most_a_byte_of_what_is_ready(
     drawn: list[tuple[int, int, int]], wanted: list[tuple[int, int, int]]
 ) -> None:
-    slots = link_bound._slots([Opportunity(at, at + took, n) for at, took, n in drawn])
+    slots = lower_bounds._slots(
+        [TransmissionOpportunity(at, at + took, n) for at, took, n in drawn]
+    )
     left = [n_bytes for _, n_bytes, _ in wanted]
     sums = [0] * len(wanted)
     for sent_at_ns, arrived_at_ns in byte_by_byte(slots):
@@ -180,7 +189,7 @@ def test_each_byte_of_a_slot_goes_to_what_weighs_most_a_byte_of_what_is_ready(
             densest = max(ready, key=lambda n: wanted[n][2] / wanted[n][1])
             left[densest] -= 1
             sums[densest] += arrived_at_ns
-    found = link_bound._mean_arrivals([Wanted(*each) for each in wanted], slots)
+    found = lower_bounds._mean_arrivals([TransmissionJob(*each) for each in wanted], slots)
     totals = [mean * each[1] for mean, each in zip(found, wanted, strict=True)]
     weights = [Fraction(each[2], each[1]) for each in wanted]
     # Of two that weigh the same a byte either may go first: the sum by weight is one.
@@ -190,5 +199,8 @@ def test_each_byte_of_a_slot_goes_to_what_weighs_most_a_byte_of_what_is_ready(
 
 
 def test_a_response_without_a_byte_is_there_when_it_is_ready() -> None:
-    slots = [Opportunity(0, 10, 100), Opportunity(5, 20, 100)]
-    assert lower_bound_over_links_ns([Wanted(7, 0, 3), Wanted(0, 100, 1)], slots) == (21 + 10) / 4
+    slots = [TransmissionOpportunity(0, 10, 100), TransmissionOpportunity(5, 20, 100)]
+    assert (
+        lower_bound_over_links_ns([TransmissionJob(7, 0, 3), TransmissionJob(0, 100, 1)], slots)
+        == (21 + 10) / 4
+    )

@@ -11,12 +11,18 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
-from h3sim.metrics import page_bound
-from h3sim.metrics.bound import tick_sums
-from h3sim.metrics.link_bound import Opportunity, Wanted, lower_bound_over_links_ns
-from h3sim.metrics.page_bound import least_mean_tick
-from h3sim.metrics.parts import Part, Path, parts_of
-from h3sim.study.optimum import least_total
+from h3sim.metrics import lower_bounds
+from h3sim.metrics.lower_bounds import (
+    Part,
+    Path,
+    TransmissionJob,
+    TransmissionOpportunity,
+    lower_bound_over_links_ns,
+    mean_tick_bound,
+    parts_of,
+    tick_sums,
+)
+from h3sim.study.optimality import optimal_schedule
 from tests.effort import scaled
 from tests.helpers import page_of
 
@@ -138,8 +144,8 @@ def test_what_waits_is_sent_as_one_with_what_it_waits_for() -> None:
     # A packet of the ten is worth 0.8, less than 1: the lone one goes first: 1 + 8 * 11 = 89. The
     # other way round: 8 * 10 + 11 = 91.
     parts = [Part(None, 1, 1, 9, 0), Part(0, 1, 10, 1, 8), Part(None, 1, 1, 1, 1)]
-    assert least_total(parts).total == 89
-    bound = least_mean_tick(parts)
+    assert optimal_schedule(parts).total == 89
+    bound = mean_tick_bound(parts)
     assert bound is not None
     assert bound * 9 == pytest.approx(89)
 
@@ -159,49 +165,56 @@ def test_without_a_step_the_bound_is_that_of_weights_made_level(
     parts: list[Part], total: int
 ) -> None:
     """Horn 1972: what waits is sent as one with what it waits for, by the mean weight of both."""
-    bound = least_mean_tick(parts, n_steps=0)
+    bound = mean_tick_bound(parts, n_steps=0)
     assert bound is not None
     assert bound * sum(part.weight for part in parts) == pytest.approx(total)
 
 
 def test_no_more_weight_is_moved_than_a_part_has_by_then() -> None:
     chain = [Part(None, 1, 1, 1, 3), Part(0, 1, 2, 1, 2), Part(1, 1, 3, 1, 4)]
-    assert page_bound._allowed(chain, [9.0, 9.0, 9.0]) == [0, 6, 4]
-    assert page_bound._allowed(chain, [9.0, 9.0, 1.0]) == [0, 3, 1]
-    assert page_bound._allowed(chain, [1.0, -1.0, -1.0]) == [0, 0, 0]
+    assert lower_bounds._allowed(chain, [9.0, 9.0, 9.0]) == [0, 6, 4]
+    assert lower_bounds._allowed(chain, [9.0, 9.0, 1.0]) == [0, 3, 1]
+    assert lower_bounds._allowed(chain, [1.0, -1.0, -1.0]) == [0, 0, 0]
 
 
 def test_without_weights_there_is_no_bound() -> None:
-    assert least_mean_tick([Part(None, 1, 1, 1, 0)]) is None
-    assert lower_bound_over_links_ns([Wanted(0, 10, 0)], [Opportunity(0, 1, 10)]) is None
+    assert mean_tick_bound([Part(None, 1, 1, 1, 0)]) is None
+    assert (
+        lower_bound_over_links_ns([TransmissionJob(0, 10, 0)], [TransmissionOpportunity(0, 1, 10)])
+        is None
+    )
 
 
 def test_what_arrived_is_used_by_what_was_ready_when_it_left() -> None:
     # 100 bytes each at 10, 20, 30. The dense one is ready only at 5: the first left at 0. It has
     # the second; the other the first and third: there at 30, its bytes at 20 on the mean, and no
     # two slots are nearer than 10: 20 + 5.
-    opportunities = [Opportunity(0, 10, 100), Opportunity(9, 20, 100), Opportunity(19, 30, 100)]
-    wanted = [Wanted(0, 200, 1), Wanted(5, 100, 1)]
+    opportunities = [
+        TransmissionOpportunity(0, 10, 100),
+        TransmissionOpportunity(9, 20, 100),
+        TransmissionOpportunity(19, 30, 100),
+    ]
+    wanted = [TransmissionJob(0, 200, 1), TransmissionJob(5, 100, 1)]
     assert lower_bound_over_links_ns(wanted, opportunities) == ((20 + 5) + 20) / 2
 
 
 def test_a_packet_that_overtook_others_binds_nobody() -> None:
     # The one that left last arrived first: whoever may use it may use what came after it.
-    opportunities = [Opportunity(9, 10, 100), Opportunity(0, 20, 100)]
-    assert lower_bound_over_links_ns([Wanted(5, 100, 1)], opportunities) == 10
-    assert lower_bound_over_links_ns([Wanted(5, 200, 1)], opportunities) == 20
+    opportunities = [TransmissionOpportunity(9, 10, 100), TransmissionOpportunity(0, 20, 100)]
+    assert lower_bound_over_links_ns([TransmissionJob(5, 100, 1)], opportunities) == 10
+    assert lower_bound_over_links_ns([TransmissionJob(5, 200, 1)], opportunities) == 20
 
 
 def test_what_left_at_zero_is_used_by_nothing_that_was_ready_later() -> None:
-    opportunities = [Opportunity(0, 10, 100), Opportunity(1, 20, 100)]
-    assert lower_bound_over_links_ns([Wanted(1, 100, 1)], opportunities) == 20
+    opportunities = [TransmissionOpportunity(0, 10, 100), TransmissionOpportunity(1, 20, 100)]
+    assert lower_bound_over_links_ns([TransmissionJob(1, 100, 1)], opportunities) == 20
 
 
 def test_slots_of_uneven_size_are_cut() -> None:
     # 150 bytes: all of 10 and half of 20: mean 13 1/3. The densest run of 150 bytes ends at its
     # last byte: 100 at 20 and 50 at 10: 20 - 16 2/3.
-    opportunities = [Opportunity(0, 10, 100), Opportunity(0, 20, 100)]
-    bound = lower_bound_over_links_ns([Wanted(0, 150, 1)], opportunities)
+    opportunities = [TransmissionOpportunity(0, 10, 100), TransmissionOpportunity(0, 20, 100)]
+    bound = lower_bound_over_links_ns([TransmissionJob(0, 150, 1)], opportunities)
     assert bound == pytest.approx(40 / 3 + 10 / 3)
 
 
@@ -269,9 +282,9 @@ def total_of(parts: list[Part], order: tuple[int | None, ...]) -> int:
 @pytest.mark.parametrize("seed", range(scaled(50)))
 def test_the_solver_finds_the_best_of_all_orders_and_no_bound_is_above_it(seed: int) -> None:
     parts = drawn_parts(random.Random(seed), most=8 if seed % 5 == 0 else 5)
-    optimum = least_total(parts)
+    optimum = optimal_schedule(parts)
     assert optimum.total == least_of_all_orders(parts) == total_of(parts, optimum.order)
-    bound = least_mean_tick(parts)
+    bound = mean_tick_bound(parts)
     total = sum(part.weight for part in parts)
     if bound is None:
         assert not total
@@ -283,9 +296,9 @@ def test_the_bound_is_seldom_far_from_the_optimum() -> None:
     ratios = []
     for seed in range(60):
         parts = drawn_parts(random.Random(seed), most=5)
-        bound, total = least_mean_tick(parts), sum(part.weight for part in parts)
+        bound, total = mean_tick_bound(parts), sum(part.weight for part in parts)
         if bound is not None:
-            ratios.append(least_total(parts).total / (bound * total))
+            ratios.append(optimal_schedule(parts).total / (bound * total))
     assert max(ratios) < 1.2
     assert sum(ratios) / len(ratios) < 1.02
 
@@ -341,7 +354,7 @@ def test_what_has_no_bound_says_why() -> None:
 def test_the_solver_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     # HiGHS spoke of these parts while x was not declared whole.
     parts = [Part(None, 6, 8, 3, 5), Part(None, 6, 10, 4, 12345), Part(0, 4, 14, 6, 3000)]
-    least_total(parts)
+    optimal_schedule(parts)
     assert capfd.readouterr() == ("", "")
 
 
@@ -383,8 +396,8 @@ def test_on_a_page_the_solver_agrees_with_every_order_and_no_bound_is_above_it(s
     page = drawn_page(source)
     is_atf = source.random() < 0.5
     parts = parts_of(page, TEN, weighs=lambda r: not is_atf or r.above_the_fold)
-    optimum = least_total(parts)
+    optimum = optimal_schedule(parts)
     assert optimum.total == least_of_all_orders(parts) == total_of(parts, optimum.order)
-    bound, total = least_mean_tick(parts), sum(part.weight for part in parts)
+    bound, total = mean_tick_bound(parts), sum(part.weight for part in parts)
     assert (bound is None) == (not total)
     assert not total or (bound or 0) * total <= optimum.total * (1 + 1e-12)

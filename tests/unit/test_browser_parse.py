@@ -13,7 +13,7 @@ import pytest
 
 import h3sim
 from h3sim.browser.document import DocumentParser
-from h3sim.browser.main_thread import MainThread, MainThreadRecord, Task
+from h3sim.browser.rendering import MainThread, MainThreadRecord, Task
 from h3sim.trace import Work
 from tests.helpers import page_of
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from h3sim.http.byte_marks import ByteMarks
+from h3sim.http.send_buffer import ByteThresholds
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
 
 
-def marked(*marks: tuple[int, int, str]) -> tuple[ByteMarks, list[str]]:
+def marked(*marks: tuple[int, int, str]) -> tuple[ByteThresholds, list[str]]:
     """Return two streams with (stream, bytes, name) as marks, and the names called so far."""
     called: list[str] = []
-    made = ByteMarks().around(FifoScheduler())
+    made = ByteThresholds().around(FifoScheduler())
     for stream_id in (0, 4):
         made.open(stream_id, H2Priority())
         made.activate(stream_id)
@@ -55,7 +55,7 @@ def test_what_a_mark_changes_finds_the_turn_paid_for() -> None:
             super().charge(stream_id, n_bytes)
 
     scheduler, seen = Noting(), []
-    made = ByteMarks().around(scheduler)
+    made = ByteThresholds().around(scheduler)
     made.open(0, H2Priority())
     made.activate(0)
     made.watch(0, 1000, lambda: seen.append(scheduler.n_bytes))

@@ -10,8 +10,8 @@ import pytest
 
 import h3sim
 from h3sim import catalog
-from h3sim.catalog.roots import root
-from h3sim.catalog.sets import NameSets, shipped_sets
+from h3sim.catalog.catalog import NameSets, shipped_sets
+from h3sim.catalog.resources import root
 from h3sim.errors import H3SimError, InputError, PageError, SchemeError, UnknownNameError
 from h3sim.page import page_to_dict
 from h3sim.schemes.reader import scheme_from_dict

@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.cli.seeds import too_few
+from h3sim.cli.compare import too_few
 from h3sim.study import Results
 from h3sim.study.statistics import compare_schemes
 from tests.helpers import page_file

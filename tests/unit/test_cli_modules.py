@@ -22,27 +22,31 @@ print(*sorted(sys.modules), file=sys.stderr)
 HEAVY = ("numpy", "matplotlib", "pandas", "networkx", "tqdm", "hypothesis")
 """What takes longer to import than a small page takes to load."""
 OTHERS = (
-    *("h3sim.capture", "h3sim.conformance", "h3sim.plots", "h3sim.qlog.reader"),
-    *("h3sim.cli.compare", "h3sim.cli.importing", "h3sim.cli.record", "h3sim.cli.measure"),
+    *("h3sim.importers", "h3sim.conformance", "h3sim.reporting", "h3sim.qlog.reader"),
+    *("h3sim.cli.compare", "h3sim.cli.importing", "h3sim.cli.importing", "h3sim.cli.measure"),
 )
 STUDIES = ("h3sim.study.compare", "h3sim.study.sweep", "h3sim.study.store")
 ENDPOINTS = (
     *("h3sim.transport.quic.endpoint", "h3sim.transport.tcp.endpoint", "h3sim.transport.link"),
-    *("h3sim.transport.congestion.bbr", "h3sim.transport.congestion.cubic"),
+    *("h3sim.transport.congestion.bbr", "h3sim.transport.congestion.loss_based"),
 )
 
 RARE = (
-    *("h3sim.compression.registry", "h3sim.browser.parse", "h3sim.page.synthetic", "random"),
+    *("h3sim.headers.registry", "h3sim.browser.rendering", "h3sim.page.synthetic", "random"),
     *("importlib.metadata", "importlib.resources", "difflib", "html", "email"),
 )
 """What few loads need."""
 OVER_LINKS = (
     *("h3sim.transport.profile", "h3sim.transport.quic.settings", "h3sim.transport.tcp.settings"),
-    *("h3sim.engine.packet_log", "h3sim.http.headers_first_sender", "h3sim.http.section_sender"),
+    *("h3sim.engine.endpoints", "h3sim.http.header_senders", "h3sim.http.header_senders"),
 )
 OTHER_MECHANISMS = (
     *("h3sim.schedulers.tree.scheduler", "h3sim.schedulers.buckets", "h3sim.schedulers.strict"),
-    *("h3sim.schedulers.adaptive", "h3sim.schedulers.fifo", "h3sim.schedulers.guarded"),
+    *(
+        "h3sim.schedulers.round_robin",
+        "h3sim.schedulers.static_priority",
+        "h3sim.schedulers.adapters",
+    ),
 )
 OTHER_OUTPUTS = ("h3sim.results.har", "h3sim.results.multiplexing", "h3sim.metrics.multiplexing")
 MOST_FOR_A_LOAD = 152

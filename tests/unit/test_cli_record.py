@@ -9,11 +9,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from h3sim.capture.chromium import PageRecording, RecordedSource, web_server
-from h3sim.capture.chromium.connection import DevTools
-from h3sim.capture.chromium.web_server import Site, served
 from h3sim.cli import main
 from h3sim.errors import InputError, MissingExtraError
+from h3sim.importers.chromium import PageRecording, RecordedSource, web_server
+from h3sim.importers.chromium.browser import DevTools
+from h3sim.importers.chromium.web_server import Site, served
 from h3sim.page import read_page
 from tests.unit.test_recorder_making import ROOT, loaded, made
 
@@ -55,7 +55,7 @@ def test_without_a_chromium_one_line_says_what_to_do(
 ) -> None:
     arguments = [str(folder), "-o", str(folder / "page.json")]
     monkeypatch.delenv("CHROMIUM", raising=False)
-    monkeypatch.setattr("h3sim.capture.chromium.browser.PLACES", ())
+    monkeypatch.setattr("h3sim.importers.chromium.browser.PLACES", ())
     if how == "option":
         arguments += ["--chromium", "/no/browser"]
     elif how == "variable":
@@ -73,7 +73,7 @@ def test_other_marks_than_those_of_chromium_can_be_asked_for(
 ) -> None:
     load = made(loaded("1", f"{ROOT}b.png?size=2", 2.0, "Image"))
     made_up = PageRecording(page=load.page, loads=(load,), chosen=0, differences=())
-    monkeypatch.setattr("h3sim.capture.chromium.record", lambda *_, **__: made_up)
+    monkeypatch.setattr("h3sim.importers.chromium.record", lambda *_, **__: made_up)
     output = folder / "page.json"
     marks = {}
     for choice in ([], ["--above-the-fold", "none"]):

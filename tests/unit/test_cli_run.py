@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.catalog.roots import root
+from h3sim.catalog.resources import root
 from h3sim.cli import main
 from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS

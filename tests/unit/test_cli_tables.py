@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim.cli import main
 from h3sim.cli.tables import figures, table
-from h3sim.fitting import folded, shortened, width_of
+from h3sim.text import cell_width, truncate, wrap
 from tests.helpers import page_file
 
 LISTS = ("schemes", "networks", "profiles", "controllers", "schedulers", "pages", "sets")
@@ -29,7 +29,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def widest(text: str) -> int:
-    return max(map(width_of, text.splitlines()))
+    return max(map(cell_width, text.splitlines()))
 
 
 def test_a_table_that_fits_is_as_narrow_as_it_can_be() -> None:
@@ -73,18 +73,18 @@ def test_what_cannot_be_seen_is_spelt_out() -> None:
 
 
 def test_wide_characters_fill_two_cells_and_combining_ones_none() -> None:
-    assert width_of("\u65e5\u672c") == 4
-    assert width_of("e\u0301") == 1
+    assert cell_width("\u65e5\u672c") == 4
+    assert cell_width("e\u0301") == 1
     lines = table(["name", "n"], [["\u65e5\u672c", "1"], ["ab", "22"]]).splitlines()
     assert lines[2:] == ["\u65e5\u672c   1", "ab    22"]
 
 
 @given(st.text(max_size=60), st.integers(3, 40))
 def test_what_is_shortened_or_folded_fits(text: str, limit: int) -> None:
-    assert width_of(shortened(text, limit)) <= limit
-    assert all(width_of(line) <= limit for line in folded(text, limit))
-    if width_of(text) <= limit:
-        assert shortened(text, limit) == text
+    assert cell_width(truncate(text, limit)) <= limit
+    assert all(cell_width(line) <= limit for line in wrap(text, limit))
+    if cell_width(text) <= limit:
+        assert truncate(text, limit) == text
 
 
 @pytest.mark.parametrize("columns", ["80", "100"])

@@ -15,8 +15,8 @@ import pytest
 
 from h3sim.errors import InputError
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import identity, sweep
-from h3sim.study.code_identity import code_parts, source_digest
+from h3sim.study import cache_key, sweep
+from h3sim.study.cache_key import code_parts, source_digest
 from tests.helpers import scripted_page
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def test_a_plug_in_that_is_edited_is_another_one_whatever_its_version(
     told = []
     for turns in (10, 200, 10):
         module(BASE.format(turns=turns))
-        told += [found for found in identity._plugins() if found.startswith("own-part 1.2 ")]
+        told += [found for found in cache_key._plugins() if found.startswith("own-part 1.2 ")]
     assert told[0] == told[2] != told[1]
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.compression import (
+from h3sim.errors import MissingExtraError, UnknownNameError
+from h3sim.headers import (
     CODEC_NAMES,
     CodecError,
     CodecSettings,
@@ -15,14 +16,9 @@ from h3sim.compression import (
     EncodingEnd,
     make_codec,
 )
-from h3sim.compression.qif import HeaderListError, parse_qif, read_qif
-from h3sim.compression.qpack_streams import (
-    EncoderStream,
-    InstructionKind,
-    required_insert_count,
-)
-from h3sim.compression.wire import WireReader, encode_integer, encode_string
-from h3sim.errors import MissingExtraError, UnknownNameError
+from h3sim.headers.qif import HeaderListError, parse_qif, read_qif
+from h3sim.headers.qpack import EncoderStream, InstructionKind, required_insert_count
+from h3sim.headers.wire import WireReader, encode_integer, encode_string
 
 if TYPE_CHECKING:
     from pathlib import Path

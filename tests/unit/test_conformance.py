@@ -43,9 +43,9 @@ from h3sim.conformance import (
     signals,
     trees,
 )
-from h3sim.conformance.cost_checks import operations_of, reachable
-from h3sim.conformance.histories import valid_history
-from h3sim.conformance.search import shortened
+from h3sim.conformance.call_sequences import valid_history
+from h3sim.conformance.contract_checks import operations_of, reachable
+from h3sim.conformance.runner import shortened
 from h3sim.errors import H3SimError, InputError
 from h3sim.page import Page, Resource
 from h3sim.schedulers import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from h3sim.transport.congestion.aioquic import _RttMonitor
-from h3sim.transport.congestion.cube_root import cube_root
+from h3sim.transport.congestion.loss_based import cube_root
 from h3sim.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.transport.congestion.bbr_model import PathModel
-from h3sim.transport.congestion.bbr_states import ProbeRtt
+from h3sim.transport.congestion.bbr import PathModel, ProbeRtt
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
-from tests.unit.congestion_rounds import HIGH_GAIN, RATE_BPS, SIZE, Rounds, in_probe_bw
+from tests.unit.congestion_rounds import HIGH_GAIN, RATE_BPS, SIZE, RoundRing, in_probe_bw
 from tests.unit.congestion_sender import Sent
 
 
-def in_probe_rtt(*, in_flight: int = SIZE) -> Rounds:
+def in_probe_rtt(*, in_flight: int = SIZE) -> RoundRing:
     """Return a sender that has just begun to measure the round trip, eleven seconds later."""
     sender = in_probe_bw()
     sender.round(rtt_ms=11_000, in_flight=in_flight)
@@ -102,7 +101,7 @@ def test_after_the_measurement_probing_goes_on_with_the_window_before() -> None:
 
 
 def test_a_measurement_in_startup_goes_back_to_startup() -> None:
-    sender = Rounds()
+    sender = RoundRing()
     sender.rounds(3, is_app_limited=True)
     before = sender.window
     assert before == 40_000
@@ -125,9 +124,9 @@ def test_a_measurement_that_lasts_for_ten_seconds_does_not_begin_again() -> None
 # Losses
 
 
-def in_recovery(*, window: int = 30_000) -> Rounds:
+def in_recovery(*, window: int = 30_000) -> RoundRing:
     """Return a sender that lost the first of ten packets of 1000 bytes at 100 ms."""
-    sender = Rounds(window=window)
+    sender = RoundRing(window=window)
     packets = [sender.send(1000) for _ in range(10)]
     sender.now_ns = ms(100)
     sender.lose(packets[0], in_flight=10_000)
@@ -158,14 +157,14 @@ def test_losses_in_recovery_take_their_bytes_and_leave_a_packet() -> None:
 
 
 def test_a_loss_of_all_that_is_in_flight_leaves_a_packet() -> None:
-    sender = Rounds(window=30_000)
+    sender = RoundRing(window=30_000)
     sender.lose(sender.send(1000), in_flight=1000)
     assert sender.window == 1000
 
 
 def test_the_window_before_persistent_congestion_is_restored_if_it_was_the_larger_one() -> None:
     """A window of 12 000, 30 000 in flight: conservation allows 30 000 (BBRSaveCwnd, § 4.2.3.4)."""
-    sender = Rounds(window=12_000)
+    sender = RoundRing(window=12_000)
     lost = sender.send(1000)
     sender.lose(lost, in_flight=30_000)
     assert sender.window == 30_000

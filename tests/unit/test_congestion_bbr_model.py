@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.congestion.bbr_model import PathModel
-from h3sim.transport.congestion.delivery_rate import WindowedMaximum, delivery_rate_bps
+from h3sim.transport.congestion.bbr import PathModel, WindowedMaximum, delivery_rate_bps
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 from tests.unit.congestion_sender import Sent
 
 
-class Rounds:
+class RoundRing:
     """A model that is told of round trips of 100 ms, each of one packet."""
 
     def __init__(self) -> None:
@@ -82,7 +81,7 @@ def test_the_windowed_maximum_is_that_of_the_last_rounds() -> None:
 
 
 def test_the_path_is_full_after_three_rounds_that_bring_less_than_a_quarter_more() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     full = []
     for rate_bps in (80_000, 100_000, 120_000, 124_000, 126_000, 130_000, 150_000, 157_000):
         rounds.round(rate_bps)
@@ -92,21 +91,21 @@ def test_the_path_is_full_after_three_rounds_that_bring_less_than_a_quarter_more
 
 
 def test_rounds_in_which_the_sender_lacked_data_do_not_fill_the_path() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     for _ in range(20):
         rounds.round(80_000, is_app_limited=True)
     assert not rounds.model.is_full
 
 
 def test_a_low_rate_of_a_sender_that_lacked_data_is_ignored_and_a_high_one_is_not() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(80_000)
     assert [rounds.round(8000, is_app_limited=True) for _ in range(20)] == [80_000] * 20
     assert rounds.round(160_000, is_app_limited=True) == 160_000
 
 
 def test_low_rates_are_ignored_on_demand_until_what_was_in_flight_has_arrived() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(80_000)
     for _ in range(20):
         rounds.model.ignore_low_rates(0)
@@ -120,7 +119,7 @@ def test_low_rates_are_ignored_on_demand_until_what_was_in_flight_has_arrived() 
 
 
 def test_a_round_ends_with_a_packet_that_was_sent_after_it_began() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     first, second = Sent(0, 0), Sent(1, 0)
     model = rounds.model
     model.on_acked([first], now_ns=ms(100), rtt=rounds.rtt)
@@ -164,7 +163,7 @@ def test_a_round_trip_that_is_the_first_is_not_too_old_whenever_it_comes() -> No
 
 
 def test_the_path_is_not_filled_by_acks_of_one_round() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     for _ in range(3):
         rounds.round(80_000)
     for number in range(10):
@@ -176,7 +175,7 @@ def test_the_path_is_not_filled_by_acks_of_one_round() -> None:
 
 
 def test_a_sample_over_less_than_the_smallest_rtt_leaves_the_bandwidth_as_it_is() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.model.on_acked([Sent(0, 0)], now_ns=ms(99), rtt=rounds.rtt)
     assert rounds.model.bandwidth_bps == 0
 
@@ -184,7 +183,7 @@ def test_a_sample_over_less_than_the_smallest_rtt_leaves_the_bandwidth_as_it_is(
 def test_an_equal_rate_of_a_sender_that_lacked_data_keeps_the_bandwidth_for_ten_rounds_more() -> (
     None
 ):
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(80_000)
     for _ in range(8):
         rounds.round(8000)
@@ -193,7 +192,7 @@ def test_an_equal_rate_of_a_sender_that_lacked_data_keeps_the_bandwidth_for_ten_
 
 
 def test_the_product_follows_both_bandwidth_and_round_trip() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     assert rounds.model.inflight_bytes(1.0) is None
     rounds.model.on_rtt(0, ms(100), now_ns=0)
     rounds.round(80_000)
@@ -213,7 +212,7 @@ def is_believed(model: PathModel, rtt: RttEstimator, number: int, size_bytes: in
 
 def test_what_is_sent_until_what_was_in_flight_has_arrived_is_not_believed() -> None:
     """Of six packets three are in flight when it is asked for, and again with the next one."""
-    rounds = Rounds()
+    rounds = RoundRing()
     model = rounds.model
     for number in range(6):
         model.on_sent(number)
@@ -236,7 +235,7 @@ def test_what_is_sent_until_what_was_in_flight_has_arrived_is_not_believed() -> 
 def test_it_is_over_when_more_has_arrived_than_was_in_flight(
     size_bytes: int, is_over: bool
 ) -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     model = rounds.model
     model.on_sent(0)
     model.on_acked([Sent(0, 0, 10_000)], now_ns=ms(100), rtt=rounds.rtt)

@@ -14,7 +14,7 @@ from tests.unit.congestion_rounds import (
     RATE_BPS,
     SIZE,
     STARTUP_BPS,
-    Rounds,
+    RoundRing,
     in_probe_bw,
 )
 
@@ -23,7 +23,7 @@ from tests.unit.congestion_rounds import (
 
 def test_startup_raises_the_pace_with_the_bandwidth_and_never_lowers_it() -> None:
     """§ 4.2.1: before an ACK 10 000 bytes in 1 ms, with the first in its round trip; then BtlBw."""
-    sender = Rounds()
+    sender = RoundRing()
     assert sender.rate_bps == int(HIGH_GAIN * 80_000_000)
     assert (sender.bbr.bandwidth_bps, sender.bbr.min_rtt_ns) == (0, None)
     sender.round(5000)
@@ -46,14 +46,14 @@ def test_startup_raises_the_pace_with_the_bandwidth_and_never_lowers_it() -> Non
 def test_the_first_pace_is_above_nothing_and_of_a_time_above_nothing(
     window: int, rtt_ns: int, rate_bps: int
 ) -> None:
-    sender = Rounds(window=window, datagram=1)
+    sender = RoundRing(window=window, datagram=1)
     sender.rtt.on_sample(rtt_ns)
     assert sender.rate_bps == rate_bps
 
 
 def test_startups_window_grows_by_what_arrives_while_it_is_below_its_target() -> None:
     """§ 4.2.3.6: 2.885 products of 10 000 bytes and three quanta of 2000 are 34 853."""
-    sender = Rounds()
+    sender = RoundRing()
     windows = []
     for _ in range(3):
         sender.round()
@@ -66,7 +66,7 @@ def test_startups_window_grows_by_what_arrives_while_it_is_below_its_target() ->
 
 
 def test_startup_raises_the_pace_however_much_is_in_flight() -> None:
-    sender = Rounds()
+    sender = RoundRing()
     sender.rounds(1)
     sender.round(rtt_ms=101, in_flight=60_000)
     assert (sender.state, sender.bbr.pacing_gain) == ("startup", HIGH_GAIN)
@@ -74,7 +74,7 @@ def test_startup_raises_the_pace_however_much_is_in_flight() -> None:
 
 @pytest.mark.parametrize(("window", "after"), [(34_852, 44_852), (34_853, 34_853)])
 def test_a_window_at_its_target_does_not_grow_in_startup(window: int, after: int) -> None:
-    sender = Rounds()
+    sender = RoundRing()
     sender.rounds(2)
     sender.bbr.congestion_window = window
     sender.round()
@@ -85,7 +85,7 @@ def test_a_window_at_its_target_does_not_grow_in_startup(window: int, after: int
 def test_until_the_first_window_is_delivered_the_target_holds_nothing_back(
     first_window: int, after: int
 ) -> None:
-    sender = Rounds(window=first_window)
+    sender = RoundRing(window=first_window)
     sender.bbr.congestion_window = 40_000
     sender.round()
     assert sender.window == after
@@ -94,14 +94,14 @@ def test_until_the_first_window_is_delivered_the_target_holds_nothing_back(
 @pytest.mark.parametrize(("left", "state"), [(16_000, "probe_bw"), (16_001, "drain")])
 def test_drain_is_over_when_a_product_and_three_quanta_are_left(left: int, state: str) -> None:
     """§ 4.3.3: that may be at once; the quanta are those of Startup's rate, 2000 bytes each."""
-    sender = Rounds()
+    sender = RoundRing()
     sender.rounds(3)
     sender.round(in_flight=SIZE + left)
     assert sender.state == state
 
 
 def test_drain_lowers_the_pace_and_keeps_startups_window() -> None:
-    sender = Rounds()
+    sender = RoundRing()
     sender.rounds(3)
     sender.round(in_flight=30_000)
     assert (sender.state, sender.bbr.pacing_gain) == ("drain", 1 / HIGH_GAIN)
@@ -119,7 +119,7 @@ def test_drain_lowers_the_pace_and_keeps_startups_window() -> None:
 
 def test_a_rate_of_nothing_is_no_pace() -> None:
     """A bit per second, times Drain's gain, would be none."""
-    sender = Rounds(window=10, datagram=1)
+    sender = RoundRing(window=10, datagram=1)
     for _ in range(3):
         sender.round(1, rtt_ms=8000)
     before = sender.rate_bps
@@ -143,7 +143,7 @@ def test_probe_bw_keeps_two_products_and_three_quanta_in_flight() -> None:
 
 
 def test_a_window_below_four_packets_is_raised_to_them() -> None:
-    sender = Rounds(window=1000)
+    sender = RoundRing(window=1000)
     sender.round(100, rtt_ms=100)
     assert sender.window == 4000
 

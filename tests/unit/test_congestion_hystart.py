@@ -11,7 +11,7 @@ from h3sim.units import ms
 from tests.unit.congestion_sender import Sender
 
 
-class Rounds:
+class RoundRing:
     """Sends rounds of packets, and hands their RTTs to HyStart++."""
 
     def __init__(self) -> None:
@@ -42,21 +42,21 @@ class Rounds:
 def test_a_round_whose_smallest_rtt_has_risen_by_the_threshold_begins_conservative_slow_start(
     before_ms: float, after_ms: float, is_conservative: bool
 ) -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(*[before_ms + 50] * 9, before_ms)
     rounds.round(*[after_ms] * 8)
     assert rounds.hystart.is_conservative == is_conservative
 
 
 def test_seven_samples_do_not_tell() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(*[100] * 10)
     rounds.round(*[200] * 7)
     assert not rounds.hystart.is_conservative
 
 
 def test_one_low_sample_keeps_slow_start() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(*[100] * 10)
     rounds.round(100, *[200] * 9)
     assert not rounds.hystart.is_conservative
@@ -65,7 +65,7 @@ def test_one_low_sample_keeps_slow_start() -> None:
 def test_conservative_slow_start_grows_by_a_quarter_and_neither_by_more_than_eight_packets() -> (
     None
 ):
-    rounds = Rounds()
+    rounds = RoundRing()
     assert [rounds.hystart.growth_bytes(n) for n in (2000, 8000, 9000)] == [2000, 8000, 8000]
     rounds.round(*[100] * 10)
     rounds.round(*[200] * 10)
@@ -73,14 +73,14 @@ def test_conservative_slow_start_grows_by_a_quarter_and_neither_by_more_than_eig
 
 
 def test_slow_start_ends_after_five_conservative_rounds_the_begun_one_included() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(*[100] * 10)
     # A round is over when the first packet of the next comes back.
     assert [rounds.round(*[200] * 10) for _ in range(6)] == [False] * 5 + [True]
 
 
 def test_slow_start_resumes_when_the_rtt_falls_below_what_it_was_when_it_was_left() -> None:
-    rounds = Rounds()
+    rounds = RoundRing()
     rounds.round(*[100] * 10)
     rounds.round(*[200] * 10)
     rounds.round(*[200] * 10)

@@ -20,7 +20,7 @@ from h3sim.transport.congestion import (
     make_controller,
     registry,
 )
-from h3sim.transport.congestion.guarded import GuardedController
+from h3sim.transport.congestion.registry import CheckedController
 from h3sim.transport.rtt import RttEstimator
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def test_an_unknown_name_is_told_with_those_that_are_spelt_alike(plug_in: Any) -
 def test_a_plug_in_is_made_by_its_name(plug_in: Any) -> None:
     plug_in(fixed=f"{HERE}:fixed")
     made = make_controller("fixed", SETTINGS)
-    assert isinstance(made, GuardedController)
+    assert isinstance(made, CheckedController)
     assert isinstance(made.controller, ConstantRateController)
     assert made.pacing_rate_bps(RttEstimator(initial_ns=1)) == SETTINGS.rate_bps
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from h3sim import catalog
-from h3sim.catalog.roots import root
+from h3sim.catalog.resources import root
 from h3sim.page import Kind, Level, schema
 from tests.helpers import page_of
 from tools.corpus_figure import listing, shape_of, summary

@@ -21,7 +21,7 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.results.document import write_load_qlog
+from h3sim.results.configuration import write_load_qlog
 from tests.effort import HANG_S, scaled
 from tests.helpers import page_file
 from tests.recordings import SAMPLES, write_recording
@@ -147,7 +147,7 @@ def _no_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def record(*_: object, **__: object) -> object:
         return SimpleNamespace(page=page, load=load, differences=())
 
-    monkeypatch.setattr("h3sim.capture.chromium.record", record)
+    monkeypatch.setattr("h3sim.importers.chromium.record", record)
 
 
 @pytest.fixture

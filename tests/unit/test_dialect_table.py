@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture import RecordingError, import_page, importer
-from h3sim.capture.dialects.table import FAMILIES, Family
-from h3sim.capture.inference.observed import Observed, Recording, Size
-from h3sim.capture.source.fields import Fields
-from h3sim.capture.source.json_cursor import JsonCursor
-from h3sim.capture.source.parts import parts
+from h3sim.importers import RecordingError, detect, import_page
+from h3sim.importers.detect import FAMILIES, Family
+from h3sim.importers.recorded_request import RecordedRequest, Recording, SizeSource
+from h3sim.importers.source import Fields, JsonCursor, parts
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:
-    from h3sim.capture.source.parts import JsonPart
+    from h3sim.importers.source import JsonPart
 
 
-CAPTURE = Path(importer.__file__).parent
+CAPTURE = Path(detect.__file__).parent
 
 
 class VisitReader:
@@ -35,8 +33,10 @@ class VisitReader:
         is_visit = part.path == ("visits",) and isinstance(part.value, dict)
         if is_visit and self._recording.has_room():
             entry = Fields(part.value, part.key, self._recording.note)
-            request = Observed(key=entry.key, url=entry.text("url"), start_ms=entry.duration("ms"))
-            request.body_bytes, request.body_from = entry.size("bytes"), Size.RECORDED
+            request = RecordedRequest(
+                key=entry.key, url=entry.text("url"), start_ms=entry.duration("ms")
+            )
+            request.body_bytes, request.body_from = entry.size("bytes"), SizeSource.RECORDED
             self._recording.requests.append(request)
 
     def finish(self) -> None:
@@ -59,7 +59,7 @@ def test_one_reader_and_one_row_make_a_dialect(
     with pytest.raises(RecordingError, match=r"its keys are 'by', 'visits'$"):
         import_page(path)
     row = Family("visits", ("visits",), lambda part: part.path == ("visits",), VisitReader)
-    monkeypatch.setattr(importer, "FAMILIES", (*FAMILIES, row))
+    monkeypatch.setattr(detect, "FAMILIES", (*FAMILIES, row))
     imported = import_page(path)
     assert imported.dialect == "visits"
     assert [(each.id, each.size_bytes) for each in imported.page.resources] == [

@@ -28,16 +28,15 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli import main
 from h3sim.cli.options import switch
-from h3sim.conformance import search
-from h3sim.documents.declared import declared, keys_of
-from h3sim.http import Retransmit
+from h3sim.config.options import option_of
+from h3sim.conformance import runner
 from h3sim.page import Page, page_from_dict, schema
-from h3sim.schedulers import Mixed
+from h3sim.schedulers import Mixed, Retransmit
+from h3sim.schema.fields import fields_of, keys_of
 from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
-from h3sim.schemes.parts import CONDITIONS
 from h3sim.schemes.ranks import RankBy
+from h3sim.schemes.rules import CONDITIONS
 from h3sim.signals import Signalling
-from h3sim.study.load_option import option_of
 from h3sim.study.study_file import StudyFile, study_from_dict
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
@@ -139,7 +138,7 @@ def test_every_command_prints_what_is_shown(
 @pytest.fixture
 def as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try laws on the examples that a reader's are tried on, also in a thorough run."""
-    monkeypatch.setattr(search, "_profile", "default")
+    monkeypatch.setattr(runner, "_profile", "default")
 
 
 @docs_with("python")
@@ -198,8 +197,8 @@ def tables_of(cls: Any, found: Any) -> None:
     """Note, by class, the keys of a format's tables."""
     if cls in found:
         return
-    found[cls] = {key for field in declared(cls) for key in field.keys}
-    for field in declared(cls):
+    found[cls] = {key for field in fields_of(cls) for key in field.keys}
+    for field in fields_of(cls):
         kind = getattr(field.kind, "of", field.kind)
         if hasattr(kind, "cls") and not kind.keys:
             tables_of(kind.cls, found)
@@ -258,7 +257,7 @@ def test_every_table_of_declarations_is_as_it_is_declared(path: Any) -> None:
 
 def test_every_load_option_is_explained() -> None:
     text = "".join(path.read_text("utf-8") for path in DOCS)
-    for field in declared(h3sim.LoadConfig):
+    for field in fields_of(h3sim.LoadConfig):
         how = option_of(h3sim.LoadConfig, field.attribute)
         flags = [flag for flag, *_ in how.switches] or [switch(field.attribute)]
         assert [flag for flag in flags if f"`{flag}`" not in text] == []
@@ -441,7 +440,7 @@ def test_every_key_of_a_network_file_is_explained() -> None:
 @pytest.mark.parametrize("cls", [TransportProfile, QuicSettings, TcpSettings])
 def test_every_setting_of_a_profile_says_what_it_means(cls: Any) -> None:
     fields = [field.name for field in dataclasses.fields(cls)]
-    assert [entry.attribute for entry in declared(cls) if entry.about] == fields
+    assert [entry.attribute for entry in fields_of(cls) if entry.about] == fields
 
 
 @pytest.mark.parametrize("folder", ["networks", "profiles"])

@@ -14,7 +14,7 @@ import pytest
 from h3sim import catalog
 from h3sim.cli.main import COMMANDS, make_parser
 from h3sim.cli.parsing import Parser
-from h3sim.findings import list_findings
+from h3sim.papers import list_findings
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -9,12 +9,12 @@ import pytest
 
 from h3sim.transport.quic import (
     EventLoop,
-    EventLoopEndpoint,
     Handshake,
-    Mode,
+    HandshakeMode,
     QuicPacket,
     QuicSettings,
     Role,
+    TimerGranularityEndpoint,
 )
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
@@ -33,20 +33,20 @@ class Nothing(Endless):
         del max_bytes, header, least
 
 
-def client(**settings: Any) -> EventLoopEndpoint:
+def client(**settings: Any) -> TimerGranularityEndpoint:
     """Return an end that acknowledges a millisecond after the first packet, on such a loop."""
     made = QuicSettings(ack_every=1000, max_ack_delay_ns=ms(1), bundles_acks=False, **settings)
-    return EventLoopEndpoint(
+    return TimerGranularityEndpoint(
         made,
         FixedWindow(100_000),
         Nothing(),
-        Handshake(made, Role.CLIENT, Mode.NONE),
+        Handshake(made, Role.CLIENT, HandshakeMode.NONE),
         peer_max_ack_delay_ns=0,
         path_rtt_ns=ms(100),
     )
 
 
-def acks(end: EventLoopEndpoint, arrivals_ms: list[float]) -> list[tuple[int, int]]:
+def acks(end: TimerGranularityEndpoint, arrivals_ms: list[float]) -> list[tuple[int, int]]:
     """Return when ACKs leave and how many packets each one is the first to cover."""
     sent = []
     covered = 0

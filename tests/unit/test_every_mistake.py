@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.documents.arguments import GatheredMistakes
-from h3sim.errors import InputError, NetworkError, Problem, UnknownNameError, UnknownOptionError
+from h3sim.errors import (
+    InputError,
+    NetworkError,
+    UnknownNameError,
+    UnknownOptionError,
+    ValidationIssue,
+)
+from h3sim.schema.arguments import ErrorCollector
 from h3sim.study.study_file import read_study
 
 WRONG: dict[str, Any] = {"network": "moon", "cc": "nope", "rtt_ms": -1}
@@ -56,17 +62,17 @@ OF_OPTIONS = ["network", "cc", "rtt_ms"]
             id="cells of a sweep",
         ),
         pytest.param(
-            lambda: h3sim.sweep_until("pge", width=-1, schemes="nope", seeds=3, rtt_ms=-1),
+            lambda: h3sim.sequential_sweep("pge", width=-1, schemes="nope", seeds=3, rtt_ms=-1),
             ["pages", "schemes", "width", "seeds", "rtt_ms"],
-            id="sweep_until",
+            id="sequential_sweep",
         ),
         pytest.param(
-            lambda: h3sim.find("pge", schemes="nope", baseline="no", n_seeds=0, **WRONG),
+            lambda: h3sim.search("pge", schemes="nope", baseline="no", n_seeds=0, **WRONG),
             ["pages", "schemes", "baseline", "n_seeds", *OF_OPTIONS],
             id="find",
         ),
         pytest.param(
-            lambda: h3sim.regret("pge", schemes="nope", networks=["moon", "mars"], rtt_ms=-1),
+            lambda: h3sim.optimality("pge", schemes="nope", networks=["moon", "mars"], rtt_ms=-1),
             ["pages", "schemes", "networks", "networks", "rtt_ms"],
             id="regret",
         ),
@@ -76,15 +82,17 @@ OF_OPTIONS = ["network", "cc", "rtt_ms"]
             id="what_if",
         ),
         pytest.param(
-            lambda: h3sim.check_server("nope", late="fnt", **WRONG),
+            lambda: h3sim.prioritization_test("nope", late="fnt", **WRONG),
             ["schemes", "late", *OF_OPTIONS],
             id="check_server",
         ),
         pytest.param(
-            lambda: h3sim.check_rules("pge", scheme="nope"), ["pages", "scheme"], id="check_rules"
+            lambda: h3sim.validate_scheme("pge", scheme="nope"),
+            ["pages", "scheme"],
+            id="check_rules",
         ),
         pytest.param(
-            lambda: h3sim.advise("pge", schemes="no", baseline="nix", config=NO_CONFIG, **WRONG),
+            lambda: h3sim.recommend("pge", schemes="no", baseline="nix", config=NO_CONFIG, **WRONG),
             ["page", "schemes", "baseline", "config", *OF_OPTIONS],
             id="advise",
         ),
@@ -113,7 +121,7 @@ def test_a_name_that_is_not_known_says_beside_others_what_it_says_alone() -> Non
         lambda: h3sim.simulate("davies-meenan", scheme="buket"),
         lambda: h3sim.compare("davies-meenan", schemes=["rr", "buket"]),
         lambda: h3sim.sweep("davies-meenan", schemes="buket"),
-        lambda: h3sim.advise("davies-meenan", baseline="buket"),
+        lambda: h3sim.recommend("davies-meenan", baseline="buket"),
     ],
 )
 def test_a_single_unknown_name_keeps_its_error(call: Callable[[], object]) -> None:
@@ -177,14 +185,14 @@ def test_the_mistakes_of_a_file_are_told_with_its_name(tmp_path: Path) -> None:
 
 
 def gather(*reads: Callable[[], object]) -> None:
-    with GatheredMistakes() as mistakes:
+    with ErrorCollector() as mistakes:
         for read in reads:
             mistakes.of("", read)
 
 
 def test_one_mistake_found_twice_is_told_once() -> None:
     def refuse() -> None:
-        raise InputError([Problem(key="seed", message="must be 1")])
+        raise InputError([ValidationIssue(key="seed", message="must be 1")])
 
     with pytest.raises(InputError) as caught:
         gather(refuse, refuse)

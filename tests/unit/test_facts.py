@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture import RecordingError, facts_from_dict, import_page
-from h3sim.engine import LoadSpec, simulate
+from h3sim.engine import simulate
 from h3sim.errors import PageError
-from h3sim.page import At, Kind, Page, page_from_dict, page_to_dict
+from h3sim.importers import RecordingError, facts_from_dict, import_page
+from h3sim.page import Kind, Page, TriggerEvent, page_from_dict, page_to_dict
+from h3sim.results import LoadSpec
 from tests.recordings import SITE, entry, har, write_recording
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def page_of(*rows: dict[str, Any], **table: Any) -> Page:
     return facts_from_dict({"name": "made-up", "resources": list(rows)} | table).page
 
 
-def trigger(*rows: dict[str, Any]) -> tuple[At, int | None, float]:
+def trigger(*rows: dict[str, Any]) -> tuple[TriggerEvent, int | None, float]:
     """Return what triggers the last of *rows*: event, offset, delay in ms."""
     discovery = page_of(*rows).resources[-1].discovered
     assert discovery is not None
@@ -83,51 +84,63 @@ def test_ids_kinds_bytes_and_parents_stay_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("child", "parent", "expected"),
     [
-        ({"start_ms": 40}, {}, (At.REQUEST, None, 40)),
-        ({"start_ms": 180}, {}, (At.COMPLETE, None, 0)),
-        ({"start_ms": 200.5}, {}, (At.COMPLETE, None, 20.5)),
+        ({"start_ms": 40}, {}, (TriggerEvent.REQUEST, None, 40)),
+        ({"start_ms": 180}, {}, (TriggerEvent.COMPLETE, None, 0)),
+        ({"start_ms": 200.5}, {}, (TriggerEvent.COMPLETE, None, 20.5)),
         # Half of the time between the first byte and the last: half of the bytes.
-        ({"start_ms": 140}, {}, (At.OFFSET, 4000, 0)),
+        ({"start_ms": 140}, {}, (TriggerEvent.OFFSET, 4000, 0)),
         # Two chunks were there, for 5 ms.
         (
             {"start_ms": 155},
             {"chunks": [[110, 1000], [150, 2000], [180, 5000]]},
-            (At.OFFSET, 3000, 5),
+            (TriggerEvent.OFFSET, 3000, 5),
         ),
         # Bytes came, but no chunk says which.
-        ({"start_ms": 105}, {"chunks": [[110, 8000]]}, (At.OFFSET, 1, 5)),
+        ({"start_ms": 105}, {"chunks": [[110, 8000]]}, (TriggerEvent.OFFSET, 1, 5)),
         # The tag stands at 2000, which the second chunk brought.
         (
             {"start_ms": 300, "ref_offset": 2000},
             {"chunks": [[110, 1000], [150, 2000], [180, 5000]]},
-            (At.OFFSET, 2000, 150),
+            (TriggerEvent.OFFSET, 2000, 150),
         ),
         # On the wire it is half as long, and so is the offset; a quarter of 80 ms after 100.
         (
             {"start_ms": 300, "ref_offset": 4000},
             {"content_bytes": 16000},
-            (At.OFFSET, 2000, 180),
+            (TriggerEvent.OFFSET, 2000, 180),
         ),
         # An offset behind the end says nothing.
-        ({"start_ms": 300, "ref_offset": 8001}, {}, (At.COMPLETE, None, 120)),
+        ({"start_ms": 300, "ref_offset": 8001}, {}, (TriggerEvent.COMPLETE, None, 120)),
         # Nobody knows when the parent was there.
-        ({"start_ms": 300}, {"end_ms": None}, (At.COMPLETE, None, 200)),
-        ({"start_ms": 300}, {"end_ms": None, "first_byte_ms": None}, (At.COMPLETE, None, 300)),
+        ({"start_ms": 300}, {"end_ms": None}, (TriggerEvent.COMPLETE, None, 200)),
+        (
+            {"start_ms": 300},
+            {"end_ms": None, "first_byte_ms": None},
+            (TriggerEvent.COMPLETE, None, 300),
+        ),
         # A redirect without a body.
-        ({"start_ms": 120}, {"body_bytes": 0}, (At.COMPLETE, None, 0)),
+        ({"start_ms": 120}, {"body_bytes": 0}, (TriggerEvent.COMPLETE, None, 0)),
     ],
 )
 def test_times_say_what_triggers_a_request(
-    child: dict[str, Any], parent: dict[str, Any], expected: tuple[At, int | None, float]
+    child: dict[str, Any], parent: dict[str, Any], expected: tuple[TriggerEvent, int | None, float]
 ) -> None:
     assert trigger(root(**parent), row("r1", **child)) == expected
 
 
 def test_what_a_script_asks_for_waits_for_its_execution() -> None:
     script = row("r1", type="js", start_ms=190, first_byte_ms=200, end_ms=210, exec_ms=30)
-    assert trigger(root(), script, row("r2", "r1", start_ms=245)) == (At.EXECUTED, None, 5)
+    assert trigger(root(), script, row("r2", "r1", start_ms=245)) == (
+        TriggerEvent.EXECUTED,
+        None,
+        5,
+    )
     # Sooner than it can have run: it was something else that asked.
-    assert trigger(root(), script, row("r2", "r1", start_ms=230)) == (At.COMPLETE, None, 20)
+    assert trigger(root(), script, row("r2", "r1", start_ms=230)) == (
+        TriggerEvent.COMPLETE,
+        None,
+        20,
+    )
     assert page_of(root(), script).resources[1].execute_ns == 30_000_000
 
 
@@ -328,7 +341,7 @@ def test_times_that_run_backwards_by_a_little_are_mended_and_told() -> None:
     ]
     last = read.page.resources[2].discovered
     assert last is not None
-    assert (last.at, last.delay_ns) == (At.COMPLETE, 50_000_000)
+    assert (last.at, last.delay_ns) == (TriggerEvent.COMPLETE, 50_000_000)
 
 
 def test_times_that_run_backwards_by_more_are_mistakes() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
-from h3sim.capture import import_page
+from h3sim.importers import import_page
 from h3sim.study.fidelity import Fidelity, Grade, Milestone, fidelity, gated
 from h3sim.trace import Rows
 from h3sim.units import ms, to_mbps, to_ms

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from h3sim.cli import main
-from h3sim.documents import check_output, open_input, read_text, write_whole
 from h3sim.errors import InputError, PageError
+from h3sim.schema import check_output, open_input, read_text, write_whole
 from tests.effort import HANG_S
 from tests.recordings import SAMPLES, write_recording
 
@@ -134,7 +134,7 @@ def test_import_and_record_replace_a_page_only_with_a_whole_one(
 _TERMINATED = """
 import os, signal, sys
 from h3sim.cli import main
-from h3sim.documents import write_whole
+from h3sim.schema import write_whole
 from h3sim.cli import importing
 
 def _write(imported, output):

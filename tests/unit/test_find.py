@@ -10,8 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
-from h3sim.study.arms import arms_of
-from h3sim.study.race import race
+from h3sim.study.racing import arms_of, race
 from tests.effort import scaled
 from tests.helpers import page_of
 
@@ -114,7 +113,7 @@ PAGE = page_of(
 
 
 def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
-    found = h3sim.find("davies-meenan", schemes=["rr", "bucket-html"], networks=[])
+    found = h3sim.search("davies-meenan", schemes=["rr", "bucket-html"], networks=[])
     indexes = {
         name: h3sim.simulate("davies-meenan", scheme=name).byte_index("atf")
         for name in ("rr", "bucket-html", "chrome-eps")
@@ -131,19 +130,19 @@ def test_where_two_seeds_happen_to_lose_nothing_others_are_asked() -> None:
     told: Any = {"network": "cable", "loss": 0.007}
     digests = [h3sim.simulate(PAGE, scheme="rr", seed=n, **told).trace.digest() for n in range(12)]
     assert digests[0] == digests[1] != digests[-1]
-    found = h3sim.find(PAGE, schemes=["rr", "fifo"], n_seeds=12, networks=None, **told)
+    found = h3sim.search(PAGE, schemes=["rr", "fifo"], n_seeds=12, networks=None, **told)
     assert found.rows[0].pairs > 1
 
 
 def test_an_interval_that_says_nothing_is_no_error() -> None:
     told: Any = {"rtt_ms": 50, "loss": 0.02, "confidence": 1 - 1e-10, "networks": None}
-    found = h3sim.find("davies-meenan", schemes=["rr", "fifo"], n_seeds=3, **told)
+    found = h3sim.search("davies-meenan", schemes=["rr", "fifo"], n_seeds=3, **told)
     assert found.rows[-1].high < float("inf")
 
 
 def test_schemes_that_do_the_same_are_level() -> None:
     page = page_of({"id": "/", "kind": "document", "bytes": 5000})
-    found = h3sim.find(page, schemes=["rr", "fifo"], which="all", networks=["cable"])
+    found = h3sim.search(page, schemes=["rr", "fifo"], which="all", networks=["cable"])
     assert found.level_with_best == ("fifo", "chrome-eps")
     expected = "Cannot tell which is best: rr, fifo and chrome-eps are level on all."
     assert found.verdict.startswith(expected)
@@ -151,7 +150,7 @@ def test_schemes_that_do_the_same_are_level() -> None:
 
 
 def test_what_the_choice_loses_elsewhere_is_told() -> None:
-    found = h3sim.find(
+    found = h3sim.search(
         ["davies-meenan", "http2rulez"],
         schemes=["fifo", "bucket-html"],
         network="cable",
@@ -168,12 +167,12 @@ def test_what_the_choice_loses_elsewhere_is_told() -> None:
 
 def test_what_was_found_is_found_again_by_its_document_alone() -> None:
     told: Any = {"network": "cable", "loss": 0.02, "rtt_ms": 30}
-    found = h3sim.find(
+    found = h3sim.search(
         PAGE, schemes=["rr", "fifo"], n_seeds=9, networks=["4g"], network_within=1.5, **told
     )
     said = found.to_dict()
     loaded = {key: said["configuration"][key] for key in ("loss", "rtt_ms", "seed")}
-    again = h3sim.find(
+    again = h3sim.search(
         PAGE,
         schemes=[row["scheme"] for row in said["rows"]],
         networks=[said["robustness"][0]["changed"].removeprefix("network ")],
@@ -187,13 +186,13 @@ def test_what_was_found_is_found_again_by_its_document_alone() -> None:
 
 def test_mistakes_are_told_together() -> None:
     with pytest.raises(InputError) as caught:
-        h3sim.find("davies-meenan", which="most", n_seeds=0)  # type: ignore[arg-type]
+        h3sim.search("davies-meenan", which="most", n_seeds=0)  # type: ignore[arg-type]
     assert caught.value.lines() == [
         "which: must be 'all' or 'atf', is 'most'",
         "n_seeds: must be 1 to 10,000, is 0",
     ]
     with pytest.raises(NothingToMeasureError, match="no page has bytes that count"):
-        h3sim.find(page_of({"id": "/", "kind": "document", "bytes": 5000}), schemes="rr")
+        h3sim.search(page_of({"id": "/", "kind": "document", "bytes": 5000}), schemes="rr")
 
 
 # Parameters
@@ -226,7 +225,7 @@ def test_values_that_no_scheme_can_have_are_told_by_key() -> None:
     with pytest.raises(InputError, match="vary: makes 1,001 arms, and may make 1,000"):
         arms_of(schemes[:1], {"turn_packets": list(range(1, 1002))})
     with pytest.raises(InputError, match="vary: must be lists of values by key"):
-        h3sim.find("davies-meenan", vary={"turn_packets": 4})  # type: ignore[dict-item]
+        h3sim.search("davies-meenan", vary={"turn_packets": 4})  # type: ignore[dict-item]
 
 
 def test_the_best_parameters_are_found_where_they_are_known() -> None:
@@ -248,7 +247,7 @@ def test_the_best_parameters_are_found_where_they_are_known() -> None:
             "discovered": {"by": "/", "at": "complete"},
         },
     )
-    found = h3sim.find(
+    found = h3sim.search(
         page,
         schemes=["wrr"],
         vary={"classes.other.weight": [256, 8]},
@@ -263,7 +262,7 @@ def test_the_best_parameters_are_found_where_they_are_known() -> None:
 
 
 def test_a_buffer_is_tried_beside_schemes_and_the_baseline_stays_as_it_is() -> None:
-    found = h3sim.find(
+    found = h3sim.search(
         "davies-meenan",
         schemes=["bucket-html"],
         vary={"send_buffer_kb": [1000, 0]},

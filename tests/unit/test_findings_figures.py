@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from h3sim.findings import maps, marx, others, sander
-from h3sim.findings.loads import Loads
-from h3sim.findings.model import Estimate
+from h3sim.papers import marx, minor_studies, sander
+from h3sim.papers.findings import Estimate
+from h3sim.papers.study_rows import Loads
 
 Row = dict[str, Any]
 
@@ -169,10 +169,10 @@ def test_the_map_names_the_turn_with_the_least_mean() -> None:
         for loss, indexes in ((0.0, (100.0, 150.0)), (0.05, (100.0, 80.0)))
         for scheme, index in zip(("fifo", "sander-rr"), indexes, strict=True)
     ]
-    none, lossy = maps.cells_of(Loads(rows), "byte-index")
+    none, lossy = minor_studies.cells_of(Loads(rows), "byte-index")
     assert (none.best, lossy.best) == ("fifo", "sander-rr")
     assert none.ratios["sander-rr"].value == pytest.approx(1.5, rel=0.01)
-    found = maps.loss_map(Loads(rows), {})
+    found = minor_studies.loss_map(Loads(rows), {})
     assert found["shares-best.byte-index"].value == found["lossy-cells.byte-index"].value == 1
     assert found["shares-best.hol"].value == 0
 
@@ -194,7 +194,7 @@ def test_remarks_count_networks_in_which_sharing_wins_and_surely_so() -> None:
         for loss, indexes in ((0.0, (999.0, 1499.0)), (0.05, (999.0, 799.0)))
         for scheme, index in zip(("fifo", "sander-rr"), indexes, strict=True)
     ]
-    without, lossy, *_ = maps.map_remarks(Loads(rows))
+    without, lossy, *_ = minor_studies.map_remarks(Loads(rows))
     assert "in 0 of 1 networks, with an interval below 1 in 0; the most it gains is 0%" in without
     assert "in 1 of 1 networks, with an interval below 1 in 1; the most it gains is 20%" in lossy
 
@@ -205,7 +205,7 @@ def test_remarks_name_uses_of_the_flag_that_are_surely_better_or_worse() -> None
         "all.si": Estimate(0.1, 0.05, 0.2),
         "images.si": Estimate(0.1, -0.05, 0.2),
     }
-    assert maps.flag_remarks(figures)[0] == (
+    assert minor_studies.flag_remarks(figures)[0] == (
         "SpeedIndex: of what may be incremental (all, none, documents, images), surely better than"
         ' Chrome\'s choice is "none", surely worse is "all".'
     )
@@ -229,7 +229,7 @@ def test_bbr_and_http3_gain_what_the_luckiest_page_gains() -> None:
         for transport in ("tcp", "quic")
         for scheme in ("sander-chrome", "sander-rr")
     ]
-    found = others.protocols(Loads(rows), {})
+    found = minor_studies.protocols(Loads(rows), {})
     assert found["http3-gain"].value == pytest.approx(0.5)
     assert found["bbr-gain"].value == pytest.approx(0.5)
     assert found["small.2pct"].value == pytest.approx(-0.3)

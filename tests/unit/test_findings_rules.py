@@ -7,22 +7,24 @@ from typing import Any
 
 import pytest
 
-from h3sim.documents.declared import write_table
-from h3sim.findings import list_findings
-from h3sim.findings.declared import FORMAT, FindingsFile, findings_from_dict
-from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
-from h3sim.findings.model import (
+from h3sim.papers import list_findings
+from h3sim.papers.findings import (
+    FORMAT,
     Claim,
     Criterion,
     Estimate,
     Finding,
     FindingsError,
+    FindingsFile,
     Limit,
     Verdict,
+    findings_from_dict,
     judge,
     shown,
 )
-from h3sim.findings.reproduce import FIGURES
+from h3sim.papers.reproduce import FIGURES
+from h3sim.papers.study_rows import mean, median, over_pages, share, spearman, tau
+from h3sim.schema.fields import write_table
 
 
 def claim(figure: str, criterion: Criterion, limit: float | str) -> Claim:

@@ -12,8 +12,8 @@ from matplotlib.font_manager import fontManager
 
 import h3sim
 from h3sim.page import Kind, Page, Resource
-from h3sim.plots import fonts, style
-from h3sim.plots.labels import plain
+from h3sim.reporting import style
+from h3sim.reporting.labels import plain
 
 NAME = "\u4eac.jpg"
 LOAD = h3sim.simulate(
@@ -52,10 +52,10 @@ def add_font(path: Path, family: str, characters: str) -> None:
 def _fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own = [font for font in fontManager.ttflist if font.name.startswith("DejaVu")]
     monkeypatch.setattr(fontManager, "ttflist", own)
-    monkeypatch.setattr(fonts, "_told", set())
-    fonts._families.cache_clear()
+    monkeypatch.setattr(style, "_told", set())
+    style._families.cache_clear()
     yield
-    fonts._families.cache_clear()
+    style._families.cache_clear()
 
 
 def test_what_no_font_has_is_a_square_and_told_once() -> None:
@@ -78,10 +78,10 @@ def test_a_font_that_is_installed_or_chosen_shows_what_dejavu_has_not(
     chosen: Any = {"font.family": [family]} if family == "Mine" else {}
     with warnings.catch_warnings(), rc_context(chosen):
         warnings.simplefilter("error")
-        assert fonts.families() == ["DejaVu Sans", family]
+        assert style.families() == ["DejaVu Sans", family]
         assert plain(NAME) == NAME
         with style.in_style():
-            assert fonts.families() == ["DejaVu Sans", family]
+            assert style.families() == ["DejaVu Sans", family]
         figure = LOAD.plot.figure()
         LOAD.plot.save(tmp_path / "figure.png")
     texts = [text.get_text() for ax in figure.axes for text in ax.get_yticklabels()]
@@ -89,4 +89,4 @@ def test_a_font_that_is_installed_or_chosen_shows_what_dejavu_has_not(
 
 
 def test_no_font_that_is_not_installed_is_asked_for() -> None:
-    assert fonts.families() == ["DejaVu Sans"]
+    assert style.families() == ["DejaVu Sans"]

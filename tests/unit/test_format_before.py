@@ -10,8 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.study import read_results
-from h3sim.study.store import StoreError
-from h3sim.study.store_format import TABLES, UNSEALED, script
+from h3sim.study.store_file import TABLES, UNSEALED, StoreError, script
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
-from h3sim.page import beside
+from h3sim.page import merge_pages
 from h3sim.results.har import write_load_har
 from tests.har_schema import HAR_SCHEMA
 from tests.helpers import page_of
@@ -192,7 +192,7 @@ def test_a_path_that_is_no_har_is_refused_before_anything_runs(
 @pytest.mark.parametrize("browser", ["replay", "parse"])
 def test_each_tab_is_a_page_with_milestones_of_its_own(browser: str) -> None:
     shop = h3sim.load_page("davies-meenan")
-    load = h3sim.simulate(beside(shop, shop, after_ms=1000), network="cable", browser=browser)
+    load = h3sim.simulate(merge_pages(shop, shop, after_ms=1000), network="cable", browser=browser)
     document = load.to_har()
     assert mistakes(document) == []
     first, second = document["log"]["pages"]

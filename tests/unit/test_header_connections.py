@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from h3sim.catalog import load_scheme
-from h3sim.compression import CODEC_NAMES
-from h3sim.compression.exchanges import DEFAULT_BODY_BYTES, Exchange, HeaderLists
-from h3sim.study import LoadConfig, sweep
-from h3sim.study.header_loads import send_headers
+from h3sim.config import LoadConfig
+from h3sim.headers import CODEC_NAMES
+from h3sim.headers.base import DEFAULT_BODY_BYTES, Exchange, HeaderLists
+from h3sim.study import sweep
+from h3sim.study.header_models import send_headers
 from h3sim.units import ms
 
 TRACE = (b"x-trace", b"7")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import HeaderLists, TimedSection
 from h3sim.errors import NetworkError
-from h3sim.study import header_delays, sweep
-from h3sim.study.header_delays import simulate_headers
+from h3sim.headers import CodecSettings
+from h3sim.headers.base import HeaderLists, TimedSection
+from h3sim.study import header_models, sweep
+from h3sim.study.header_models import simulate_headers
 from h3sim.study.header_study import header_rows, nearest_rank
 from h3sim.transport import IndependentPackets, Jitter, LinkProfile, Network
 from h3sim.units import ms
@@ -40,7 +40,7 @@ class Fates:
 def lost(monkeypatch: pytest.MonkeyPatch, *losses: Any) -> None:
     """Let the packets be lost for which it says so, and no acknowledgement."""
     monkeypatch.setattr(
-        header_delays.seeds,  # type: ignore[attr-defined]
+        header_models.rng,  # type: ignore[attr-defined]
         "stream",
         lambda _, purpose: Fates(losses if purpose == "headers.packets" else ()),
     )

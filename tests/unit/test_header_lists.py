@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.capture.header_lists import read_exchanges
-from h3sim.compression.qif import HeaderListError
+from h3sim.headers.qif import HeaderListError
+from h3sim.importers.header_lists import read_exchanges
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ import pytest
 
 import h3sim
 from h3sim import engine
-from h3sim.compression import CODEC_NAMES, CodecSettings, HeaderCompression, make_codec
-from h3sim.compression.page_sections import response_section
 from h3sim.errors import InputError
-from h3sim.transport import LinkProfile, Mode, Network, Protocol
+from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, make_codec
+from h3sim.headers.synthetic_headers import response_section
+from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol
 from h3sim.units import mbps, ms
 from tests.helpers import page_of
 
@@ -33,7 +33,7 @@ def loaded(
             page,
             scheme=h3sim.load_scheme("fifo"),
             network=network,
-            mode=Mode.NONE,
+            mode=HandshakeMode.NONE,
             header_compression=HeaderCompression(codec=codec, blocks=blocks),
             **options,
         )
@@ -141,7 +141,7 @@ def test_an_encoder_learns_which_part_of_its_table_has_arrived() -> None:
                 page,
                 scheme=h3sim.load_scheme("fifo"),
                 network=NETWORK,
-                mode=Mode.NONE,
+                mode=HandshakeMode.NONE,
                 header_compression=headers,
             )
         )

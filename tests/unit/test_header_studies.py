@@ -9,10 +9,11 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.compression import CodecSettings, HeaderCompression
-from h3sim.compression.exchanges import Exchange, HeaderLists, TimedSection
+from h3sim.config import LoadConfig
 from h3sim.errors import InputError
-from h3sim.study import LoadConfig, read_results, sweep
+from h3sim.headers import CodecSettings, HeaderCompression
+from h3sim.headers.base import Exchange, HeaderLists, TimedSection
+from h3sim.study import read_results, sweep
 from h3sim.study.header_study import header_rows
 from h3sim.units import ms
 from tests.helpers import page_of
@@ -199,8 +200,8 @@ def test_an_interrupted_command_says_what_is_kept(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("h3sim.study.driver.Driver.run", interrupt)
-    monkeypatch.setattr("h3sim.study.driver.Driver.try_some", lambda *_: False)
+    monkeypatch.setattr("h3sim.study.runner.Driver.run", interrupt)
+    monkeypatch.setattr("h3sim.study.runner.Driver.try_some", lambda *_: False)
     for argv, told in ((command, f"kept in {store}"), (command[:-2], "lost: give a store")):
         main(argv)
         assert told in capsys.readouterr().err

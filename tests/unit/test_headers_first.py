@@ -79,7 +79,7 @@ def test_in_a_send_buffer_headers_wait_behind_what_came_before() -> None:
 
 
 def test_a_stream_is_drained_once_headers_and_data_are_acknowledged() -> None:
-    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN, keeps_unacked=True)
+    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN, retains_until_acked=True)
     respond(made, 0, 150, 50)
     assert taken(made) == [(0, 0, 50), (0, 50, 100)]
     made.on_acked(0, 0, 50)
@@ -167,7 +167,7 @@ def test_headers_of_exactly_a_turn_need_no_continuation() -> None:
 
 
 def test_headers_that_end_a_stream_are_kept_until_they_are_acknowledged() -> None:
-    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN, keeps_unacked=True)
+    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN, retains_until_acked=True)
     respond(made, 0, 50, 50)
     assert taken(made) == [(0, 0, 50)]
     assert made.take_drained() == []

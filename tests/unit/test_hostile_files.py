@@ -11,9 +11,9 @@ import pytest
 
 import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
-from h3sim.documents import parse_toml
-from h3sim.documents.toml_limits import exceeded_limit
 from h3sim.errors import InputError
+from h3sim.schema import parse_toml
+from h3sim.schema.toml_limits import exceeded_limit
 from h3sim.study.study_file import read_study
 from h3sim.transport import Jitter
 
@@ -103,7 +103,7 @@ def test_studies_keep_the_limits_and_nothing_else_parses_toml(tmp_path: Path) ->
     assert "a key has more than 16 parts" in complaint(read_study, path)
     package = Path(h3sim.__file__).parent
     parsing = [file for file in package.rglob("*.py") if "tomllib.load" in file.read_text("utf-8")]
-    assert [file.relative_to(package).as_posix() for file in parsing] == ["documents/parse.py"]
+    assert [file.relative_to(package).as_posix() for file in parsing] == ["schema/files.py"]
 
 
 @every_reader

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.compression.hpack_sizes import HpackSizes
-from h3sim.compression.rfc7541 import HUFFMAN_BITS, STATIC_TABLE
+from h3sim.headers.hpack import HpackSizes
+from h3sim.headers.wire import HUFFMAN_BITS, STATIC_TABLE
 from h3sim.page import page_from_dict
 from h3sim.transport.tcp.segments import HEADER_BYTES
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture import DIALECTS, import_page
+from h3sim.importers import DIALECTS, import_page
 from tests.recordings import SAMPLES, imported, resources_of, write_recording
 
 if TYPE_CHECKING:

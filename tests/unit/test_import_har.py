@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture import import_page
+from h3sim.importers import import_page
 from tests.recordings import SITE, entry, har, resources_of, write_recording
 
 if TYPE_CHECKING:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.capture import RecordingError, import_page, importer
-from h3sim.capture.inference import observed
-from h3sim.capture.markup.css import read_declarations, read_sheet
-from h3sim.capture.source import json_cursor, text_source
-from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
-from h3sim.conformance.cost_checks import operations_of
+from h3sim.conformance.contract_checks import operations_of
+from h3sim.importers import RecordingError, detect, import_page, recorded_request, source
+from h3sim.importers.css import read_declarations, read_sheet
+from h3sim.importers.source import BrokenJsonError, JsonCursor
 from tests.recordings import SAMPLES, entry, har, write_recording
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ def skipped_of(folder: Path, document: Any) -> list[str]:
 def test_what_unpacks_to_more_than_any_recording_is_read_up_to_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_source, "_MOST_BYTES", 3 << 20)
+    monkeypatch.setattr(source, "_MOST_BYTES", 3 << 20)
     many = har(PAGE, *({**IMAGE, "x": " " * 100_000} for _ in range(50)))
     path = write_recording(tmp_path, gzip.compress(json.dumps(many).encode()))
     assert path.stat().st_size < 100_000
@@ -46,7 +44,7 @@ def test_what_unpacks_to_more_than_any_recording_is_read_up_to_there(
 def test_requests_without_end_are_read_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observed, "_MOST_REQUESTS", 5)
+    monkeypatch.setattr(recorded_request, "_MOST_REQUESTS", 5)
     result = import_page(write_recording(tmp_path, har(PAGE, *[IMAGE] * 10)))
     assert len(result.page.resources) == 5
     assert [str(problem) for problem in result.skipped] == [
@@ -57,7 +55,7 @@ def test_requests_without_end_are_read_up_to_a_number(
 def test_entries_without_end_are_read_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importer, "_MOST_PARTS", 6)
+    monkeypatch.setattr(detect, "_MOST_PARTS", 6)
     told = skipped_of(tmp_path, har(PAGE, *[7] * 10))
     assert told[-1] == "has more than 6 parts: the rest is not read"
     assert len(told) < 6
@@ -67,7 +65,7 @@ def test_entries_without_end_are_read_up_to_a_number(
 def test_no_dialect_takes_up_more_than_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:
-    monkeypatch.setattr(observed, "_MOST_REQUESTS", 1)
+    monkeypatch.setattr(recorded_request, "_MOST_REQUESTS", 1)
     result = import_page(write_recording(tmp_path, SAMPLES[dialect]))
     assert len(result.page.resources) == 1
     assert any("more than 1 requests" in str(problem) for problem in result.skipped)
@@ -83,7 +81,7 @@ def test_a_value_of_too_many_parts_is_refused_before_it_is_made(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _cursor(value).value()
-    monkeypatch.setattr(json_cursor, "_MOST_PARTS", 300)
+    monkeypatch.setattr(source, "_MOST_PARTS", 300)
     with pytest.raises(BrokenJsonError, match="one value has more than 300 parts"):
         _cursor(value).value()
 
@@ -91,7 +89,7 @@ def test_a_value_of_too_many_parts_is_refused_before_it_is_made(
 def test_commas_in_a_text_and_parts_of_other_values_do_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(json_cursor, "_MOST_PARTS", 300)
+    monkeypatch.setattr(source, "_MOST_PARTS", 300)
     texts = json.dumps(["," * 5000, '"[{' * 500])
     assert _cursor(texts).value() == json.loads(texts)
     cursor = _cursor("[" + "[1, 2, 3]," * 1000 + "4]")

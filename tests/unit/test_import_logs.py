@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture import import_page
+from h3sim.importers import import_page
 from tests.recordings import SAMPLES, SITE, resources_of, write_recording
 
 if TYPE_CHECKING:

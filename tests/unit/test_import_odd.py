@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.capture import import_page
-from h3sim.capture.imported import RecordingError
-from h3sim.capture.inference.urls import ascii_host
+from h3sim.importers import import_page
+from h3sim.importers.request_fields import ascii_host
+from h3sim.importers.result import RecordingError
 from h3sim.page import FetchPriority, Level
 from tests.recordings import SAMPLES, SITE, entry, har, resources_of, write_recording
 

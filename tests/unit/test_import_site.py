@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.capture import RecordingError, import_page
-from h3sim.capture.markup.compression import serve
-from h3sim.capture.markup.css import read_sheet
-from h3sim.capture.markup.media import chosen, matches
-from h3sim.capture.markup.references import read_markup
-from h3sim.capture.markup.selectors import StyledDocument
-from h3sim.capture.markup.tags import scan
 from h3sim.errors import MissingExtraError
+from h3sim.importers import RecordingError, import_page
+from h3sim.importers.content_encoding import serve
+from h3sim.importers.css import StyledDocument, read_sheet
+from h3sim.importers.html import read_markup, scan
+from h3sim.importers.media_queries import chosen, matches
 from h3sim.page import page_to_dict
 from tests.recordings import write_site
 

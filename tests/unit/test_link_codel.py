@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from h3sim.errors import NetworkError
-from h3sim.transport.codel import CoDelState
+from h3sim.transport.bottleneck import CoDelState
 from h3sim.transport.cross_traffic import parse_cross_traffic
-from h3sim.transport.jitter import Distribution, LinkJitter, make_draw
+from h3sim.transport.link_profile import Distribution, LinkJitter, make_draw
 from h3sim.units import ms
 from tests.unit.test_links import Scripted
 

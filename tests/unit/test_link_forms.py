@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.jitter import Jitter, LinkJitter
+from h3sim.transport.bottleneck import OpportunityTrace, TokenBucket
 from h3sim.transport.link import Link, PlainLink, make_link
-from h3sim.transport.link_profile import CoDel, LinkProfile
-from h3sim.transport.queueing import OpportunityTrace, TokenBucket
+from h3sim.transport.link_profile import CoDel, Jitter, LinkJitter, LinkProfile
 from h3sim.units import mbps, ms
 from tests.unit.test_links import Scripted, arrivals_ms
 

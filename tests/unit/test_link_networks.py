@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from h3sim.documents.declared import keys_of
 from h3sim.errors import NetworkError
-from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
+from h3sim.schema.fields import keys_of
 from h3sim.transport.link import make_link
-from h3sim.transport.link_profile import CoDel, LinkProfile
-from h3sim.transport.network import ConstantRate, Network
-from h3sim.transport.reader import (
+from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
+from h3sim.transport.network import (
+    ConstantRate,
+    Network,
     network_from_dict,
     network_from_toml,
     read_network,

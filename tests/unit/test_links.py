@@ -12,12 +12,10 @@ import pytest
 import h3sim
 from h3sim.errors import NetworkError
 from h3sim.transport import Network
-from h3sim.transport.codel import CoDelState
-from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
-from h3sim.transport.link import make_link
-from h3sim.transport.link_profile import CoDel, LinkProfile
-from h3sim.transport.loss import GilbertElliottLoss
-from h3sim.transport.reader import read_network
+from h3sim.transport.bottleneck import CoDelState
+from h3sim.transport.link import GilbertElliottLoss, make_link
+from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
+from h3sim.transport.network import read_network
 from h3sim.units import ms
 from tests.helpers import page_of
 

@@ -12,9 +12,9 @@ from matplotlib.colors import to_rgb
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.page import page_from_dict
-from h3sim.plots import LoadPlots, byte_ranges, congestion, deltas, dependencies, throughput
-from h3sim.plots.palette import Palette
-from h3sim.plots.waterfall import rows_of
+from h3sim.reporting import LoadPlots, time_series, trees, waterfall
+from h3sim.reporting.palette import Palette
+from h3sim.reporting.waterfall import rows_of
 from h3sim.trace import Delivery, PacketRows, Request, Trace
 from tests.helpers import page_of
 
@@ -72,7 +72,7 @@ def lossy(scheme: str = "rr", **more: Any) -> Any:
 
 
 def test_throughput_counts_what_arrived_and_apart_from_it_what_was_delivered() -> None:
-    bins = throughput.bins_of(LOST_AND_SENT_AGAIN, 60.0)
+    bins = time_series.bins_of(LOST_AND_SENT_AGAIN, 60.0)
     width_ms = bins[1].start_ms
     bytes_of = [
         {span.start_ms: round(span[column] * width_ms * 1000 / 8) for span in bins if span[column]}
@@ -87,14 +87,14 @@ def test_no_byte_that_arrived_is_left_out_of_the_throughput() -> None:
     load = lossy()
     columns = load.trace.packet_rows.columns
     for column, times in ((1, columns.arrived_at_ns), (2, columns.delivered_at_ns)):
-        bins = throughput.bins_of(load.trace, load.page_load_ms)
+        bins = time_series.bins_of(load.trace, load.page_load_ms)
         n_bytes = sum(span[column] * bins[1].start_ms * 1000 / 8 for span in bins)
         came = zip(times, columns.length_bytes, strict=True)
         assert n_bytes == pytest.approx(sum(n for at_ns, n in came if at_ns is not None))
 
 
 def test_a_range_says_when_it_came_when_it_was_of_use_and_whether_it_was_sent_again() -> None:
-    assert [tuple(part) for part in byte_ranges.ranges_of(LOST_AND_SENT_AGAIN)] == [
+    assert [tuple(part) for part in time_series.ranges_of(LOST_AND_SENT_AGAIN)] == [
         (0, 30.0, 60.0, 1000, 1000, False),
         (4, 40.0, 40.0, 0, 500, False),
         (0, 60.0, 60.0, 0, 1000, True),
@@ -102,7 +102,7 @@ def test_a_range_says_when_it_came_when_it_was_of_use_and_whether_it_was_sent_ag
 
 
 def test_what_was_sent_again_is_drawn_where_it_is_less_than_a_pixel_of_its_stream() -> None:
-    again = [part for part in byte_ranges.ranges_of(lossy().trace) if part.is_again]
+    again = [part for part in time_series.ranges_of(lossy().trace) if part.is_again]
     axes = lossy().plot.byte_ranges()
     (marks,) = (each for each in axes.collections if each.get_gid() == "ranges-again")
     axes.figure.set_dpi(60)
@@ -117,18 +117,18 @@ def test_what_was_sent_again_is_drawn_where_it_is_less_than_a_pixel_of_its_strea
 
 
 def test_of_many_streams_the_largest_are_shown_in_request_order() -> None:
-    n = byte_ranges.MAX_STREAMS + 5
+    n = time_series.MAX_STREAMS + 5
     trace = trace_of(*((k, k, 4 * k, 0, 100 + k % 7, k, k) for k in range(n)))
-    shown = byte_ranges.shown_streams(trace)
+    shown = time_series.shown_streams(trace)
     assert shown == sorted(shown)
-    assert len(shown) == byte_ranges.MAX_STREAMS
+    assert len(shown) == time_series.MAX_STREAMS
     size = {request.stream_id: request.length_bytes for request in trace.requests}
     assert min(size[s] for s in shown) >= max(size[s] for s in size if s not in shown)
 
 
 def test_the_window_and_what_is_in_flight_are_those_of_the_recovery() -> None:
     load = lossy(record_packets=True)
-    samples = congestion.samples_of(load.trace)
+    samples = time_series.samples_of(load.trace)
     assert [s.bytes_in_flight for s in samples] == [r.bytes_in_flight for r in load.trace.recovery]
     assert sum(s.n_lost for s in samples) == sum(len(r.lost) for r in load.trace.recovery) > 0
     lines = {line.get_label(): line for line in load.plot.congestion().get_lines()}
@@ -144,7 +144,7 @@ def test_without_a_record_of_the_recovery_there_is_no_window() -> None:
 
 def test_a_bar_is_how_much_sooner_or_later_a_resource_was_complete() -> None:
     loads = [h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "fifo")]
-    rows = deltas.deltas_of(*loads)
+    rows = waterfall.deltas_of(*loads)
     times = [{row.id: row.finished_ms for row in load.timings} for load in loads]
     assert [row.delta_ms for row in rows] == [
         times[1][r.id] - times[0][r.id] for r in loads[0].page.resources
@@ -166,9 +166,9 @@ def test_what_moved_is_drawn_of_two_loads_and_no_other_number() -> None:
 
 def test_the_chain_leads_to_the_last_resource_and_leaves_of_a_kind_share_a_box() -> None:
     load = h3sim.simulate(chain_page(), scheme="fifo")
-    ids = [load.page.resources[index].id for index in dependencies.chain_of(load)]
+    ids = [load.page.resources[index].id for index in trees.chain_of(load)]
     assert ids == ["index.html", "a.css", "b.woff2"]
-    nodes = dependencies.nodes_of(load.page, dependencies.chain_of(load))
+    nodes = trees.nodes_of(load.page, trees.chain_of(load))
     assert [node.resources for node in nodes] == [(0,), (1,), (5,), (2, 3, 4)]
     assert [node.is_on_chain for node in nodes] == [True, True, True, False]
     assert [node.parent for node in nodes] == [None, 0, 1, 0]
@@ -177,7 +177,7 @@ def test_the_chain_leads_to_the_last_resource_and_leaves_of_a_kind_share_a_box()
 @pytest.mark.parametrize("name", ["davies-meenan", "http2rulez", "dijit-bidi-inheritance"])
 def test_each_resource_stands_in_one_box_and_no_two_boxes_overlap(name: str) -> None:
     load = h3sim.simulate(name, scheme="fifo")
-    nodes = dependencies.nodes_of(load.page, dependencies.chain_of(load))
+    nodes = trees.nodes_of(load.page, trees.chain_of(load))
     indexes = sorted(index for node in nodes for index in node.resources)
     assert indexes == list(range(len(load.page.resources)))
     assert len({(node.row, node.left) for node in nodes}) == len(nodes)
@@ -187,12 +187,12 @@ def test_each_resource_stands_in_one_box_and_no_two_boxes_overlap(name: str) -> 
 
 def test_of_a_large_graph_what_is_deep_is_counted_and_not_drawn() -> None:
     page = h3sim.page.synthetic(seed=1, n_resources=600)
-    nodes = dependencies.nodes_of(page)
+    nodes = trees.nodes_of(page)
     assert len(nodes) <= 100
     shown = sum(len(node.resources) for node in nodes)
     assert shown + sum(node.n_below for node in nodes) == 600
-    chain = dependencies.chain_of(h3sim.simulate(page, scheme="fifo"))
-    on_chain = [node.resources for node in dependencies.nodes_of(page, chain) if node.is_on_chain]
+    chain = trees.chain_of(h3sim.simulate(page, scheme="fifo"))
+    on_chain = [node.resources for node in trees.nodes_of(page, chain) if node.is_on_chain]
     assert on_chain == [(index,) for index in chain]
 
 

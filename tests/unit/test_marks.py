@@ -10,11 +10,11 @@ import pytest
 
 import h3sim
 from h3sim.browser import infer_above_the_fold, needed_for_first_paint
-from h3sim.capture import import_page
 from h3sim.cli.main import main
 from h3sim.errors import InputError
+from h3sim.importers import import_page
 from h3sim.page import MarksFrom, Page, page_from_dict
-from h3sim.page.marks import read_marks
+from h3sim.page.model import read_marks
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:

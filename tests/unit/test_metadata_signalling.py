@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.engine.signalling import MetadataSignalling
-from h3sim.page import FetchPriority, Standing
+from h3sim.page import FetchPriority, ResourceState
 from h3sim.results import in_words
 from h3sim.schemes import Scheme, make_policy, scheme_from_dict, scheme_to_dict
 from h3sim.signals import Eps, Signalling
@@ -18,8 +18,8 @@ from tests.helpers import page_of, replay, scripted_page
 from tests.unit.test_signalling_loads import XAB, first_heard, losing, over, runs
 
 ROOT = {"id": "/", "kind": "document", "bytes": 1400}
-SEEN = Standing(visible=True)
-HIDDEN = Standing(hidden=True)
+SEEN = ResourceState(visible=True)
+HIDDEN = ResourceState(hidden=True)
 
 
 def announced(name: str) -> Scheme:
@@ -158,7 +158,7 @@ class TestOrder:
         signals, resource, heard, frames = self.speaking()
         signals.on_requested(4, resource)
         signals.on_changed(resource, SEEN, 0)
-        signals.on_changed(resource, Standing(visible=False), 0)
+        signals.on_changed(resource, ResourceState(visible=False), 0)
         assert frames == [0, 1]
         for coming in order:
             if coming == "r":
@@ -177,9 +177,9 @@ class TestOrder:
 
     def test_a_frame_that_overtakes_its_request_is_not_taken_back_by_it(self) -> None:
         signals, resource, heard, _ = self.speaking()
-        signals.on_changed(resource, Standing(fetchpriority=FetchPriority.LOW), 0)
+        signals.on_changed(resource, ResourceState(fetchpriority=FetchPriority.LOW), 0)
         signals.on_requested(4, resource)
-        signals.on_changed(resource, Standing(fetchpriority=FetchPriority.HIGH), 0)
+        signals.on_changed(resource, ResourceState(fetchpriority=FetchPriority.HIGH), 0)
         signals.on_message_arrived(0, 1)
         signals.on_request_arrived(4, resource, 2)
         assert heard.wanted == {4: Eps(urgency=1, incremental=True)}

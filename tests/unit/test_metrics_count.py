@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from h3sim.metrics import SanderCount
-from h3sim.metrics.count import count_packets, count_sander, frames_by_number, loss_bursts
-from h3sim.metrics.critical import critical_path
+from h3sim.metrics.critical_path import critical_path
+from h3sim.metrics.packet_counts import count_packets, count_sander, frames_by_number, loss_bursts
 from h3sim.trace import Activity, Delivery, Request, Trace, Work, with_delivery
 from tests.helpers import replay
 

@@ -13,7 +13,7 @@ from h3sim.metrics import (
     stack_histogram,
     timings,
 )
-from h3sim.metrics.timings import Timing
+from h3sim.metrics.progress import Timing
 from h3sim.trace import (
     Delivery,
     PacketRows,

@@ -10,7 +10,7 @@ import pytest
 import h3sim
 from h3sim.errors import InputError, NetworkError, UnknownNameError
 from h3sim.transport import ConstantRate, Jitter, Network, network_from_dict, network_from_toml
-from h3sim.transport.reader import network_to_dict
+from h3sim.transport.network import network_to_dict
 
 if TYPE_CHECKING:
     from pathlib import Path

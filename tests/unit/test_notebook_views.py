@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.capture import ImportedPage
+from h3sim.importers import ImportedPage
 from h3sim.notebook import Listing, html_table, with_sliders
 from tests.effort import HANG_S
 from tests.helpers import page_of
@@ -74,14 +74,14 @@ def test_what_is_found_is_a_line_when_it_is_printed() -> None:
         "<Comparison of davies-meenan: 1 row>": h3sim.compare(
             pages[0], schemes="fifo", send_buffers_kb=[0], baseline="fifo"
         ),
-        "<Regret of 2 pages: 2 rows>": h3sim.regret(pages, schemes="fifo"),
-        "<FoundScheme of davies-meenan: 2 rows>": h3sim.find(
+        "<Regret of 2 pages: 2 rows>": h3sim.optimality(pages, schemes="fifo"),
+        "<SearchResult of davies-meenan: 2 rows>": h3sim.search(
             pages[0], schemes=["fifo", "rr"], baseline="rr", networks=None
         ),
         "<WhatIf of davies-meenan: 5 rows>": h3sim.what_if(pages[0], scheme="fifo"),
     }
     assert [repr(value) for value in found.values()] == list(found)
-    advice = h3sim.advise(pages[0], schemes="fifo", n_seeds=1)
+    advice = h3sim.recommend(pages[0], schemes="fifo", n_seeds=1)
     assert repr(advice) == f"<Advice: {advice.sentence}>"
     imported = ImportedPage(page=h3sim.load_page(pages[0]), dialect="har", found={"requests": 9})
     assert repr(imported) == "<ImportedPage davies-meenan: 9 resources, 634,522 bytes, from har>"

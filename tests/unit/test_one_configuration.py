@@ -11,8 +11,8 @@ import pytest
 
 import h3sim
 from h3sim import catalog
+from h3sim.config.load_config import LoadConfig, ResolvedPath
 from h3sim.errors import InputError
-from h3sim.study.config import LoadConfig, ResolvedPath
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _ADDED = """
 import dataclasses, inspect, sys
-import h3sim.study.load_option as load_option
-from h3sim.documents.values import Number
+import h3sim.config.options as load_option
+from h3sim.schema.values import Number
 
 # As one more line in LoadConfig would, before any other module has looked at the class.
 def documented(cls):

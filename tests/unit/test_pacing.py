@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.bucket_pacer import BucketPacer
-from h3sim.transport.pacer import Pacer
+from h3sim.transport.pacing import BucketPacer, Pacer
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import mbps, ms
 from tests.tcp_pair import FixedWindow

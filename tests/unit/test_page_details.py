@@ -11,7 +11,7 @@ import h3sim
 from h3sim.browser.document import DocumentParser
 from h3sim.errors import InputError
 from h3sim.page import Kind, synthetic, with_cached, with_first_layout
-from h3sim.page.classes import class_of
+from h3sim.page.categories import class_of
 from tests.helpers import page_of
 
 ROOT: dict[str, Any] = {"id": "/", "kind": "document", "bytes": 100}

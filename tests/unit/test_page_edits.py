@@ -8,7 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, PageError, UnknownNameError
-from h3sim.page import At, FetchPriority, Kind, Page, with_first_layout, with_push
+from h3sim.page import FetchPriority, Kind, Page, TriggerEvent, with_first_layout, with_push
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_a_notebook_shows_a_page_as_a_table(page: Any) -> None:
     assert "<table>" in shown
     assert "f.woff2" in shown
     assert repr(page) == "<Page page: 3 resources, 6 kB>"
-    assert page.resources[2].discovered.at is At.COMPLETE
+    assert page.resources[2].discovered.at is TriggerEvent.COMPLETE
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ import pytest
 import h3sim
 from h3sim.errors import PageError
 from h3sim.page import (
-    At,
     Discovery,
     FetchPriority,
     Kind,
     Page,
     Resource,
+    TriggerEvent,
     page_from_dict,
     page_to_dict,
     read_page,
@@ -136,11 +136,11 @@ def test_every_field_is_read() -> None:
         hero=True,
         fetchpriority=FetchPriority.HIGH,
         viewport=0.5,
-        discovered=Discovery(at=At.OFFSET, by="/", offset_bytes=3600, delay_ns=1),
+        discovered=Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=3600, delay_ns=1),
     )
-    assert page.resources[2].discovered == Discovery(at=At.TIME, delay_ns=120_000_000)
-    assert page.resources[3].discovered == Discovery(at=At.REQUEST, by="late")
-    assert page.resources[4].discovered == Discovery(at=At.EXECUTED, by="hero")
+    assert page.resources[2].discovered == Discovery(at=TriggerEvent.TIME, delay_ns=120_000_000)
+    assert page.resources[3].discovered == Discovery(at=TriggerEvent.REQUEST, by="late")
+    assert page.resources[4].discovered == Discovery(at=TriggerEvent.EXECUTED, by="hero")
 
 
 @pytest.mark.parametrize("flag", ["in_head", "async", "defer", "preload", "critical", "hero"])
@@ -388,10 +388,10 @@ def test_a_resource_names_all_that_is_wrong_with_it() -> None:
         *("id", "kind", "bytes", "viewport", "response_offsets")
     ]
     with pytest.raises(PageError) as caught:
-        Discovery(at=At.COMPLETE, offset_bytes=-1, delay_ns=-1)
+        Discovery(at=TriggerEvent.COMPLETE, offset_bytes=-1, delay_ns=-1)
     assert [problem.key for problem in caught.value.problems] == ["offset_bytes", "delay_ms", "by"]
     with pytest.raises(PageError, match="goes only with at = 'offset'"):
-        Discovery(at=At.COMPLETE, by="/", offset_bytes=1)
+        Discovery(at=TriggerEvent.COMPLETE, by="/", offset_bytes=1)
 
 
 def test_choices_may_be_given_by_their_names() -> None:
@@ -410,7 +410,10 @@ def test_equal_pages_are_equal_and_hash_alike() -> None:
 
 def test_a_page_made_in_code_is_checked_like_a_file() -> None:
     image = Resource(
-        id="a", kind=Kind.IMAGE, size_bytes=1, discovered=Discovery(at=At.COMPLETE, by="b")
+        id="a",
+        kind=Kind.IMAGE,
+        size_bytes=1,
+        discovered=Discovery(at=TriggerEvent.COMPLETE, by="b"),
     )
     with pytest.raises(PageError) as caught:
         Page(name="page", resources=(image,))

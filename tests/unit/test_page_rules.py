@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.errors import InputError, PageError
-from h3sim.page import FetchPriority, Kind, Page, synthetic, variants, with_first_layout
-from h3sim.page.beside import beside
-from h3sim.page.classes import origin_of
+from h3sim.page import FetchPriority, Kind, Page, synthetic, transforms, with_first_layout
+from h3sim.page.categories import origin_of
 from h3sim.page.hosts import Host, host_names
-from h3sim.page.recorded_groups import RecordedGroup, tree_problems
+from h3sim.page.recording import RecordedGroup, tree_problems
+from h3sim.page.transforms import merge_pages
 from h3sim.units import ms
 from tests.helpers import page_of
 
@@ -33,11 +33,11 @@ def named(id_: str, kind: str, **more: Any) -> dict[str, Any]:
     "make",
     [
         with_first_layout,
-        variants.with_staged_hints,
-        variants.with_inlined_styles,
-        lambda page: variants.selected(page, "image"),
-        lambda page: beside(page, ONE),
-        lambda page: beside(ONE, page),
+        transforms.with_staged_hints,
+        transforms.with_inlined_styles,
+        lambda page: transforms.selected(page, "image"),
+        lambda page: merge_pages(page, ONE),
+        lambda page: merge_pages(ONE, page),
     ],
 )
 @pytest.mark.parametrize("has", [{}, {"resources": ()}, {"root": 0}])
@@ -49,7 +49,7 @@ def test_what_is_no_page_is_refused(make: Callable[[Any], object], has: dict[str
 @pytest.mark.parametrize("names", [5, None, [3, "/"], ["/", 3], [None]])
 def test_names_are_text_or_texts(names: Any) -> None:
     with pytest.raises(InputError, match="names: must be ids, kinds or patterns of ids"):
-        variants.selected(ONE, names)
+        transforms.selected(ONE, names)
 
 
 # The first layout
@@ -96,7 +96,7 @@ def test_a_root_that_is_seen_is_shown_by_nothing() -> None:
 
 
 def test_a_push_takes_no_request_and_goes_with_the_document() -> None:
-    page = variants.with_push(page_of(ROOT, named("a", "image"), named("b", "image")), "a")
+    page = transforms.with_push(page_of(ROOT, named("a", "image"), named("b", "image")), "a")
     pushed, other = page.resources[1:]
     assert (pushed.request_bytes, pushed.discovered.at.value, pushed.discovered.by) == (
         *(1, "request", "/"),
@@ -106,8 +106,8 @@ def test_a_push_takes_no_request_and_goes_with_the_document() -> None:
 
 def test_hints_stand_behind_their_root_under_a_name_that_is_free() -> None:
     page = page_of(named("a", "image"), ROOT, named("(103)", "image"))
-    hinted = variants.with_early_hints(page, "a")
-    twice = variants.with_early_hints(hinted, "a")
+    hinted = transforms.with_early_hints(page, "a")
+    twice = transforms.with_early_hints(hinted, "a")
     assert [r.id for r in twice.resources] == ["a", "/", "(103) 3", "(103) 2", "(103)"]
     hints = hinted.resources[2]
     assert (hints.kind, hints.size_bytes, hints.request_bytes) == (Kind.OTHER, 0, 1)
@@ -136,7 +136,7 @@ def test_what_must_be_processed_first_is_hinted_at_first(
 ) -> None:
     """Vroom, § 4: what stops the parser, then all else that is processed, then the rest."""
     fixed = [named("0", "stylesheet"), named("1", "font"), named("2", "image")]
-    page = variants.with_staged_hints(page_of(ROOT, *fixed, named("x", kind, **marks)))
+    page = transforms.with_staged_hints(page_of(ROOT, *fixed, named("x", kind, **marks)))
     x = page.resources[-1]
     assert x.discovered is not None
     assert (x.discovered.by, x.preload) == (("/", "0", "1")[stage], True)
@@ -150,12 +150,12 @@ def test_half_of_the_styles_of_the_head_goes_into_the_document() -> None:
         named("late", "image"),
         named("run", "script"),
     )
-    inlined = variants.with_inlined_styles(page, share=0.5)
+    inlined = transforms.with_inlined_styles(page, share=0.5)
     root, body, late, run = inlined.resources
     assert (root.id, root.size_bytes, body.size_bytes) == ("/", 2800 + 500, 1400)
     assert [each.discovered.offset_bytes for each in (body, late)] == [600, 600]
     assert (run.discovered.at.value, run.is_defer, body.is_defer) == ("complete", True, False)
-    whole = variants.with_inlined_styles(page, share=1)
+    whole = transforms.with_inlined_styles(page, share=1)
     assert whole.resources[0].size_bytes == 2800 + 1001
 
 
@@ -166,7 +166,7 @@ def test_what_a_cached_copy_would_have_asked_for_by_the_clock_still_comes_by_it(
         named("a", "script", execute_ms=5, parse_ms=2),
         named("b", "image", discovered=by_clock),
     )
-    (_, b) = variants.with_cached(page, "a").resources
+    (_, b) = transforms.with_cached(page, "a").resources
     assert (b.discovered.by, b.discovered.delay_ns) == (None, 7_000_000)
 
 
@@ -229,7 +229,7 @@ def test_a_page_knows_its_fold_if_a_mark_or_a_share_says_so(
     ],
 )
 def test_a_page_says_why_nothing_of_it_is_visible(marks: dict[str, Any], why: str) -> None:
-    assert page_of(ROOT, named("a", "image", **marks)).why_nothing_visible == why
+    assert page_of(ROOT, named("a", "image", **marks)).nothing_visible_reason == why
 
 
 @pytest.mark.parametrize(

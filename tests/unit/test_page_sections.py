@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.capture.header_lists import read_exchanges
-from h3sim.catalog.roots import root
-from h3sim.compression import field_bytes
-from h3sim.compression.page_sections import request_section, response_section
+from h3sim.catalog.resources import root
+from h3sim.headers import field_bytes
+from h3sim.headers.synthetic_headers import request_section, response_section
+from h3sim.importers.header_lists import read_exchanges
 from tests.helpers import page_of
 
 RECORDED = ("creative", "gentelella-index", "material-dashboard", "sneat-cards", "tabler-gallery")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.errors import PageError
-from h3sim.page import At, Kind, synthetic
-from h3sim.page.classes import class_of, size_class
+from h3sim.page import Kind, TriggerEvent, synthetic
+from h3sim.page.categories import class_of, size_class
 from h3sim.page.synthetic import SIZES
 from tests.effort import law
 
@@ -81,7 +81,11 @@ def test_fonts_hang_on_stylesheets_scripts_or_the_document() -> None:
         for resource in page.resources[1:]:
             assert resource.discovered is not None
             parent = page.resources[page.index[resource.discovered.by]]
-            at = {Kind.DOCUMENT: At.OFFSET, Kind.SCRIPT: At.EXECUTED, Kind.STYLESHEET: At.COMPLETE}
+            at = {
+                Kind.DOCUMENT: TriggerEvent.OFFSET,
+                Kind.SCRIPT: TriggerEvent.EXECUTED,
+                Kind.STYLESHEET: TriggerEvent.COMPLETE,
+            }
             assert resource.discovered.at is at[parent.kind]
 
 
@@ -89,7 +93,9 @@ def test_documents_name_their_head_first_and_what_is_seen_has_a_share_of_the_vie
     for seed in range(20):
         page = synthetic(seed=seed)
         root, *others = page.resources
-        named = [r for r in others if r.discovered is not None and r.discovered.at is At.OFFSET]
+        named = [
+            r for r in others if r.discovered is not None and r.discovered.at is TriggerEvent.OFFSET
+        ]
         places = {r.id: r.discovered.offset_bytes or 0 for r in named if r.discovered is not None}
         assert all(0 <= place < root.size_bytes for place in places.values())
         heads = [places[r.id] for r in named if r.in_head]

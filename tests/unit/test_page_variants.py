@@ -12,7 +12,7 @@ import h3sim
 from h3sim import Page
 from h3sim.cli.main import main
 from h3sim.errors import InputError
-from h3sim.page import variants
+from h3sim.page import transforms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ def test_as_written_each_waits_for_its_trigger() -> None:
 
 
 def test_what_is_pushed_does_not_wait_for_the_server_to_think() -> None:
-    found = requested(variants.with_push(PAGE, "stylesheet"))
+    found = requested(transforms.with_push(PAGE, "stylesheet"))
     # Its two packets come at the next ticks, 10 and 20 ms; then 7 ms of parsing, and 1 of delay.
     assert found["a.css"] == 0
     assert found["f/a.woff2"] == 28
 
 
 def test_early_hints_come_before_the_answer() -> None:
-    page = variants.with_early_hints(PAGE, ["a.css", "f/*"])
+    page = transforms.with_early_hints(PAGE, ["a.css", "f/*"])
     assert page.resources[1].id == "(103)"
     assert page.resources[1].header_bytes == 2 * 28 + len("a.css") + len("f/a.woff2")
     found = requested(page)
@@ -82,7 +82,7 @@ def test_early_hints_come_before_the_answer() -> None:
 
 
 def test_hints_of_a_stage_are_asked_for_when_the_stage_before_is_there() -> None:
-    page = variants.with_staged_hints(PAGE)
+    page = transforms.with_staged_hints(PAGE)
     triggers = {r.id: r.discovered for r in page.resources}
     assert {id_: when and (when.by, when.at.value) for id_, when in triggers.items()} == {
         "/": None,
@@ -94,14 +94,16 @@ def test_hints_of_a_stage_are_asked_for_when_the_stage_before_is_there() -> None
 
 
 def test_an_empty_stage_is_passed_over() -> None:
-    page = variants.with_staged_hints(PAGE.without("a.css").without("a.js"))
+    page = transforms.with_staged_hints(PAGE.without("a.css").without("a.js"))
     assert [r.id for r in page.resources] == ["/"]
-    page = variants.with_staged_hints(page_of(ROOT, {**IMAGE, "discovered": SCRIPT["discovered"]}))
+    page = transforms.with_staged_hints(
+        page_of(ROOT, {**IMAGE, "discovered": SCRIPT["discovered"]})
+    )
     assert page.resources[1].discovered.offset_bytes == 0
 
 
 def test_a_document_with_its_styles_in_it_names_what_they_and_scripts_asked_for() -> None:
-    page = variants.with_inlined_styles(PAGE, share=0.5)
+    page = transforms.with_inlined_styles(PAGE, share=0.5)
     assert [r.id for r in page.resources] == ["/", "f/a.woff2", "a.js", "b.png"]
     assert page.resources[0].size_bytes == 14_000 + 1400
     # The styles are its first packet. What they name is asked for then, after their parsing; what
@@ -115,13 +117,13 @@ def test_a_root_that_is_a_style_or_a_script_stays_what_it_was(of: dict[str, Any]
     root = {**kept, "id": "/", "bytes": 14_000}
     before = page_of(root, STYLE, {**IMAGE, "discovered": {"by": "/", "at": "executed"}})
     own, style, image = before.resources
-    page = variants.with_inlined_styles(before)
+    page = transforms.with_inlined_styles(before)
     grown = replace(own, size_bytes=own.size_bytes + style.size_bytes)
     assert page.resources == (grown, image)
 
 
 def test_what_a_fresh_copy_asks_for_is_asked_for_where_that_was() -> None:
-    page = variants.with_cached(PAGE, ["a.css", "a.js"])
+    page = transforms.with_cached(PAGE, ["a.css", "a.js"])
     assert [r.id for r in page.resources] == ["/", "f/a.woff2", "b.png"]
     # 140 ms, parsed for 7 and 1 of delay; 190 ms, run for 30 and 2 of delay.
     assert requested(page) == {"/": 0, "f/a.woff2": 148, "b.png": 222}
@@ -131,34 +133,34 @@ def test_what_a_fresh_copy_asks_for_is_asked_for_where_that_was() -> None:
 def test_a_chain_of_fresh_copies_is_passed_over(is_turned: bool) -> None:
     resources = (ROOT, STYLE, FONT, {**IMAGE, "discovered": {"by": "f/a.woff2", "at": "complete"}})
     page = page_of(*(reversed(resources) if is_turned else resources))
-    warm = variants.with_cached(page, ["font", "stylesheet"])
+    warm = transforms.with_cached(page, ["font", "stylesheet"])
     assert requested(warm) == {"/": 0, "b.png": 148}
 
 
 def test_changes_of_priority_count_from_where_a_fresh_copy_was() -> None:
     change = {"when": {"by": "a.css", "at": "complete", "delay_ms": 3}, "visible": True}
     page = PAGE.with_("b.png", priority_changes=[change])
-    (moved,) = variants.with_cached(page, "a.css").resources[-1].priority_changes
+    (moved,) = transforms.with_cached(page, "a.css").resources[-1].priority_changes
     assert (moved.when.by, moved.when.offset_bytes, moved.when.delay_ns) == ("/", 7000, 3_000_000)
 
 
 def test_a_stale_copy_costs_a_header() -> None:
-    page = variants.with_revalidated(PAGE, ["a.css", "image"])
+    page = transforms.with_revalidated(PAGE, ["a.css", "image"])
     assert [(r.size_bytes, r.header_bytes) for r in page.resources] == [
         *((14_000, 0), (0, 100), (1400, 0)),
         *((1400, 0), (0, 100)),
     ]
     late = PAGE.with_("b.png", discovered={"by": "a.css", "at": "offset", "offset_bytes": 1400})
-    trigger = variants.with_revalidated(late, "a.css").resources[-1].discovered
+    trigger = transforms.with_revalidated(late, "a.css").resources[-1].discovered
     assert (trigger.at.value, trigger.offset_bytes) == ("complete", None)
     # What others name stays where they name it.
-    style = variants.with_revalidated(PAGE, "a.css").resources[1].discovered
+    style = transforms.with_revalidated(PAGE, "a.css").resources[1].discovered
     assert (style.by, style.at.value, style.offset_bytes) == ("/", "offset", 7000)
 
 
 def test_every_name_that_means_nothing_is_told() -> None:
     with pytest.raises(InputError) as caught:
-        variants.selected(PAGE, ["image", "*.gif", "/", "sound"])
+        transforms.selected(PAGE, ["image", "*.gif", "/", "sound"])
     assert [problem.key for problem in caught.value.problems] == ["*.gif", "/", "sound"]
 
 
@@ -172,15 +174,15 @@ def test_the_root_is_never_meant(names: Any) -> None:
     )
     if "/" in names:
         with pytest.raises(InputError, match="/: no resource but the root"):
-            variants.selected(page, names)
+            transforms.selected(page, names)
     else:
-        assert 0 not in variants.selected(page, names)
+        assert 0 not in transforms.selected(page, names)
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5, "half", None])
 def test_a_share_that_is_none_is_refused(share: Any) -> None:
     with pytest.raises(InputError, match="share: must be a share, above 0 and up to 1"):
-        variants.with_inlined_styles(PAGE, share=share)
+        transforms.with_inlined_styles(PAGE, share=share)
 
 
 # On the command line
@@ -195,23 +197,23 @@ def written(tmp_path: Path, *options: str) -> Page:
 
 def test_the_command_writes_what_the_functions_return(tmp_path: Path) -> None:
     some = {
-        "--push": variants.with_push,
-        "--early-hints": variants.with_early_hints,
-        "--cached": variants.with_cached,
-        "--revalidated": variants.with_revalidated,
+        "--push": transforms.with_push,
+        "--early-hints": transforms.with_early_hints,
+        "--cached": transforms.with_cached,
+        "--revalidated": transforms.with_revalidated,
     }
     for option, change in some.items():
         names = ["font", "a.css"]
         expected = change(PAGE, names)
         found = written(tmp_path, option, names[0], option, names[1])
         assert (found.name, found.resources) == (expected.name, expected.resources)
-    assert written(tmp_path, "--staged-hints") == variants.with_staged_hints(PAGE)
-    assert written(tmp_path, "--inlined-styles") == variants.with_inlined_styles(PAGE)
+    assert written(tmp_path, "--staged-hints") == transforms.with_staged_hints(PAGE)
+    assert written(tmp_path, "--inlined-styles") == transforms.with_inlined_styles(PAGE)
 
 
 def test_changes_are_made_in_the_order_given(tmp_path: Path) -> None:
     page = written(tmp_path, "--cached", "a.css", "--push", "font", "--remove", "a.js")
-    expected = variants.with_push(variants.with_cached(PAGE, "a.css"), "font").without("a.js")
+    expected = transforms.with_push(transforms.with_cached(PAGE, "a.css"), "font").without("a.js")
     assert page.resources == expected.resources
 
 

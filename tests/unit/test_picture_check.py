@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
-from h3sim.plots.files import ShownFigure
+from h3sim.reporting.output import ShownFigure
 from tests.effort import some
 from tools.figures import drawn
 from tools.picture_check import mistakes_in

@@ -13,9 +13,8 @@ from matplotlib.text import Text
 import h3sim
 from h3sim.errors import InputError
 from h3sim.page import Kind, page_from_dict
-from h3sim.plots import LoadPlots, files, labels, lanes
-from h3sim.plots.paints import paint
-from h3sim.plots.palette import KINDS, Palette
+from h3sim.reporting import LoadPlots, labels, lane_layout, output
+from h3sim.reporting.palette import KINDS, Palette, paint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,9 +118,9 @@ def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_it
 
 
 def test_a_lone_packet_can_be_seen_beside_any_stack() -> None:
-    assert lanes.stack_share(1, 1) == lanes.stack_share(1000, 1000) == 1
-    assert lanes.stack_share(1, 1000) == 0.25
-    shares = [lanes.stack_share(height, 1000) for height in range(1, 1001)]
+    assert lane_layout.stack_share(1, 1) == lane_layout.stack_share(1000, 1000) == 1
+    assert lane_layout.stack_share(1, 1000) == 0.25
+    shares = [lane_layout.stack_share(height, 1000) for height in range(1, 1001)]
     assert shares == sorted(set(shares))
 
 
@@ -461,7 +460,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_no_other(
         file.write(b"half")
         raise ZeroDivisionError
 
-    monkeypatch.setattr(files, "render", broken)
+    monkeypatch.setattr(output, "render", broken)
     for name in ("old.svg", "new.svg"):
         with pytest.raises(ZeroDivisionError):
             plots.save(tmp_path / name)
@@ -475,7 +474,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(
     def full(figure: Any, file: Any, kind: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "render", full)
+    monkeypatch.setattr(output, "render", full)
     with pytest.raises(InputError, match=r"load\.png: cannot be written: No space left"):
         h3sim.simulate(SMALL).plot.save(tmp_path / "load.png")
     assert not list(tmp_path.iterdir())

@@ -9,8 +9,8 @@ import pytest
 
 from h3sim.catalog import load_network, load_page, load_scheme
 from h3sim.cli import main
-from h3sim.errors import InputError, Problem, StalledError, UnknownNameError
-from h3sim.printable import printable
+from h3sim.errors import InputError, StalledError, UnknownNameError, ValidationIssue
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,17 +20,17 @@ CLEARS = "\x1b[2Jall is well\n\x1b]0;owned\x07\u202e\u2028\x9b31m"
 
 @pytest.mark.parametrize("text", ["", "a b", "día.css", "画像.png", r"C:\pages", "a\xa0b", "🙂"])
 def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
-    assert printable(text) == text
+    assert escape_control(text) == text
 
 
 def test_what_cannot_be_seen_is_spelt_out() -> None:
-    assert printable(CLEARS) == r"\x1b[2Jall is well\n\x1b]0;owned\x07\u202e\u2028\x9b31m"
+    assert escape_control(CLEARS) == r"\x1b[2Jall is well\n\x1b]0;owned\x07\u202e\u2028\x9b31m"
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        InputError([Problem(key=CLEARS, message=CLEARS)], CLEARS),
+        InputError([ValidationIssue(key=CLEARS, message=CLEARS)], CLEARS),
         UnknownNameError("scheme", "rr\x1b", ["rr\x1b\n"]),
         StalledError([CLEARS]),
     ],

@@ -8,13 +8,13 @@ import pytest
 
 import h3sim
 from h3sim.errors import PageError
-from h3sim.page import FetchPriority, Standing
+from h3sim.page import FetchPriority, ResourceState
 from h3sim.schemes import make_policy, scheme_from_dict
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
 from tests.helpers import page_of, replay, scripted_page
 
-SEEN = Standing(visible=True)
-HIDDEN = Standing(hidden=True)
+SEEN = ResourceState(visible=True)
+HIDDEN = ResourceState(hidden=True)
 ROOT = {"id": "/", "kind": "document", "bytes": 1400}
 
 
@@ -68,7 +68,7 @@ class TestTheChainOfChrome:
 
     def test_a_hint_that_is_taken_back_lowers(self) -> None:
         policy, resources = talking("chrome-h2", "document", "script", "script", "image")
-        low = Standing(fetchpriority=FetchPriority.LOW)
+        low = ResourceState(fetchpriority=FetchPriority.LOW)
         assert policy.on_changed(resources[1], low) == [(8, below(0, 220)), (4, below(12, 147))]
 
 
@@ -86,7 +86,7 @@ class TestOtherSignals:
 
     def test_a_page_that_asks_for_low_is_believed_whatever_is_seen(self) -> None:
         policy, resources = talking("chrome-eps", "document", "image")
-        change = Standing(visible=True, fetchpriority=FetchPriority.LOW)
+        change = ResourceState(visible=True, fetchpriority=FetchPriority.LOW)
         assert policy.on_changed(resources[1], change) == [(4, Eps(urgency=3, incremental=True))]
 
     def test_firefox_says_of_open_streams_only_that_the_tab_is_hidden(self) -> None:

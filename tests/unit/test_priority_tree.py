@@ -8,8 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError
-from h3sim.plots.priority_state import busiest_ns, elements_of
-from h3sim.plots.priority_tree import boxes_of
+from h3sim.reporting.trees import boxes_of, busiest_ns, elements_of
 from tests.helpers import scripted_page
 
 MS = 1_000_000

@@ -228,8 +228,10 @@ def test_a_constant_rate_has_no_links_to_change() -> None:
 def test_a_load_has_come_to_its_end_only_once_it_was_stopped() -> None:
     env = environment.LoadEnvironment()
     assert not env.run_load()  # nothing was left to happen
-    env.after(5, environment.EventRank.SEND, lambda value, now_ns: env.stop(), None)
-    env.after(6, environment.EventRank.SEND, lambda value, now_ns: pytest.fail("too late"), None)
+    env.after(5, environment.EventPriority.SEND, lambda value, now_ns: env.stop(), None)
+    env.after(
+        6, environment.EventPriority.SEND, lambda value, now_ns: pytest.fail("too late"), None
+    )
     assert env.run_load()
     assert (env.now_ns, env.has_overrun) == (5, False)
 

@@ -44,7 +44,7 @@ def test_a_number_or_an_array_of_numpy_is_an_axis() -> None:
 
 
 def test_other_seeds_of_a_study_are_checked() -> None:
-    study = h3sim.study_of(PAGE, schemes="fifo")
+    study = h3sim.load_study(PAGE, schemes="fifo")
     assert study.with_seeds(np.arange(2)).design.seeds == (0, 1)
     assert keys_of(lambda: study.with_seeds("x")) == ["seeds"]
 
@@ -57,7 +57,7 @@ def test_how_a_study_runs_is_told_with_what_it_is_of() -> None:
 
 def test_what_find_is_given_in_numpy_is_written_as_numbers() -> None:
     told: dict[str, Any] = {"n_seeds": np.int64(2), "confidence": np.float32(0.5)}
-    found = h3sim.find(
+    found = h3sim.search(
         PAGE,
         schemes="rr",
         networks=None,
@@ -72,7 +72,7 @@ def test_what_find_is_given_in_numpy_is_written_as_numbers() -> None:
 def test_find_begins_at_the_seed_that_is_given() -> None:
     told: dict[str, Any] = {"schemes": ["rr"], "baseline": "fifo", "networks": None, "n_seeds": 1}
     told |= OVER_LINKS
-    behind = {seed: h3sim.find(PAGE, seed=seed, **told).rows[1] for seed in (0, 1)}
+    behind = {seed: h3sim.search(PAGE, seed=seed, **told).rows[1] for seed in (0, 1)}
     by_hand = [
         h3sim.simulate(PAGE, scheme=behind[1].scheme if number else "fifo", seed=1, **OVER_LINKS)
         for number in range(2)
@@ -83,12 +83,12 @@ def test_find_begins_at_the_seed_that_is_given() -> None:
 
 
 def test_advice_with_one_scheme_says_that_nothing_was_compared() -> None:
-    advice = h3sim.advise(PAGE, schemes=["chrome-eps"], n_seeds=2)
+    advice = h3sim.recommend(PAGE, schemes=["chrome-eps"], n_seeds=2)
     assert advice.sentence == "Nothing was compared: chrome-eps is the only scheme."
 
 
 def test_advise_tells_every_mistake() -> None:
-    call = lambda: h3sim.advise(PAGE, n_seeds=0, which="x", keep_loads="m")  # noqa: E731
+    call = lambda: h3sim.recommend(PAGE, n_seeds=0, which="x", keep_loads="m")  # noqa: E731
     assert keys_of(call) == ["which", "n_seeds", "keep_loads"]
 
 
@@ -204,7 +204,7 @@ def test_a_study_of_a_store_is_asked_for_by_a_whole_number(tmp_path: Path) -> No
 def test_a_study_that_adds_seeds_says_how_far_it_came() -> None:
     told: dict[str, Any] = {"schemes": ["rr", "fifo"], "rtt_ms": 50, "loss": 0.02}
     found = [
-        h3sim.sweep_until("creative", width=width, most_seeds=8, executor="serial", **told)
+        h3sim.sequential_sweep("creative", width=width, most_seeds=8, executor="serial", **told)
         for width in (0.5, 1e-6)
     ]
     words = "<Sequential: After 8 seeds, the intervals of speedups of byte_index_all_ms to rr are"
@@ -227,9 +227,9 @@ def test_a_study_that_adds_seeds_says_how_far_it_came() -> None:
         (lambda: LOAD.plot.against("rr"), "other"),
         (lambda: LOAD.plot.save(5), "path"),
         (lambda: h3sim.report(LOAD).save(None), "path"),
-        (lambda: h3sim.plots.LoadPlots(LOAD), "loads"),
-        (lambda: h3sim.plots.LoadPlots([5]), "loads"),
-        (lambda: LOAD.why_none("x"), "which"),
+        (lambda: h3sim.reporting.LoadPlots(LOAD), "loads"),
+        (lambda: h3sim.reporting.LoadPlots([5]), "loads"),
+        (lambda: LOAD.missing_reason("x"), "which"),
     ],
 )
 def test_a_figure_of_what_cannot_be_drawn_is_refused(call: Callable[[], object], key: str) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
-from h3sim.fitting import decimals_of
 from h3sim.notebook import html_table
-from h3sim.reporting.document import Report, ReportTable, Section
-from h3sim.reporting.html import body_of
+from h3sim.reporting.document import Report, ReportTable, Section, body_of
+from h3sim.text import decimals_of
 from h3sim.units import unit_of
 
 if TYPE_CHECKING:

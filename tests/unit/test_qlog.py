@@ -11,7 +11,7 @@ import pytest
 
 import h3sim
 from h3sim.qlog import read_qlog
-from h3sim.results.measured import measured_to_dict
+from h3sim.results.qlog_metrics import measured_to_dict
 from h3sim.trace import Delivery
 from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
 

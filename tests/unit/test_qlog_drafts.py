@@ -11,7 +11,7 @@ import pytest
 
 import h3sim
 from h3sim.qlog import qlog_document
-from h3sim.results.document import write_load_qlog
+from h3sim.results.configuration import write_load_qlog
 from h3sim.signals import Eps
 from h3sim.trace import Delivery, SignalSent, Trace
 from validation.qlog_drafts import DRAFTS, LOADS, Checker, cddl_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.qlog import LogError, read_qlog, source
+from h3sim.qlog import LogError, container, read_qlog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,13 +90,13 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path, content: bytes, star
 def test_what_does_not_fit_into_memory_is_refused_with_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "_MAX_DOCUMENT", 1000)
+    monkeypatch.setattr(container, "_MAX_DOCUMENT", 1000)
     one_line = json.dumps({"traces": [], "title": "x" * 990})
     for text in (one_line, f"{{\n{one_line[1:]}", f"\n{one_line}"):
         (line,) = lines_of(tmp_path, gzip.compress(text.encode(), mtime=0))
         assert "MB of JSON (unpacked), and that is held in memory" in line
     monkeypatch.undo()
-    monkeypatch.setattr(source, "_MAX_RECORD", 100)
+    monkeypatch.setattr(container, "_MAX_RECORD", 100)
     head = '{"trace": {"vantage_point": {"type": "client"}}}'
     event = json.dumps({"time": 1, "x": "y" * 100})
     assert lines_of(tmp_path, f"{RS}{head}\n{RS}{event}\n") == [
@@ -106,7 +106,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_limit(
     assert lines_of(tmp_path, f"{RS}{head}\n{RS}" + "{\n" * 60) == [
         "line 2: is a record of more than 10 MB"
     ]
-    monkeypatch.setattr(source, "_MAX_EVENTS", 2)
+    monkeypatch.setattr(container, "_MAX_EVENTS", 2)
     events = "".join(f'{RS}{{"time": {n}}}\n' for n in range(3))
     assert lines_of(tmp_path, f"{RS}{head}\n{events}") == [
         "line 4: is the end of 2 events, the most read"

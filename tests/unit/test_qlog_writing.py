@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.qlog import LogError, LoggedResource, qlog_document, write_qlog
-from h3sim.results.document import write_load_qlog
+from h3sim.results.configuration import write_load_qlog
 from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.trace import Delivery, RecoveryRow, Request, SignalSent, Trace, WireRow, with_delivery
 

@@ -19,7 +19,7 @@ from h3sim.schedulers import (
     TreeScheduler,
     Weights,
 )
-from h3sim.schedulers.ordered import OrderedStreams
+from h3sim.schedulers.queues import IndexedHeap
 from h3sim.schedulers.tree.disciplines import queueing_of
 from h3sim.schedulers.tree.node import Node
 from h3sim.signals import H2Priority, Rank
@@ -127,7 +127,7 @@ class TestRoom:
         assert max(sizes[1000:]) == max(sizes[:1000])
 
     def test_it_shrinks_when_most_have_left(self) -> None:
-        streams = OrderedStreams()
+        streams = IndexedHeap()
         for stream_id in range(500):
             streams.put(stream_id, stream_id)
         full = len(pickle.dumps(streams))
@@ -152,7 +152,7 @@ class TestRounds:
 
 class TestOrderedStreams:
     def test_the_first_that_gets_a_new_rank_leaves_the_front_to_who_is_there_still(self) -> None:
-        streams = OrderedStreams()
+        streams = IndexedHeap()
         for stream_id, rank in ((0, 1), (4, 2), (8, 3)):
             streams.put(stream_id, rank)
         streams.put(4, 9)
@@ -163,7 +163,7 @@ class TestOrderedStreams:
         assert streams.first == 0
 
     def test_equal_ranks_go_by_the_tie_which_is_0_where_none_is_given(self) -> None:
-        streams = OrderedStreams()
+        streams = IndexedHeap()
         streams.put(8, 1, 0)
         streams.put(4, 1)
         assert streams.first == 4
@@ -173,7 +173,7 @@ class TestOrderedStreams:
         assert streams.first == 12
 
     def test_who_comes_back_with_an_old_rank_is_there_once(self) -> None:
-        streams = OrderedStreams()
+        streams = IndexedHeap()
         for rank in (1, 2, 1):
             streams.put(4, rank)
         streams.put(0, 3)

@@ -11,11 +11,10 @@ from h3sim.http import StreamSender
 from h3sim.schedulers import RoundRobinScheduler
 from h3sim.signals import H2Priority
 from h3sim.transport.congestion import ControllerSettings, make_controller
-from h3sim.transport.loss import RandomLoss
-from h3sim.transport.quic.acks import AckState
-from h3sim.transport.quic.flow import FlowReceiver
+from h3sim.transport.link import RandomLoss
+from h3sim.transport.quic.endpoint import FlowReceiver
 from h3sim.transport.quic.packets import QuicPacket, StreamFrameHeader, varint_bytes
-from h3sim.transport.quic.recovery import Recovery
+from h3sim.transport.quic.recovery import AckState, Recovery
 
 
 def spans_of(numbers: Any) -> Any:
@@ -85,7 +84,7 @@ def test_random_loss_takes_one_number_for_each_packet() -> None:
 
 
 def test_a_server_has_data_exactly_as_long_as_it_gives_something_out() -> None:
-    server = StreamSender(RoundRobinScheduler(), turn_bytes=1000, keeps_unacked=True)
+    server = StreamSender(RoundRobinScheduler(), turn_bytes=1000, retains_until_acked=True)
     server.open(0, H2Priority())
     assert (server.has_data, server.take()) == (False, None)
     server.send(0, 1500)

@@ -10,7 +10,14 @@ import h3sim
 from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
-from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicPacket, QuicSettings, Role
+from h3sim.transport.quic import (
+    Handshake,
+    HandshakeMode,
+    QuicEndpoint,
+    QuicPacket,
+    QuicSettings,
+    Role,
+)
 from h3sim.units import ms
 from tests.unit.test_quic_windows import Window
 
@@ -18,8 +25,8 @@ SETTINGS = QuicSettings(server_flight_bytes=1000)
 
 
 def end(role: Any) -> Any:
-    source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
-    handshake = Handshake(SETTINGS, role, Mode.ONE_RTT)
+    source = StreamSender(FifoScheduler(), turn_bytes=1200, retains_until_acked=True)
+    handshake = Handshake(SETTINGS, role, HandshakeMode.ONE_RTT)
     window = Window(10_000)
     return source, QuicEndpoint(SETTINGS, window, source, handshake, peer_max_ack_delay_ns=0)
 
@@ -98,8 +105,8 @@ def test_a_packet_of_the_handshake_is_as_long_as_what_it_carries() -> None:
 def test_a_probe_of_the_handshake_carries_what_is_new_alone() -> None:
     """RFC 9002 § 6.2.4: new data if there is some, and only else what is outstanding."""
     settings = QuicSettings(server_flight_bytes=3000)
-    source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
-    handshake = Handshake(settings, Role.SERVER, Mode.ONE_RTT)
+    source = StreamSender(FifoScheduler(), turn_bytes=1200, retains_until_acked=True)
+    handshake = Handshake(settings, Role.SERVER, HandshakeMode.ONE_RTT)
     server = QuicEndpoint(settings, Window(1300), source, handshake, peer_max_ack_delay_ns=0)
     _, client = end(Role.CLIENT)
     give(client.packets_to_send(0), server, 50)
@@ -126,8 +133,8 @@ def test_probes_of_a_server_keep_to_three_times_what_came(
 ) -> None:
     """RFC 9000 § 8.1 limits all that a server sends, and RFC 9002 § 6.2.2.1 its probes."""
     settings = QuicSettings(server_flight_bytes=flight_bytes)
-    source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
-    handshake = Handshake(settings, Role.SERVER, Mode.ONE_RTT)
+    source = StreamSender(FifoScheduler(), turn_bytes=1200, retains_until_acked=True)
+    handshake = Handshake(settings, Role.SERVER, HandshakeMode.ONE_RTT)
     server = QuicEndpoint(settings, Window(10_000), source, handshake, peer_max_ack_delay_ns=0)
     _, client = end(Role.CLIENT)
     give(client.packets_to_send(0), server, 50)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from h3sim.protocol import UNLIMITED_BYTES
-from h3sim.transport.quic import Handshake, Mode, QuicPacket, QuicSettings, Role
+from h3sim.constants import UNLIMITED_BYTES
+from h3sim.transport.quic import Handshake, HandshakeMode, QuicPacket, QuicSettings, Role
 
 HELLO, FLIGHT, FINISHED = 300, 1000, 60
 SETTINGS = QuicSettings(
@@ -15,7 +15,7 @@ SETTINGS = QuicSettings(
 )
 
 
-def made(role: Role, mode: Mode = Mode.ONE_RTT) -> Handshake:
+def made(role: Role, mode: HandshakeMode = HandshakeMode.ONE_RTT) -> Handshake:
     return Handshake(SETTINGS, role, mode)
 
 
@@ -33,22 +33,27 @@ def filled(handshake: Handshake, room: int = 10_000) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("role", "mode", "may_send", "has_data", "may_deadlock"),
     [
-        (Role.CLIENT, Mode.NONE, True, False, False),
-        (Role.CLIENT, Mode.ONE_RTT, False, True, True),
-        (Role.CLIENT, Mode.ZERO_RTT, True, True, True),
-        (Role.SERVER, Mode.NONE, True, False, False),
-        (Role.SERVER, Mode.ONE_RTT, False, False, False),
-        (Role.SERVER, Mode.ZERO_RTT, False, False, False),
+        (Role.CLIENT, HandshakeMode.NONE, True, False, False),
+        (Role.CLIENT, HandshakeMode.ONE_RTT, False, True, True),
+        (Role.CLIENT, HandshakeMode.ZERO_RTT, True, True, True),
+        (Role.SERVER, HandshakeMode.NONE, True, False, False),
+        (Role.SERVER, HandshakeMode.ONE_RTT, False, False, False),
+        (Role.SERVER, HandshakeMode.ZERO_RTT, False, False, False),
     ],
 )
 def test_how_a_connection_begins_says_who_may_send(
-    role: Role, mode: Mode, may_send: bool, has_data: bool, may_deadlock: bool
+    role: Role, mode: HandshakeMode, may_send: bool, has_data: bool, may_deadlock: bool
 ) -> None:
     handshake = made(role, mode)
     assert (handshake.may_send, handshake.has_data) == (may_send, has_data)
     assert handshake.may_deadlock is may_deadlock
-    assert handshake.is_over is handshake.is_complete is mode.is_established is (mode is Mode.NONE)
-    is_validated = role is Role.CLIENT or mode is Mode.NONE
+    assert (
+        handshake.is_over
+        is handshake.is_complete
+        is mode.is_established
+        is (mode is HandshakeMode.NONE)
+    )
+    is_validated = role is Role.CLIENT or mode is HandshakeMode.NONE
     assert handshake.allowance_bytes == (UNLIMITED_BYTES if is_validated else 0)
 
 

@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicPacket, QuicSettings, Role
-from h3sim.transport.quic.acks import AckState
+from h3sim.transport.quic import (
+    Handshake,
+    HandshakeMode,
+    QuicEndpoint,
+    QuicPacket,
+    QuicSettings,
+    Role,
+)
 from h3sim.transport.quic.packets import StreamFrameHeader, crypto_header_bytes, varint_bytes
+from h3sim.transport.quic.recovery import AckState
 from h3sim.units import ms
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
@@ -47,7 +54,7 @@ class Idle(Endless):
 def idle(window_bytes: int, **settings: Any) -> Any:
     """Return an end whose handshake is over, and that has nothing to send."""
     made = QuicSettings(datagram_bytes=FULL, **settings)
-    handshake = Handshake(made, Role.CLIENT, Mode.NONE)
+    handshake = Handshake(made, Role.CLIENT, HandshakeMode.NONE)
     return QuicEndpoint(
         made, Window(window_bytes), Idle(), handshake, peer_max_ack_delay_ns=0, path_rtt_ns=ms(100)
     )

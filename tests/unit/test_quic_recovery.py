@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from h3sim.transport.quic import QuicPacket
-from h3sim.transport.quic.acks import AckState
-from h3sim.transport.quic.recovery import Recovery
+from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
 
 
-class Told(FixedWindow):
+class ResultTable(FixedWindow):
     """Notes what it hears of losses."""
 
     def __init__(self) -> None:
@@ -30,7 +29,7 @@ class Told(FixedWindow):
 
 def sender(*sent_at_ms: Any) -> Any:
     """Return the recovery of an end whose packets 0, 1, ... left then, and who is told."""
-    told = Told()
+    told = ResultTable()
     recovery = Recovery(told, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
     for number, at_ms in enumerate(sent_at_ms):
         recovery.next_number = number + 1

@@ -7,10 +7,17 @@ from typing import Any
 import pytest
 
 from h3sim.errors import NetworkError
-from h3sim.transport.bucket_pacer import BucketPacer
 from h3sim.transport.endpoint import Source
-from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicPacket, QuicSettings, Role
-from h3sim.transport.quic.acks import AckState
+from h3sim.transport.pacing import BucketPacer
+from h3sim.transport.quic import (
+    Handshake,
+    HandshakeMode,
+    QuicEndpoint,
+    QuicPacket,
+    QuicSettings,
+    Role,
+)
+from h3sim.transport.quic.recovery import AckState
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
 
@@ -54,7 +61,7 @@ def end(window_bytes: int, **settings: Any) -> Any:
         made,
         Window(window_bytes),
         Endless(),
-        Handshake(made, Role.SERVER, Mode.NONE),
+        Handshake(made, Role.SERVER, HandshakeMode.NONE),
         peer_max_ack_delay_ns=0,
         path_rtt_ns=ms(100),
     )

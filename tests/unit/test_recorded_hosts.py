@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture import import_page
-from h3sim.capture.inference.hosts import hosts_of
-from h3sim.capture.inference.observed import Observed, Reached
 from h3sim.cli import main
+from h3sim.importers import import_page
+from h3sim.importers.path_estimation import hosts_of
+from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
 from tests.recordings import SITE, entry, har, write_recording
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ WWW, IMG, ADS = "www.shop.example", "img.shop.example", "ads.example"
 NEAR, FAR = "192.0.2.1", "198.51.100.7"
 
 
-def seen(host: str, **reached: Any) -> Observed:
+def seen(host: str, **reached: Any) -> RecordedRequest:
     """Return a request over HTTP/2."""
-    request = Observed(key="", url=f"https://{host}/", protocol="h2")
-    request.reached = Reached(**reached)
+    request = RecordedRequest(key="", url=f"https://{host}/", protocol="h2")
+    request.reached = ConnectionInfo(**reached)
     return request
 
 
-def groups(*requests: Observed) -> list[set[str]]:
+def groups(*requests: RecordedRequest) -> list[set[str]]:
     """Return which hosts share a connection, of those that share one."""
     names = [request.url.split("/")[2] for request in requests]
     found: dict[str, set[str]] = {}

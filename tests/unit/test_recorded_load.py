@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture import import_page
-from h3sim.capture.inference.estimates import (
+from h3sim.cli.main import main
+from h3sim.config import LoadConfig
+from h3sim.config.load_config import recorded_network
+from h3sim.errors import InputError, PageError
+from h3sim.importers import import_page
+from h3sim.importers.path_estimation import (
     EstimatedPath,
     EstimatedRtt,
     Transfer,
@@ -19,14 +23,10 @@ from h3sim.capture.inference.estimates import (
     packet_rate_bps,
     path_of,
     peak_rate_bps,
+    server_times,
 )
-from h3sim.capture.inference.observed import Observed, Reached
-from h3sim.capture.inference.server_waits import server_times
-from h3sim.cli.main import main
-from h3sim.errors import InputError, PageError
+from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
 from h3sim.page import Page, RecordedLoad
-from h3sim.study import LoadConfig
-from h3sim.study.recorded_network import recorded_network
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ KNOWN = RecordedLoad(rtt_ns=ms(20), rtt_from="a handshake", rate_bps=8_000_000, 
 # The estimators
 
 
-def opened(handshake_ms: float | None, *waits_ms: float, host: str = SITE) -> list[Observed]:
+def opened(handshake_ms: float | None, *waits_ms: float, host: str = SITE) -> list[RecordedRequest]:
     """Return requests over one connection, the first of which opened it."""
     requests = []
     for number, wait_ms in enumerate(waits_ms):
         request = observed(100.0 * number, 100.0 * number + wait_ms, 100.0 * number + wait_ms + 5)
         request.url = host
-        request.reached = Reached(handshake_ms=None if number else handshake_ms)
+        request.reached = ConnectionInfo(handshake_ms=None if number else handshake_ms)
         requests.append(request)
     return requests
 
@@ -66,7 +66,7 @@ def test_a_shorter_wait_than_the_handshake_is_the_rtt() -> None:
 
 def test_an_opening_that_may_hold_tls_only_bounds_the_rtt() -> None:
     requests = opened(None, 45, 300)
-    requests[0].reached = Reached(connect_ms=100)
+    requests[0].reached = ConnectionInfo(connect_ms=100)
     rtt = estimated_rtt(requests)
     assert rtt is not None
     assert rtt.rtt_ms == 45
@@ -141,8 +141,8 @@ def test_a_recording_that_tells_too_little_gives_no_network(
     assert estimated_path(rtt, transfers) is None
 
 
-def observed(sent_ms: float, first_ms: float, end_ms: float) -> Observed:
-    request = Observed(key="", url=SITE)
+def observed(sent_ms: float, first_ms: float, end_ms: float) -> RecordedRequest:
+    request = RecordedRequest(key="", url=SITE)
     request.sent_ms, request.first_byte_ms, request.end_ms = sent_ms, first_ms, end_ms
     return request
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture import facts_from_dict
-from h3sim.capture.inference.observed import Observed
-from h3sim.capture.inference.recorded import browser_named, priorities_of
 from h3sim.cli.main import main
 from h3sim.errors import InputError, PageError
-from h3sim.page import At, Discovery, Level, RecordedPriority
+from h3sim.importers import facts_from_dict
+from h3sim.importers.recorded_request import RecordedRequest, browser_named, priorities_of
+from h3sim.page import Discovery, Level, RecordedPriority, TriggerEvent
 from h3sim.signals import Eps, H2Priority
 from tests.helpers import page_file, page_of
 
@@ -116,18 +115,18 @@ class TestPlaying:
 
 class TestReading:
     def test_a_level_a_field_and_a_later_level(self) -> None:
-        request = Observed(key="k", url="u", start_ms=100)
+        request = RecordedRequest(key="k", url="u", start_ms=100)
         request.priority, request.priority_field, request.browser = "low", "u=4, i", "chrome"
         request.later_priorities = ((180.5, "high"), (90, "veryhigh"), (300, "whatever"))
         first, field, later, early = priorities_of(request, "a.png")
         assert first == RecordedPriority(browser="chrome", level="Low")  # type: ignore[arg-type]
         assert (field.urgency, field.incremental) == (4, True)
-        when = Discovery(at=At.REQUEST, by="a.png", delay_ns=80_500_000)
+        when = Discovery(at=TriggerEvent.REQUEST, by="a.png", delay_ns=80_500_000)
         assert (later.level, later.when) == (Level.HIGH, when)
         assert early.when == replace(when, delay_ns=0)
 
     def test_what_is_not_understood_is_left_out(self) -> None:
-        request = Observed(key="k", url="u", priority="soon", priority_field="U=1")
+        request = RecordedRequest(key="k", url="u", priority="soon", priority_field="U=1")
         assert priorities_of(request, "a") == ()
 
     @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ class TestReading:
         (root,) = h3sim.import_page(str(path)).page.resources
         first, later = root.recorded
         assert (first.level, later.level) == (Level.LOW, Level.HIGH)
-        assert later.when == Discovery(at=At.REQUEST, by=root.id, delay_ns=250_000_000)
+        assert later.when == Discovery(at=TriggerEvent.REQUEST, by=root.id, delay_ns=250_000_000)
 
     def test_mistakes_have_their_keys(self) -> None:
         entries: list[dict[str, Any]] = [
@@ -209,7 +208,7 @@ class TestRules:
     )
 
     def test_agreement_is_counted_by_kind(self) -> None:
-        check = h3sim.check_rules(page_of(*self.PAGE))
+        check = h3sim.validate_scheme(page_of(*self.PAGE))
         assert [tuple(row) for row in check.rows] == [
             ("document", 1, 1),
             ("stylesheet", 1, 1),
@@ -223,7 +222,7 @@ class TestRules:
         assert check.total == ("all", 10, 8)
 
     def test_levels_are_compared_over_http_2_too(self) -> None:
-        check = h3sim.check_rules(page_of(*self.PAGE), scheme="chrome-h2")
+        check = h3sim.validate_scheme(page_of(*self.PAGE), scheme="chrome-h2")
         assert [(row.id, row.recorded, row.rules) for row in check.disagreements] == [
             ("b.js", "low", "high"),
             ("5.png", "normal", "low"),
@@ -231,7 +230,7 @@ class TestRules:
 
     def test_a_scheme_without_rules_is_refused(self) -> None:
         with pytest.raises(InputError, match="has no rules"):
-            h3sim.check_rules("davies-meenan", scheme="rr")
+            h3sim.validate_scheme("davies-meenan", scheme="rr")
 
     def test_the_command_shows_kinds_and_disagreements(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.chromium.connection import ProtocolEvent
-from h3sim.capture.dialects.initiators import CallFrame
-from h3sim.capture.dialects.network_events import NetworkEvents
-from h3sim.capture.source.fields import Fields
+from h3sim.importers.chromium.browser import ProtocolEvent
+from h3sim.importers.formats.chrome_fields import CallFrame
+from h3sim.importers.formats.devtools import NetworkEvents
+from h3sim.importers.source import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from h3sim.capture.dialects.exchange import RecordedExchange
+    from h3sim.importers.formats.devtools import RecordedExchange
 
 
 def exchanges_of(events: Iterable[ProtocolEvent]) -> list[RecordedExchange]:

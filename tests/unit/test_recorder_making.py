@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.capture import import_page
-from h3sim.capture.chromium import ChromiumError, Recorded
-from h3sim.capture.chromium.connection import ProtocolEvent
-from h3sim.capture.chromium.page_builder import recorded_of
-from h3sim.capture.chromium.visit import Visit
-from h3sim.page import At, Kind
+from h3sim.importers import import_page
+from h3sim.importers.chromium import ChromiumError, Recorded
+from h3sim.importers.chromium.browser import ProtocolEvent
+from h3sim.importers.chromium.navigation import Navigation
+from h3sim.importers.chromium.recording import recorded_of
+from h3sim.page import Kind, TriggerEvent
 from tests.recordings import write_recording
 from tests.unit.test_recorder_exchanges import answered, asked, event
 
@@ -61,7 +61,7 @@ def everything_of(*events: list[ProtocolEvent], **more: Any) -> list[ProtocolEve
 def made(*events: list[ProtocolEvent], document: str | None = HTML, **more: Any) -> Recorded:
     everything = everything_of(*events, **more)
     documents = {} if document is None else {"0": document}
-    visit = Visit(browser="b", events=everything, documents=documents, measured=MEASURED)
+    visit = Navigation(browser="b", events=everything, documents=documents, measured=MEASURED)
     return recorded_of(visit, "p")
 
 
@@ -153,7 +153,7 @@ def test_a_recording_tells_how_long_the_load_took_and_over_what(
             each.params["response"] |= served
         if "encodedDataLength" in each.params and each.method.endswith("loadingFinished"):
             each.params["encodedDataLength"] = 20_180  # in 0.4 s: 0.4036 Mbit/s
-    visit = Visit(browser="b", events=events, documents={"0": HTML}, measured=MEASURED)
+    visit = Navigation(browser="b", events=events, documents={"0": HTML}, measured=MEASURED)
     visit.onload_ms = 2600.0
     known = recorded_of(visit, "p").page.recorded_load
     assert known is not None
@@ -185,7 +185,7 @@ def test_the_document_of_a_frame_is_the_parent_of_what_it_names() -> None:
     found = made(frame, image).page.resources[2].discovered
     # The document of the frame was not kept; so what nobody names waits for the page's.
     assert found is not None
-    assert (found.by, found.at) == ("/", At.COMPLETE)
+    assert (found.by, found.at) == ("/", TriggerEvent.COMPLETE)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_document_that_fails_says_why() -> None:
         asked("0", ROOT, 1.0, type="Document"),
         event("loadingFailed", "0", timestamp=1.1, errorText="net::ERR_CONNECTION_RESET"),
     ]
-    visit = Visit(browser="b", events=events, measured=MEASURED)
+    visit = Navigation(browser="b", events=events, measured=MEASURED)
     with pytest.raises(ChromiumError, match="did not come: net::ERR_CONNECTION_RESET"):
         recorded_of(visit, "p")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from h3sim.capture.chromium.repeat import differences, merged
-from h3sim.capture.chromium.tracing import CpuTime, work_of
-from h3sim.capture.chromium.visibility import largest_url, visible_shares
-from h3sim.capture.dialects.exchange import RecordedExchange
-from h3sim.capture.header_lists import request_lists, response_lists, to_qif
-from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.importers.chromium.navigation import CpuTime, work_of
+from h3sim.importers.chromium.navigation_reader import largest_url, visible_shares
+from h3sim.importers.chromium.recording import differences, merged
+from h3sim.importers.formats.devtools import RecordedExchange
+from h3sim.importers.header_lists import request_lists, response_lists, to_qif
+from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
 
 
 def span(
@@ -90,8 +90,8 @@ def test_the_largest_paint_is_an_image_or_the_font_of_a_text() -> None:
 
 
 def page(delay_ms: int, *, by: str = "/", size: int = 9, hero: bool = False) -> Page:
-    found = Discovery(at=At.COMPLETE, by=by, delay_ns=delay_ms * 10**6)
-    other = Discovery(at=At.COMPLETE, by="/")
+    found = Discovery(at=TriggerEvent.COMPLETE, by=by, delay_ns=delay_ms * 10**6)
+    other = Discovery(at=TriggerEvent.COMPLETE, by="/")
     return Page(
         name="p",
         resources=(

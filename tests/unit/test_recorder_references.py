@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from h3sim.capture.chromium.documents import Document
-from h3sim.capture.markup.compression import WireOffsets
+from h3sim.importers.chromium.navigation_reader import Document
+from h3sim.importers.content_encoding import WireOffsets
 from h3sim.page import FetchPriority
 
 BASE = "http://x/dir/page.html"

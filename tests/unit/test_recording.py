@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import Patience, RecordedSource, record
-from h3sim.capture.chromium.repeat import graph_of
 from h3sim.cli import main
+from h3sim.importers.chromium import RecordedSource, Timeouts, record
+from h3sim.importers.chromium.recording import graph_of
 from h3sim.page import read_page
 from tests.unit.recorded_site import FILES, INDEX, png, write_site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.capture.chromium import PageRecording
+    from h3sim.importers.chromium import PageRecording
     from h3sim.page import Page
 
 pytestmark = pytest.mark.chromium
 
-QUICK = Patience(settle_s=0.3, quiet_s=0.3)
+QUICK = Timeouts(settle_s=0.3, quiet_s=0.3)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_schemes_of_a_page_are_held_against_one_bound() -> None:
-    table = h3sim.regret("davies-meenan", schemes=["rr", "atf-first"])
+    table = h3sim.optimality("davies-meenan", schemes=["rr", "atf-first"])
     assert table.given == "page"
     rr, first = table.rows
     assert (rr.bound_all_ms, rr.bound_atf_ms) == (first.bound_all_ms, first.bound_atf_ms)
@@ -31,37 +31,39 @@ def test_schemes_of_a_page_are_held_against_one_bound() -> None:
 
 
 def test_over_links_each_load_has_a_bound_of_its_own() -> None:
-    table = h3sim.regret("davies-meenan", schemes=["rr", "fifo"], network="fibre")
+    table = h3sim.optimality("davies-meenan", schemes=["rr", "fifo"], network="fibre")
     assert table.given == "requests"
     assert len({row.bound_all_ms for row in table.rows}) == 2
 
 
 def test_a_page_with_nothing_above_the_fold_has_no_figure_there() -> None:
     page = page_of({"id": "/", "kind": "document", "bytes": 100})
-    table = h3sim.regret(page, schemes="rr")
+    table = h3sim.optimality(page, schemes="rr")
     assert table.rows[0].regret_atf is None
     assert [(row.which, row.n_pages) for row in table.schemes] == [("all", 1), ("atf", 0)]
 
 
 def test_mistakes_in_a_table_of_regrets_are_told() -> None:
     with pytest.raises(InputError, match="given: must be 'page' or 'requests', is 'all'"):
-        h3sim.regret("davies-meenan", given="all")  # type: ignore[arg-type]
+        h3sim.optimality("davies-meenan", given="all")  # type: ignore[arg-type]
     with pytest.raises(NothingToMeasureError, match="no constant rate"):
-        h3sim.regret("davies-meenan", given="page", network="fibre")
+        h3sim.optimality("davies-meenan", given="page", network="fibre")
 
 
 # Tables by network and class of pages, and figures
 
 
 @pytest.fixture(scope="module")
-def over_two_networks() -> h3sim.Regret:
+def over_two_networks() -> h3sim.Optimality:
     pages = [f"jquery-mobile-{name}" for name in ("demos", "listviews", "swipe", "toolbars")]
-    return h3sim.regret(
+    return h3sim.optimality(
         [*pages, "davies-meenan"], schemes=["rr", "atf-first"], networks=["marx-2019", "cable"]
     )
 
 
-def test_each_network_has_a_bound_as_strong_as_it_can_be(over_two_networks: h3sim.Regret) -> None:
+def test_each_network_has_a_bound_as_strong_as_it_can_be(
+    over_two_networks: h3sim.Optimality,
+) -> None:
     given = {row.network: row.given for row in over_two_networks.rows}
     assert given == {"marx-2019": "page", "cable": "requests"}
     assert over_two_networks.given is None
@@ -70,7 +72,7 @@ def test_each_network_has_a_bound_as_strong_as_it_can_be(over_two_networks: h3si
     assert over_two_networks.configuration["transport"] == "quic"
 
 
-def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Regret) -> None:
+def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Optimality) -> None:
     rows = over_two_networks.by_class("origin")
     of_rr = [row for row in rows if (row.network, row.scheme, row.which) == ("cable", "rr", "atf")]
     assert [(row.page_class, row.n_pages) for row in of_rr] == [
@@ -88,7 +90,7 @@ def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Regre
     assert (of_rr[1].low, of_rr[1].high) == (None, None)
 
 
-def test_what_pages_are_not_told_apart_by_is_refused(over_two_networks: h3sim.Regret) -> None:
+def test_what_pages_are_not_told_apart_by_is_refused(over_two_networks: h3sim.Optimality) -> None:
     with pytest.raises(InputError, match="by: must be one of size, resources, origin, is 'colour'"):
         over_two_networks.by_class("colour")
     with pytest.raises(InputError, match="network: must be one of marx-2019, cable, is dsl"):
@@ -96,7 +98,7 @@ def test_what_pages_are_not_told_apart_by_is_refused(over_two_networks: h3sim.Re
 
 
 def test_a_figure_of_regrets_has_a_lane_for_each_network_and_class(
-    over_two_networks: h3sim.Regret,
+    over_two_networks: h3sim.Optimality,
 ) -> None:
     by_page = over_two_networks.plot.schemes()
     assert [label.get_text() for label in by_page.get_legend().get_texts()] == [
@@ -112,7 +114,7 @@ def test_a_figure_of_regrets_has_a_lane_for_each_network_and_class(
     assert told == ["small (4)", "medium (1)"]
 
 
-def test_documents_of_regrets_are_as_their_schema_says(over_two_networks: h3sim.Regret) -> None:
+def test_documents_of_regrets_are_as_their_schema_says(over_two_networks: h3sim.Optimality) -> None:
     document = over_two_networks.to_dict()
     assert schema_problems(document) == []
     del document["rows"][0]["scheme"]
@@ -120,7 +122,7 @@ def test_documents_of_regrets_are_as_their_schema_says(over_two_networks: h3sim.
 
 
 def test_equal_regrets_are_drawn_as_equal_bytes(
-    over_two_networks: h3sim.Regret, tmp_path: Path
+    over_two_networks: h3sim.Optimality, tmp_path: Path
 ) -> None:
     first, again = tmp_path / "a.png", tmp_path / "b.png"
     over_two_networks.plot.save(first, by="resources")
@@ -138,7 +140,7 @@ def test_a_table_has_the_byte_indexes_of_its_loads(capsys: pytest.CaptureFixture
 
 def test_the_factors_of_a_regret_that_are_told_do_not_stand_on_each_other() -> None:
     pages = ["davies-meenan", "creative", "http2rulez"]
-    ax = h3sim.regret(pages, schemes="marx-2019").plot.classes()
+    ax = h3sim.optimality(pages, schemes="marx-2019").plot.classes()
     ax.figure.draw_without_rendering()
     boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
     assert all(one.x1 < other.x0 for one, other in pairwise(boxes))

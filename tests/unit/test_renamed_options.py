@@ -9,8 +9,8 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
+from h3sim.config.load_config import FLAGS, OPTIONS
 from h3sim.errors import InputError, UnknownOptionError
-from h3sim.study.renamed import FLAGS, OPTIONS
 from h3sim.study.study_file import StudyError, study_from_dict
 
 _STUDY = {"format": "h3sim-study/1", "pages": "davies-meenan"}

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture.chromium import find_chromium
 from h3sim.cli import main
 from h3sim.errors import H3SimError, InputError
+from h3sim.importers.chromium import find_chromium
 from h3sim.page import page_from_dict
-from h3sim.reporting import drawing
-from h3sim.reporting.html import MAX_ROWS
+from h3sim.reporting import load_pictures
+from h3sim.reporting.document import MAX_ROWS
 from tests.effort import HANG_S
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def small_study() -> Any:
 
 def small_log(folder: Path) -> Any:
     load = h3sim.simulate(page_of("small"), network="4g", record_packets=True)
-    from h3sim.results.document import write_load_qlog
+    from h3sim.results.configuration import write_load_qlog
 
     write_load_qlog(load, folder / "load.qlog", dialect="0.3")
     return h3sim.measure(folder / "load.qlog")
@@ -163,9 +163,9 @@ def test_waterfalls_beside_each_other_share_an_axis(monkeypatch: pytest.MonkeyPa
 
     def noting(ax: Any, **words: Any) -> Any:
         drawn.append(ax)
-        return drawing.picture(ax, **words)
+        return load_pictures.picture(ax, **words)
 
-    monkeypatch.setattr("h3sim.reporting.loads.picture", noting)
+    monkeypatch.setattr("h3sim.reporting.load_sections.picture", noting)
     slow = h3sim.simulate("davies-meenan", scheme="rr")
     fast = h3sim.simulate("davies-meenan", scheme="rr", network="cable")
     assert slow.page_load_ms > 2 * fast.page_load_ms
@@ -214,8 +214,7 @@ def test_what_loads_differ_in_is_told_load_by_load() -> None:
 
 
 def test_a_long_table_is_cut_and_says_how_many_rows_are_left_out() -> None:
-    from h3sim.reporting.document import ReportTable
-    from h3sim.reporting.html import _table
+    from h3sim.reporting.document import ReportTable, _table
 
     long = ReportTable(title="t", columns=["n"], rows=[(n,) for n in range(MAX_ROWS + 5)])
     assert _table(long).count("<tr>") == MAX_ROWS + 1
@@ -330,7 +329,9 @@ def test_a_browser_shows_it_without_a_word_in_its_console(tmp_path: Path) -> Non
 
 def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseline() -> None:
     told: dict[str, Any] = {"schemes": ["rr", "fifo"], "n_seeds": 2}
-    plain, kept = (h3sim.advise("davies-meenan", keep_loads=keep, **told) for keep in (False, True))
+    plain, kept = (
+        h3sim.recommend("davies-meenan", keep_loads=keep, **told) for keep in (False, True)
+    )
     short, whole = h3sim.report(plain), h3sim.report(kept)
     assert short.verdict[0] == whole.verdict[0] == kept.sentence
     assert "keep_loads=True" in " ".join(short.parts[0].words)
@@ -343,7 +344,7 @@ def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseli
 
 
 def test_what_find_found_is_reported() -> None:
-    found = h3sim.find("davies-meenan", schemes=["rr", "fifo"], networks=["cable"])
+    found = h3sim.search("davies-meenan", schemes=["rr", "fifo"], networks=["cable"])
     made = h3sim.report(found)
     assert made.verdict == [found.verdict]
     assert [len(table.rows) for table in made.parts[0].tables] == [3, len(found.robustness)]
@@ -358,7 +359,7 @@ def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None
 
 
 def test_a_study_that_added_seeds_is_reported_as_its_rows() -> None:
-    found = h3sim.sweep_until(
+    found = h3sim.sequential_sweep(
         "creative", width=0.5, schemes=["rr", "fifo"], rtt_ms=50, loss=0.02, executor="serial"
     )
     assert h3sim.report(found) == h3sim.report(found.results)

@@ -12,15 +12,15 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.compression.page_sections import request_section
-from h3sim.documents.declared import read_document, write_table
 from h3sim.errors import UnknownNameError
-from h3sim.findings import experiment_names, list_findings, load_experiment, marx, report
-from h3sim.findings.drawn import figure_of
-from h3sim.findings.headers import HeaderExperiment, requests_of_load
-from h3sim.findings.loads import Loads
-from h3sim.findings.model import Verdict
-from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
+from h3sim.headers.synthetic_headers import request_section
+from h3sim.papers import experiment_names, list_findings, load_experiment, marx, report
+from h3sim.papers.experiments import HeaderExperiment, requests_of_load
+from h3sim.papers.figures import figure_of
+from h3sim.papers.findings import Verdict
+from h3sim.papers.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
+from h3sim.papers.study_rows import Loads
+from h3sim.schema.fields import read_document, write_table
 from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
 from h3sim.units import ms

@@ -17,14 +17,14 @@ import pytest
 
 import h3sim
 from h3sim import simulate
-from h3sim.capture import import_page
 from h3sim.cli import main
-from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import HeaderLists, TimedSection
-from h3sim.documents.written import COUNT, Key, Keys, rows_of
-from h3sim.findings import reproduce
-from h3sim.results.roots import RootRow
-from h3sim.study import check_rules, check_server, result_schemas, sweep
+from h3sim.headers import CodecSettings
+from h3sim.headers.base import HeaderLists, TimedSection
+from h3sim.importers import import_page
+from h3sim.papers import reproduce
+from h3sim.results.navigations import RootRow
+from h3sim.schema.output import COUNT, ObjectType, Property, rows_of
+from h3sim.study import prioritization_test, result_schemas, sweep, validate_scheme
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.header_study import header_rows, rows_to_dict
 from tests.helpers import page_of
@@ -71,16 +71,16 @@ def _list() -> dict[str, Any]:
 
 
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
-    "h3sim-advice/2": lambda: h3sim.advise(PAGE, n_seeds=4, network_within=1).to_dict(),
+    "h3sim-advice/2": lambda: h3sim.recommend(PAGE, n_seeds=4, network_within=1).to_dict(),
     "h3sim-comparison/2": lambda: h3sim.compare(PAGE, schemes=["rr", "fifo"]).to_dict(),
-    "h3sim-found/1": lambda: h3sim.find(PAGE, which="all", networks=[]).to_dict(),
+    "h3sim-found/1": lambda: h3sim.search(PAGE, which="all", networks=[]).to_dict(),
     "h3sim-headers/1": _headers,
     "h3sim-import/1": _import,
     "h3sim-list/1": _list,
     "h3sim-recording/1": lambda: made().to_dict(),
-    "h3sim-regret/1": lambda: h3sim.regret(PAGE, schemes=["rr", "fifo"]).to_dict(),
-    "h3sim-rule-check/1": lambda: check_rules(PAGE).to_dict(),
-    "h3sim-server-check/1": lambda: check_server("fifo").to_dict(),
+    "h3sim-regret/1": lambda: h3sim.optimality(PAGE, schemes=["rr", "fifo"]).to_dict(),
+    "h3sim-rule-check/1": lambda: validate_scheme(PAGE).to_dict(),
+    "h3sim-server-check/1": lambda: prioritization_test("fifo").to_dict(),
     "h3sim-what-if/1": lambda: h3sim.study.what_if(PAGE).to_dict(),
 }
 
@@ -137,7 +137,9 @@ def test_the_schema_of_loads_names_all_that_their_documents_have(name: str) -> N
 
 
 def test_a_key_that_is_left_out_where_there_is_none_may_be_given_empty() -> None:
-    only = Keys(Key("roots", rows_of(RootRow), is_optional=True), Key("n", COUNT, of="a.b"))
+    only = ObjectType(
+        Property("roots", rows_of(RootRow), is_optional=True), Property("n", COUNT, of="a.b")
+    )
     assert only.write(SimpleNamespace(a=SimpleNamespace(b=2))) == {"n": 2}
     assert only.write({"n": 2}, roots=()) == {"roots": [], "n": 2}
 

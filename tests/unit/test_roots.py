@@ -11,7 +11,7 @@ from h3sim.browser import infer_above_the_fold
 from h3sim.cli import main
 from h3sim.errors import PageError
 from h3sim.page import Page
-from h3sim.page.roots import parts_of
+from h3sim.page.model import parts_of
 from tests.helpers import page_document
 
 if TYPE_CHECKING:

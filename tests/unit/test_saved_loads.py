@@ -12,7 +12,7 @@ import pytest
 import h3sim
 from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.cli import main
-from h3sim.results.document import write_load_qlog
+from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import SavedLoadError, load_from_dict
 from tests.helpers import page_file, page_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.conformance.cost_checks import CountedId, operations_of
+from h3sim.conformance.contract_checks import CountedId, operations_of
 from h3sim.schedulers import StrictScheduler
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority

@@ -17,10 +17,10 @@ from h3sim.conformance import ReferenceRounds
 from h3sim.errors import InputError, SchedulerError, SchemeError, StalledError, UnknownNameError
 from h3sim.plugins import NO_PLUGINS_VARIABLE
 from h3sim.schedulers import (
+    CheckedScheduler,
     FifoScheduler,
-    GuardedScheduler,
-    Requeuing,
     RoundRobinScheduler,
+    SupportsRequeue,
     TreeScheduler,
 )
 from h3sim.schemes import SchedulerKind, scheduler_kind_named
@@ -293,14 +293,14 @@ class Exits(RoundRobinScheduler):
 def test_every_call_is_passed_on_with_what_was_given() -> None:
     told: list[tuple[Any, ...]] = []
 
-    class Told:
+    class ResultTable:
         def __getattr__(self, name: str) -> Any:
             return lambda *given: told.append((name, *given))
 
         def pick(self) -> int:
             return 4
 
-    scheduler = GuardedScheduler(Told(), name="told")
+    scheduler = CheckedScheduler(ResultTable(), name="told")
     scheduler.open(4, H2Priority())
     with pytest.raises(SchedulerError, match="picks stream 4, which has no data"):
         scheduler.pick()
@@ -444,9 +444,9 @@ def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given() -> None:
 
 
 def test_one_that_queues_streams_anew_is_asked_to_and_no_other_is() -> None:
-    queues = GuardedScheduler(RoundRobinScheduler(), name="rr")
-    assert isinstance(queues, Requeuing)
-    assert not isinstance(GuardedScheduler(FifoScheduler(), name="fifo"), Requeuing)
+    queues = CheckedScheduler(RoundRobinScheduler(), name="rr")
+    assert isinstance(queues, SupportsRequeue)
+    assert not isinstance(CheckedScheduler(FifoScheduler(), name="fifo"), SupportsRequeue)
     for stream_id in (0, 4):
         queues.open(stream_id, None)  # type: ignore[arg-type]
         queues.activate(stream_id)

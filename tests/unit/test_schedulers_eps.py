@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.schedulers import EpsScheduler, Mixed, RoundRobinScheduler, Turn
-from h3sim.schedulers.eps_levels import (
-    AllShare,
-    FirstTurn,
-    Halves,
-    SequentialFirst,
-    SharedList,
+from h3sim.schedulers import EpsScheduler, Mixed, Quantum, RoundRobinScheduler
+from h3sim.schedulers.levels import (
+    H2oFirstSlice,
+    NonIncrementalFirst,
+    RoundRobinAll,
+    SharedRing,
+    SplitHalf,
 )
-from h3sim.schedulers.turn_counter import TurnCounter
+from h3sim.schedulers.queues import DeficitCounter
 from h3sim.signals import Eps, H2Priority
 from tests.unit.driving import drain_order, opened, turns
 
@@ -131,7 +131,7 @@ def test_a_first_turn_comes_once() -> None:
 
 
 def test_a_first_turn_is_not_broken_off_in_the_middle() -> None:
-    scheduler = EpsScheduler(mixed=Mixed.FIRST_TURN, turn=Turn(packets=2))
+    scheduler = EpsScheduler(mixed=Mixed.FIRST_TURN, turn=Quantum(packets=2))
     opened(scheduler, {0: SHARES, 4: SHARES})
     assert turns(scheduler, 8) == [0, 0, 4, 4, 0, 0, 4, 4]
 
@@ -181,7 +181,7 @@ def test_an_update_of_a_stream_without_data_is_kept() -> None:
 
 @pytest.mark.parametrize("mixed", [Mixed.NON_INCREMENTAL_FIRST, Mixed.ALL_SHARE])
 def test_a_turn_may_have_several_packets(mixed: Mixed) -> None:
-    scheduler = EpsScheduler(mixed=mixed, turn=Turn(packets=3))
+    scheduler = EpsScheduler(mixed=mixed, turn=Quantum(packets=3))
     opened(scheduler, {0: SHARES, 4: SHARES})
     assert turns(scheduler, 8) == [0, 0, 0, 4, 4, 4, 0, 0]
     # The turn ends where there is nothing left, and starts anew.
@@ -192,12 +192,12 @@ def test_a_turn_may_have_several_packets(mixed: Mixed) -> None:
 
 def test_a_turn_of_bytes_ends_with_the_packet_that_makes_them() -> None:
     """16,000 bytes, as Google's servers have them: 12 packets of 1400 (16,800)."""
-    scheduler = opened(EpsScheduler(turn=Turn(size_bytes=16_000)), {0: SHARES, 4: SHARES})
+    scheduler = opened(EpsScheduler(turn=Quantum(size_bytes=16_000)), {0: SHARES, 4: SHARES})
     assert turns(scheduler, 25) == [0] * 12 + [4] * 12 + [0]
 
 
 def test_halves_of_longer_turns() -> None:
-    scheduler = EpsScheduler(mixed=Mixed.HALVES, turn=Turn(packets=2))
+    scheduler = EpsScheduler(mixed=Mixed.HALVES, turn=Quantum(packets=2))
     opened(scheduler, {0: SHARES, 4: ALONE, 8: SHARES})
     assert turns(scheduler, 8) == [4, 4, 0, 0, 4, 4, 8, 8]
     # 4 has one packet of its turn and runs dry: the others go on alone, by whole turns.
@@ -212,7 +212,7 @@ def test_halves_of_longer_turns() -> None:
 
 def test_in_a_shared_list_a_packet_may_be_several_turns() -> None:
     """nghttp3: the round rises by the bytes over 800, and by 1 at least."""
-    scheduler = EpsScheduler(mixed=Mixed.SHARED_LIST, turn=Turn(size_bytes=800))
+    scheduler = EpsScheduler(mixed=Mixed.SHARED_LIST, turn=Quantum(size_bytes=800))
     opened(scheduler, {0: SHARES, 4: SHARES})
     assert turns(scheduler, 1, n_bytes=2500) == [0]
     # 0 is in round 3; 4 goes in rounds 0, 1 and 2, and comes behind 0 in round 3.
@@ -220,7 +220,7 @@ def test_in_a_shared_list_a_packet_may_be_several_turns() -> None:
 
 
 def test_round_robin_by_longer_turns() -> None:
-    scheduler = opened(RoundRobinScheduler(turn=Turn(packets=2)), {0: ALONE, 8: ALONE})
+    scheduler = opened(RoundRobinScheduler(turn=Quantum(packets=2)), {0: ALONE, 8: ALONE})
     assert turns(scheduler, 5) == [0, 0, 8, 8, 0]
     # 4 joins in the middle of 0's turn of round 3, and waits for round 4.
     opened(scheduler, {4: ALONE})
@@ -228,14 +228,14 @@ def test_round_robin_by_longer_turns() -> None:
 
 
 def test_a_stream_that_joins_during_the_first_turn_waits_for_the_next_round() -> None:
-    scheduler = opened(RoundRobinScheduler(turn=Turn(packets=2)), {8: ALONE})
+    scheduler = opened(RoundRobinScheduler(turn=Quantum(packets=2)), {8: ALONE})
     assert turns(scheduler, 1) == [8]
     opened(scheduler, {4: ALONE})
     assert turns(scheduler, 5) == [8, 4, 4, 8, 8]
 
 
 def test_a_turn_of_round_robin_that_was_broken_off_is_whole_when_the_stream_comes_back() -> None:
-    scheduler = opened(RoundRobinScheduler(turn=Turn(packets=3)), {0: ALONE, 4: ALONE})
+    scheduler = opened(RoundRobinScheduler(turn=Quantum(packets=3)), {0: ALONE, 4: ALONE})
     assert turns(scheduler, 4) == [0, 0, 0, 4]
     scheduler.deactivate(4)
     scheduler.activate(4)
@@ -245,30 +245,34 @@ def test_a_turn_of_round_robin_that_was_broken_off_is_whole_when_the_stream_come
 @pytest.mark.parametrize(
     ("turn", "packets", "turns_over"),
     [
-        (Turn(), [1400, 0, 5000], [1, 1, 1]),
-        (Turn(packets=2), [1400, 1, 5000, 0, 1400], [0, 1, 0, 1, 0]),
-        (Turn(size_bytes=800), [800, 2399, 2400, 799, 1, 0], [1, 2, 3, 0, 1, 0]),
+        (Quantum(), [1400, 0, 5000], [1, 1, 1]),
+        (Quantum(packets=2), [1400, 1, 5000, 0, 1400], [0, 1, 0, 1, 0]),
+        (Quantum(size_bytes=800), [800, 2399, 2400, 799, 1, 0], [1, 2, 3, 0, 1, 0]),
         # What a packet has above a turn is forgotten.
-        (Turn(size_bytes=800), [1500, 100, 700], [1, 0, 1]),
+        (Quantum(size_bytes=800), [1500, 100, 700], [1, 0, 1]),
     ],
 )
-def test_what_a_packet_is_of_a_turn(turn: Turn, packets: list[int], turns_over: list[int]) -> None:
-    counter = TurnCounter(turn)
+def test_what_a_packet_is_of_a_turn(
+    turn: Quantum, packets: list[int], turns_over: list[int]
+) -> None:
+    counter = DeficitCounter(turn)
     assert [counter.charge(4, n_bytes) for n_bytes in packets] == turns_over
     # Each stream has a turn of its own.
-    assert counter.charge(8, 1) == (1 if turn == Turn() else 0)
+    assert counter.charge(8, 1) == (1 if turn == Quantum() else 0)
     # Only a turn that is begun and not over is dropped.
     counter.drop(8)
     assert not counter.has_begun(8)
-    assert counter.has_begun(4) is (turn == Turn(packets=2))
+    assert counter.has_begun(4) is (turn == Quantum(packets=2))
 
 
-@pytest.mark.parametrize("level", [AllShare, FirstTurn, Halves, SequentialFirst, SharedList])
+@pytest.mark.parametrize(
+    "level", [RoundRobinAll, H2oFirstSlice, SplitHalf, NonIncrementalFirst, SharedRing]
+)
 @pytest.mark.parametrize("is_incremental", [False, True])
 def test_a_level_says_with_which_packet_a_turn_is_over(
-    level: type[SequentialFirst] | type[SharedList], is_incremental: bool
+    level: type[NonIncrementalFirst] | type[SharedRing], is_incremental: bool
 ) -> None:
-    streams = level(Turn(packets=2))
+    streams = level(Quantum(packets=2))
     for stream_id in (0, 4):
         streams.join(stream_id, is_incremental, True)
     assert [streams.charge(0, 1400) for _ in range(4)] == [False, True, False, True]
@@ -279,7 +283,7 @@ def test_a_level_says_with_which_packet_a_turn_is_over(
 )
 def test_a_turn_is_of_packets_or_of_bytes(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"at least 1|not of both"):
-        Turn(**wrong)
+        Quantum(**wrong)
 
 
 @pytest.mark.parametrize("urgency", [-1, 8])
@@ -291,7 +295,7 @@ def test_an_urgency_is_0_to_7(urgency: int) -> None:
 
 @every_rule
 def test_nothing_is_kept_of_closed_streams(mixed: Mixed) -> None:
-    scheduler = EpsScheduler(mixed=mixed, turn=Turn(packets=2))
+    scheduler = EpsScheduler(mixed=mixed, turn=Quantum(packets=2))
     fresh = sizes(scheduler)
     opened(scheduler, {0: SHARES, 4: ALONE, 8: eps(1)})
     turns(scheduler, 5)

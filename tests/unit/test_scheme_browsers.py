@@ -12,7 +12,7 @@ import pytest
 
 import h3sim
 from h3sim.page import with_first_layout
-from h3sim.schedulers import Mixed, Retransmit, Turn
+from h3sim.schedulers import Mixed, Quantum, Retransmit
 from h3sim.schemes import Scheme, make_policy
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
 from tests.helpers import finished_ms, replay, scripted_page
@@ -248,9 +248,9 @@ def test_only_the_first_five_images_are_raised() -> None:
 
 
 SETTINGS = {
-    "nghttp3": (Mixed.SHARED_LIST, Turn(size_bytes=800), None),
+    "nghttp3": (Mixed.SHARED_LIST, Quantum(size_bytes=800), None),
     "quiche": (Mixed.NON_INCREMENTAL_FIRST, None, Retransmit.TURN),
-    "google-quiche": (Mixed.ALL_SHARE, Turn(size_bytes=16_000), None),
+    "google-quiche": (Mixed.ALL_SHARE, Quantum(size_bytes=16_000), None),
     "mvfst": (Mixed.NON_INCREMENTAL_FIRST, None, None),
     "lsquic": (Mixed.NON_INCREMENTAL_FIRST, None, None),
     "h2o": (Mixed.FIRST_TURN, None, Retransmit.TURN),

@@ -14,7 +14,7 @@ import pytest
 import h3sim
 from h3sim.errors import SchemeError
 from h3sim.page import ServerPriority
-from h3sim.schemes.parts import Rule, ServerHint
+from h3sim.schemes.rules import Rule, ServerHint
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal, StrictPriority
 from tests.helpers import replay
 from tests.unit import test_scheme_browsers

@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import SchemeError
-from h3sim.schedulers import EpsScheduler, Mixed, Retransmit, RoundRobinScheduler, Turn
+from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, RoundRobinScheduler
 from h3sim.schemes import scheme_from_dict
 from h3sim.signals import Eps
 from tests.helpers import scripted_page
@@ -39,9 +39,9 @@ def problems(**changed: Any) -> list[str]:
 
 def test_settings_are_read() -> None:
     scheme = scheme_from_dict(document(mixed="halves", turn_packets=4, retransmission="first"))
-    assert (scheme.mixed, scheme.turn) == (Mixed.HALVES, Turn(packets=4))
+    assert (scheme.mixed, scheme.turn) == (Mixed.HALVES, Quantum(packets=4))
     assert scheme.retransmission is Retransmit.FIRST
-    assert scheme_from_dict(document(turn_bytes=9)).turn == Turn(size_bytes=9)
+    assert scheme_from_dict(document(turn_bytes=9)).turn == Quantum(size_bytes=9)
     plain = scheme_from_dict(document())
     assert (plain.mixed, plain.turn, plain.retransmission) == (None, None, None)
 

@@ -20,7 +20,7 @@ def sender(sizes: Any, *, buffer_bytes: int = 0, is_http2: bool = False) -> Any:
         RankScheduler(),
         turn_bytes=TURN,
         buffer_bytes=buffer_bytes,
-        keeps_unacked=True,
+        retains_until_acked=True,
     )
     made.is_http2 = is_http2
 

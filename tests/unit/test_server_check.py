@@ -9,11 +9,11 @@ import pytest
 import h3sim
 from h3sim.cli.main import main
 from h3sim.errors import InputError, UnknownNameError
-from h3sim.study.server_check import LATE_KINDS, server_test_page
+from h3sim.study.prioritization_test import LATE_KINDS, server_test_page
 
 
 def test_what_overtakes_takes_as_long_as_alone() -> None:
-    (row,) = h3sim.check_server("chrome-h2").rows
+    (row,) = h3sim.prioritization_test("chrome-h2").rows
     # Two of 30,000 bytes are 22 packets each, the first of which leaves at once: 43 ticks later.
     assert row.passes
     assert (row.first_byte_ms, row.complete_ms, row.alone_ms) == (0, 430, 430)
@@ -21,7 +21,7 @@ def test_what_overtakes_takes_as_long_as_alone() -> None:
 
 
 def test_who_is_told_nothing_sends_in_order() -> None:
-    fifo, rr = h3sim.check_server(["fifo", "rr"]).rows
+    fifo, rr = h3sim.prioritization_test(["fifo", "rr"]).rows
     assert not fifo.passes
     assert fifo.meanwhile_bytes == fifo.waiting_bytes
     # Of 32 streams each has its turn; of the late ones each needs 22.
@@ -31,23 +31,25 @@ def test_who_is_told_nothing_sends_in_order() -> None:
 
 
 def test_a_full_buffer_comes_first() -> None:
-    results = [h3sim.check_server("chrome-eps", send_buffer_kb=kb).rows[0] for kb in (0, 64, 280)]
+    results = [
+        h3sim.prioritization_test("chrome-eps", send_buffer_kb=kb).rows[0] for kb in (0, 64, 280)
+    ]
     assert [row.passes for row in results] == [True, True, False]
     assert [row.meanwhile_bytes for row in results] == sorted(r.meanwhile_bytes for r in results)
     assert 280_000 - 3 * 1400 < results[2].meanwhile_bytes <= 280_000
 
 
 def test_an_image_that_comes_late_matters_only_to_who_says_so() -> None:
-    rows = h3sim.check_server(["chrome-h2", "firefox-h2", "bucket"], late="image").rows
+    rows = h3sim.prioritization_test(["chrome-h2", "firefox-h2", "bucket"], late="image").rows
     # Chrome says what layout shows; Firefox does not; the third knows by itself.
     assert [row.passes for row in rows] == [True, False, True]
 
 
 def test_all_shipped_servers_are_tested_without_a_word() -> None:
-    check = h3sim.check_server()
+    check = h3sim.prioritization_test()
     assert len(check.rows) == 11
     assert check.n_passed == 10
-    assert repr(check) == "<ServerCheck: 10 of 11 pass>"
+    assert repr(check) == "<PrioritizationTest: 10 of 11 pass>"
 
 
 @pytest.mark.parametrize("late", LATE_KINDS)
@@ -61,21 +63,21 @@ def test_nobody_passes_where_nothing_is_left_to_overtake(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # 30 images of 50,000 bytes take a second at 12 Mbit/s.
-    (row,) = h3sim.check_server("fifo", rate_mbps=11).rows
+    (row,) = h3sim.prioritization_test("fifo", rate_mbps=11).rows
     assert not row.passes
     with pytest.raises(InputError, match="too fast for this test"):
-        h3sim.check_server(["fifo", "h2o"], rate_mbps=13)
+        h3sim.prioritization_test(["fifo", "h2o"], rate_mbps=13)
     assert main(["check-server", "fifo", "--rate-mbps", "13"]) == 2
     assert capsys.readouterr().err.startswith("h3sim check-server: the network is too fast for")
 
 
 def test_mistakes_are_told() -> None:
     with pytest.raises(InputError, match="late: 'movie' is not one of"):
-        h3sim.check_server("rr", late="movie")
+        h3sim.prioritization_test("rr", late="movie")
     with pytest.raises(InputError, match="at least one is needed"):
-        h3sim.check_server([])
+        h3sim.prioritization_test([])
     with pytest.raises(UnknownNameError):
-        h3sim.check_server("no such server")
+        h3sim.prioritization_test("no such server")
 
 
 def test_the_command_prints_a_table_and_the_survey(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.capture.inference.observed import Observed
-from h3sim.capture.inference.recorded import words_of
 from h3sim.errors import PageError, SchemeError
-from h3sim.http import AdviceJudge
+from h3sim.http import ClientPriorityValidator
+from h3sim.importers.recorded_request import RecordedRequest, priority_fields
 from h3sim.page import Kind, ServerPriority
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
-from h3sim.schemes.parts import ServerHint
+from h3sim.schemes.rules import ServerHint
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signalling
 from tests.helpers import page_of, replay
 
@@ -119,7 +118,7 @@ class TestHints:
 
 class TestDoubts:
     def test_good_advice_is_never_overruled(self) -> None:
-        judge = AdviceJudge()
+        judge = ClientPriorityValidator()
         assert judge.on_open(0, Kind.DOCUMENT, Eps(urgency=0)) == []
         assert judge.on_open(4, Kind.IMAGE, Eps(urgency=3)) == []
         assert judge.on_open(8, Kind.STYLESHEET, Eps(urgency=2)) == []
@@ -127,7 +126,7 @@ class TestDoubts:
         assert not judge.overrules
 
     def test_a_stylesheet_behind_an_image_is_bad_advice(self) -> None:
-        judge = AdviceJudge()
+        judge = ClientPriorityValidator()
         judge.on_open(0, Kind.STYLESHEET, Eps(urgency=5))
         changes = judge.on_open(4, Kind.IMAGE, Eps(urgency=4))
         assert changes == [(0, Eps(urgency=0)), (4, Eps(urgency=3, incremental=True))]
@@ -149,7 +148,7 @@ class TestDoubts:
         ],
     )
     def test_a_server_that_doubts_goes_by_the_type(self, kind: Kind, own: Eps) -> None:
-        judge = AdviceJudge()
+        judge = ClientPriorityValidator()
         judge.on_open(0, Kind.IMAGE, Eps(urgency=3))
         judge.on_open(4, Kind.STYLESHEET, Eps(urgency=3))
         assert judge.on_open(8, kind, Eps(urgency=7)) == [(8, own)]
@@ -158,18 +157,18 @@ class TestDoubts:
     @pytest.mark.parametrize("urgency", [2, 3, 4])
     def test_what_blocks_must_be_more_urgent_than_an_image(self, kind: Kind, urgency: int) -> None:
         """Whichever comes first; what is fetched may wait for it."""
-        behind, before = AdviceJudge(), AdviceJudge()
+        behind, before = ClientPriorityValidator(), ClientPriorityValidator()
         behind.on_open(0, Kind.IMAGE, Eps(urgency=3))
         behind.on_open(4, kind, Eps(urgency=urgency))
         before.on_open(0, kind, Eps(urgency=urgency))
         before.on_open(4, Kind.MEDIA, Eps(urgency=3))
         assert behind.overrules == before.overrules == (urgency >= 3)
-        fetched = AdviceJudge()
+        fetched = ClientPriorityValidator()
         fetched.on_open(0, Kind.IMAGE, Eps(urgency=3))
         assert fetched.on_open(4, Kind.FETCH, Eps(urgency=urgency)) == []
 
     def test_what_was_closed_is_no_evidence(self) -> None:
-        judge = AdviceJudge()
+        judge = ClientPriorityValidator()
         judge.on_open(0, Kind.IMAGE, Eps())
         judge.on_closed(0)
         assert judge.on_open(4, Kind.STYLESHEET, Eps()) == []
@@ -198,13 +197,15 @@ class TestReading:
     def test_a_field_says_what_it_says(
         self, field: str, urgency: int | None, incremental: bool | None
     ) -> None:
-        request = Observed(key="k", url="u", response_priority=field)
-        assert words_of(request) == (ServerPriority(urgency=urgency, incremental=incremental),)
+        request = RecordedRequest(key="k", url="u", response_priority=field)
+        assert priority_fields(request) == (
+            ServerPriority(urgency=urgency, incremental=incremental),
+        )
 
     def test_cloudflare_has_fields_of_its_own(self) -> None:
-        request = Observed(key="k", url="u", cf_priority="50/0")
+        request = RecordedRequest(key="k", url="u", cf_priority="50/0")
         request.cf_priority_change = "8192:20/n, 90000:10/1, soon:1/1, 5:99/0"
-        assert words_of(request) == (
+        assert priority_fields(request) == (
             ServerPriority(bucket=50, level=3),
             ServerPriority(bucket=20, level=1, after_bytes=8192),
             ServerPriority(bucket=10, level=2, after_bytes=90_000),
@@ -212,7 +213,7 @@ class TestReading:
 
     def test_what_says_nothing_is_left_out(self) -> None:
         for field in ("", "x=1", "U=1"):
-            assert words_of(Observed(key="k", url="u", response_priority=field)) == ()
+            assert priority_fields(RecordedRequest(key="k", url="u", response_priority=field)) == ()
 
     def test_a_har_keeps_it(self, tmp_path: Path) -> None:
         answer = {"status": 200, "headers": [{"name": "Priority", "value": "u=2"}]}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from h3sim.capture.header_lists import read_exchanges
-from h3sim.catalog.roots import root
+from h3sim.catalog.resources import root
+from h3sim.importers.header_lists import read_exchanges
 
 FILES = sorted(file.name for file in (root("corpora") / "headers").iterdir())
 

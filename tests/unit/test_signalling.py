@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.http import SchedulerUpdate
-    from h3sim.page import Resource, Standing
+    from h3sim.page import Resource, ResourceState
 
 DEFAULT = H2Priority()
 ORPHAN = H2Priority(depends_on=ORPHANS)
@@ -170,7 +170,7 @@ class Talker(Policy):
         before = [(stream_id - 4, on(-1, 99))] if stream_id else []
         return [*before, (stream_id, on(-1, 10 + stream_id))]
 
-    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
+    def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
         return []
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:

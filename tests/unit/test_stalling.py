@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.engine import LoadSpec, connecting, simulation
+from h3sim.engine import builders, simulation
 from h3sim.errors import NetworkError, StalledError
+from h3sim.results import LoadSpec
 from h3sim.transport import LinkProfile, Network, TransportProfile
 from h3sim.transport.profile import ProfileError, profile_from_toml
 from h3sim.transport.quic import QuicSettings
@@ -63,8 +64,8 @@ def test_a_queue_in_bdps_is_named_as_it_was_given() -> None:
 def test_a_load_that_never_ends_is_given_up_after_so_many_events(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connecting, "_MIN_EVENTS", 300)
-    monkeypatch.setattr(connecting, "_EVENTS_PER_PACKET", 0)
+    monkeypatch.setattr(builders, "_MIN_EVENTS", 300)
+    monkeypatch.setattr(builders, "_EVENTS_PER_PACKET", 0)
     with pytest.raises(StalledError) as caught:
         h3sim.simulate("davies-meenan", scheme="rr", network="sander-2mbps-100ms")
     assert caught.value.n_events == 300

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.http import Retransmit, StreamSender
-from h3sim.http.lost_streams import LostStreams
-from h3sim.http.outgoing_stream import OutgoingStream
-from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
+from h3sim.http import StreamSender
+from h3sim.http.stream_sender import LostStreams, OutgoingStream
+from h3sim.schedulers import FifoScheduler, Retransmit, RoundRobinScheduler
 from tests.tcp_pair import FixedHeader
 from tests.unit.test_stream_sender import TURN, all_of, answer
 
@@ -19,7 +18,7 @@ def limited(retransmit: Retransmit, scheduler: RoundRobinScheduler | FifoSchedul
         turn_bytes=TURN,
         retransmit=retransmit,
         lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
+        retains_until_acked=True,
         connection_window_bytes=2 * TURN,
     )
     for stream_id in (0, 4):
@@ -34,7 +33,7 @@ def that_retransmits(retransmit: Retransmit) -> StreamSender:
         turn_bytes=TURN,
         retransmit=retransmit,
         lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
+        retains_until_acked=True,
     )
 
 
@@ -186,7 +185,7 @@ def test_who_has_only_lost_bytes_takes_part_where_those_wait_for_a_turn(
         retransmit=retransmit,
         requeues=requeues,
         lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
+        retains_until_acked=True,
     )
     answer(server, 0, 2 * TURN)
     assert all_of(server) == [(0, 0, TURN), (0, TURN, TURN)]

@@ -200,7 +200,7 @@ def test_a_zero_byte_resource_takes_a_packet() -> None:
 def rounds(*, requeues: bool) -> list[int]:
     """Whose turns follow when the stream that is next of three has something acknowledged."""
     server = StreamSender(
-        RoundRobinScheduler(), turn_bytes=100, requeues=requeues, keeps_unacked=True
+        RoundRobinScheduler(), turn_bytes=100, requeues=requeues, retains_until_acked=True
     )
     for stream_id in (0, 4, 8):
         answer(server, stream_id, 1000)
@@ -219,7 +219,7 @@ def test_a_stream_that_joins_anew_goes_behind_those_that_wait() -> None:
 @pytest.mark.parametrize(("requeues", "following"), [(True, (0, 0, 100)), (False, (4, 0, 100))])
 def test_a_stream_with_losses_joins_anew_as_well(requeues: bool, following: StreamBytes) -> None:
     server = StreamSender(
-        RoundRobinScheduler(), turn_bytes=100, requeues=requeues, keeps_unacked=True
+        RoundRobinScheduler(), turn_bytes=100, requeues=requeues, retains_until_acked=True
     )
     for stream_id in (0, 4):
         answer(server, stream_id, 1000)

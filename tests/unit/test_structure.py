@@ -18,7 +18,7 @@ FOLDERS = ("h3sim", "tools", "validation", "benchmarks")
 FILE_LINES, CLASS_LINES, FUNCTION_LINES = 400, 400, 80
 LOADERS = {
     "h3sim/__init__.py": "the public package, above all floors: names and figures on use",
-    "h3sim/compression/wire.py": "the libraries of an extra, none of them h3sim's",
+    "h3sim/headers/wire.py": "the libraries of an extra, none of them h3sim's",
     "h3sim/lazy.py": "a package's own modules, on use",
     "tools/docs_site.py": "every public package, to describe it",
     "h3sim/plugins.py": "rows that name a class below, loaded when it is chosen",
@@ -96,7 +96,7 @@ def test_only_loaders_import_modules_of_h3sim_by_name(call: str) -> None:
 
 WRITERS = {
     "h3sim/cli/main.py": "stands in for a standard stream that was closed",
-    "h3sim/documents/files.py": "drafts, which take the place of a file when they are whole",
+    "h3sim/schema/files.py": "drafts, which take the place of a file when they are whole",
 }
 """What may open files for writing, and what for; all other files are written by `write_whole`."""
 

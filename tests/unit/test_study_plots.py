@@ -11,7 +11,7 @@ from scipy import stats
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
-from h3sim.study.ranks import Ranks
+from h3sim.study.statistics import Ranks
 
 
 def study() -> Any:

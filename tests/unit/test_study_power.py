@@ -11,10 +11,10 @@ from scipy import stats
 
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
-from h3sim.study.power import power_of_test
+from h3sim.study.sample_size import power_of_test
 
 
-def study_of(logs: Any) -> Any:
+def load_study(logs: Any) -> Any:
     """Return results where x is faster than rr by exp(logs[page][seed])."""
     rows = [
         {"page": str(page), "scheme": scheme, "seed": seed, "ms": ms}
@@ -26,7 +26,7 @@ def study_of(logs: Any) -> Any:
 
 
 def power_of(logs: Any, **arguments: Any) -> Any:
-    (row,) = study_of(logs).power(value="ms", **arguments)
+    (row,) = load_study(logs).power(value="ms", **arguments)
     return row
 
 

@@ -12,9 +12,9 @@ from scipy import stats
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
-from h3sim.study.pairs import pairs_by_scheme
+from h3sim.study.design import StoppingRule
 from h3sim.study.sequential import seed_interval
-from h3sim.study.stopping import StoppingRule
+from h3sim.study.statistics import pairs_by_scheme
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_the_interval_is_students() -> None:
 
 
 def test_seeds_are_added_until_the_interval_is_narrow_and_no_longer() -> None:
-    found = h3sim.sweep_until(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
+    found = h3sim.sequential_sweep(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
     assert found.is_narrow
     (row,) = found.rows
     assert row.high / row.low - 1 < WIDTH
@@ -76,7 +76,9 @@ def speeds(results: Any, scheme: Any) -> Any:
 
 
 def test_the_rows_are_those_of_a_sweep_over_as_many_seeds(tmp_path: Path) -> None:
-    found = h3sim.sweep_until(PAGE, width=1e-9, most_seeds=10, store=tmp_path / "s.db", **LOSSY)  # type: ignore[arg-type]
+    found = h3sim.sequential_sweep(
+        PAGE, width=1e-9, most_seeds=10, store=tmp_path / "s.db", **LOSSY
+    )  # type: ignore[arg-type]
     assert not found.is_narrow
     assert found.looks == (8, 10)
     again = h3sim.sweep(PAGE, seeds=10, store=tmp_path / "s.db", **LOSSY)  # type: ignore[arg-type]
@@ -86,18 +88,18 @@ def test_the_rows_are_those_of_a_sweep_over_as_many_seeds(tmp_path: Path) -> Non
 
 
 def test_where_nothing_is_random_the_first_look_is_enough() -> None:
-    found = h3sim.sweep_until(PAGE, width=0.01, schemes=["rr", "fifo"], executor="serial")
+    found = h3sim.sequential_sweep(PAGE, width=0.01, schemes=["rr", "fifo"], executor="serial")
     assert [row.seeds for row in found.rows] == [8]
     assert found.rows[0].low == pytest.approx(found.rows[0].high)
 
 
 def test_every_mistake_is_told() -> None:
     with pytest.raises(InputError) as caught:
-        h3sim.sweep_until(PAGE, width=0, confidence=95, most_seeds=1, seeds=3)
+        h3sim.sequential_sweep(PAGE, width=0, confidence=95, most_seeds=1, seeds=3)
     keys = [problem.key for problem in caught.value.problems]
     assert keys == ["width", "confidence", "most_seeds", "seeds"]
     with pytest.raises(InputError, match="baseline: must be one of several schemes"):
-        h3sim.sweep_until(PAGE, width=0.1, schemes=["fifo"])
+        h3sim.sequential_sweep(PAGE, width=0.1, schemes=["fifo"])
 
 
 STUDY = """\
@@ -128,7 +130,7 @@ def test_the_command_line_adds_seeds_as_python_does(
 ) -> None:
     assert main(["sweep", str(study_file), "-j", "1"]) == 0
     told = capsys.readouterr().out
-    found = h3sim.sweep_until(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
+    found = h3sim.sequential_sweep(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
     (row,) = found.rows
     (line,) = [line for line in told.splitlines() if f"{row.geometric:.3f}" in line]
     assert line.split()[:2] == ["fifo", str(row.seeds)]
@@ -204,7 +206,7 @@ def test_every_mistake_of_a_rule_in_a_file_is_a_line(
 
 def test_an_interval_that_says_nothing_is_no_error() -> None:
     # One degree of freedom, nearly certain: the exponential of such a quantile overflows.
-    found = h3sim.study.sweep_until(
+    found = h3sim.study.sequential_sweep(
         "creative",
         width=0.1,
         schemes=["rr", "fifo"],
@@ -229,6 +231,8 @@ def test_a_scheme_that_has_no_interval_has_none_that_is_narrow(
 
     monkeypatch.setattr("h3sim.study.sequential.pairs_by_scheme", pairs_of_others)
     schemes = ["rr", "fifo", "dfifo"]
-    found = h3sim.sweep_until(PAGE, width=0.01, most_seeds=2, schemes=schemes, executor="serial")
+    found = h3sim.sequential_sweep(
+        PAGE, width=0.01, most_seeds=2, schemes=schemes, executor="serial"
+    )
     assert [(row.scheme, row.low) for row in found.rows] == [("fifo", found.rows[0].high)]
     assert not found.is_narrow

@@ -10,8 +10,7 @@ from scipy import stats
 
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
-from h3sim.study.intervals import mean_interval
-from h3sim.study.statistics import holm, rank_biserial
+from h3sim.study.statistics import holm, mean_interval, rank_biserial
 from tests.effort import some
 from validation.intervals import coverage
 

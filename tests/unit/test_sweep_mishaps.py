@@ -18,7 +18,7 @@ import pytest
 
 from h3sim.cli import main
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import Store, StoreError, Study, study_of, sweep
+from h3sim.study import Store, StoreError, Study, load_study, sweep
 from tests import standins
 from tests.effort import HANG_S
 from tests.helpers import page_file, page_of
@@ -42,7 +42,7 @@ seeds = {N_SEEDS}
 
 
 def study(stand_in: Any = standins.large, n_seeds: int = N_SEEDS) -> Any:
-    made = study_of(PAGE, schemes=["rr", "fifo"], seeds=n_seeds)
+    made = load_study(PAGE, schemes=["rr", "fifo"], seeds=n_seeds)
     made.stand_in = stand_in
     return made
 

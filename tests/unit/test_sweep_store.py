@@ -18,13 +18,13 @@ import h3sim
 from benchmarks import million
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.cli.termination import exits_on_sigterm
+from h3sim.cli.main import exits_on_sigterm
 from h3sim.errors import InputError, Terminated
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import Range, Store, StoreError, read_results, store_file, study_of, sweep
-from h3sim.study.identity import model_version
+from h3sim.study import Range, Store, StoreError, load_study, read_results, store_file, sweep
+from h3sim.study.cache_key import model_version
 from h3sim.study.store import CellOutcome
-from h3sim.study.store_format import TABLES, UNSEALED, digest_of, script
+from h3sim.study.store_file import TABLES, UNSEALED, digest_of, script
 from h3sim.study.store_repair import repair_store
 from tests import flipping, standins
 from tests.effort import HANG_S, scaled
@@ -38,7 +38,7 @@ PAGE = page_of(ROOT)
 
 
 def study(n_seeds: int = 10, stand_in: Any = standins.told, **axes: Any) -> Any:
-    made = study_of(PAGE, schemes=["rr", "fifo"], seeds=n_seeds, **axes)
+    made = load_study(PAGE, schemes=["rr", "fifo"], seeds=n_seeds, **axes)
     made.stand_in = stand_in
     return made
 
@@ -78,7 +78,7 @@ def test_another_setting_is_another_cell(store: Any, other: Any) -> None:
 
 def test_an_edited_page_scheme_or_model_is_another_cell(store: Any) -> None:
     run(study(4), store)
-    edited = study_of(PAGE.with_("/", bytes=1, name="page"), schemes=["rr", "fifo"], seeds=4)
+    edited = load_study(PAGE.with_("/", bytes=1, name="page"), schemes=["rr", "fifo"], seeds=4)
     edited.stand_in = standins.told
     assert run(edited, store).counts.reused == 0
     older = study(4)
@@ -192,8 +192,8 @@ def test_a_store_has_the_tables_and_columns_that_its_format_declares(store: Any)
 
 def test_a_plan_counts_loads_whose_resources_are_missing(store: Any) -> None:
     sweep(PAGE, schemes=["rr", "fifo"], executor="serial", store=store)
-    assert study_of(PAGE, schemes=["rr", "fifo"]).plan(store=store).to_run == 0
-    wanted = study_of(PAGE, schemes=["rr", "fifo"], resources=True)
+    assert load_study(PAGE, schemes=["rr", "fifo"]).plan(store=store).to_run == 0
+    wanted = load_study(PAGE, schemes=["rr", "fifo"], resources=True)
     assert wanted.plan(store=store).to_run == 2
     assert wanted.run(store=store, executor="serial").counts == (0, 2, 0)
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.cli.termination import exits_on_sigterm
-from h3sim.compression.exchanges import HeaderLists, TimedSection
+from h3sim.cli.main import exits_on_sigterm
 from h3sim.errors import InputError, Terminated
-from h3sim.study import driver, executors, study_of, sweep
-from h3sim.study.executors import Pool, pool_of, workers_of
+from h3sim.headers.base import HeaderLists, TimedSection
+from h3sim.study import backends, load_study, runner, sweep
+from h3sim.study.backends import WorkerPool, pool_of, worker_count
 from h3sim.study.store import Store
 from h3sim.units import ms
 from tests import interrupting, standins
@@ -43,7 +43,7 @@ ARGUMENTS: dict[str, Any] = {
 
 def stood_in(stand_in: Any, n_seeds: int = 20, marks: str = "") -> Any:
     page = replace(PAGE, provenance={"marks": str(marks)})
-    study = study_of(page, schemes=["rr", "fifo"], seeds=n_seeds)
+    study = load_study(page, schemes=["rr", "fifo"], seeds=n_seeds)
     study.stand_in = stand_in
     return study
 
@@ -75,7 +75,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
     assert list(results) == list(stood_in(standins.told).run(executor="serial"))
 
 
-class BreakingPool(Pool):
+class BreakingPool(WorkerPool):
     """Its first worker dies while its second asks for the study; from then on all is well."""
 
     workers = 2
@@ -99,7 +99,7 @@ class BreakingPool(Pool):
 def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(driver, "pool_of", lambda *_, **__: BreakingPool())
+    monkeypatch.setattr(runner, "pool_of", lambda *_, **__: BreakingPool())
     assert stood_in(standins.told).run(executor="processes", workers=2).counts == (0, 40, 0)
 
 
@@ -137,14 +137,14 @@ def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
     errors: list[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = ClosingExecutor(errors)
-    monkeypatch.setattr(executors._Processes, "_made", lambda _: executor)
+    monkeypatch.setattr(backends._Processes, "_made", lambda _: executor)
     results = stood_in(standins.told).run(executor="processes", workers=2)
     assert results.counts == (0, 40, 0)
     assert list(results) == list(stood_in(standins.told).run(executor="serial"))
 
 
 def test_a_process_that_was_starting_while_its_pool_broke_is_ended() -> None:
-    pool = executors._Processes(1)
+    pool = backends._Processes(1)
     broken: Any = pool._executor
     with pytest.raises(BrokenExecutor):
         pool.submit(os._exit, 1).result(HANG_S)
@@ -308,10 +308,10 @@ def test_processes_are_as_many_as_the_cores_that_may_be_used(
     """What a container leaves of a large machine; on systems that do not tell, all cores."""
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
-    assert (workers_of(None), workers_of(7)) == (2, 7)
+    assert (worker_count(None), worker_count(7)) == (2, 7)
     assert pool_of("processes", None, is_small=False).workers == 2
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert workers_of(None) == 64
+    assert worker_count(None) == 64
 
 
 def test_on_windows_there_are_no_more_processes_than_a_pool_takes(
@@ -321,4 +321,4 @@ def test_on_windows_there_are_no_more_processes_than_a_pool_takes(
     monkeypatch.setattr(os, "cpu_count", lambda: 128)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert (workers_of(None), workers_of(7), workers_of(100)) == (61, 7, 61)
+    assert (worker_count(None), worker_count(7), worker_count(100)) == (61, 7, 61)

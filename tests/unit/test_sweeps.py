@@ -13,8 +13,8 @@ import pytest
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError, UnknownNameError, UnknownOptionError
 from h3sim.notebook import in_notebook
-from h3sim.study import Range, Results, driver, read_results, study_of, sweep
-from h3sim.study.design import Combinations, sampled
+from h3sim.study import Range, Results, load_study, read_results, runner, sweep
+from h3sim.study.design import FactorialDesign, sampled
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FEW: dict[str, Any] = {"schemes": ["rr", "fifo"], "seeds": 2, "executor": "seria
 
 
 def test_every_combination_stands_once_in_the_order_of_the_parameters() -> None:
-    design = study_of(
+    design = load_study(
         [PAGE, OTHER], schemes=["rr", "fifo"], seeds=[5, 3], rtt_ms=[0, 20], loss=[0.0, 0.1]
     ).design
     cells = [
@@ -51,14 +51,14 @@ def test_every_combination_stands_once_in_the_order_of_the_parameters() -> None:
 
 
 def test_a_design_of_a_million_loads_is_a_few_lists() -> None:
-    design = study_of(PAGE, schemes=["rr", "fifo"], seeds=range(500_000)).design
+    design = load_study(PAGE, schemes=["rr", "fifo"], seeds=range(500_000)).design
     assert len(design) == 1_000_000
     assert design[999_999].seed == 499_999
 
 
 def test_listed_cells_are_combined_with_the_axes() -> None:
     cells = [{"rtt_ms": 10, "rate_mbps": 50}, {"rtt_ms": 100, "rate_mbps": 1}]
-    design = study_of(PAGE, schemes="rr", cells=cells, transport=["quic", "tcp"]).design
+    design = load_study(PAGE, schemes="rr", cells=cells, transport=["quic", "tcp"]).design
     assert [tuple(cell.options.values()) for cell in design] == [
         (10, 50, "quic"), (10, 50, "tcp"), (100, 1, "quic"), (100, 1, "tcp"),
     ]  # fmt: skip
@@ -66,14 +66,16 @@ def test_listed_cells_are_combined_with_the_axes() -> None:
 
 
 def test_values_of_an_axis_may_come_one_by_one() -> None:
-    design = study_of(PAGE, rtt_ms=(10 * n for n in range(3)), loss=map(float, ["0", ".1"])).design
+    design = load_study(
+        PAGE, rtt_ms=(10 * n for n in range(3)), loss=map(float, ["0", ".1"])
+    ).design
     assert design.settings.axes == {"rtt_ms": (0, 10, 20), "loss": (0.0, 0.1)}
 
 
 @pytest.mark.parametrize("beside", [50, [50, 60], Range(low=10, high=90)])
 def test_what_cells_have_is_refused_beside_them(beside: Any) -> None:
     with pytest.raises(InputError, match="rtt_ms: is given in cells and beside them") as caught:
-        study_of(PAGE, cells=[{"rtt_ms": 10}, {"loss": 0.1}], rtt_ms=beside, samples=2)
+        load_study(PAGE, cells=[{"rtt_ms": 10}, {"loss": 0.1}], rtt_ms=beside, samples=2)
     assert [problem.key for problem in caught.value.problems] == ["rtt_ms"]
 
 
@@ -152,7 +154,7 @@ def test_a_range_without_sense_is_refused(given: Any, message: Any) -> None:
 
 
 def test_combinations_end_where_they_end() -> None:
-    combinations = Combinations(listed=({},), axes={"a": (1, 2)})
+    combinations = FactorialDesign(listed=({},), axes={"a": (1, 2)})
     assert list(combinations) == [{"a": 1}, {"a": 2}]
     with pytest.raises(IndexError):
         combinations[2]
@@ -200,7 +202,7 @@ def test_figures_that_take_long_are_columns_on_request() -> None:
 
 
 def test_a_store_runs_again_what_lacks_a_column(tmp_path: Path) -> None:
-    study = study_of(PAGE, schemes="rr")
+    study = load_study(PAGE, schemes="rr")
     store = tmp_path / "study.db"
     assert study.run(store=store, executor="serial").counts == (0, 1, 0)
     study.ask_for(["multiplexing_ttfb_slope_ms"])
@@ -221,7 +223,7 @@ def test_resources_are_kept_on_request() -> None:
 
 
 def test_a_load_that_fails_is_told_and_the_others_stand() -> None:
-    study = study_of(PAGE, schemes=["rr", "fifo"], seeds=2)
+    study = load_study(PAGE, schemes=["rr", "fifo"], seeds=2)
 
     def stand_in(cell: Any) -> dict[str, Any]:
         if cell.scheme.name == "fifo":
@@ -236,7 +238,7 @@ def test_a_load_that_fails_is_told_and_the_others_stand() -> None:
 
 
 def test_a_load_that_takes_too_long_is_ended() -> None:
-    study = study_of(PAGE, schemes="rr", timeout_s=0.05)
+    study = load_study(PAGE, schemes="rr", timeout_s=0.05)
 
     def hang(cell: Any) -> None:
         del cell
@@ -272,7 +274,7 @@ def test_a_notebook_is_told_from_what_only_starts_one(
 def test_a_notebook_is_shown_a_bar(
     is_shown: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(driver, "in_notebook", lambda: is_shown)
+    monkeypatch.setattr(runner, "in_notebook", lambda: is_shown)
     sweep(PAGE, **FEW)
     assert bool(capsys.readouterr().err) is is_shown
 
@@ -370,7 +372,7 @@ def test_a_notebook_shows_results_and_what_became_of_the_loads() -> None:
 
 
 def test_a_plan_says_how_many_loads_and_how_long() -> None:
-    plan = study_of(PAGE, schemes=["rr", "fifo"], seeds=50).plan()
+    plan = load_study(PAGE, schemes=["rr", "fifo"], seeds=50).plan()
     assert (plan.loads, plan.reused, plan.to_run) == (100, 0, 100)
     assert plan.seconds > 0
     assert str(plan).startswith("100 loads: 0 known, 100 to run, about ")
@@ -394,11 +396,11 @@ def test_networks_that_share_a_name_are_refused() -> None:
     near = h3sim.load_network("cable")
     far = replace(near, rtt_ns=2 * near.rtt_ns)
     with pytest.raises(InputError, match="network: two networks are called 'cable'"):
-        study_of(PAGE, network=[near, far])
+        load_study(PAGE, network=[near, far])
     with pytest.raises(InputError, match="network: two networks are called 'cable'"):
-        study_of(PAGE, cells=[{"network": "cable"}, {"network": far}])
+        load_study(PAGE, cells=[{"network": "cable"}, {"network": far}])
     assert (
-        len(study_of(PAGE, schemes="rr", cells=[{"network": near, "loss": 0}, {"network": near}]))
+        len(load_study(PAGE, schemes="rr", cells=[{"network": near, "loss": 0}, {"network": near}]))
         == 2
     )
 

@@ -8,8 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.transport.tcp import TcpSettings
-from h3sim.transport.tcp.autotuning import AutotunedSendStream
-from h3sim.transport.tcp.records import Message
+from h3sim.transport.tcp.records import AutotunedSendStream, Message
 from h3sim.transport.tcp.settings import SocketBuffer, TlsVersion
 from tests.tcp_pair import ScriptedSource
 from tests.unit.test_quic_windows import Endless

@@ -8,16 +8,16 @@ import pytest
 
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp import TcpSettings
-from h3sim.transport.tcp.autotuning import AutotunedSendStream
-from h3sim.transport.tcp.episode import Episode
-from h3sim.transport.tcp.prr import ProportionalRateReduction
+from h3sim.transport.tcp.loss_detection import Scoreboard
 from h3sim.transport.tcp.reassembly import Reassembly
-from h3sim.transport.tcp.recovery import Recovery, _duplicate_of
-from h3sim.transport.tcp.sampling import DeliverySampler
-from h3sim.transport.tcp.scoreboard import Scoreboard
+from h3sim.transport.tcp.records import AutotunedSendStream
+from h3sim.transport.tcp.recovery import DeliverySampler, Recovery, WindowUsage, _duplicate_of
+from h3sim.transport.tcp.retransmission import (
+    Episode,
+    ProportionalRateReduction,
+    RetransmissionTimer,
+)
 from h3sim.transport.tcp.segments import Segment, SentSegment
-from h3sim.transport.tcp.timer import RetransmissionTimer
-from h3sim.transport.tcp.usage import WindowUsage
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
 from tests.unit.test_quic_windows import Endless
@@ -25,7 +25,7 @@ from tests.unit.test_tcp_detectors import Flight
 from tests.unit.test_tcp_recovery import Halving
 
 if TYPE_CHECKING:
-    from h3sim.transport.tcp.probes import TailLossProbe
+    from h3sim.transport.tcp.retransmission import TailLossProbe
 
 SIZE = 88
 

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from h3sim.transport.rtt import RttEstimator
-from h3sim.transport.tcp.detectors import SackDetector
-from h3sim.transport.tcp.prr import ProportionalRateReduction
-from h3sim.transport.tcp.rack import RackDetector
+from h3sim.transport.tcp.loss_detection import RackDetector, SackDetector, Scoreboard
 from h3sim.transport.tcp.recovery import Recovery
-from h3sim.transport.tcp.scoreboard import Scoreboard
+from h3sim.transport.tcp.retransmission import ProportionalRateReduction
 from h3sim.transport.tcp.segments import Segment, SentSegment
 from h3sim.transport.tcp.settings import TcpSettings
 from h3sim.units import ms

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic.handshake import Mode
+from h3sim.transport.quic.handshake import HandshakeMode
 from h3sim.transport.tcp import Segment, TcpSettings
 from h3sim.transport.tcp.settings import SocketBuffer, TlsVersion
 from h3sim.units import ms
@@ -57,7 +57,7 @@ class TestTimers:
 
     @pytest.mark.parametrize("role", [CLIENT, SERVER])
     def test_an_end_that_is_woken_before_it_has_a_timer_does_nothing(self, role: Any) -> None:
-        end = Pair(mode=Mode.ONE_RTT).ends[role]
+        end = Pair(mode=HandshakeMode.ONE_RTT).ends[role]
         before = end.timer_at_ns()
         end.on_timer(ms(5))
         assert (before, end.timer_at_ns()) == (None, None)
@@ -158,7 +158,7 @@ class TestPeersWindow:
     def test_a_syn_that_comes_late_closes_no_window(self) -> None:
         settings = TcpSettings(receive_window_bytes=2 * MSS, tls=TlsVersion.NONE)
         pair = Pair(
-            mode=Mode.ONE_RTT, settings=settings, server_controller=FixedWindow(20 * MSS)
+            mode=HandshakeMode.ONE_RTT, settings=settings, server_controller=FixedWindow(20 * MSS)
         ).run()
         pair.put(SERVER, 0, body_bytes(3))
         pair.run()
@@ -173,7 +173,7 @@ class TestPeersWindow:
     def test_what_the_answer_to_its_own_answer_announces_holds(self) -> None:
         """RFC 9293 § 3.10.7.4: with the state ESTABLISHED SND.WND is that segment's."""
         server = Pair(
-            mode=Mode.ONE_RTT, settings=CLEARTEXT, server_controller=FixedWindow(20 * MSS)
+            mode=HandshakeMode.ONE_RTT, settings=CLEARTEXT, server_controller=FixedWindow(20 * MSS)
         ).ends[SERVER]
         server.on_packet(Segment(0, 0, 0, 0, None, None, 9 * MSS, is_syn=True), ms(50))
         assert len(server.packets_to_send(ms(50))) == 1
@@ -184,7 +184,7 @@ class TestPeersWindow:
 
 class TestOpening:
     def test_in_cleartext_an_opening_is_three_segments(self) -> None:
-        pair = Pair(mode=Mode.ONE_RTT, settings=CLEARTEXT).run()
+        pair = Pair(mode=HandshakeMode.ONE_RTT, settings=CLEARTEXT).run()
         wire = [
             (sent.role, sent.at_ms, sent.segment.is_syn, sent.segment.ack) for sent in pair.sent
         ]
@@ -193,7 +193,7 @@ class TestOpening:
         assert [sent.segment.size_bytes for sent in pair.sent] == [40, 40, 32]
 
     def test_in_cleartext_an_end_is_ready_once_it_is_established(self) -> None:
-        pair = Pair(mode=Mode.ONE_RTT, settings=CLEARTEXT)
+        pair = Pair(mode=HandshakeMode.ONE_RTT, settings=CLEARTEXT)
         ready = []
         for until_ms in (0, 50, 99, 100, 149, 150):
             pair.run(until_ms=until_ms)
@@ -202,7 +202,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("settings", [TcpSettings(), CLEARTEXT], ids=["tls", "cleartext"])
     def test_each_end_numbers_its_segments_from_0_on(self, settings: TcpSettings) -> None:
-        pair = Pair(mode=Mode.ONE_RTT, settings=settings, drop=drops(3), answer={0: 9000})
+        pair = Pair(mode=HandshakeMode.ONE_RTT, settings=settings, drop=drops(3), answer={0: 9000})
         pair.put(CLIENT, 0, 100)
         pair.run()
         for role in (CLIENT, SERVER):
@@ -213,7 +213,7 @@ class TestOpening:
     def test_a_second_answer_to_a_syn_measures_nothing(self) -> None:
         """RFC 7323 § 4.1: only what acknowledges something new is a sample."""
         patient = TcpSettings(min_rto_ns=ms(9000))
-        pair = Pair(mode=Mode.ONE_RTT, client_settings=patient, drop=drops(0, role=CLIENT))
+        pair = Pair(mode=HandshakeMode.ONE_RTT, client_settings=patient, drop=drops(0, role=CLIENT))
         pair.run(until_ms=1100)
         assert [sent.at_ms for sent in pair.sent if sent.segment.is_syn] == [0, 50, 1050]
         assert pair.ends[CLIENT].recovery.rtt.latest_rtt_ns == ms(100)

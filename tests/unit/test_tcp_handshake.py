@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic.handshake import Mode
+from h3sim.transport.quic.handshake import HandshakeMode
 from h3sim.transport.tcp import TcpSettings, TlsVersion
-from h3sim.transport.tcp.handshake import Handshake
+from h3sim.transport.tcp.packer import Handshake
 from h3sim.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, Pair, drops
 
@@ -17,7 +17,7 @@ RESPONSE_BYTES = 1000
 
 
 def connect(
-    mode: Any = Mode.ONE_RTT,
+    mode: Any = HandshakeMode.ONE_RTT,
     settings: Any = None,
     *,
     request: bool = True,
@@ -42,11 +42,11 @@ def syns(pair: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("mode", "settings", "round_trips"),
     [
-        (Mode.NONE, None, 0),
-        (Mode.ZERO_RTT, None, 1),
-        (Mode.ONE_RTT, None, 2),
-        (Mode.ONE_RTT, TLS_1_2, 3),
-        (Mode.ZERO_RTT, TLS_1_2, 3),
+        (HandshakeMode.NONE, None, 0),
+        (HandshakeMode.ZERO_RTT, None, 1),
+        (HandshakeMode.ONE_RTT, None, 2),
+        (HandshakeMode.ONE_RTT, TLS_1_2, 3),
+        (HandshakeMode.ZERO_RTT, TLS_1_2, 3),
     ],
 )
 @pytest.mark.parametrize("rtt_ms", [10, 100, 600])
@@ -138,13 +138,13 @@ def test_a_lost_part_of_the_servers_flight_holds_the_request_back() -> None:
 
 
 def test_early_data_that_is_lost_goes_again() -> None:
-    pair = connect(Mode.ZERO_RTT, drop=drops(0, role=CLIENT))
+    pair = connect(HandshakeMode.ZERO_RTT, drop=drops(0, role=CLIENT))
     assert pair.bytes_of(SERVER, 0) == 100
     assert pair.bytes_of(CLIENT, 0) == RESPONSE_BYTES
 
 
 def test_the_handshake_measures_the_round_trip() -> None:
-    pair = Pair(mode=Mode.ONE_RTT, rtt_ms=80)
+    pair = Pair(mode=HandshakeMode.ONE_RTT, rtt_ms=80)
     pair.run(until_ms=125)
     for role in (CLIENT, SERVER):
         assert pair.ends[role].recovery.rtt.has_sample
@@ -158,7 +158,7 @@ def test_a_syn_that_went_twice_is_measured_by_its_timestamp() -> None:
         lost[0] -= 1
         return lost[0] >= 0
 
-    pair = Pair(mode=Mode.ONE_RTT, drop=drop).run(until_ms=1110)
+    pair = Pair(mode=HandshakeMode.ONE_RTT, drop=drop).run(until_ms=1110)
     assert pair.ends[CLIENT].recovery.rtt.smoothed_rtt_ns == ms(100)
 
 
@@ -169,7 +169,7 @@ def test_an_established_connection_knows_its_round_trip() -> None:
 
 
 def test_an_end_is_ready_once_its_keys_are_made() -> None:
-    pair = Pair(mode=Mode.ONE_RTT)
+    pair = Pair(mode=HandshakeMode.ONE_RTT)
     ready = []
     for until_ms in (10, 99, 149, 150, 199, 200):
         pair.run(until_ms=until_ms)
@@ -178,7 +178,7 @@ def test_an_end_is_ready_once_its_keys_are_made() -> None:
 
 
 def test_a_server_says_nothing_before_it_is_asked() -> None:
-    pair = Pair(mode=Mode.ONE_RTT)
+    pair = Pair(mode=HandshakeMode.ONE_RTT)
     pair.put(SERVER, 0, 10)
     assert pair.ends[SERVER].packets_to_send(0) == []
     assert pair.ends[SERVER].timer_at_ns() is None
@@ -192,7 +192,7 @@ def test_in_cleartext_requests_follow_the_opening() -> None:
 
 def test_a_syn_goes_again_when_its_time_has_come_and_not_before() -> None:
     """RFC 6298 § 2.1: a second, then twice that."""
-    handshake = Handshake(TcpSettings(), CLIENT, Mode.ONE_RTT)
+    handshake = Handshake(TcpSettings(), CLIENT, HandshakeMode.ONE_RTT)
     for now_ns, wait_ns in ((0, ms(1000)), (ms(1000), ms(2000))):
         handshake.on_syn_sent(now_ns)
         handshake.on_timer(now_ns + wait_ns - 1)

@@ -190,7 +190,7 @@ def test_the_source_hears_of_whole_records_that_were_acknowledged() -> None:
 
 
 def test_a_server_drains_streams_that_were_acknowledged() -> None:
-    server = StreamSender(FifoScheduler(), turn_bytes=16_384, keeps_unacked=True)
+    server = StreamSender(FifoScheduler(), turn_bytes=16_384, retains_until_acked=True)
     pair = Pair(server_source=server, server_controller=FixedWindow(10 * MSS), drop=drops(2))
     for stream_id in (0, 4):
         server.open(stream_id, H2Priority())

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import web_server
-from h3sim.capture.chromium.web_server import Site, served
+from h3sim.importers.chromium import web_server
+from h3sim.importers.chromium.web_server import Site, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

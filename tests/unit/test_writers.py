@@ -21,8 +21,7 @@ from h3sim.transport import (
     profile_from_dict,
     profile_to_dict,
 )
-from h3sim.transport.jitter import Distribution, LinkJitter
-from h3sim.transport.link_profile import CoDel, LinkProfile
+from h3sim.transport.link_profile import CoDel, Distribution, LinkJitter, LinkProfile
 from h3sim.transport.quic import QuicSettings
 
 

@@ -6,8 +6,6 @@ import enum
 
 from h3sim.signals import DEFAULT_WEIGHT
 
-__all__ = ["DEFAULT_TURN_BYTES", "Orphans", "Queueing", "TreeRules", "UnknownParent", "Weights"]
-
 DEFAULT_TURN_BYTES = 1400
 
 

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
+from h3sim.schedulers.tree.disciplines import known
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import UnknownParent
-from h3sim.schedulers.tree.queueing import known
 from h3sim.schedulers.tree.shape import DependencyTree, is_below
 
 if TYPE_CHECKING:
+    from h3sim.schedulers.tree.disciplines import FairQueueing
     from h3sim.schedulers.tree.options import Orphans, Weights
-    from h3sim.schedulers.tree.queueing import FairQueueing
     from h3sim.signals import H2Priority, Signal
 
-__all__ = ["H2oTree", "Nghttp2Tree"]
 
 _MOST_STREAMS = 100
 """So many streams nghttpd lets be open (SETTINGS_MAX_CONCURRENT_STREAMS)."""

@@ -9,20 +9,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
 from h3sim.errors import H3SimError
-from h3sim.schedulers.tree.flat import flattened, rebuilt
-from h3sim.schedulers.tree.node import Node
+from h3sim.schedulers.tree.disciplines import known
+from h3sim.schedulers.tree.node import Node, flattened, rebuilt
 from h3sim.schedulers.tree.options import Orphans, UnknownParent
-from h3sim.schedulers.tree.queueing import known
 from h3sim.signals import ORPHANS, H2Priority
 
 if TYPE_CHECKING:
+    from h3sim.schedulers.tree.disciplines import FairQueueing
     from h3sim.schedulers.tree.options import Weights
-    from h3sim.schedulers.tree.queueing import FairQueueing
     from h3sim.signals import Signal
 
-__all__ = ["DependencyTree", "SelfDependencyError", "is_below"]
 
 _REMEMBERED = 64
 """So many that have gone are remembered, each with the parent it had (Apache Traffic Server)."""

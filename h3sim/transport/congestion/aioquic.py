@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from h3sim.compiling import mypyc_attr
-from h3sim.transport.congestion.cube_root import cube_root_ns, cubed_seconds
-from h3sim.transport.congestion.loss_based import LossBasedController
-from h3sim.transport.congestion.reno import NewRenoController
+from h3sim._mypyc import mypyc_attr
+from h3sim.transport.congestion.loss_based import (
+    LossBasedController,
+    NewRenoController,
+    cube_root_ns,
+    cubed_seconds,
+)
 from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["AioquicCubicController", "AioquicRenoController"]
 
 _SAMPLES: Final = 5
 _SAMPLE_EVERY_NS: Final = NS_PER_MS

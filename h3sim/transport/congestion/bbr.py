@@ -1,13 +1,14 @@
-"""BBR, version 1."""
+"""BBR, version 1: delivery-rate samples, the path model, and the states."""
 
 # ruff: noqa: ARG002 - a controller need not use all that it is told
+
 from __future__ import annotations
 
+import enum
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from h3sim.compiling import mypyc_attr
-from h3sim.transport.congestion.bbr_model import PathModel
-from h3sim.transport.congestion.bbr_states import GAINS, BbrState, GainCycle, ProbeRtt
+from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
@@ -19,7 +20,288 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["BbrController", "BbrState"]
+
+def delivery_rate_bps(
+    packet: SentPacket, delivered_bytes: int, now_ns: int, min_rtt_ns: int
+) -> int | None:
+    """Return the delivery rate while *packet*, acknowledged now, was on its way; None if unknown.
+
+    *delivered_bytes* includes what this ACK acknowledges. What was delivered since the packet was
+    sent is divided by the longer of the times in which it was sent and acknowledged, so that
+    bunched ACKs do not feign a high rate; a time below the smallest RTT is not believed (§ 3.3).
+    """
+    send_ns = packet.sent_at_ns - packet.first_sent_at_ns
+    ack_ns = now_ns - packet.delivered_at_ns
+    interval_ns = send_ns if send_ns > ack_ns else ack_ns
+    if interval_ns <= 0 or interval_ns < min_rtt_ns:
+        return None
+    newly_delivered_bytes = delivered_bytes - packet.delivered_bytes
+    return newly_delivered_bytes * BITS_PER_BYTE * NS_PER_S // interval_ns
+
+
+class WindowedMaximum:
+    """The largest of the values that were put in during the last *length* rounds.
+
+    >>> filtered = WindowedMaximum(length=10)
+    >>> [filtered.put(value, round_count) for value, round_count in ((7, 0), (3, 9), (2, 10))]
+    [7, 7, 3]
+    """
+
+    __slots__ = ("_length", "_values")
+
+    def __init__(self, *, length: int) -> None:
+        self._length = length
+        self._values: deque[tuple[int, int]] = deque()
+        """Rounds and values; both the rounds and, backwards, the values rise."""
+
+    def put(self, value: int, round_count: int) -> int:
+        """Take *value* in and return the maximum."""
+        values = self._values
+        # Of equal values the younger one counts longer.
+        while values and values[-1][1] <= value:
+            values.pop()
+        # A lower one of the same round would leave with the one before it, and never be the first.
+        if not values or values[-1][0] != round_count:
+            values.append((round_count, value))
+        while values[0][0] <= round_count - self._length:
+            values.popleft()
+        return values[0][1]
+
+
+_BANDWIDTH_FILTER_ROUNDS: Final = 10
+_MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
+_FULL_GROWTH: Final = 1.25
+_FULL_ROUNDS: Final = 3
+_NOT_YET: Final = 1 << 62
+"""Above the number of any packet."""
+
+
+class PathModel:
+    """BtlBw, RTprop and round trips (draft-cardwell-iccrg-bbr-congestion-control-00 § 4.1).
+
+    `bandwidth_bps` is the largest delivery rate of ten round trips, `min_rtt_ns` the smallest RTT
+    of ten seconds (None before there is one). `is_full`: three round trips in a row did not bring
+    a quarter more bandwidth (§ 4.3.2.2), so the path is used in full.
+    """
+
+    __slots__ = (
+        "_bandwidths",
+        "_full_bandwidth_bps",
+        "_full_rounds",
+        "_largest_acked",
+        "_limited_from",
+        "_limited_to",
+        "_product_bytes",
+        "_round_ends_at_bytes",
+        "bandwidth_bps",
+        "delivered_bytes",
+        "is_full",
+        "is_min_rtt_expired",
+        "is_round_start",
+        "limited_until_bytes",
+        "min_rtt_at_ns",
+        "min_rtt_ns",
+        "round_count",
+    )
+
+    def __init__(self) -> None:
+        self.bandwidth_bps = 0
+        self.min_rtt_ns: int | None = None
+        self._product_bytes = 0
+        """The bandwidth-delay product: asked for with each ACK, and changes with few."""
+        self.min_rtt_at_ns = 0
+        self.is_min_rtt_expired = False
+        self.delivered_bytes = 0
+        self.round_count = 0
+        self.is_round_start = False
+        self.is_full = False
+        self._round_ends_at_bytes = 0
+        self._bandwidths = WindowedMaximum(length=_BANDWIDTH_FILTER_ROUNDS)
+        self._full_bandwidth_bps = 0
+        self._full_rounds = 0
+        self._largest_acked = -1
+        self.limited_until_bytes: int | None = None
+        """Until so much is delivered, low rates say more of the sender; None: they count."""
+        # The packets that were sent meanwhile; none if the first number is above the last.
+        self._limited_from = 0
+        self._limited_to = -1
+
+    def inflight_bytes(self, gain: float) -> int | None:
+        """Return *gain* times the bandwidth-delay product, or None before an RTT was measured."""
+        if self.min_rtt_ns is None:
+            return None
+        # The product stays whole until the gain: on fast paths it is above 2**53.
+        return int(gain * self._product_bytes)
+
+    def start_round(self) -> None:
+        """Begin a round trip."""
+        self._round_ends_at_bytes = self.delivered_bytes
+
+    def ignore_low_rates(self, bytes_in_flight: int) -> None:
+        """Count what is sent as limited by the sender until all that is in flight has arrived."""
+        if self.limited_until_bytes is None:
+            self._limited_from = _NOT_YET
+        self.limited_until_bytes = self.delivered_bytes + bytes_in_flight
+
+    def on_sent(self, number: int) -> None:
+        """Take note of a packet that leaves, which matters only while low rates are ignored."""
+        if self.limited_until_bytes is None:
+            return
+        if self._limited_from > number:
+            self._limited_from = number
+        self._limited_to = number
+
+    def on_acked(self, packets: Sequence[SentPacket], now_ns: int, rtt: RttEstimator) -> None:
+        """Count rounds, and measure bandwidth by the packet sent last (§ 4.1.1)."""
+        newest, delivered_bytes = packets[-1], self.delivered_bytes
+        # No `sum` over a generator: this runs for each ACK, mostly with one or two packets.
+        for packet in packets:
+            delivered_bytes += packet.size_bytes
+        self.delivered_bytes = delivered_bytes
+        # A round is over when a packet is delivered that was sent after its beginning (§ 4.1.1.3).
+        self.is_round_start = newest.delivered_bytes >= self._round_ends_at_bytes
+        if self.is_round_start:
+            self._round_ends_at_bytes = delivered_bytes
+            self.round_count += 1
+        limit_bytes = self.limited_until_bytes
+        if limit_bytes is not None and delivered_bytes > limit_bytes:
+            self.limited_until_bytes = None
+        is_cwnd_underutilized = newest.is_app_limited or (
+            self._limited_from <= newest.number <= self._limited_to
+        )
+        rate_bps = delivery_rate_bps(newest, delivered_bytes, now_ns, rtt.min_rtt_ns)
+        # A sender that had nothing to send shows too low a rate; only a higher one says anything
+        # then.
+        if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):
+            bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
+            if bandwidth_bps != self.bandwidth_bps:
+                self.bandwidth_bps = bandwidth_bps
+                self._set_product()
+        if self.is_round_start and not is_cwnd_underutilized:
+            self._check_full()
+
+    def on_rtt(self, number: int, latest_rtt_ns: int, now_ns: int) -> None:
+        """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
+        # Before the sample is taken, as the state machine asks whether it *was* too old (§
+        # 4.1.2.3).
+        self.is_min_rtt_expired = (
+            self.min_rtt_ns is not None and now_ns > self.min_rtt_at_ns + _MIN_RTT_FILTER_NS
+        )
+        if number <= self._largest_acked:
+            return
+        self._largest_acked = number
+        # An equal sample is as good, and younger.
+        if self.min_rtt_ns is None or latest_rtt_ns <= self.min_rtt_ns or self.is_min_rtt_expired:
+            self.min_rtt_ns = latest_rtt_ns
+            self._set_product()
+            self.min_rtt_at_ns = now_ns
+
+    def _set_product(self) -> None:
+        min_rtt_ns = self.min_rtt_ns or 0
+        self._product_bytes = self.bandwidth_bps * min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)
+
+    def _check_full(self) -> None:
+        if self.is_full:
+            return
+        if self.bandwidth_bps >= self._full_bandwidth_bps * _FULL_GROWTH:
+            self._full_bandwidth_bps = self.bandwidth_bps
+            self._full_rounds = 0
+            return
+        self._full_rounds += 1
+        self.is_full = self._full_rounds >= _FULL_ROUNDS
+
+
+_HIGH_GAIN: Final = 2.8853900817779268
+"""2 / ln 2: the least gain that doubles the rate in each round."""
+_PROBE_GAINS = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+_PROBE_RTT_NS: Final = 200 * NS_PER_MS
+
+
+class BbrState(enum.Enum):
+    """Where BBR stands (§ 4.3)."""
+
+    STARTUP = "startup"
+    DRAIN = "drain"
+    PROBE_BW = "probe_bw"
+    PROBE_RTT = "probe_rtt"
+
+
+GAINS: dict[BbrState, tuple[float, float]] = {
+    BbrState.STARTUP: (_HIGH_GAIN, _HIGH_GAIN),
+    BbrState.DRAIN: (1 / _HIGH_GAIN, _HIGH_GAIN),
+    BbrState.PROBE_BW: (1.0, 2.0),
+    BbrState.PROBE_RTT: (1.0, 1.0),
+}
+"""The gains of pacing and window that each state begins with."""
+
+
+class GainCycle:
+    """The phases of ProbeBW, which raise and lower the rate in turns (§ 4.3.4).
+
+    *phases* draws the one in which it begins; without it, it is always the first, in which the rate
+    is raised.
+    """
+
+    __slots__ = ("_at_ns", "_phase", "_phases")
+
+    def __init__(self, phases: random.Random | None) -> None:
+        self._phases = phases
+        self._phase = 0
+        self._at_ns = 0
+        """When the phase began."""
+
+    def begin(self, now_ns: int) -> float:
+        """Return the gain of any phase but the one that lowers the rate (§ 4.3.4.3)."""
+        # 8 - (0 to 6) is 8 or 2 to 7, that is any phase but 1, which lowers the rate: there is no
+        # queue yet to be drained.
+        draw = 0 if self._phases is None else self._phases.randint(0, 6)
+        return self._enter(len(_PROBE_GAINS) - draw, now_ns)
+
+    def advance(self, now_ns: int) -> float:
+        """Return the gain of the next phase, which begins."""
+        return self._enter(self._phase + 1, now_ns)
+
+    def has_lasted(self, now_ns: int, min_rtt_ns: int | None) -> bool:
+        """Return whether the phase has lasted for the smallest round trip."""
+        return min_rtt_ns is not None and now_ns - self._at_ns > min_rtt_ns
+
+    def _enter(self, phase: int, now_ns: int) -> float:
+        self._phase = phase % len(_PROBE_GAINS)
+        self._at_ns = now_ns
+        return _PROBE_GAINS[self._phase]
+
+
+class ProbeRtt:
+    """ProbeRTT: little is in flight, for 200 ms and a round trip (§ 4.3.5)."""
+
+    __slots__ = ("_is_round_done", "_pipe_bytes", "_until_ns")
+
+    def __init__(self, pipe_bytes: int) -> None:
+        self._pipe_bytes = pipe_bytes
+        self._until_ns: int | None = None
+        """Until when it lasts at least; None as long as more than *pipe_bytes* are in flight."""
+        self._is_round_done = False
+
+    def begin(self) -> None:
+        """Begin: what is in flight has to arrive first."""
+        self._until_ns = None
+
+    def is_over(self, model: PathModel, now_ns: int, left_bytes: int) -> bool:
+        """Return whether it is, with *left_bytes* in flight."""
+        # All along: what leaves now is held back by the state, and must not lower the bandwidth.
+        model.ignore_low_rates(left_bytes)
+        if self._until_ns is None:
+            # The 200 ms begin when the pipe is empty enough for its RTT to be seen, not when the
+            # state does.
+            if left_bytes <= self._pipe_bytes:
+                self._until_ns = now_ns + _PROBE_RTT_NS
+                self._is_round_done = False
+                model.start_round()
+            return False
+        if model.is_round_start:
+            self._is_round_done = True
+        return self._is_round_done and now_ns > self._until_ns
+
 
 _MIN_PIPE_PACKETS: Final = 4
 """With fewer in flight a receiver that acknowledges every second packet leaves the sender waiting

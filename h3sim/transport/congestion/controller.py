@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
-
-__all__ = ["CongestionController"]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -1,13 +1,15 @@
-"""What NewReno and CUBIC have in common: the states of RFC 9002 § 7.3."""
+"""The controllers of the RFCs: none (constant), NewReno, and CUBIC with HyStart++."""
 
 # ruff: noqa: ARG002 - a controller need not use all that it is told
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
+from h3sim.errors import InputError, ValidationIssue
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.transport.congestion.hystart import HyStart
+from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +18,191 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["LossBasedController"]
+
+_NS3_PER_S3: Final = 1e27
+
+
+def cube_root(value: int) -> int:
+    """Return the largest whole number whose cube is at most *value*, which is not negative.
+
+    >>> [cube_root(value) for value in (0, 7, 8, 26, 27, 10**27)]
+    [0, 1, 2, 2, 3, 1000000000]
+    """
+    if value == 0:
+        return 0
+    root = 1 << -(-value.bit_length() // 3)  # Not below the root: Newton comes down to it.
+    while True:
+        closer = (2 * root + value // (root * root)) // 3
+        if closer >= root:
+            return root
+        root = closer
+
+
+def cubed_seconds(t_ns: int) -> float:
+    """Return the cube of a time, in seconds; by multiplication, as a power differs in its last bit.
+
+    >>> cubed_seconds(-2_000_000_000)
+    -8.0
+    """
+    t_s = t_ns / NS_PER_S
+    return t_s * t_s * t_s
+
+
+def cube_root_ns(seconds_cubed: float) -> int:
+    """Return the time whose cube that is, cut to whole nanoseconds; 0 if it is negative.
+
+    The last bit of a mathematical library's cube root differs between machines, so whole numbers
+    are used; only IEEE 754 multiplication, which does not differ, comes before.
+
+    >>> cube_root_ns(8.0)
+    2000000000
+    """
+    return cube_root(int(seconds_cubed * _NS3_PER_S3)) if seconds_cubed > 0 else 0
+
+
+# RFC 9406 § 4.3
+_MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS
+_MAX_RTT_THRESH_NS: Final = 16 * NS_PER_MS
+_MIN_RTT_DIVISOR: Final = 8
+_N_RTT_SAMPLE: Final = 8
+_CSS_GROWTH_DIVISOR: Final = 4
+_CSS_ROUNDS: Final = 5
+_L: Final = 8
+"""What one ACK may add, in packets; the value of RFC 9406 § 4.3 for senders that do not pace."""
+
+
+class HyStart:
+    """Watches the smallest RTT of each round of the initial slow start (RFC 9406 § 4.2).
+
+    A round ends when a packet is acknowledged that was sent after its beginning. If a round's
+    smallest RTT has risen, Conservative Slow Start (CSS) begins, in which the window grows by a
+    quarter of what it did; it is left when the RTT falls again, and ends slow start after five
+    rounds. Only the initial slow start uses it (§ 4.3).
+
+    >>> hystart = HyStart(max_datagram_bytes=1000)
+    >>> hystart.on_sent(0)
+    >>> hystart.growth_bytes(2000), hystart.on_ack(0, 50_000_000), hystart.is_conservative
+    (2000, False, False)
+    """
+
+    __slots__ = (
+        "_baseline_ns",
+        "_current_ns",
+        "_largest_acked",
+        "_largest_sent",
+        "_last_ns",
+        "_most_bytes",
+        "_round_end",
+        "_rounds",
+        "_samples",
+    )
+
+    def __init__(self, *, max_datagram_bytes: int) -> None:
+        self._most_bytes = _L * max_datagram_bytes
+        self._largest_sent = -1
+        self._largest_acked = -1
+        self._round_end = 0
+        """windowEnd: the first packet that was sent after the round began."""
+        self._last_ns: int | None = None
+        """lastRoundMinRTT; None for infinity, as in the next two."""
+        self._current_ns: int | None = None
+        """currentRoundMinRTT."""
+        self._baseline_ns: int | None = None
+        """cssBaselineMinRtt; there is one exactly during CSS."""
+        self._samples = 0
+        self._rounds = 0
+
+    @property
+    def is_conservative(self) -> bool:
+        """Whether this is Conservative Slow Start."""
+        return self._baseline_ns is not None
+
+    def on_sent(self, number: int) -> None:
+        """Take note of a packet that leaves."""
+        self._largest_sent = number
+
+    def growth_bytes(self, acked_bytes: int) -> int:
+        """Return by how much the window grows when one ACK covers *acked_bytes* more."""
+        growth_bytes = min(acked_bytes, self._most_bytes)
+        return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
+
+    def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
+        """Take note of an ACK whose highest new packet is *number*; return if slow start ends."""
+        # Before the sample: the ACK that ends a round is the first of the next one.
+        if number >= self._round_end and self._ends_in_new_round():
+            return True
+        if number > self._largest_acked:
+            # Only such an ACK gives an RTT sample (RFC 9002 § 5.1).
+            self._largest_acked = number
+            self._sample(latest_rtt_ns)
+        return False
+
+    def _sample(self, latest_rtt_ns: int) -> None:
+        self._samples += 1
+        current_ns = self._current_ns
+        if current_ns is None or latest_rtt_ns < current_ns:
+            self._current_ns = current_ns = latest_rtt_ns
+        # A few samples may all have met a queue that is gone a moment later.
+        if self._samples < _N_RTT_SAMPLE:
+            return
+        if self._baseline_ns is not None:
+            if current_ns < self._baseline_ns:
+                self._baseline_ns = None  # The exit was spurious: back to slow start.
+        elif self._last_ns is not None:
+            threshold_ns = self._last_ns // _MIN_RTT_DIVISOR
+            threshold_ns = max(_MIN_RTT_THRESH_NS, min(threshold_ns, _MAX_RTT_THRESH_NS))
+            if current_ns >= self._last_ns + threshold_ns:
+                self._baseline_ns = current_ns
+                self._rounds = 0
+
+    def _ends_in_new_round(self) -> bool:
+        """Begin a round; return whether there were enough of them."""
+        self._last_ns = self._current_ns
+        self._current_ns = None
+        self._samples = 0
+        self._round_end = self._largest_sent + 1
+        if self._baseline_ns is None:
+            return False
+        # The round in which CSS began counts too, however little of it was left.
+        self._rounds += 1
+        return self._rounds >= _CSS_ROUNDS
+
+
+_UNLIMITED_BYTES: Final = 1 << 62
+"""More than any page has; infinity would make the arithmetic of windows one of floats."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ConstantRateController(CongestionController):
+    """Paces packets at `rate_bps` of its settings, whatever is lost; the window is never full.
+
+    Raises:
+        InputError: if the settings have no rate.
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> from h3sim.transport.rtt import RttEstimator
+    >>> settings = ControllerSettings(max_datagram_bytes=1400, rate_bps=1_120_000)
+    >>> ConstantRateController(settings).pacing_rate_bps(RttEstimator(initial_ns=1))
+    1120000
+    """
+
+    __slots__ = ("_rate_bps",)
+
+    reads_delivery: ClassVar[bool] = False
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        if settings.rate_bps is None:
+            message = "is missing: a constant rate needs one"
+            raise InputError(
+                [ValidationIssue(key="rate_bps", message=message)], "congestion control"
+            )
+        self.congestion_window = _UNLIMITED_BYTES
+        self.ssthresh = None
+        self._rate_bps = settings.rate_bps
+
+    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
+        """Return the rate."""
+        return self._rate_bps
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -147,3 +333,183 @@ class LossBasedController(CongestionController):
 
     def _on_limited(self) -> None:
         """Take note of an ACK that grows nothing, as the window was not full."""
+
+
+_K_LOSS_REDUCTION_FACTOR: Final = 0.5
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class NewRenoController(LossBasedController):
+    """Grows by a packet per round trip, halves on loss (RFC 9002 § 7, appendix B).
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> reno = NewRenoController(ControllerSettings(max_datagram_bytes=1200))
+    >>> reno.congestion_window, reno.ssthresh
+    (12000, None)
+    """
+
+    __slots__ = ("_credit",)
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        super().__init__(settings, beta=_K_LOSS_REDUCTION_FACTOR)
+        self._credit = 0
+        """What the division below left over, so that no fraction of a byte is lost."""
+
+    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+        # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the rest,
+        # a window above max_datagram_size squared would not grow at all.
+        window = self.congestion_window
+        credit = self._credit
+        for size in sizes:
+            grown, credit = divmod(credit + self._datagram_bytes * size, window)
+            window += grown
+        self.congestion_window = window
+        self._credit = credit
+
+    def _reduce(self) -> None:
+        # RFC 9002 § B.6
+        # Not held to the minimum, as in § B.6: below it the window stands above `ssthresh`, and
+        # avoids.
+        self.ssthresh = int(self.congestion_window * self._beta)
+        self.congestion_window = max(self.ssthresh, self._minimum_bytes)
+        # It was counted in parts of the window that has gone.
+        self._credit = 0
+
+
+_C: Final = 0.4
+_BETA: Final = 0.7
+_MAX_GROWTH: Final = 1.5
+"""The target is at most this times the window (RFC 9438 § 4.2)."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class CubicController(LossBasedController):
+    """Grows along a cubic curve of the time since congestion avoidance began (RFC 9438).
+
+    Slow start, recovery and persistent congestion are those of RFC 9002; the sizes are bytes where
+    the document counts segments. What the document leaves open, and the one departure from it:
+
+    - A reduction takes the window, not the bytes in flight, as § 4.6 lets QUIC do: the window
+      does not grow while it is not full.
+    - Each acknowledged packet, not each ACK, moves the window towards the target (§§ 4.4, 4.5), so
+      that it gets there in a round trip however rarely the receiver sends ACKs.
+    - In the Reno-friendly region the window becomes W_est only if that is larger (§ 4.3 sets it in
+      either case); otherwise an ACK could take back what the cubic curve had granted before.
+    - If what is left after a loss is not below W_max (at the minimum window), K is 0 and W_max the
+      window, as § 4.8 has it after a timeout.
+
+    *fast_convergence* gives way to newcomers; § 4.7 would have it off where there are none.
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> CubicController(ControllerSettings(max_datagram_bytes=1200)).congestion_window
+    12000
+    """
+
+    __slots__ = (
+        "_alpha_bytes",
+        "_epoch_at_ns",
+        "_has_fast_convergence",
+        "_is_paused",
+        "_k_ns",
+        "_scale",
+        "_starts_flat",
+        "_updated_at_ns",
+        "_w_est",
+        "_w_max",
+        "_window",
+        "_window_prior",
+    )
+
+    def __init__(self, settings: ControllerSettings, *, fast_convergence: bool = True) -> None:
+        super().__init__(settings, beta=_BETA)
+        self._has_fast_convergence = fast_convergence
+        alpha = 3 * (1 - self._beta) / (1 + self._beta)  # RFC 9438 § 4.3
+        self._alpha_bytes = alpha * self._datagram_bytes
+        """By how much W_est grows in a round trip, until it is where the window was."""
+        self._scale = _C * self._datagram_bytes
+        self._epoch_at_ns: int | None = None
+        """t_epoch, moved on by the time in which the window was not full; None: none began."""
+        self._updated_at_ns = 0
+        self._is_paused = False
+        self._starts_flat = False
+        self._k_ns = 0
+        self._w_max = 0.0
+        self._w_est = 0.0
+        self._window = 0.0
+        """The window with its fraction of a byte, during congestion avoidance."""
+        self._window_prior = 0.0
+
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
+        """Leave out the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
+        if self._hystart is not None:  # what `super` does, without the call for each packet
+            self._hystart.on_sent(packet.number)
+        # *bytes_in_flight* includes the packet: nothing else was on its way.
+        if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
+            self._epoch_at_ns += packet.sent_at_ns - self._updated_at_ns
+            self._updated_at_ns = packet.sent_at_ns
+
+    def on_persistent_congestion(self, now_ns: int) -> None:
+        """Fall back to slow start, and to a curve that begins at its plateau (RFC 9438 § 4.8)."""
+        super().on_persistent_congestion(now_ns)
+        self._epoch_at_ns = None
+        self._starts_flat = True
+
+    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+        # W_cubic in bytes, now and a round trip later (RFC 9438 § 4.2): once for all packets of the
+        # ACK, which arrive at one instant, so that the curve does not move.
+        t_ns = self._elapsed_ns(now_ns) - self._k_ns
+        w_cubic = self._scale * cubed_seconds(t_ns) + self._w_max
+        w_ahead = self._scale * cubed_seconds(t_ns + smoothed_rtt_ns) + self._w_max
+        # With its fraction: cut to bytes each time, a large window would not grow at all.
+        window, prior = self._window, self._window_prior
+        w_est = self._w_est
+        for size in sizes:
+            # § 4.3: as Reno would grow, once it is back where it was before the loss.
+            growth = self._alpha_bytes if w_est < prior else self._datagram_bytes
+            w_est += growth * size / window
+            if w_cubic < w_est:
+                if w_est > window:
+                    window = w_est
+            elif w_ahead > window:
+                most = _MAX_GROWTH * window  # § 4.2
+                target = w_ahead if w_ahead < most else most
+                window += (target - window) * size / window  # §§ 4.4, 4.5
+        self._w_est = w_est
+        self._window = window
+        self.congestion_window = int(window)
+
+    def _elapsed_ns(self, now_ns: int) -> int:
+        """Return t: for how long this stage has lasted without what § 4.2 leaves out."""
+        if self._epoch_at_ns is None:
+            self._begin_epoch()
+            self._epoch_at_ns = now_ns
+        elif self._is_paused:
+            self._epoch_at_ns += now_ns - self._updated_at_ns
+        self._is_paused = False
+        self._updated_at_ns = now_ns
+        return now_ns - self._epoch_at_ns
+
+    def _begin_epoch(self) -> None:
+        self._window = self._w_est = float(self.congestion_window)
+        # Flat after a timeout (RFC 9438 § 4.8), and where slow start ended without a loss (§ 4.10):
+        # there is no W_max yet.
+        if self._starts_flat or self._w_max <= self._window:
+            self._w_max = self._window
+        segments = (self._w_max - self._window) / self._datagram_bytes
+        self._k_ns = cube_root_ns(segments / _C)  # RFC 9438 § 4.2
+
+    def _reduce(self) -> None:
+        window = self.congestion_window
+        # RFC 9438 § 4.7
+        is_shrinking = self._has_fast_convergence and window < self._w_max
+        # A flow whose window shrinks gives way: its plateau lies below the window it had.
+        self._w_max = window * (1 + self._beta) / 2 if is_shrinking else float(window)
+        self._window_prior = float(window)
+        self.ssthresh = max(int(window * self._beta), self._minimum_bytes)  # § 4.6
+        self.congestion_window = self.ssthresh
+        # t_epoch is when congestion avoidance begins, which the first ACK after recovery says.
+        self._epoch_at_ns = None
+        self._starts_flat = False
+
+    def _on_limited(self) -> None:
+        self._is_paused = True

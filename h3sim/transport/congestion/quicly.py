@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from h3sim.compiling import mypyc_attr
+from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.transport.congestion.cube_root import cube_root_ns, cubed_seconds
+from h3sim.transport.congestion.loss_based import cube_root_ns, cubed_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["QuiclyCubicController", "QuiclyRenoController"]
 
 _C: Final = 0.4
 _BETA: Final = 0.7

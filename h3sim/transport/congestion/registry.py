@@ -1,27 +1,97 @@
-"""Controllers by name: those of h3sim, and plug-ins."""
+"""Controllers by name, h3sim's own and plug-ins; the latter are checked."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError, Problem, raised_words
-from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginRegistry
+from h3sim.errors import ControllerError, InputError, ValidationIssue, raised_words
+from h3sim.plugins import Guard, PluginRegistry
 from h3sim.transport.congestion.controller import CongestionController
+from h3sim.units import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.packets import SentPacket
+    from h3sim.transport.rtt import RttEstimator
 
+
+class CheckedController(CongestionController):
+    """Passes on what *controller*, called *name*, is told, and looks at the windows it sets.
+
+    Those of h3sim go without, since tests hold them to the same. A window of less than a packet,
+    *packet_bytes*, would let nothing out any more.
+
+    Raises:
+        ControllerError: when it is made and in each method, if the controller raises or exits, or
+            sets a window, a threshold or a rate that cannot be.
+
+    >>> class Closed(CongestionController):
+    ...     congestion_window, ssthresh = 0, None
+    >>> CheckedController(Closed(), name="closed", packet_bytes=1200)
+    Traceback (most recent call last):
+    h3sim.errors.ControllerError: the controller 'closed' sets congestion_window to 0 when it is \
+made; it must be a whole number of bytes, at least 1,200 (a packet)
+    """
+
+    def __init__(self, controller: CongestionController, *, name: str, packet_bytes: int) -> None:
+        self.controller = controller
+        self._guard = Guard(partial(ControllerError, name))
+        self._packet_bytes = packet_bytes
+        self._take_over("when it is made")
+
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
+        """Take note of a packet that leaves."""
+        self._pass_on("on_sent", packet, bytes_in_flight)
+
+    def on_acked(self, *told: Any) -> None:
+        """Take note of what one acknowledgement newly acknowledges."""
+        self._pass_on("on_acked", *told)
+
+    def on_lost(self, *told: Any) -> None:
+        """Take note of packets that were declared lost together."""
+        self._pass_on("on_lost", *told)
+
+    def on_persistent_congestion(self, now_ns: int) -> None:
+        """Take note that losses span the period of RFC 9002 § 7.6."""
+        self._pass_on("on_persistent_congestion", now_ns)
+
+    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
+        """Return the rate at which packets leave, or None."""
+        rate_bps = self._pass_on("pacing_rate_bps", rtt)
+        rate = whole(rate_bps)
+        if rate_bps is not None and (rate is None or rate < 1):
+            wanted = "it must be None, or a whole number of bit/s, at least 1"
+            raise self._guard.failed(f"pacing_rate_bps() returns {rate_bps!r}; {wanted}")
+        return rate
+
+    def _pass_on(self, method: str, *arguments: Any) -> Any:
+        found = self._guard.call(method, getattr(self.controller, method), *arguments)
+        self._take_over(f"in {method}()")
+        return found
+
+    def _take_over(self, when: str) -> None:
+        """Set the window and the threshold that the controller has now set."""
+        for attribute in ("congestion_window", "ssthresh"):
+            if not hasattr(self.controller, attribute):
+                raise self._guard.failed(f"has no {attribute} {when}")
+        window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
+        n_bytes, threshold = whole(window), whole(ssthresh)
+        if n_bytes is None or n_bytes < self._packet_bytes:
+            least = f"at least {self._packet_bytes:,} (a packet)"
+            wanted = f"it must be a whole number of bytes, {least}"
+            raise self._guard.failed(f"sets congestion_window to {window!r} {when}; {wanted}")
+        if ssthresh is not None and (threshold is None or threshold < 0):
+            wanted = "it must be None, or a whole number of bytes"
+            raise self._guard.failed(f"sets ssthresh to {ssthresh!r} {when}; {wanted}")
+        self.congestion_window, self.ssthresh = n_bytes, threshold
+
+
+if TYPE_CHECKING:
     Factory = Callable[[ControllerSettings], CongestionController]
 
-__all__ = [
-    "ENTRY_POINT_GROUP",
-    "NO_PLUGINS_VARIABLE",
-    "controller_names",
-    "is_controller",
-    "make_controller",
-]
 
 ENTRY_POINT_GROUP = "h3sim.congestion"
 """Where a package announces a controller: a name, and what makes one from settings."""
@@ -29,12 +99,12 @@ ENTRY_POINT_GROUP = "h3sim.congestion"
 _HERE = "h3sim.transport.congestion"
 BUILT_IN: dict[str, Factory | str] = {
     "bbr": f"{_HERE}.bbr:BbrController",
-    "constant": f"{_HERE}.constant:ConstantRateController",
-    "cubic": f"{_HERE}.cubic:CubicController",
+    "constant": f"{_HERE}.loss_based:ConstantRateController",
+    "cubic": f"{_HERE}.loss_based:CubicController",
     "cubic-aioquic": f"{_HERE}.aioquic:AioquicCubicController",
     "cubic-linux": f"{_HERE}.linux:LinuxCubicController",
     "cubic-quicly": f"{_HERE}.quicly:QuiclyCubicController",
-    "newreno": f"{_HERE}.reno:NewRenoController",
+    "newreno": f"{_HERE}.loss_based:NewRenoController",
     "reno-aioquic": f"{_HERE}.aioquic:AioquicRenoController",
     "reno-quicly": f"{_HERE}.quicly:QuiclyRenoController",
 }
@@ -66,7 +136,6 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
 
 
 def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> CongestionController:
-    from h3sim.transport.congestion.guarded import GuardedController  # on use: for plug-ins
 
     try:
         made: object = factory(settings)
@@ -78,11 +147,11 @@ def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> Conge
     if not isinstance(made, CongestionController):
         what = f"makes a {type(made).__name__}, which derives from no CongestionController"
         raise _not_made(name, what)
-    return GuardedController(made, name=name, packet_bytes=settings.max_datagram_bytes)
+    return CheckedController(made, name=name, packet_bytes=settings.max_datagram_bytes)
 
 
 def _not_made(name: str, message: str) -> InputError:
-    return InputError([Problem(key=name, message=message)], "congestion control")
+    return InputError([ValidationIssue(key=name, message=message)], "congestion control")
 
 
 def is_controller(name: str) -> bool:

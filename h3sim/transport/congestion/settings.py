@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_WINDOW_BYTES", "ControllerSettings"]
 
 _K_INITIAL_WINDOW_PACKETS = 10
 _K_INITIAL_WINDOW_BYTES = 14_720
@@ -61,14 +60,16 @@ class ControllerSettings:
         """The smallest window (kMinimumWindow, RFC 9002 § 7.2)."""
         return _K_MINIMUM_WINDOW_PACKETS * self.max_datagram_bytes
 
-    def _problems(self) -> Iterator[Problem]:
+    def _problems(self) -> Iterator[ValidationIssue]:
         for key in ("max_datagram_bytes", "rate_bps"):
             value = getattr(self, key)
             if value is not None and value < 1:
-                yield Problem(key=key, message=f"must be at least 1, is {value}")
+                yield ValidationIssue(key=key, message=f"must be at least 1, is {value}")
         window, least = self.initial_window_bytes, max(1, self.max_datagram_bytes)
         if window is not None and not least <= window <= MAX_WINDOW_BYTES:
             message = f"must be {least:,} (a packet) to {MAX_WINDOW_BYTES:,}, is {window:,}"
-            yield Problem(key="initial_window_bytes", message=message)
+            yield ValidationIssue(key="initial_window_bytes", message=message)
         if self.beta is not None and not 0 < self.beta < 1:
-            yield Problem(key="beta", message=f"must be above 0 and below 1, is {self.beta}")
+            yield ValidationIssue(
+                key="beta", message=f"must be above 0 and below 1, is {self.beta}"
+            )

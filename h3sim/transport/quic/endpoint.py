@@ -1,20 +1,20 @@
-"""One end of a QUIC connection: packs frames into packets, acknowledges, recovers what is lost."""
+"""One endpoint of a QUIC connection: flow control, packets, acknowledgements, timers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from h3sim.transport.bucket_pacer import AioquicPacer
 from h3sim.transport.endpoint import Endpoint, row_of
-from h3sim.transport.pacer import Pacer
-from h3sim.transport.quic.acks import AckState
-from h3sim.transport.quic.flow import FlowReceiver
+from h3sim.transport.pacing import AioquicPacer, Pacer
 from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
 from h3sim.transport.quic.packets import QuicPacket
-from h3sim.transport.quic.recovery import Recovery
+from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.transport.quic.settings import PacingBucket
+from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from h3sim.trace import RecoveryRow
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Source
@@ -23,7 +23,89 @@ if TYPE_CHECKING:
     from h3sim.transport.quic.settings import QuicSettings
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["QuicEndpoint"]
+
+_NOTHING: tuple[tuple[int | None, int], ...] = ()
+
+
+class FlowReceiver:
+    """The receiving side: raises a limit once half of its window has been used.
+
+    What arrives is consumed at once, as browsers do.
+
+    >>> flow = FlowReceiver(stream_window=100, connection_window=150)
+    >>> flow.on_bytes(0, 60), flow.on_bytes(0, 80)
+    ([(0, 160)], [(None, 230)])
+    >>> flow.limit(0), flow.limit(None)
+    (160, 230)
+    """
+
+    __slots__ = (
+        "_connection_half",
+        "_connection_window",
+        "_end",
+        "_stream_half",
+        "_stream_halves",
+        "_stream_window",
+        "_total",
+    )
+
+    def __init__(self, *, stream_window: int, connection_window: int) -> None:
+        self._stream_window = stream_window
+        self._connection_window = connection_window
+        self._end: dict[int, int] = {}
+        self._total = 0
+        # Not the limits are kept but where half of each window is used: so a packet that raises
+        # none, as nearly all, costs two comparisons.
+        # Half the window rounded up, so that a window of one byte is used in full before it is
+        # raised.
+        self._stream_half = stream_window - stream_window // 2
+        self._stream_halves: dict[int, int] = {}
+        """Those of the streams whose limit was raised."""
+        self._connection_half = connection_window - connection_window // 2
+
+    @classmethod
+    def of(cls, settings: QuicSettings) -> FlowReceiver:
+        """Return the receiving side of an end with these settings."""
+        return cls(
+            stream_window=settings.stream_window_bytes,
+            connection_window=settings.connection_window_bytes,
+        )
+
+    def on_bytes(self, stream_id: int, end: int) -> Sequence[tuple[int | None, int]]:
+        """Note that a stream has come up to *end*; return the limits to announce."""
+        before = self._end.get(stream_id, 0)
+        # A retransmission, or a frame that was overtaken: flow control counts the highest offset (§
+        # 4.1).
+        if end <= before:
+            return _NOTHING
+        self._end[stream_id] = end
+        self._total = total = self._total + end - before
+        if total <= self._connection_half and end <= self._stream_half:
+            return _NOTHING
+        return self._raised(stream_id, end)
+
+    def limit(self, stream_id: int | None) -> int:
+        """Return the limit of a stream, or (None) of all together, as it was last announced."""
+        if stream_id is None:
+            return self._connection_half + self._connection_window // 2
+        half = self._stream_halves.get(stream_id, self._stream_half)
+        return half + self._stream_window // 2
+
+    def _raised(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
+        raised: list[tuple[int | None, int]] = []
+        # The connection first: it holds back all streams.
+        if self._total > self._connection_half:
+            # From what has come, not from the old limit: a burst that jumped far needs one update
+            # only.
+            limit = self._total + self._connection_window
+            self._connection_half = limit - self._connection_window // 2
+            raised.append((None, limit))
+        if end > self._stream_halves.get(stream_id, self._stream_half):
+            limit = end + self._stream_window
+            self._stream_halves[stream_id] = limit - self._stream_window // 2
+            raised.append((stream_id, limit))
+        return raised
+
 
 _MIN_ROOM_BYTES = 2 * MIN_FRAME_BYTES
 """With less left of a window nothing is sent (quicly: MIN_SEND_WINDOW)."""
@@ -291,3 +373,105 @@ def _make_pacer(
     return kind(
         controller, rtt, gain=settings.pacing_gain, burst_bytes=burst_bytes, packet_bytes=full
     )
+
+
+_TIMER_SLACK_NS: Final = NS_PER_MS // 20
+"""How late Linux wakes a process that sleeps for a time: up to 50 microseconds (prctl(2),
+PR_SET_TIMERSLACK; select_estimate_accuracy in fs/select.c, which epoll_wait uses)."""
+
+
+class EventLoop:
+    """The loop that looks after the timers of one end.
+
+    Where the time until a timer is no whole multiple of *granularity_ns*, the loop sleeps up to the
+    next one, counted from when it went to sleep: asyncio's selector rounds the timeout of
+    epoll_wait up to a millisecond (Lib/selectors.py, EpollSelector.select). It goes to sleep when
+    it is done with what came, which takes *processing_ns* a packet. A packet that arrives wakes it,
+    and then it comes to timers that have run out meanwhile, too (Lib/asyncio/base_events.py,
+    BaseEventLoop._run_once).
+
+    >>> loop = EventLoop(granularity_ns=1_000_000, processing_ns=100_000)
+    >>> loop.on_packet(0); loop.wakes_at_ns(1_000_000)  # 0.9 ms are left when it goes to sleep
+    1150000
+    >>> loop.on_packet(950_000); loop.wakes_at_ns(1_000_000)  # has run out when that is done
+    1050000
+    """
+
+    __slots__ = ("_granularity_ns", "_idle_at_ns", "_processing_ns")
+
+    def __init__(self, *, granularity_ns: int, processing_ns: int) -> None:
+        self._granularity_ns = granularity_ns
+        self._processing_ns = processing_ns
+        self._idle_at_ns = 0
+        """When it went to sleep last, or will be done with what came."""
+
+    def on_packet(self, now_ns: int) -> None:
+        """Take up a packet, once those before it are done with."""
+        idle_at_ns = self._idle_at_ns
+        # Packets queue up before a busy process: its work adds up instead of overlapping.
+        self._idle_at_ns = (idle_at_ns if idle_at_ns > now_ns else now_ns) + self._processing_ns
+
+    def on_woken(self, now_ns: int) -> None:
+        """Note that it does something that takes no time."""
+        if now_ns > self._idle_at_ns:
+            self._idle_at_ns = now_ns
+
+    def wakes_at_ns(self, timer_at_ns: int) -> int:
+        """Return when it comes to a timer, if nothing happens before."""
+        left_ns = timer_at_ns - self._idle_at_ns
+        if left_ns <= 0:
+            # The timer ran out while it was busy: it comes to it as soon as it is done, without a
+            # sleep.
+            return self._idle_at_ns
+        granularity_ns = self._granularity_ns
+        if not granularity_ns:
+            return timer_at_ns
+        # Rounded up: a selector that woke too early would find the timer not due, and spin.
+        slept_ns = -(-left_ns // granularity_ns) * granularity_ns
+        return self._idle_at_ns + slept_ns + _TIMER_SLACK_NS
+
+
+class TimerGranularityEndpoint(QuicEndpoint):
+    """A `QuicEndpoint` that comes to its timers when its event loop does.
+
+    ACKs that are late, paced packets and probes wait for that; what a packet that arrives leads to
+    leaves at once.
+    """
+
+    def __init__(
+        self,
+        settings: QuicSettings,
+        controller: CongestionController,
+        source: Source,
+        handshake: Handshake,
+        *,
+        peer_max_ack_delay_ns: int,
+        path_rtt_ns: int | None = None,
+    ) -> None:
+        super().__init__(
+            settings,
+            controller,
+            source,
+            handshake,
+            peer_max_ack_delay_ns=peer_max_ack_delay_ns,
+            path_rtt_ns=path_rtt_ns,
+        )
+        self._loop = EventLoop(
+            granularity_ns=settings.timer_granularity_ns,
+            processing_ns=settings.packet_processing_ns,
+        )
+
+    def on_packet(self, packet: QuicPacket, now_ns: int) -> list[StreamBytes]:
+        """Take a packet that arrived; return the stream bytes that it brings."""
+        self._loop.on_packet(now_ns)
+        return super().on_packet(packet, now_ns)
+
+    def packets_to_send(self, now_ns: int) -> list[QuicPacket]:
+        """Return the packets that leave now."""
+        self._loop.on_woken(now_ns)
+        return super().packets_to_send(now_ns)
+
+    def timer_at_ns(self) -> int | None:
+        """Return when the loop comes to the timer that is next."""
+        timer_at_ns = super().timer_at_ns()
+        return None if timer_at_ns is None else self._loop.wakes_at_ns(timer_at_ns)

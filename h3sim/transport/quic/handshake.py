@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Final
 
-from h3sim.protocol import UNLIMITED_BYTES
+from h3sim.constants import UNLIMITED_BYTES
 from h3sim.ranges import Ranges
 from h3sim.transport.quic.packets import crypto_header_bytes
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from h3sim.transport.quic.packets import QuicPacket
     from h3sim.transport.quic.settings import QuicSettings
 
-__all__ = ["Handshake", "Mode", "Role"]
 
 _AMPLIFICATION: Final = 3
 """A server sends at most three times what it got before the client's address is validated."""
@@ -28,7 +27,7 @@ class Role(enum.Enum):
     SERVER = "server"
 
 
-class Mode(enum.Enum):
+class HandshakeMode(enum.Enum):
     """How a connection begins."""
 
     NONE = "none"
@@ -40,7 +39,7 @@ class Mode(enum.Enum):
     @property
     def is_established(self) -> bool:
         """Whether the handshake lies behind."""
-        return self is Mode.NONE
+        return self is HandshakeMode.NONE
 
 
 class Handshake:
@@ -51,20 +50,20 @@ class Handshake:
     client requests once it has the whole flight, or at once in 0-RTT.
     """
 
-    def __init__(self, settings: QuicSettings, role: Role, mode: Mode) -> None:
+    def __init__(self, settings: QuicSettings, role: Role, mode: HandshakeMode) -> None:
         self._settings = settings
         self._role = role
         self._received = Ranges()
         self._acked = Ranges()
         self._to_send: list[tuple[int, int]] = []
         self._end = 0
-        self._is_zero_rtt = mode is Mode.ZERO_RTT
-        self.is_complete = mode is Mode.NONE
-        self.is_over = mode is Mode.NONE
+        self._is_zero_rtt = mode is HandshakeMode.ZERO_RTT
+        self.is_complete = mode is HandshakeMode.NONE
+        self.is_over = mode is HandshakeMode.NONE
         """Whether nothing more comes of it: complete, acknowledged, and nothing left to send."""
-        self._is_validated = mode is Mode.NONE or role is Role.CLIENT
+        self._is_validated = mode is HandshakeMode.NONE or role is Role.CLIENT
         self._bytes_received = self._bytes_sent = 0
-        if role is Role.CLIENT and mode is not Mode.NONE:
+        if role is Role.CLIENT and mode is not HandshakeMode.NONE:
             self._queue(settings.client_hello_bytes)
 
     @property

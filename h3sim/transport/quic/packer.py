@@ -11,12 +11,10 @@ if TYPE_CHECKING:
 
     from h3sim.transport.endpoint import Source
     from h3sim.transport.packets import StreamBytes
-    from h3sim.transport.quic.acks import AckState
     from h3sim.transport.quic.handshake import Handshake
-    from h3sim.transport.quic.recovery import Recovery
+    from h3sim.transport.quic.recovery import AckState, Recovery
     from h3sim.transport.quic.settings import QuicSettings
 
-__all__ = ["MIN_FRAME_BYTES", "Packer"]
 
 MIN_FRAME_BYTES: Final = 32
 """A frame with less of a stream than this is not worth its header."""

@@ -12,14 +12,6 @@ if TYPE_CHECKING:
 
     from h3sim.transport.packets import StreamBytes
 
-__all__ = [
-    "QuicPacket",
-    "Spans",
-    "StreamFrameHeader",
-    "ack_frame_bytes",
-    "crypto_header_bytes",
-    "varint_bytes",
-]
 
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Packet numbers as an ACK tells of them: highest first, each (low, high) inclusive."""

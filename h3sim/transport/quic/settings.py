@@ -5,12 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from h3sim.documents.declared import says, settle
-from h3sim.documents.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
 from h3sim.errors import NetworkError
+from h3sim.schema.fields import declare, validate
+from h3sim.schema.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
 from h3sim.units import NS_PER_MS
-
-__all__ = ["QuicSettings"]
 
 _MOST = 2**62
 _GAIN = Number(low=0.01, high=100)
@@ -41,32 +39,35 @@ class QuicSettings:
     """
 
     datagram_bytes: int = field(
-        default=1280, metadata=says(Whole(low=200, high=65_507), "the UDP payload of a full packet")
+        default=1280,
+        metadata=declare(Whole(low=200, high=65_507), "the UDP payload of a full packet"),
     )
     connection_id_bytes: int = field(
-        default=8, metadata=says(Whole(low=0, high=20), "the connection ID in each header")
+        default=8, metadata=declare(Whole(low=0, high=20), "the connection ID in each header")
     )
     packet_number_bytes: int = field(
-        default=2, metadata=says(Whole(low=1, high=4), "the packet number in each header")
+        default=2, metadata=declare(Whole(low=1, high=4), "the packet number in each header")
     )
-    ip_bytes: int = field(default=28, metadata=says(Whole(low=0, high=1000), "what IP and UDP add"))
+    ip_bytes: int = field(
+        default=28, metadata=declare(Whole(low=0, high=1000), "what IP and UDP add")
+    )
     ack_every: int = field(
         default=2,
-        metadata=says(
+        metadata=declare(
             Whole(low=1, high=_MOST),
             "an ACK is due at once with every n-th packet, and where numbers have a gap",
         ),
     )
     max_ack_delay_ns: int = field(
         default=25 * NS_PER_MS,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=0, high=16_384),
             "else so long after the first packet that is not acknowledged yet",
         ),
     )
     timer_granularity_ns: int = field(
         default=0,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=0, high=1000),
             "timers ring once the end has slept a whole multiple of it (and Linux's 50 "
             "us), counted from when it was done with the last packet; a packet that "
@@ -75,14 +76,14 @@ class QuicSettings:
     )
     packet_processing_ns: int = field(
         default=0,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=0, high=1000),
             "how long the end is busy with a packet, as far as its timers notice (aioquic: 0.1)",
         ),
     )
     acks_gaps_at_once: bool = field(
         default=True,
-        metadata=says(
+        metadata=declare(
             Flag(),
             "an ACK is due where numbers have a gap; else such packets count as all "
             "others (aioquic)",
@@ -90,7 +91,7 @@ class QuicSettings:
     )
     bundles_acks: bool = field(
         default=True,
-        metadata=says(
+        metadata=declare(
             Flag(),
             "an ACK goes with the next packet, else with the first one after it is due "
             "(quicly, aioquic)",
@@ -98,7 +99,7 @@ class QuicSettings:
     )
     ack_ping_every: int = field(
         default=0,
-        metadata=says(
+        metadata=declare(
             Whole(low=0, high=2**20),
             "a packet whose number is a multiple of this, and whose ACK has several "
             "spans, asks for an ACK itself (aioquic: 8); once that has come, older "
@@ -107,29 +108,31 @@ class QuicSettings:
     )
     initial_rtt_ns: int = field(
         default=333 * NS_PER_MS,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=1, high=60_000),
             "what is taken for the round-trip time before it was measured",
         ),
     )
     max_pto_ns: int = field(
         default=60_000 * NS_PER_MS,
-        metadata=says(Milliseconds(low=1, high=3_600_000), "where doubling the probe timeout ends"),
+        metadata=declare(
+            Milliseconds(low=1, high=3_600_000), "where doubling the probe timeout ends"
+        ),
     )
     pacing_gain: float | None = field(
         default=None,
-        metadata=says(
+        metadata=declare(
             OrNone(_GAIN),
             "pace at so many windows per round trip, 0.01 to 100, once that was measured; "
             '`"none"`: send what the window allows. A controller\'s own rate goes before',
         ),
     )
     pacing_burst_packets: int = field(
-        default=10, metadata=says(Whole(low=1, high=2**20), "how many may leave together then")
+        default=10, metadata=declare(Whole(low=1, high=2**20), "how many may leave together then")
     )
     pacing_bucket: PacingBucket = field(
         default=PacingBucket.LEAKY,
-        metadata=says(
+        metadata=declare(
             Choice(PacingBucket),
             "or `aioquic`: a quarter of the window may leave together, 2 to 16 packets, "
             "and a packet whenever something else happens",
@@ -137,26 +140,28 @@ class QuicSettings:
     )
     fills_window: bool = field(
         default=False,
-        metadata=says(Flag(), "the last packet of a window is cut to what is left of it"),
+        metadata=declare(Flag(), "the last packet of a window is cut to what is left of it"),
     )
     overshoots_window: bool = field(
         default=False,
-        metadata=says(Flag(), "it leaves whole if 64 bytes of the window are left (quicly)"),
+        metadata=declare(Flag(), "it leaves whole if 64 bytes of the window are left (quicly)"),
     )
     loss_timer_packets: int = field(
         default=0,
-        metadata=says(
+        metadata=declare(
             Whole(low=0, high=2),
             "so many leave, whatever the window, when the timer for losses runs out (quicly: 1)",
         ),
     )
-    has_persistent_congestion: bool = field(default=True, metadata=says(Flag(), "RFC 9002 § 7.6"))
+    has_persistent_congestion: bool = field(
+        default=True, metadata=declare(Flag(), "RFC 9002 § 7.6")
+    )
     probes: int = field(
-        default=2, metadata=says(Whole(low=1, high=2), "packets that leave on a probe timeout")
+        default=2, metadata=declare(Whole(low=1, high=2), "packets that leave on a probe timeout")
     )
     stream_window_bytes: int = field(
         default=6 * 2**20,
-        metadata=says(
+        metadata=declare(
             Whole(low=1, high=_MOST),
             "the window of flow control of a stream: what the other end may have under "
             "way; raised once half of it was used",
@@ -164,26 +169,26 @@ class QuicSettings:
     )
     connection_window_bytes: int = field(
         default=15 * 2**20,
-        metadata=says(Whole(low=1, high=_MOST), "the same of all streams together"),
+        metadata=declare(Whole(low=1, high=_MOST), "the same of all streams together"),
     )
     client_initial_bytes: int = field(
         default=1250,
-        metadata=says(
+        metadata=declare(
             Whole(low=1200, high=65_507), "the handshake: the client's first datagram, padded"
         ),
     )
     client_hello_bytes: int = field(
-        default=300, metadata=says(Whole(low=1, high=1100), "the client's hello in it")
+        default=300, metadata=declare(Whole(low=1, high=1100), "the client's hello in it")
     )
     server_flight_bytes: int = field(
-        default=3000, metadata=says(Whole(low=1, high=2**20), "what the server answers")
+        default=3000, metadata=declare(Whole(low=1, high=2**20), "what the server answers")
     )
     client_finished_bytes: int = field(
-        default=60, metadata=says(Whole(low=1, high=1100), "what the client ends it with")
+        default=60, metadata=declare(Whole(low=1, high=1100), "what the client ends it with")
     )
 
     def __post_init__(self) -> None:
-        settle(self, NetworkError)
+        validate(self, NetworkError)
 
     @property
     def has_event_loop(self) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.transport.endpoint import Endpoint, row_of
-from h3sim.transport.pacer import Pacer
-from h3sim.transport.tcp.autotuning import AutotunedSendStream
-from h3sim.transport.tcp.handshake import Handshake, State
-from h3sim.transport.tcp.packer import Packer
+from h3sim.transport.pacing import Pacer
+from h3sim.transport.tcp.packer import Handshake, Packer, State
 from h3sim.transport.tcp.reassembly import Reassembly
-from h3sim.transport.tcp.records import SendStream
+from h3sim.transport.tcp.records import AutotunedSendStream, SendStream
 from h3sim.transport.tcp.recovery import Recovery
 from h3sim.transport.tcp.segments import Segment
 from h3sim.transport.tcp.settings import SocketBuffer
@@ -20,21 +18,19 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Source
     from h3sim.transport.packets import StreamBytes
-    from h3sim.transport.quic.handshake import Mode, Role
+    from h3sim.transport.quic.handshake import HandshakeMode, Role
     from h3sim.transport.rtt import RttEstimator
-    from h3sim.transport.tcp.probes import TailLossProbe
     from h3sim.transport.tcp.records import Message, TlsRecord
+    from h3sim.transport.tcp.retransmission import TailLossProbe
     from h3sim.transport.tcp.segments import SentSegment
     from h3sim.transport.tcp.settings import TcpSettings
-
-__all__ = ["TcpEndpoint"]
 
 
 class TcpEndpoint(Endpoint[Segment]):
     """A client or a server; both send, acknowledge and recover in the same way.
 
-    With `Mode.NONE` the connection is established and *path_rtt_ns* known. HTTP/2's own flow
-    control is not modelled: TCP's window is the only one.
+    With `HandshakeMode.NONE` the connection is established and *path_rtt_ns* known. HTTP/2's own
+    flow control is not modelled: TCP's window is the only one.
     """
 
     def __init__(
@@ -43,7 +39,7 @@ class TcpEndpoint(Endpoint[Segment]):
         controller: CongestionController,
         source: Source,
         role: Role,
-        mode: Mode,
+        mode: HandshakeMode,
         *,
         path_rtt_ns: int | None = None,
     ) -> None:

@@ -1,18 +1,140 @@
-"""Makes the segments of one end, each with the next number and an acknowledgement."""
+"""Segments of one endpoint, from the SYN and the TLS handshake to the last acknowledgement."""
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING
 
-from h3sim.transport.tcp.handshake import State
+from h3sim.transport.quic.handshake import HandshakeMode, Role
+from h3sim.transport.tcp.records import Message
 from h3sim.transport.tcp.segments import Segment, SentSegment
+from h3sim.transport.tcp.settings import TlsVersion
 
 if TYPE_CHECKING:
-    from h3sim.transport.tcp.handshake import Handshake
     from h3sim.transport.tcp.reassembly import Reassembly
     from h3sim.transport.tcp.records import SendStream
+    from h3sim.transport.tcp.settings import TcpSettings
 
-__all__ = ["Packer"]
+
+class State(enum.Enum):
+    """What TCP knows of the connection (RFC 9293 § 3.3.2, without its end)."""
+
+    CLOSED = "closed"
+    LISTEN = "listen"
+    SYN_SENT = "syn-sent"
+    SYN_RECEIVED = "syn-received"
+    ESTABLISHED = "established"
+
+
+class _Event(enum.Enum):
+    SEND = "send"
+    SYN = "syn"
+    SYN_ACK = "syn-ack"
+    ACK = "ack"
+
+
+_STATES = {
+    (State.CLOSED, _Event.SEND): State.SYN_SENT,
+    (State.LISTEN, _Event.SYN): State.SYN_RECEIVED,
+    (State.SYN_SENT, _Event.SYN_ACK): State.ESTABLISHED,
+    (State.SYN_RECEIVED, _Event.SYN): State.SYN_RECEIVED,
+    (State.SYN_RECEIVED, _Event.ACK): State.ESTABLISHED,
+    # SYNs and their answers that were sent again, and come when it is all over.
+    (State.ESTABLISHED, _Event.SYN): State.ESTABLISHED,
+    (State.ESTABLISHED, _Event.SYN_ACK): State.ESTABLISHED,
+}
+
+_ANSWERS = {
+    (TlsVersion.TLS_1_3, Message.CLIENT_HELLO): Message.SERVER_FLIGHT,
+    (TlsVersion.TLS_1_3, Message.SERVER_FLIGHT): Message.CLIENT_FINISHED,
+    (TlsVersion.TLS_1_2, Message.CLIENT_HELLO): Message.SERVER_FLIGHT,
+    (TlsVersion.TLS_1_2, Message.SERVER_FLIGHT): Message.CLIENT_FINISHED,
+    (TlsVersion.TLS_1_2, Message.CLIENT_FINISHED): Message.SERVER_FINISHED,
+}
+
+_OPENS = {
+    (TlsVersion.TLS_1_3, Role.CLIENT): Message.SERVER_FLIGHT,
+    (TlsVersion.TLS_1_3, Role.SERVER): Message.CLIENT_HELLO,
+    (TlsVersion.TLS_1_2, Role.CLIENT): Message.SERVER_FINISHED,
+    (TlsVersion.TLS_1_2, Role.SERVER): Message.CLIENT_FINISHED,
+}
+"""After which message an end may send the application's bytes."""
+
+
+class Handshake:
+    """One end's part in it.
+
+    A SYN (or its answer) that stays without an answer goes again after *initial_rto_ns*, then after
+    twice that (RFC 6298 § 2.1, § 5.5). `HandshakeMode.ZERO_RTT` is early data: requests leave with
+    the client's hello. TLS 1.2 has none, and takes its two round trips.
+    """
+
+    def __init__(self, settings: TcpSettings, role: Role, mode: HandshakeMode) -> None:
+        self._role = role
+        self._tls = settings.tls
+        self._has_early_data = mode is HandshakeMode.ZERO_RTT and settings.tls is TlsVersion.TLS_1_3
+        self._retry_ns = settings.initial_rto_ns
+        self._max_retry_ns = settings.max_rto_ns
+        self._lengths = {
+            Message.CLIENT_HELLO: settings.client_hello_bytes,
+            Message.SERVER_FLIGHT: settings.server_flight_bytes,
+            Message.CLIENT_FINISHED: settings.client_finished_bytes,
+            Message.SERVER_FINISHED: settings.tls12_server_finished_bytes,
+        }
+        if mode is HandshakeMode.NONE:
+            self.state = State.ESTABLISHED
+        else:
+            self.state = State.CLOSED if role is Role.CLIENT else State.LISTEN
+        self.may_send = mode is HandshakeMode.NONE
+        """Whether the application's bytes may go."""
+        self.is_syn_due = self.state is State.CLOSED
+        """Whether a SYN, or the answer to one, has to leave now."""
+        self.retry_at_ns: int | None = None
+        """When that is so without anything arriving; of no concern once established."""
+
+    def length_of(self, message: Message) -> int:
+        """Return how many bytes a message takes in the stream."""
+        return self._lengths[message]
+
+    def on_segment(self, segment: Segment) -> Message | None:
+        """Take what a segment says of the connection; return the message to send for it."""
+        before = self.state
+        if segment.is_syn:
+            event = _Event.SYN if segment.ack is None else _Event.SYN_ACK
+        else:
+            event = _Event.ACK
+        self.state = _STATES[before, event]
+        if event is _Event.SYN:
+            # A SYN that comes again says that the answer to it was lost: it goes again at once.
+            self.is_syn_due = self.state is State.SYN_RECEIVED
+        if before is self.state or self.state is not State.ESTABLISHED:
+            return None
+        if self._tls is TlsVersion.NONE:
+            self.may_send = True
+            return None
+        if self._role is Role.SERVER:
+            return None
+        self.may_send = self._has_early_data
+        return Message.CLIENT_HELLO
+
+    def on_message(self, message: Message) -> Message | None:
+        """Take a message of TLS; return the answer to it."""
+        if message is _OPENS[self._tls, self._role]:
+            self.may_send = True
+        return _ANSWERS.get((self._tls, message))
+
+    def on_syn_sent(self, now_ns: int) -> None:
+        """Note that a SYN, or the answer to one, leaves now."""
+        if self.state is State.CLOSED:
+            self.state = _STATES[self.state, _Event.SEND]
+        self.is_syn_due = False
+        self.retry_at_ns = now_ns + self._retry_ns
+        self._retry_ns = min(2 * self._retry_ns, self._max_retry_ns)
+
+    def on_timer(self, now_ns: int) -> None:
+        """Send the SYN again, if its time has come."""
+        if self.retry_at_ns is not None and self.retry_at_ns <= now_ns:
+            self.is_syn_due = True
 
 
 class Packer:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from h3sim.transport.tcp.records import TlsRecord
     from h3sim.transport.tcp.segments import Segment
 
-__all__ = ["Reassembly"]
 
 _MAX_BLOCKS: Final = 3
 """What a header has room for beside timestamps (RFC 2018 § 3)."""

@@ -1,4 +1,4 @@
-"""Loss recovery (RFC 6298, RFC 6675, RFC 8985): what goes again, and what the controller hears."""
+"""Loss recovery of TCP (RFC 6298, RFC 6675, RFC 8985), with rate and window samples."""
 
 from __future__ import annotations
 
@@ -6,23 +6,83 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from h3sim.transport.rtt import RttEstimator
-from h3sim.transport.tcp.detectors import SackDetector
-from h3sim.transport.tcp.episode import Episode
-from h3sim.transport.tcp.probes import TailLossProbe
-from h3sim.transport.tcp.rack import RackDetector
-from h3sim.transport.tcp.sampling import DeliverySampler
-from h3sim.transport.tcp.scoreboard import Scoreboard
+from h3sim.transport.tcp.loss_detection import RackDetector, SackDetector, Scoreboard
+from h3sim.transport.tcp.retransmission import Episode, RetransmissionTimer, TailLossProbe
 from h3sim.transport.tcp.settings import LossDetection
-from h3sim.transport.tcp.timer import RetransmissionTimer
-from h3sim.transport.tcp.usage import WindowUsage
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
-    from h3sim.transport.tcp.detectors import Detector
+    from h3sim.transport.tcp.loss_detection import Detector
     from h3sim.transport.tcp.segments import Segment, SentSegment
     from h3sim.transport.tcp.settings import TcpSettings
 
-__all__ = ["Recovery"]
+
+class DeliverySampler:
+    """Notes with each transmission what had been delivered when it left."""
+
+    __slots__ = ("_app_limited_to", "_delivered_at_ns", "_delivered_bytes", "_first_sent_at_ns")
+
+    def __init__(self) -> None:
+        self._delivered_bytes = 0
+        self._delivered_at_ns = 0
+        self._first_sent_at_ns = 0
+        self._app_limited_to = 0
+        """As long as less than this was delivered, what leaves is limited by the application."""
+
+    def on_sent(self, segment: SentSegment, in_flight: int) -> None:
+        """Note the state with *segment*; *in_flight* includes it."""
+        # Nothing else was on its way: the time before is no time of the path.
+        if in_flight == segment.size_bytes:
+            self._first_sent_at_ns = self._delivered_at_ns = segment.sent_at_ns
+        segment.first_sent_at_ns = self._first_sent_at_ns
+        segment.delivered_at_ns = self._delivered_at_ns
+        segment.delivered_bytes = self._delivered_bytes
+        segment.is_app_limited = self._delivered_bytes < self._app_limited_to
+
+    def on_delivered(self, segments: list[SentSegment], now_ns: int) -> None:
+        """Count what was delivered; the last of *segments* is the last sent."""
+        for segment in segments:
+            self._delivered_bytes += segment.size_bytes
+        self._delivered_at_ns = now_ns
+        self._first_sent_at_ns = segments[-1].sent_at_ns
+
+    def on_app_limited(self, in_flight: int) -> None:
+        """Note that there is nothing to send though there is room."""
+        self._app_limited_to = self._delivered_bytes + in_flight
+
+
+class WindowUsage:
+    """The most segments that were out within a window of data."""
+
+    __slots__ = ("_board", "_controller", "_ends_at_seq", "_most_out", "_mss_bytes")
+
+    def __init__(self, board: Scoreboard, controller: CongestionController, mss_bytes: int) -> None:
+        self._board = board
+        self._controller = controller
+        self._mss_bytes = mss_bytes
+        self._most_out = 0
+        """max_packets_out."""
+        self._ends_at_seq = 0
+        """Where the window of data ends that this is the most of (cwnd_usage_seq)."""
+
+    def on_sent(self) -> None:
+        """Note that a segment left."""
+        board = self._board
+        n_out = len(board.sent)
+        # A higher mark begins its own window of data; else the mark would outlive what it was
+        # measured on.
+        if n_out > self._most_out or board.una >= self._ends_at_seq:
+            self._most_out, self._ends_at_seq = n_out, board.next_seq
+
+    def may_double(self) -> bool:
+        """Return whether slow start may go on though the application pauses.
+
+        It may until the window is twice the most that was out (tcp_is_cwnd_limited).
+        """
+        window, ssthresh = self._controller.congestion_window, self._controller.ssthresh
+        is_slow_start = ssthresh is None or window < ssthresh
+        return is_slow_start and window < 2 * self._most_out * self._mss_bytes
+
 
 _BY_NUMBER = attrgetter("number")
 

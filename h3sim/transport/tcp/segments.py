@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim.protocol import IP_HEADER_BYTES
+from h3sim.constants import IP_HEADER_BYTES
 from h3sim.transport.packets import SentPacket, WirePacket
 
 if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.tcp.records import TlsRecord
 
-__all__ = ["HEADER_BYTES", "SYN_BYTES", "Segment", "SentSegment", "sack_option_bytes"]
 
 HEADER_BYTES: Final = 20 + 12
 """The header (RFC 9293 § 3.1) and the timestamps option, padded (RFC 7323 § 3.2, appendix A)."""

@@ -6,22 +6,15 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from h3sim.documents.declared import says, settle
-from h3sim.documents.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
-from h3sim.errors import NetworkError, Problem
-from h3sim.protocol import FRAME_HEADER_BYTES
+from h3sim.constants import FRAME_HEADER_BYTES
+from h3sim.errors import NetworkError, ValidationIssue
+from h3sim.schema.fields import declare, validate
+from h3sim.schema.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
 from h3sim.units import NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "MIN_ROOM_BYTES",
-    "RECORD_OVERHEAD_BYTES",
-    "LossDetection",
-    "TcpSettings",
-    "TlsVersion",
-]
 
 RECORD_OVERHEAD_BYTES = 5 + 1 + 16
 """A header, the type of the content and the AEAD's tag (RFC 8446 § 5.2)."""
@@ -88,29 +81,29 @@ class TcpSettings:
 
     mss_bytes: int = field(
         default=1448,
-        metadata=says(Whole(low=_MIN_MSS_BYTES, high=65_495), "the payload of a full segment"),
+        metadata=declare(Whole(low=_MIN_MSS_BYTES, high=65_495), "the payload of a full segment"),
     )
     receive_window_bytes: int = field(
         default=6 * 2**20,
-        metadata=says(Whole(low=1, high=2**30), "how much the other end may have under way"),
+        metadata=declare(Whole(low=1, high=2**30), "how much the other end may have under way"),
     )
     ack_every: int = field(
         default=2,
-        metadata=says(
+        metadata=declare(
             Whole(low=1, high=_MOST),
             "an ACK is due at once with every n-th segment that comes in order",
         ),
     )
     max_ack_delay_ns: int = field(
         default=40 * NS_PER_MS,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=0, high=60_000),
             "else so long after the first that is not acknowledged yet",
         ),
     )
     recovery: LossDetection = field(
         default=LossDetection.SACK,
-        metadata=says(
+        metadata=declare(
             Choice(LossDetection),
             "by what was selectively acknowledged (RFC 6675), or `rack`: by time, with "
             "probes for a lost tail (RFC 8985)",
@@ -118,36 +111,37 @@ class TcpSettings:
     )
     has_prr: bool = field(
         default=True,
-        metadata=says(
+        metadata=declare(
             Flag(), "the window is reduced over the length of an episode (RFC 9937), else at once"
         ),
     )
     initial_rto_ns: int = field(
         default=NS_PER_S,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=1, high=3_600_000), "the retransmission timeout (RFC 6298) at first"
         ),
     )
     min_rto_ns: int = field(
-        default=NS_PER_S, metadata=says(Milliseconds(low=0, high=3_600_000), "the least it may be")
+        default=NS_PER_S,
+        metadata=declare(Milliseconds(low=0, high=3_600_000), "the least it may be"),
     )
     max_rto_ns: int = field(
         default=60 * NS_PER_S,
-        metadata=says(Milliseconds(low=1000, high=3_600_000), "the most, 1000 or more"),
+        metadata=declare(Milliseconds(low=1000, high=3_600_000), "the most, 1000 or more"),
     )
     rto_granularity_ns: int = field(
         default=NS_PER_MS,
-        metadata=says(
+        metadata=declare(
             Milliseconds(low=0.001, high=60_000), "the least its term for the variance may be"
         ),
     )
-    pacing_gain: float | None = field(default=None, metadata=says(OrNone(_GAIN), "as for QUIC"))
+    pacing_gain: float | None = field(default=None, metadata=declare(OrNone(_GAIN), "as for QUIC"))
     pacing_burst_segments: int = field(
-        default=10, metadata=says(Whole(low=1, high=2**20), "how many may leave together then")
+        default=10, metadata=declare(Whole(low=1, high=2**20), "how many may leave together then")
     )
     notsent_lowat_bytes: int | None = field(
         default=16 * 1024,
-        metadata=says(
+        metadata=declare(
             OrNone(Whole(low=1, high=_MOST)),
             'no record enters the socket while so much waits in it unsent; `"none"`: no '
             "limit. With more, priorities come too late",
@@ -155,7 +149,7 @@ class TcpSettings:
     )
     write_bytes: int = field(
         default=0,
-        metadata=says(
+        metadata=declare(
             Whole(low=0, high=_MOST),
             "what enters is so many bytes in all; 0: one record "
             "(h2o fills a buffer, and asks the scheduler again for the next); 63 or "
@@ -164,7 +158,7 @@ class TcpSettings:
     )
     cuts_frames: bool = field(
         default=True,
-        metadata=says(
+        metadata=declare(
             Flag(),
             "the last frame of a write is cut to what is left of it (h2o); or it enters "
             "whole, if anything is left (nghttpd). HEADERS are never cut so",
@@ -172,7 +166,7 @@ class TcpSettings:
     )
     send_buffer: SocketBuffer = field(
         default=SocketBuffer.FIXED,
-        metadata=says(
+        metadata=declare(
             Choice(SocketBuffer),
             "how large the send buffer is: `send_buffer_bytes`; or `autotuned`, as "
             "Linux's is unless a server sets it: 87,040 bytes (with `mss_bytes` of "
@@ -182,7 +176,7 @@ class TcpSettings:
     )
     send_buffer_bytes: int = field(
         default=4 * 2**20,
-        metadata=says(
+        metadata=declare(
             Whole(low=1, high=_MOST),
             "no record enters while so much is unsent or not acknowledged; the largest "
             "that is `autotuned`",
@@ -190,30 +184,30 @@ class TcpSettings:
     )
     data_frame_bytes: int = field(
         default=2**14,
-        metadata=says(
+        metadata=declare(
             Whole(low=1, high=2**24 - 1),
             "the largest DATA frame of HTTP/2, which is a turn of the scheduler",
         ),
     )
     record_bytes: int = field(
         default=_MAX_RECORD_BYTES,
-        metadata=says(
+        metadata=declare(
             Whole(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES), "the largest record of TLS"
         ),
     )
     has_dynamic_records: bool = field(
-        default=False, metadata=says(Flag(), "records fit one segment at first and after a rest")
+        default=False, metadata=declare(Flag(), "records fit one segment at first and after a rest")
     )
     dynamic_record_bytes: int = field(
-        default=2**20, metadata=says(Whole(low=0, high=_MOST), "until so much was written")
+        default=2**20, metadata=declare(Whole(low=0, high=_MOST), "until so much was written")
     )
     dynamic_record_idle_ns: int = field(
         default=NS_PER_S,
-        metadata=says(Milliseconds(low=0, high=3_600_000), "what counts as a rest"),
+        metadata=declare(Milliseconds(low=0, high=3_600_000), "what counts as a rest"),
     )
     tls: TlsVersion = field(
         default=TlsVersion.TLS_1_3,
-        metadata=says(
+        metadata=declare(
             Choice(TlsVersion),
             "or `1.2`, which takes a round trip more; or `none`: cleartext, in which a "
             "frame can be read when it is whole",
@@ -221,21 +215,21 @@ class TcpSettings:
     )
     client_hello_bytes: int = field(
         default=517,
-        metadata=says(Whole(low=1, high=2**20), "the handshake of TLS: the client's hello"),
+        metadata=declare(Whole(low=1, high=2**20), "the handshake of TLS: the client's hello"),
     )
     server_flight_bytes: int = field(
-        default=3000, metadata=says(Whole(low=1, high=2**20), "what the server answers")
+        default=3000, metadata=declare(Whole(low=1, high=2**20), "what the server answers")
     )
     client_finished_bytes: int = field(
-        default=80, metadata=says(Whole(low=1, high=2**20), "what the client ends it with")
+        default=80, metadata=declare(Whole(low=1, high=2**20), "what the client ends it with")
     )
     tls12_server_finished_bytes: int = field(
         default=51,
-        metadata=says(Whole(low=1, high=2**20), "what the server ends it with in TLS 1.2"),
+        metadata=declare(Whole(low=1, high=2**20), "what the server ends it with in TLS 1.2"),
     )
 
     def __post_init__(self) -> None:
-        settle(self, NetworkError)
+        validate(self, NetworkError)
 
     @classmethod
     def linux(cls) -> TcpSettings:
@@ -252,16 +246,18 @@ class TcpSettings:
         """The initial window (RFC 6928 § 2)."""
         return min(_INITIAL_SEGMENTS * self.mss_bytes, max(2 * self.mss_bytes, _INITIAL_BYTES))
 
-    def mistakes(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what cannot be because of another value."""
         if self.receive_window_bytes < self.mss_bytes:
             message = f"must be at least mss_bytes ({self.mss_bytes:,})"
             message = f"{message}, is {self.receive_window_bytes}"
-            yield Problem(key="receive_window_bytes", message=message)
+            yield ValidationIssue(key="receive_window_bytes", message=message)
         if self.max_rto_ns < self.min_rto_ns:
             message = f"must be at least min_rto_ms ({to_ms(self.min_rto_ns):g})"
-            yield Problem(key="max_rto_ms", message=f"{message}, is {to_ms(self.max_rto_ns):g}")
+            yield ValidationIssue(
+                key="max_rto_ms", message=f"{message}, is {to_ms(self.max_rto_ns):g}"
+            )
         least = MIN_ROOM_BYTES + (0 if self.tls == TlsVersion.NONE else RECORD_OVERHEAD_BYTES)
         if 0 < self.write_bytes < least:
             message = f"must be 0, or at least {least} (a record with 32 bytes of a body)"
-            yield Problem(key="write_bytes", message=f"{message}, is {self.write_bytes}")
+            yield ValidationIssue(key="write_bytes", message=f"{message}, is {self.write_bytes}")

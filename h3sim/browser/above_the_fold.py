@@ -1,0 +1,182 @@
+"""Resources above the fold, inferred for pages whose file does not mark any.
+
+The rules, each as far as a page file tells what it needs:
+
+- what `--browser parse` cannot paint without: the document, the stylesheets and the scripts of its
+  head that hold the parser or rendering back;
+- the fonts that those stylesheets name, or that a link preloads: text is set in them;
+- the images that Chrome raised to High, if it raised any: it does so for those that it has laid
+  out in the viewport. Else the first five images of the document, in its order, that are neither
+  lazy nor asked for with fetchpriority=low nor as small as a tracking pixel: those that Chrome
+  takes for visible before it can know (Chromium 117's boost of images); those with
+  fetchpriority=high come on top;
+- what led to any of these;
+- never icons of tabs, beacons, pixels, trackers and challenges (`unseen`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.browser.document import DocumentParser, Styles, references, scripts_in_order
+from h3sim.browser.requests import is_lazy
+from h3sim.browser.unseen import is_never_seen
+from h3sim.page import FetchPriority, Kind, Level, MarksFrom
+from h3sim.page.model import marked, parts_of, read_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from h3sim.page import Page, Resource
+
+
+HEURISTIC, NONE = "heuristic", "none"
+"""What may be asked for in place of a file of marks."""
+_FIRST_IMAGES = 5
+_SEEN_LEVELS = (Level.HIGH, Level.VERY_HIGH)
+
+
+def needed_for_first_paint(page: Page) -> list[int]:
+    """Return the indices of what must be there before a browser that parses can paint.
+
+    That is each root, and of what its head names the stylesheets that block rendering, with what
+    they import, and the scripts at which the parser stands.
+
+    >>> from h3sim.page import TriggerEvent, Discovery, Page, Resource
+    >>> found = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=50)
+    >>> page = Page(name="p", resources=(
+    ...     Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100),
+    ...     Resource(id="a.js", kind=Kind.SCRIPT, size_bytes=9, in_head=True, discovered=found),
+    ...     Resource(id="b.js", kind=Kind.SCRIPT, size_bytes=9, is_defer=True, discovered=found),
+    ... ))
+    >>> needed_for_first_paint(page)
+    [0, 1]
+    """
+    return sorted(part.indices[index] for part in parts_of(page) for index in _needed(part.page))
+
+
+def _needed(page: Page) -> dict[int, None]:
+    """Return what the first paint of a page of one root waits for."""
+    styles, in_order = Styles(page), scripts_in_order(page)
+    head_bytes = DocumentParser(page, cost_ns=0).head_bytes
+    # The parser has passed the head one byte behind it, and meets what is named there, too.
+    met = [index for at, index in references(page) if at <= head_bytes + 1]
+    needed: dict[int, None] = {page.root: None}
+    for index in met:
+        resource = page.resources[index]
+        if resource.kind is Kind.STYLESHEET:
+            if styles.blocks(index):
+                needed |= dict.fromkeys(_with_imports(styles, index))
+        elif index in in_order and not resource.is_defer:
+            needed[index] = None
+    return needed
+
+
+def infer_above_the_fold(page: Page) -> Page:
+    """Return *page* with what is above the fold marked by the rules of this module.
+
+    The page says that these marks are inferred, and so do tables, reports and JSON.
+
+    >>> from h3sim.page import Page, Resource
+    >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+    >>> inferred = infer_above_the_fold(page)
+    >>> inferred.resources[0].above_the_fold, inferred.above_the_fold_from.value
+    (True, 'heuristic')
+    """
+    seen = [part.indices[index] for part in parts_of(page) for index in _seen(part.page)]
+    return _marked(page, seen, MarksFrom.HEURISTIC)
+
+
+def _seen(page: Page) -> set[int]:
+    """Return what is likely to be seen of a page of one root."""
+    blocking = [i for i, resource in enumerate(page.resources) if resource.render_blocking]
+    needed = {
+        index: None
+        for index in (*sorted(_needed(page)), *blocking)
+        if index == page.root or not is_never_seen(page.resources[index])
+    }
+    return {*needed, *_fonts(page, needed), *_images(page, needed)}
+
+
+def mark_critical_path(page: Page) -> Page:
+    """Return *page* with what it calls critical, and what led to that, as above the fold."""
+    critical = (i for i, resource in enumerate(page.resources) if resource.critical)
+    return _marked(page, critical, MarksFrom.CRITICAL_PATH)
+
+
+def _marked(page: Page, indices: Iterable[int], how: MarksFrom) -> Page:
+    return marked(page, {page.resources[i].id for i in _with_ancestors(page, indices)}, how)
+
+
+def with_marks(page: Page, choice: str | Path) -> Page:
+    """Return *page* with the marks that are asked for: "heuristic", "none", or those of a file.
+
+    Raises:
+        InputError: if the file cannot be read, or listing every line of it that names no resource.
+    """
+    if choice == HEURISTIC:
+        return infer_above_the_fold(page)
+    return marked(page, (), MarksFrom.PAGE) if choice == NONE else read_marks(choice, page)
+
+
+def _with_imports(styles: Styles, index: int) -> Iterator[int]:
+    waiting = [index]
+    while waiting:
+        sheet = waiting.pop()
+        yield sheet
+        waiting += styles.imports(sheet)
+
+
+def _fonts(page: Page, needed: Iterable[int]) -> Iterator[int]:
+    by_needed = {page.resources[index].id for index in needed}
+    for index, resource in enumerate(page.resources):
+        if resource.kind is Kind.FONT and (resource.preload or _parent(resource) in by_needed):
+            yield index
+
+
+def _images(page: Page, needed: Iterable[int]) -> list[int]:
+    images = [
+        i
+        for i, resource in enumerate(page.resources)
+        if resource.kind is Kind.IMAGE and not is_never_seen(resource)
+    ]
+    raised = [i for i in images if _was_raised(page.resources[i])]
+    if raised:
+        return raised
+    order = [index for _, index in references(page)]
+    # Behind what the document names comes what its stylesheets show, as they were asked for.
+    by_needed = {page.resources[index].id for index in needed}
+    order += [i for i in images if i not in set(order) and _parent(page.resources[i]) in by_needed]
+    likely = [i for i in order if i in set(images) and _may_be_seen(page.resources[i])]
+    hinted = [i for i in images if page.resources[i].fetchpriority is FetchPriority.HIGH]
+    return [*likely[:_FIRST_IMAGES], *hinted]
+
+
+def _was_raised(resource: Resource) -> bool:
+    """Return whether Chrome gave an image a level that it gives only to what it sees.
+
+    One that the author hinted at has it from the start, whether it is seen or not.
+    """
+    is_hinted = resource.fetchpriority is FetchPriority.HIGH
+    return not is_hinted and any(said.level in _SEEN_LEVELS for said in resource.recorded)
+
+
+def _may_be_seen(resource: Resource) -> bool:
+    is_low = resource.fetchpriority is FetchPriority.LOW
+    return not is_lazy(resource) and not is_low
+
+
+def _parent(resource: Resource) -> str | None:
+    return None if resource.discovered is None else resource.discovered.by
+
+
+def _with_ancestors(page: Page, indices: Iterable[int]) -> set[int]:
+    found: set[int] = set()
+    for index in indices:
+        at: int | None = index
+        while at is not None and at not in found:
+            found.add(at)
+            parent = _parent(page.resources[at])
+            at = None if parent is None else page.index[parent]
+    return found

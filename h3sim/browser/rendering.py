@@ -1,0 +1,479 @@
+"""A browser that computes a load: it parses, blocks, executes and paints.
+
+The rules are those that Wang et al. found in browsers (WProf, NSDI 2013, table 1), as far as a page
+file tells what they need, and what the HTML standard adds for deferred scripts:
+
+- the parser goes through the document as its bytes come; a preload scanner looks at all of them;
+- at a script that is neither async nor deferred it stands, until the script has run;
+- a script waits for the stylesheets in front of it, an async one does not;
+- deferred scripts run in order once the document is parsed, before DOMContentLoaded;
+- nothing is painted before the head is parsed and the stylesheets met so far are ready;
+- fonts and images that a stylesheet names are asked for once there is a layout that needs them;
+- there is one main thread, on which all of this happens one after the other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.browser.base import Browser, ScheduledRequest
+from h3sim.browser.document import DocumentParser, Styles, scripts_in_order
+from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, low_priorities, rules_of
+from h3sim.page import Kind, TriggerEvent
+from h3sim.trace import Activity, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from h3sim.browser.model import BrowserModel
+    from h3sim.page import Page, Resource
+
+
+class MainThreadRecord:
+    """The activities so far.
+
+    >>> record = MainThreadRecord()
+    >>> download = record.begin(Work.DOWNLOAD, 0, 5, after=None)
+    >>> record.end(download, 9)
+    >>> record.latest([download, None])
+    0
+    >>> record.activities()[0].ended_at_ns
+    9
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[Activity] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def begin(self, work: Work, resource: int | None, now_ns: int, *, after: int | None) -> int:
+        """Note that something began; return its index. Without `end`, it ends at once."""
+        self._rows.append(Activity(work, resource, now_ns, now_ns, after))
+        return len(self._rows) - 1
+
+    def end(self, index: int, now_ns: int) -> None:
+        """Note that it ended."""
+        self._rows[index] = self._rows[index]._replace(ended_at_ns=now_ns)
+
+    def ended_at_ns(self, index: int) -> int:
+        """Return when it ended."""
+        return self._rows[index].ended_at_ns
+
+    def latest(self, indices: Iterable[int | None]) -> int | None:
+        """Return the one that ended last; of equals, the last one."""
+        found: int | None = None
+        for index in indices:
+            if index is not None and (
+                # The later row of equals: it began after the other, and was waited for last.
+                found is None or self.ended_at_ns(index) >= self.ended_at_ns(found)
+            ):
+                found = index
+        return found
+
+    def activities(self) -> tuple[Activity, ...]:
+        """Return them as they began."""
+        return tuple(self._rows)
+
+
+class Task(NamedTuple):
+    """A computation that is ready: what it is, what let it begin, and what follows from it."""
+
+    work: Work
+    resource: int
+    cost_ns: int
+    after: int | None
+    ready_at_ns: int
+    when_done: Callable[[int, int], None]
+    """Called with its index among the activities, and the time."""
+
+
+class MainThread:
+    """Runs tasks one at a time, in the order in which they became ready.
+
+    >>> record, done = MainThreadRecord(), []
+    >>> thread = MainThread(record)
+    >>> for resource in (1, 2):
+    ...     note = lambda index, now_ns: done.append(now_ns)
+    ...     thread.add(Task(Work.EXECUTE, resource, 10, None, 0, note))
+    >>> thread.start_next(0), thread.busy_until_ns, thread.finish(10)
+    (True, 10, True)
+    >>> thread.start_next(10), thread.finish(20), done
+    (True, True, [10, 20])
+    """
+
+    def __init__(self, record: MainThreadRecord) -> None:
+        self._record = record
+        self._queue: deque[Task] = deque()
+        self._running: tuple[Task, int] | None = None
+        self._last: int | None = None
+        self.busy_until_ns = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs."""
+        return self._running is None
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether something runs or is ready to."""
+        return self._running is not None or bool(self._queue)
+
+    def add(self, task: Task) -> None:
+        """Queue a task, to run when its turn comes."""
+        self._queue.append(task)
+
+    def start_next(self, now_ns: int) -> bool:
+        """Begin the next task, if the thread is idle and there is one; return whether it did."""
+        if self._running is not None or not self._queue:
+            return False
+        self.start(self._queue.popleft(), now_ns)
+        return True
+
+    def start(self, task: Task, now_ns: int) -> None:
+        """Begin this task now; the thread must be idle."""
+        # What was ready before now has waited for the thread.
+        after = (
+            task.after
+            if task.ready_at_ns == now_ns
+            else self._record.latest((task.after, self._last))
+        )
+        index = self._record.begin(task.work, task.resource, now_ns, after=after)
+        self.busy_until_ns = now_ns + task.cost_ns
+        self._running = task, index
+
+    def finish(self, now_ns: int) -> bool:
+        """End what is over by now; return whether something was."""
+        if self._running is None or self.busy_until_ns > now_ns:
+            return False
+        (task, index), self._running = self._running, None
+        self._record.end(index, now_ns)
+        self._last = index
+        task.when_done(index, now_ns)
+        return True
+
+
+class Renderer:
+    """Paints once the head is parsed and the stylesheets that the parser has met are ready.
+
+    With *stops_parser* these hold the parser up as well.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        record: MainThreadRecord,
+        parser: DocumentParser,
+        discoverer: Discoverer,
+        *,
+        stops_parser: bool = False,
+    ) -> None:
+        self.styles = Styles(page)
+        self._page = page
+        self._record = record
+        self._parser = parser
+        self._discoverer = discoverer
+        self._painted: int | None = None
+        self._stops_parser = stops_parser
+        self._is_held = False
+        """Whether the parser stands at a stylesheet."""
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether it has laid the page out: from the first paint on."""
+        return self._painted is not None
+
+    def on_styled(self, sheet: int, activity: int, now_ns: int) -> None:
+        """Take in that *sheet* was parsed: ask for what it imports, and for what layout needs."""
+        self.styles.on_parsed(sheet, activity)
+        for child in self._page.children.get(sheet, ()):
+            if self._page.resources[child].kind not in OF_LAYOUT:
+                self._discoverer.ask(child, now_ns, activity)
+        if self._painted is not None:
+            self._lay_out(now_ns)
+
+    def paint(self, now_ns: int) -> bool:
+        """Paint for the first time, if there is something to see; return whether it did."""
+        if self._painted is not None or not self._parser.has_passed_head:
+            return False
+        sheets = self.styles.blocking()
+        if sheets is None:
+            return False
+        after = self._record.latest([self._parser.after, *sheets])
+        self._painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=after)
+        self._lay_out(now_ns)
+        self._discoverer.on_painted(self._painted, now_ns)
+        return True
+
+    def holds_parser(self, now_ns: int) -> bool:
+        """Return whether the parser has to stand until stylesheets are ready (WProf's O3)."""
+        if not self._stops_parser:
+            return False
+        sheets = self.styles.blocking()
+        # What it stood for is there: from here on the style is why the parser goes on, not the
+        # bytes.
+        if self._is_held and sheets is not None:
+            self._parser.go_on(self._record.latest([self._parser.after, *sheets]), now_ns)
+        self._is_held = sheets is None
+        return self._is_held
+
+    def _lay_out(self, now_ns: int) -> None:
+        """Ask for what the stylesheets that are ready name, now that something is laid out."""
+        for sheet, activities in self.styles.newly_ready():
+            after = self._record.latest([*activities, self._painted])
+            for child in self._page.children.get(sheet, ()):
+                if self._page.resources[child].kind in OF_LAYOUT:
+                    self._discoverer.ask(child, now_ns, after)
+
+
+class RenderingBrowser(Browser):
+    """Follows one load of *page* by computing what *model* would do.
+
+    Of recorded delays it keeps those after scripts and other resources; what the document and its
+    stylesheets name, it finds by itself. Documents in frames are not parsed: what they name is
+    asked for as it was recorded, and their scripts run when they are there. A page of several roots
+    has several of these (`MultiPageBrowser`).
+    """
+
+    def __init__(self, page: Page, model: BrowserModel) -> None:
+        self._page = page
+        self._model = model
+        self._record = MainThreadRecord()
+        self._main_thread = MainThread(self._record)
+        self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
+        rules = rules_of(page, model)
+        self._requests = Requests(model.max_concurrent_requests, rules, low_priorities(page))
+        self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
+        parts = (self._record, self._parser, self._discoverer)
+        self._renderer = Renderer(page, *parts, stops_parser=model.stylesheets_block_parser)
+        self._downloads: dict[int, int] = {}
+        self._watched: dict[int, list[tuple[int, int]]] = {}
+        self._contiguous = 0
+        self._finished: dict[int, int] = {}
+        self._in_order = scripts_in_order(page)
+        self._deferred: list[int] = []
+        self._woken_at_ns: int | None = None
+        self._content_loaded: int | None = None
+        self._loaded: int | None = None
+        self.executed: list[int] = []
+        """The resources that have run, or that are there and have nothing to run."""
+
+    def has_laid_out(self, resource: int) -> bool:  # noqa: ARG002 - they are all of one document
+        """Return whether it knows where on the screen that resource is."""
+        return self._renderer.is_laid_out
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all was delivered, and the page has come to rest."""
+        everything = len(self._finished) == len(self._page.resources)
+        return everything and self._loaded is not None and not self._main_thread.has_tasks
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids of the resources that have not been delivered."""
+        resources = enumerate(self._page.resources)
+        return [resource.id for index, resource in resources if index not in self._finished]
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """What it did."""
+        return self._record.activities()
+
+    def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
+        """Return what is asked for since *now_ns* whatever happens: the root, then by the clock."""
+        self._requests.ask(self._page.root, now_ns, 0, after=None)
+        for index, resource in enumerate(self._page.resources):
+            found = resource.discovered
+            if found is not None and found.at is TriggerEvent.TIME:
+                self._requests.ask(index, now_ns, max(0, found.delay_ns - now_ns), after=None)
+        return self._run(now_ns)
+
+    def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
+        """Return what follows from *resource* being requested."""
+        after = self._requests.after[resource]
+        self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
+        self._watched[resource] = self._discoverer.offsets(resource)
+        for child in self._discoverer.children(resource, TriggerEvent.REQUEST):
+            self._discoverer.ask(child, now_ns, after)
+        return self._run(now_ns)
+
+    def next_offset(self, resource: int) -> int:
+        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        all_bytes = self._page.resources[resource].stream_bytes
+        if resource == self._page.root:
+            # The parser takes what comes.
+            return min(all_bytes, self._contiguous + 1)
+        watched = self._watched[resource]
+        return watched[-1][0] if watched else all_bytes
+
+    def on_delivered(
+        self, resource: int, contiguous_bytes: int, now_ns: int
+    ) -> list[ScheduledRequest]:
+        """Return what follows from so many bytes of the stream having been delivered."""
+        download = self._downloads[resource]
+        watched = self._watched[resource]
+        while watched and watched[-1][0] <= contiguous_bytes:
+            self._discoverer.ask(watched.pop()[1], now_ns, download)
+        described = self._page.resources[resource]
+        is_complete = contiguous_bytes >= described.stream_bytes
+        if is_complete and resource not in self._finished:
+            self._record.end(download, now_ns)
+            self._finished[resource] = download
+            self._requests.on_finished(resource)
+            self._on_complete(resource, described, now_ns)
+        if resource == self._page.root:
+            self._contiguous = contiguous_bytes
+            body_bytes = max(0, contiguous_bytes - described.header_bytes)
+            self._parser.receive(body_bytes, now_ns, download, is_complete=is_complete)
+        return self._run(now_ns)
+
+    def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
+        """Return what follows from time having passed."""
+        if self._woken_at_ns is not None and self._woken_at_ns <= now_ns:
+            self._woken_at_ns = None
+        return self._run(now_ns)
+
+    def _run(self, now_ns: int) -> list[ScheduledRequest]:
+        """Do all that can be done now; return the requests that follow, and when to go on."""
+        self._requests.ripen(now_ns)
+        while self._main_thread.finish(now_ns) or self._step(now_ns):
+            pass
+        if self._parser.has_passed_head:
+            self._requests.progress.has_passed_head = True
+        due = self._requests.due(now_ns)
+        soonest_ns = self._requests.next_at_ns
+        if not self._main_thread.is_idle:
+            busy_ns = self._main_thread.busy_until_ns
+            soonest_ns = busy_ns if soonest_ns is None else min(soonest_ns, busy_ns)
+        woken_ns = self._woken_at_ns
+        if soonest_ns is not None and (woken_ns is None or soonest_ns < woken_ns):
+            self._woken_at_ns = soonest_ns
+            due.append(ScheduledRequest(soonest_ns, None))
+        return due
+
+    def _step(self, now_ns: int) -> bool:
+        """Do the next thing on an idle main thread; return whether there was one."""
+        return self._main_thread.is_idle and (
+            self._renderer.paint(now_ns)
+            or self._main_thread.start_next(now_ns)
+            or self._parse(now_ns)
+            or self._run_deferred(now_ns)
+            or self._end(now_ns)
+        )
+
+    def _parse(self, now_ns: int) -> bool:
+        parser = self._parser
+        if parser.has_ended or self._renderer.holds_parser(now_ns):
+            return False
+        if parser.waits_for is not None:
+            return self._run_in_order(parser.waits_for, parser.after, now_ns)
+        index = parser.next_reference()
+        if index is not None:
+            self._meet(index, now_ns)
+            return True
+        piece = parser.next_piece()
+        if piece is None:
+            ended = parser.reaches_end()
+            if ended:
+                for child in self._discoverer.children(self._page.root, TriggerEvent.EXECUTED):
+                    self._discoverer.ask(child, now_ns, parser.after)
+            return ended
+        stop, cost_ns = piece
+
+        def on_parsed(activity: int | None, at_ns: int) -> None:
+            parser.position = stop
+            parser.go_on(activity, at_ns)
+
+        if cost_ns:  # else a page would have an activity between any two references
+            task = (cost_ns, parser.after, parser.ready_at_ns, on_parsed)
+            self._main_thread.start(Task(Work.PARSE, self._page.root, *task), now_ns)
+        else:
+            parser.position = stop
+        return True
+
+    def _meet(self, index: int, now_ns: int) -> None:
+        """Take in that the parser came upon a reference."""
+        resource = self._page.resources[index]
+        self._discoverer.ask(index, now_ns, self._parser.after)
+        if resource.kind is Kind.STYLESHEET:
+            self._renderer.styles.meet(index)
+        elif index in self._in_order:
+            if resource.is_defer:
+                self._deferred.append(index)
+            else:
+                self._parser.waits_for = index
+
+    def _run_in_order(self, index: int, after: int | None, now_ns: int) -> bool:
+        """Run a script that waits for its turn, if it is there and no stylesheet holds it back."""
+        sheets = self._renderer.styles.blocking()
+        download = self._finished.get(index)
+        if sheets is None or download is None:
+            return False
+        after = self._record.latest([after, *sheets, download])
+        self._main_thread.start(self._script(index, after, now_ns), now_ns)
+        return True
+
+    def _run_deferred(self, now_ns: int) -> bool:
+        if not self._parser.has_ended or not self._deferred:
+            return False
+        return self._run_in_order(self._deferred[0], self._parser.after, now_ns)
+
+    def _script(self, index: int, after: int | None, now_ns: int) -> Task:
+        cost_ns = self._cost_ns(self._page.resources[index])
+        return Task(Work.EXECUTE, index, cost_ns, after, now_ns, self._executed(index))
+
+    def _executed(self, index: int) -> Callable[[int, int], None]:
+        def on_executed(activity: int, now_ns: int) -> None:
+            if index == self._parser.waits_for:
+                self._parser.waits_for = None
+                self._parser.go_on(activity, now_ns)
+            elif self._deferred and index == self._deferred[0]:
+                self._deferred.pop(0)
+                self._parser.go_on(activity, now_ns)
+            self.executed.append(index)
+            for child in self._discoverer.children(index, TriggerEvent.EXECUTED):
+                self._discoverer.ask(child, now_ns, activity, delayed=True)
+
+        return on_executed
+
+    def _on_complete(self, index: int, resource: Resource, now_ns: int) -> None:
+        """Take in that all of a resource was delivered."""
+        download = self._finished[index]
+        if resource.kind is Kind.STYLESHEET:
+            cost_ns = self._cost_ns(resource)
+
+            def on_styled(activity: int, at_ns: int) -> None:
+                self._renderer.on_styled(index, activity, at_ns)
+
+            task = Task(Work.STYLE, index, cost_ns, download, now_ns, on_styled)
+            self._main_thread.add(task)
+            return
+        for child in self._discoverer.children(index, TriggerEvent.COMPLETE):
+            self._discoverer.ask(child, now_ns, download, delayed=True)
+        if index == self._page.root or index in self._in_order:  # the parser runs those
+            return
+        if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
+            self._main_thread.add(self._script(index, download, now_ns))
+        else:
+            self._executed(index)(download, now_ns)
+
+    def _end(self, now_ns: int) -> bool:
+        """Come to DOMContentLoaded, and to load, if nothing holds them back."""
+        if not self._parser.has_ended or self._deferred:
+            return False
+        if self._content_loaded is None:
+            after = self._parser.after
+            self._content_loaded = self._record.begin(
+                Work.DOM_CONTENT_LOADED, None, now_ns, after=after
+            )
+            return True
+        if self._loaded is not None or self._requests.n_open or self._main_thread.has_tasks:
+            return False
+        after = self._record.latest(range(len(self._record)))  # it waits for all
+        self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)
+        self._discoverer.on_loaded(self._loaded, now_ns)
+        return True
+
+    def _cost_ns(self, resource: Resource) -> int:
+        return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_slowdown)

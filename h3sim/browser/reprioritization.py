@@ -1,0 +1,228 @@
+"""Changes of priority during a load: by layout, by scripts and by the user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from h3sim.browser.base import Browser, ScheduledChange, ScheduledRequest
+from h3sim.page import Kind, ResourceState, TriggerEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.browser.base import Scheduled
+    from h3sim.page import Discovery, Page, Resource
+    from h3sim.trace import Activity
+
+
+_AT_LAYOUT = ResourceState(visible=True)
+
+
+class ChangeTrigger(NamedTuple):
+    """What fires, and how that resource changes then; None: it is a root, and navigated to."""
+
+    resource: int
+    when: Discovery
+    change: ResourceState | None
+
+    def due(self, event_ns: int) -> Scheduled:
+        """Return what happens so long after the event."""
+        at_ns = event_ns + self.when.delay_ns
+        if self.change is None:
+            return ScheduledRequest(at_ns, self.resource)
+        return ScheduledChange(at_ns, self.resource, self.change)
+
+
+class Parsing(Protocol):
+    """What a browser that parses says of itself, beyond what every browser does."""
+
+    executed: list[int]
+
+    def has_laid_out(self, resource: int) -> bool:
+        """Return whether it knows where on the screen that resource is."""
+
+
+def changes_of(page: Page, *, plays_recorded: bool) -> list[ChangeTrigger]:
+    """Return what changes of resources while *page* is loaded, in file order.
+
+    What was recorded counts only if somebody *plays* it.
+    """
+    return [
+        ChangeTrigger(index, when, change)
+        for index, resource in enumerate(page.resources)
+        if resource.priority_changes or (plays_recorded and resource.recorded)
+        for when, change in _later(resource, plays_recorded=plays_recorded)
+    ]
+
+
+def opened_roots(page: Page) -> list[ChangeTrigger]:
+    """Return the roots that something of another root opens, or redirects to."""
+    found = [(root, page.resources[root].discovered) for root in page.roots]
+    return [
+        ChangeTrigger(root, when, None)
+        for root, when in found
+        if when is not None and when.at is not TriggerEvent.TIME
+    ]
+
+
+def may_change(
+    page: Page, changes: list[ChangeTrigger], *, is_laid_out: bool, background_at_ns: int | None
+) -> bool:
+    """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
+    return (
+        background_at_ns is not None
+        or bool(changes)
+        or (is_laid_out and any(map(_is_seen, page.resources)))
+    )
+
+
+class ReprioritizingBrowser(Browser):
+    """A browser, and the changes of priority that come while it loads *page*.
+
+    A change that the page file has comes when its trigger fires. A browser that parses lays the
+    page out at the first paint: from then on it knows which images are seen (Chromium's
+    `ResourceFetcher::UpdateAllImageResourcePriorities`), of one asked for later right after its
+    request. At *background_at_ns* the tab goes to the background, with all its requests. Of
+    several roots each is computed by itself: what opens another is seen to here, too.
+    """
+
+    def __init__(
+        self,
+        inner: Browser,
+        page: Page,
+        changes: list[ChangeTrigger],
+        *,
+        parsing: Parsing | None,
+        background_at_ns: int | None,
+    ) -> None:
+        self._inner = inner
+        self._page = page
+        self._changes = changes
+        self._background_at_ns = background_at_ns
+        self._parsing = parsing
+        self._triggers: dict[int, list[ChangeTrigger]] = {}
+        """By the index of the parent: the resource that changes, when, and how."""
+        for trigger in changes:
+            when = trigger.when
+            if when.by is not None and when.at is not TriggerEvent.TIME:
+                self._triggers.setdefault(page.index[when.by], []).append(trigger)
+        self._watched: dict[int, list[tuple[int, ChangeTrigger]]] = {}
+        self._complete: set[int] = set()
+        self._to_show: dict[int, None] = {}
+        """Images that were asked for and are seen once their document is laid out."""
+        self._n_executed = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the load is over, whatever might still have changed."""
+        return self._inner.is_done
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids of the resources that have not been delivered."""
+        return self._inner.waiting
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """What the browser did."""
+        return self._inner.activities
+
+    def on_navigation(self, now_ns: int) -> list[Scheduled]:
+        """Return what happens since *now_ns* whatever comes of the load."""
+        due: list[Scheduled] = [
+            trigger.due(max(0, now_ns - trigger.when.delay_ns))
+            for trigger in self._changes
+            if trigger.when.at is TriggerEvent.TIME
+        ]
+        if self._background_at_ns is not None:
+            at_ns = max(now_ns, self._background_at_ns)
+            due.append(ScheduledChange(at_ns, None, ResourceState(hidden=True)))
+        # Changes first: what is known at the instant of a request is said with it.
+        return [*due, *self._inner.on_navigation(now_ns), *self._after(now_ns)]
+
+    def on_requested(self, resource: int, now_ns: int) -> list[Scheduled]:
+        """Return what follows from *resource* being requested."""
+        triggers = self._triggers.get(resource, ())
+        header_bytes = self._page.resources[resource].header_bytes
+        # The nearest stands last, to be taken off the end; equal offsets fire in file order.
+        self._watched[resource] = sorted(
+            (
+                (header_bytes + (trigger.when.offset_bytes or 0), trigger)
+                for trigger in reversed(triggers)
+                if trigger.when.at is TriggerEvent.OFFSET
+            ),
+            key=lambda entry: -entry[0],
+        )
+        due: list[Scheduled] = [*self._fired(resource, TriggerEvent.REQUEST, now_ns)]
+        if self._parsing is not None and _is_seen(self._page.resources[resource]):
+            if self._parsing.has_laid_out(resource):
+                due.append(ScheduledChange(now_ns, resource, _AT_LAYOUT))
+            else:
+                self._to_show[resource] = None
+        return [*due, *self._inner.on_requested(resource, now_ns), *self._after(now_ns)]
+
+    def next_offset(self, resource: int) -> int:
+        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        offset = self._inner.next_offset(resource)
+        watched = self._watched[resource]
+        return min(offset, watched[-1][0]) if watched else offset
+
+    def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Scheduled]:
+        """Return what follows from so many bytes of the stream having been delivered."""
+        due: list[Scheduled] = []
+        watched = self._watched[resource]
+        while watched and watched[-1][0] <= contiguous_bytes:
+            due.append(watched.pop()[1].due(now_ns))
+        described = self._page.resources[resource]
+        # Once: what was sent twice is delivered again behind the end.
+        if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
+            self._complete.add(resource)
+            due += self._fired(resource, TriggerEvent.COMPLETE, now_ns)
+            # A browser that replays computes nothing, so what was recorded says when it has run.
+            if self._parsing is None:
+                executed_at_ns = now_ns + described.parse_ns + described.execute_ns
+                due += self._fired(resource, TriggerEvent.EXECUTED, executed_at_ns)
+        followed = self._inner.on_delivered(resource, contiguous_bytes, now_ns)
+        return [*due, *followed, *self._after(now_ns)]
+
+    def on_wake(self, now_ns: int) -> list[Scheduled]:
+        """Return what follows from time having passed."""
+        return [*self._inner.on_wake(now_ns), *self._after(now_ns)]
+
+    def _fired(self, parent: int, at: TriggerEvent, event_ns: int) -> Iterator[Scheduled]:
+        for trigger in self._triggers.get(parent, ()):
+            if trigger.when.at is at:
+                yield trigger.due(event_ns)
+
+    def _after(self, now_ns: int) -> Iterator[Scheduled]:
+        """Yield what follows from what a browser that parses has done by now."""
+        if self._parsing is None:
+            return
+        executed = self._parsing.executed
+        for resource in executed[self._n_executed :]:
+            yield from self._fired(resource, TriggerEvent.EXECUTED, now_ns)
+        self._n_executed = len(executed)
+        # A list of its own, as the dict loses entries on the way.
+        for resource in [each for each in self._to_show if self._parsing.has_laid_out(each)]:
+            del self._to_show[resource]
+            yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
+
+
+def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery, ResourceState]]:
+    """Return what changes of a resource while it loads, and when."""
+    changes = [
+        (
+            change.when,
+            ResourceState(
+                visible=change.visible, hidden=change.hidden, fetchpriority=change.fetchpriority
+            ),
+        )
+        for change in resource.priority_changes
+    ]
+    said = resource.recorded if plays_recorded else ()
+    recorded = ((entry.when, ResourceState(recorded=(entry,))) for entry in said)
+    return changes + [(when, change) for when, change in recorded if when is not None]
+
+
+def _is_seen(resource: Resource) -> bool:
+    return resource.kind is Kind.IMAGE and (resource.above_the_fold or bool(resource.viewport))

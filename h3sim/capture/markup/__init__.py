@@ -1,1 +1,0 @@
-"""HTML and CSS, looked through for what a browser would ask for."""

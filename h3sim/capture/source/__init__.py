@@ -1,1 +1,0 @@
-"""A file as text, part by part, value by value, whatever is wrong with it."""

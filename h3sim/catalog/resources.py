@@ -1,0 +1,66 @@
+"""Shipped files: where they are, and an index of the shipped pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def root(kind: str) -> Traversable:
+    """Return the folder of *kind*, "models" or "corpora".
+
+    Where Python starts inside a checkout its `h3sim/` hides an installed one, which has the data;
+    then the folder beside it is taken.
+    """
+    for folder in (_PACKAGE / kind, _PACKAGE.parent / kind):
+        if (folder / "__init__.py").is_file():
+            return folder
+    # A package that is no folder, as in a zip file. On use: it takes longer than loading a page.
+    from importlib.resources import files
+
+    return files(f"h3sim.{kind}")
+
+
+_SUFFIX = ".json"
+
+
+class PageSummary(NamedTuple):
+    """A shipped page in a line."""
+
+    name: str
+    n_resources: int
+    total_bytes: int
+    n_above_the_fold: int
+    source: str
+
+
+def page_summaries() -> list[PageSummary]:
+    """Return the shipped pages by name, of which each was checked before it was shipped.
+
+    So they are counted in their files as they stand: making pages of them takes ten times as long.
+
+    >>> next(row for row in page_summaries() if row.name == "http2rulez").n_resources
+    32
+    """
+    files = [file for file in root("corpora").iterdir() if file.name.endswith(_SUFFIX)]
+    by_name = {file.name.removesuffix(_SUFFIX): file for file in files}
+    return [_summary(by_name[name].read_text(encoding="utf-8")) for name in sorted(by_name)]
+
+
+def _summary(text: str) -> PageSummary:
+    page = json.loads(text)
+    resources = page["resources"]
+    return PageSummary(
+        name=page["name"],
+        n_resources=len(resources),
+        total_bytes=sum(resource["bytes"] for resource in resources),
+        n_above_the_fold=sum(resource.get("above_the_fold", False) for resource in resources),
+        source=page.get("provenance", {}).get("source", ""),
+    )

@@ -1,0 +1,780 @@
+"""The configuration of a load: the network, changes to it, both endpoints and the browser."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from h3sim import catalog
+from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
+from h3sim.config.arguments import NETWORKS, SEED
+from h3sim.config.options import (
+    NO_CODEC,
+    BrowserOption,
+    CodecName,
+    CrossTrafficText,
+    HandshakeOption,
+    NameOf,
+    NameOr,
+    ReorderOption,
+    documented,
+    of_browser,
+    option,
+)
+from h3sim.errors import InputError, UnknownNameError, UnknownOptionError, ValidationIssue
+from h3sim.http import SendBufferRefill
+from h3sim.page import ConnectionMode, Page
+from h3sim.page.hosts import host_names
+from h3sim.page.recording import RECORDED_NETWORK
+from h3sim.results import MAX_LOAD_NS
+from h3sim.schedulers import Retransmit
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.fields import fields_of, validation_errors
+from h3sim.schema.values import Number, Text, Whole
+from h3sim.signals import Signalling
+from h3sim.transport import ConstantRate, HandshakeMode, Jitter, LinkProfile, Network, Protocol
+from h3sim.transport.congestion import controller_names, is_controller
+from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from h3sim.headers import HeaderCompression
+    from h3sim.headers.base import HeaderLists
+    from h3sim.transport import TransportProfile
+
+
+RECORDED = RECORDED_NETWORK
+"""The name that stands for the network of the page's own recording, and is usual."""
+WITHOUT_RECORDING = "marx-2019"
+"""What stands in for it where the page says nothing of one."""
+FOR_HEADER_LISTS = "frindell-2017"
+"""What stands in for it where header lists are sent."""
+_LEAST_QUEUE_BYTES = 65_536
+
+
+def recorded_network(page: Page | HeaderLists) -> Network | None:
+    """Return the network that *page* was recorded over, None where it does not say.
+
+    Links of the estimated rate both ways. The queue is chosen as in the shipped networks: one
+    bandwidth-delay product, but 64 KiB at least. Nothing is lost but by it.
+    """
+    known = page.recorded_load
+    if known is None or known.rtt_ns is None or known.rate_bps is None:
+        return None
+    product_bytes = known.rate_bps * known.rtt_ns // (BITS_PER_BYTE * NS_PER_S)
+    link = LinkProfile(rate_bps=known.rate_bps, queue_bytes=max(_LEAST_QUEUE_BYTES, product_bytes))
+    return Network(
+        name=RECORDED,
+        title=f"what {page.name} was recorded over, estimated",
+        source=f"RTT from {known.rtt_from}, rate from {known.rate_from}",
+        rtt_ns=known.rtt_ns,
+        down=link,
+    )
+
+
+_OF_TRANSPORT = (
+    *("transport", "cc", "transport_profile", "rate_mbps", "interval_ms", "packet_bytes", "burst"),
+    *("queue_bdp", "queue_bytes", "jitter", "retransmit", "cross_traffic", "time_limit_s"),
+)
+
+
+def changed_network(config: LoadConfig, network: Network) -> Network:
+    """Return *network* with what *config* changes of it."""
+    # Asked now: a constant rate takes its jitter along when links are made of it below.
+    was_links = network.constant_rate is None
+    if config.rtt_ms is not None:
+        network = replace(network, rtt_ns=ms(config.rtt_ms))
+    if network.independent_packets is not None:
+        loss = network.independent_packets.loss if config.loss is None else config.loss
+        packets = replace(network.independent_packets, loss=loss)
+        return replace(network, independent_packets=packets)
+    if network.constant_rate is not None:
+        network = _at_constant_rate(config, network, network.constant_rate)
+        if not _needs_links(config):
+            return network
+    return _linked(config, network.as_links(), was_links=was_links)
+
+
+def _needs_links(config: LoadConfig) -> bool:
+    asked = (config.loss, config.mean_loss_burst, config.queue_bdp, config.queue_bytes)
+    return config.cc not in (None, "constant") or any(value is not None for value in asked)
+
+
+def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: ConstantRate) -> Network:
+    """A packet of another size keeps the interval, unless a rate is asked for."""
+    if config.reorder is not None:
+        network = replace(network, jitter=Jitter.parse(str(config.reorder)))
+    packet_bytes = (
+        constant_rate.packet_bytes if config.packet_bytes is None else config.packet_bytes
+    )
+    if config.rate_mbps is not None:
+        constant_rate = ConstantRate.at_rate(
+            packet_bytes=packet_bytes, rate_bps=mbps(config.rate_mbps)
+        )
+    elif config.interval_ms is not None:
+        constant_rate = ConstantRate(
+            packet_bytes=packet_bytes, interval_ns=Fraction(ms(config.interval_ms))
+        )
+    else:
+        constant_rate = replace(constant_rate, packet_bytes=packet_bytes)
+    return replace(network, constant_rate=constant_rate)
+
+
+def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network:
+    """Rate and queue change the bottleneck of either direction that has such a one; loss both."""
+    down, up = network.down, network.up
+    assert down is not None, "links have both directions"  # noqa: S101
+    assert up is not None, "links have both directions"  # noqa: S101
+    if config.reorder is not None and was_links:
+        down = replace(down, hold=Jitter.parse(str(config.reorder)), jitter=None)
+    return replace(
+        network,
+        down=replace(down, **_link_changes(config, down)),
+        up=replace(up, **_link_changes(config, up)),
+    )
+
+
+def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if link.rate_bps is not None and config.rate_mbps is not None:
+        changes["rate_bps"] = mbps(config.rate_mbps)
+    asks_for_queue = config.queue_bdp is not None or config.queue_bytes is not None
+    if link.mean_rate_bps is not None and asks_for_queue:
+        # However a network says its queue, what is asked for takes its place: two would contradict.
+        changes |= {"queue_packets": None, "queue_bdp": config.queue_bdp}
+        changes["queue_bytes"] = config.queue_bytes
+    if config.loss is not None:
+        # Packets that a file lists as lost would be lost beside the share that is asked for.
+        changes |= {"loss": config.loss, "loss_burst": config.mean_loss_burst, "loss_list": ()}
+    elif config.mean_loss_burst is not None:
+        changes["loss_burst"] = config.mean_loss_burst
+    return changes
+
+
+def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> None:
+    """Refuse options that do nothing over the network.
+
+    Raises:
+        InputError: listing all of them.
+    """
+    if config.network == RECORDED:
+        return
+    network = path.network
+    if network.independent_packets is not None:
+        problems = list(_without_transport(config))
+    elif network.constant_rate is not None:
+        problems = list(_without_links(config))
+    else:
+        # Of what was named: options make links of a constant rate, but its interval stays of use
+        # then.
+        is_named_so = path.named.constant_rate is None
+        links = [link for link in (network.down, network.up) if link is not None]
+        problems = list(_with_links(config, links, is_named_so=is_named_so))
+        if network.down is not None and network.down.mean_rate_bps is None:
+            # A flow would grow without end: nothing is ever full, and nothing waits for anything.
+            message = "needs a rate: on a link down without one nothing is shared"
+            problems += [
+                ValidationIssue(key=name, message=message)
+                for name in _given(config, "cross_traffic")
+            ]
+    if problems:
+        raise InputError(problems)
+
+
+def _with_links(
+    config: LoadConfig, links: list[LinkProfile], *, is_named_so: bool
+) -> Iterator[ValidationIssue]:
+    if is_named_so:
+        for name in _given(config, "interval_ms", "packet_bytes"):
+            yield ValidationIssue(
+                key=name, message="goes with a constant rate, and this network consists of links"
+            )
+    if all(link.rate_bps is None for link in links):
+        for name in _given(config, "rate_mbps"):
+            yield ValidationIssue(
+                key=name,
+                message="changes the rate of a bottleneck, and no link here has one",
+            )
+    if all(link.mean_rate_bps is None for link in links):
+        for name in _given(config, "queue_bytes", "queue_bdp"):
+            yield ValidationIssue(
+                key=name, message="is what waits before a bottleneck, and no link here has one"
+            )
+    if config.mean_loss_burst is not None and not any(link.loss for link in links):
+        message = "says how losses cluster, and there is no loss: give that as well"
+        yield ValidationIssue(key="mean_loss_burst", message=message)
+
+
+def _without_transport(config: LoadConfig) -> Iterator[ValidationIssue]:
+    for name in _given(config, *_OF_TRANSPORT):
+        message = "changes a transport or its links, and independent packets have neither"
+        yield ValidationIssue(key=name, message=message)
+
+
+def _without_links(config: LoadConfig) -> Iterator[ValidationIssue]:
+    if config.mode is HandshakeMode.ZERO_RTT:
+        message = "'0-rtt' needs links: a constant rate has no handshake packets"
+        yield ValidationIssue(key="handshake", message=message)
+    for name in _given(config, "time_limit_s"):
+        yield ValidationIssue(
+            key=name, message="needs links: at a constant rate every load has its end"
+        )
+    if config.header_compression not in (None, NO_CODEC):
+        yield ValidationIssue(
+            key="header_compression",
+            message="needs links: at a constant rate requests have no packets",
+        )
+    if config.connections == ConnectionMode.PER_HOST.value:
+        message = "'per-host' needs links: at a constant rate one connection has all of the rate"
+        yield ValidationIssue(key="connections", message=message)
+    for name in _given(config, "cross_traffic"):
+        yield ValidationIssue(key=name, message="needs links: at a constant rate nothing is shared")
+
+
+def _given(config: LoadConfig, *names: str) -> list[str]:
+    return [name for name in names if getattr(config, name) is not None]
+
+
+NetworkLike: TypeAlias = "Network | str | Path"
+ProfileLike: TypeAlias = "TransportProfile | str | Path"
+
+OF_NETWORK = (
+    *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
+    *("queue_bdp", "queue_bytes", "reorder"),
+)
+"""The options that change the network."""
+_ABOUT_NETWORK = "a shipped network, a file.toml, or recorded: the page's own, else marx-2019"
+_LIMIT_S = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
+
+
+@documented
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LoadConfig:
+    """Over what a page is loaded.
+
+    None keeps what the network, or the transport profile, says. *interval_ms* and *rate_mbps* set
+    the same thing. For *handshake* True and False stand for "1-rtt" and "none". *browser* is
+    "replay" or "parse", or a `BrowserModel`; the settings behind it change that.
+
+    The network "recorded" is that of the page's recording, and "marx-2019" for a page without one.
+    A constant rate is met without loss; a congestion controller other than "constant", loss or a
+    queue make links of it.
+
+    Raises:
+        InputError: listing every value that is out of range.
+        UnknownNameError: if the network, the profile or the controller is not known, and all else
+            is right.
+    """
+
+    network: NetworkLike = option(NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED)
+    transport: str | None = option(
+        NameOf(Protocol),
+        "what carries HTTP (default: as the transport profile says; quic)",
+    )
+    cc: str | None = option(
+        Text(), "the congestion controller: newreno, cubic, bbr, constant, ...", "NAME"
+    )
+    transport_profile: ProfileLike | None = option(
+        NameOr("TransportProfile"),
+        "how a stack sends and recovers: a shipped profile or a file.toml",
+        "NAME",
+    )
+    rate_mbps: float | None = option(
+        Number(low=1e-6, high=1e7), "the pace as a rate, in Mbit/s of payload", "RATE"
+    )
+    interval_ms: float | None = option(
+        Number(low=1e-6, high=60_000), "the pace as the time between two packets", "MS"
+    )
+    packet_bytes: int | None = option(
+        Whole(low=1, high=65_507), "the most payload of a packet", "BYTES"
+    )
+    rtt_ms: float | None = option(Number(low=0, high=600_000), "the round-trip time", "MS")
+    loss: float | None = option(
+        Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
+        "the share of packets lost each way: 0.02, or 2%",
+        "SHARE",
+        is_share=True,
+    )
+    mean_loss_burst: float | None = option(
+        Number(low=1, high=1e6), "mean number of packets lost in a row", "PACKETS"
+    )
+    queue_bdp: float | None = option(
+        Number(low=0, high=1e6, is_above=True),
+        "the queue before the bottleneck, in rate times RTT",
+        "BDPS",
+    )
+    queue_bytes: int | None = option(Whole(low=1514, high=10**12), "the same in bytes", "BYTES")
+    reorder: str | Mapping[str, Any] | None = option(
+        ReorderOption(),
+        "hold every n-th packet until N (to M) others have been sent: 4:1-3, or none; in Python and"
+        " files also {every = 4, by = [1, 3]}",
+        "EVERY:N[-M]",
+    )
+    send_buffer_kb: float = option(
+        Number(low=0, high=1e9),
+        "size of the server's send buffer, in kB of 1000 bytes",
+        "KB",
+        default=0.0,
+        is_own=True,
+    )
+    send_buffer_refill: str = option(
+        NameOf(SendBufferRefill),
+        "when the send buffer is refilled: whenever there is room, or once it is empty",
+        default=SendBufferRefill.CONTINUOUS.value,
+    )
+    retransmission_order: str | None = option(
+        NameOf(Retransmit),
+        "when lost bytes are sent again: before new ones, by priority, or at their stream's turn"
+        " (default: that of the transport profile)",
+    )
+    max_placeholders: int | None = option(
+        Whole(low=0),
+        "maximum number of placeholders that the server allows (default: that of the scheme)",
+        "N",
+    )
+    closed_stream_retention_ms: float | None = option(
+        Number(low=0, high=86_400_000),
+        "how long a closed stream stays in the scheduler, where others may still depend on it"
+        " (default: that of the scheme; 500)",
+        "MS",
+    )
+    signalling: str | None = option(
+        NameOf([Signalling.METADATA]),
+        "how the server learns priorities: with metadata, clients announce their scheme when they"
+        " connect and the purpose of each request, and the server derives the priorities (default:"
+        " that of the scheme)",
+    )
+    handshake: bool | str = option(
+        HandshakeOption(HandshakeMode),
+        "how the connection is established: 1-rtt, 0-rtt or none",
+        default=True,
+        switches=(
+            (
+                "--no-handshake",
+                False,
+                "the connection is already established: the first request leaves at 0",
+            ),
+            ("--zero-rtt", "0-rtt", "the first requests are sent with the client's first packet"),
+        ),
+    )
+    header_compression: HeaderCompression | str | None = option(
+        CodecName(),
+        "over links, how headers are compressed, both ways: hpack, qpack, qcram, static, ..., or"
+        " none (default: headers have the sizes that the page gives, and block nothing)",
+        "CODEC",
+    )
+    connections: str | None = option(
+        NameOf(ConnectionMode),
+        "over links: a single connection for all hosts, or one per host that the page names; hosts"
+        " that share a server and a certificate share one (default: per-host for a recording that"
+        " knows several hosts, else single)",
+    )
+    dns_ms: float | None = option(
+        Number(low=0, high=600_000),
+        "DNS lookup time of hosts for which the page gives none, with connections = per-host"
+        " (default: 0)",
+        "MS",
+    )
+    cross_traffic: str | None = option(
+        CrossTrafficText(),
+        "over links: other flows through the same queues, each with its start in ms: cubic,"
+        " bbr@500, or a video of 3 Mbit/s, on-off:3; + between them",
+        "FLOWS",
+    )
+    seed: int = option(SEED, "random seed", "N", default=0)
+    time_limit_s: float | None = option(
+        _LIMIT_S, "simulated time after which a load over links is given up (default: 3600)", "S"
+    )
+    browser: BrowserModel | str = option(
+        BrowserOption(BrowserMode),
+        "replay requests as recorded, or compute them from parsing, blocking and executing (parse)",
+        default="replay",
+        group="browser",
+    )
+    cpu_slowdown: float | None = of_browser("cpu_slowdown", "FACTOR")
+    max_concurrent_requests: int | None = of_browser("max_concurrent_requests", "N")
+    max_concurrent_requests_per_host: int | None = of_browser(
+        "max_concurrent_requests_per_host", "N"
+    )
+    preload_scanner: bool | None = of_browser("preload_scanner")
+    tight_mode: bool | None = of_browser("tight_mode")
+    stylesheets_block_parser: bool | None = of_browser("stylesheets_block_parser")
+    hidden_at_ms: float | None = of_browser("hidden_at_ms", "MS")
+
+    def __post_init__(self) -> None:
+        problems = validation_errors(self)
+        with ErrorCollector() as mistakes:
+            mistakes.of("", lambda: _refuse(problems))
+            for key in ("network", "transport_profile", "cc"):  # all that names something
+                if not _told(problems, key):
+                    mistakes.of(key, partial(getattr, self, f"_named_{key}"))
+        if self.network != RECORDED:  # else the page decides: see `config_for`
+            refuse_what_the_network_lacks(self, self.path)
+
+    def __repr__(self) -> str:
+        """Return only what is not as usual."""
+        given = ", ".join(
+            f"{entry.attribute}={value!r}"
+            for entry in fields_of(LoadConfig)
+            if (value := getattr(self, entry.attribute)) != entry.default
+        )
+        return f"LoadConfig({given})"
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its values."""
+        return _mistakes(self)
+
+    def _given_of_browser(self) -> dict[str, Any]:
+        """Return the settings of a browser that are changed; some only a `BrowserModel` has."""
+        options = (entry.attribute for entry in fields_of(LoadConfig))
+        given = {name: getattr(self, name) for name in options if name in OF_BROWSER}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @cached_property
+    def _named_network(self) -> Network:
+        """The network without changes; one that replaces it where the page decides."""
+        named = WITHOUT_RECORDING if self.network == RECORDED else self.network
+        return named if isinstance(named, Network) else catalog.load_network(named)
+
+    @cached_property
+    def _named_transport_profile(self) -> TransportProfile | None:
+        """The transport profile that is given; None without one."""
+        named = self.transport_profile
+        return catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
+
+    @property
+    def _named_cc(self) -> str | None:
+        """The congestion controller that is given, if it is known."""
+        if self.cc is not None and not is_controller(self.cc):
+            raise UnknownNameError("controller", self.cc, controller_names())
+        return self.cc
+
+    @cached_property
+    def path(self) -> ResolvedPath:
+        """What the options of network and transport come to; worked out once.
+
+        Raises:
+            UnknownNameError: if the profile names a controller that is not known.
+        """
+        named, given = self._named_network, self._named_transport_profile
+        network = _called_by_its_changes(self, named, changed_network(self, named))
+        asked = (
+            self.transport_profile,
+            self.cc,
+            self.retransmission_order,
+            network.profile,
+            network.cc,
+        )
+        if network.constant_rate is not None and all(name is None for name in asked):
+            profile = None  # of no use, and reading one takes longer than a load
+        else:
+            profile = _changed_profile(self, given, named)
+        usual = Protocol.QUIC if profile is None else profile.protocol
+        protocol = usual if self.transport is None else Protocol(self.transport)
+        return ResolvedPath(named, network, profile, protocol)
+
+    @property
+    def browser_model(self) -> BrowserModel:
+        """The browser with what is changed of it."""
+        browser = self.browser
+        if not isinstance(browser, BrowserModel):
+            browser = BrowserModel(mode=BrowserMode(browser))
+        return replace(browser, **self._given_of_browser())
+
+    @property
+    def mode(self) -> HandshakeMode:
+        """How the connection begins."""
+        if isinstance(self.handshake, bool):
+            return HandshakeMode.ONE_RTT if self.handshake else HandshakeMode.NONE
+        return HandshakeMode(self.handshake)
+
+
+class ResolvedPath(NamedTuple):
+    """The network and the transport of a load."""
+
+    named: Network
+    """The network as it is shipped or was given."""
+    network: Network
+    """The same with the changes that options make, and a name that lists them."""
+    profile: TransportProfile | None
+    """How both ends send and recover; None where a constant rate needs none."""
+    protocol: Protocol
+
+
+def _mistakes(config: LoadConfig) -> Iterator[ValidationIssue]:
+    """Yield what is wrong between its values."""
+    if config.rate_mbps is not None and config.interval_ms is not None:
+        yield ValidationIssue(
+            key="rate_mbps", message="says the same as interval_ms: give only one"
+        )
+    if config.dns_ms is not None and config.connections != ConnectionMode.PER_HOST.value:
+        yield ValidationIssue(key="dns_ms", message="goes only with connections = 'per-host'")
+    if config.browser == BrowserMode.REPLAY.value:
+        for key in config._given_of_browser():
+            if key in OF_PARSING:
+                yield ValidationIssue(key=key, message="goes only with browser = 'parse'")
+
+
+def _refuse(problems: list[ValidationIssue]) -> None:
+    if problems:
+        raise InputError(problems)
+
+
+def _called_by_its_changes(config: LoadConfig, named: Network, network: Network) -> Network:
+    """Return *network* with a name that lists the changes; the one as named if there are none."""
+    if network == named:
+        return named
+    changes = [
+        # 50 and 50.0 are one config, and give one name.
+        f"{key}={str(getattr(config, key)).removesuffix('.0')}"
+        for key in OF_NETWORK
+        if getattr(config, key) is not None
+    ]
+    name = f"{named.name} with {', '.join(changes) or f'cc={config.cc}'}"
+    return replace(network, name=name, title=name)
+
+
+def _changed_profile(
+    config: LoadConfig, given: TransportProfile | None, network: Network
+) -> TransportProfile:
+    """Return the profile that is *given*, else the network's, with the changes of the options."""
+    profile = given or catalog.load_profile(network.profile or "default")
+    # A profile that is given goes before what the network suggests.
+    suggested = None if given is not None else network.cc
+    cc = config.cc or suggested or profile.cc
+    # A stack may have another CUBIC than RFC 9438's: by that name its own is meant.
+    if config.cc == "cubic":
+        cc = profile.own_cubic
+    if not is_controller(cc):
+        raise UnknownNameError("controller", cc, controller_names())
+    # What the profile says of its own controller says nothing of another one.
+    beta = profile.beta if cc == profile.cc else None
+    retransmit = config.retransmission_order or profile.retransmit
+    return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
+
+
+def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
+    """Return *config* with the network and the connections that are left to the page.
+
+    Raises:
+        InputError: if no network can be estimated from the page's recording, or no page can use the
+            network; or listing the options that the network has no use for.
+        MissingExtraError: if a library that header lists are compressed by is not installed.
+    """
+    if not isinstance(page, Page):
+        return _config_for_lists(config)
+    if config.network == RECORDED:
+        known = page.recorded_load
+        if known is not None and known.lacks_network:
+            raise InputError([ValidationIssue(key="network", message=_no_network(page))])
+        config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+    if config.path.named.independent_packets is not None:
+        message = "carries header lists alone: a page needs a constant rate or links"
+        raise InputError([ValidationIssue(key="network", message=message)])
+    if config.connections is None:
+        config = replace(config, connections=_connections_for(page, config).value)
+    return config
+
+
+def _no_network(page: Page) -> str:
+    return (
+        f"must be given: the recording of {page.name} has too few times of connections, first bytes"
+        " and transfers to estimate its own; name a shipped one, such as cable, or a file.toml"
+    )
+
+
+def _connections_for(page: Page, config: LoadConfig) -> ConnectionMode:
+    """Return whether the hosts of a page have connections of their own, if nobody says."""
+    is_recording = page.recorded_load is not None
+    has_links = config.path.network.constant_rate is None
+    if is_recording and has_links and len(host_names(page.resources, page.root)) > 1:
+        return ConnectionMode.PER_HOST
+    return ConnectionMode.SINGLE
+
+
+def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:
+    """Return the header codec; None where the page gives the sizes of headers."""
+    if codec is None or codec == NO_CODEC:
+        return None
+    from h3sim.headers import HeaderCompression  # on use: few loads compress headers
+
+    return codec if isinstance(codec, HeaderCompression) else HeaderCompression(codec=codec)
+
+
+def _config_for_lists(config: LoadConfig) -> LoadConfig:
+    if config.network == RECORDED:
+        config = replace(config, network=FOR_HEADER_LISTS)
+    compression = header_compression_of(config.header_compression)
+    if compression is None:
+        message = "must name a codec for header lists"
+        raise InputError([ValidationIssue(key="header_compression", message=message)])
+    compression.check()  # now, rather than once for each load in a worker
+    return config
+
+
+def _told(problems: list[ValidationIssue], key: str) -> bool:
+    return any(problem.key == key for problem in problems)
+
+
+CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
+_CONFIG = Predicate("a LoadConfig", lambda value: value is None or isinstance(value, LoadConfig))
+
+
+def config_of(
+    options: Mapping[str, Any], known: tuple[str, ...] = (), *, changed: LoadConfig | None = None
+) -> LoadConfig:
+    """Return the config of *options*; *known* are the other arguments that there were.
+
+    What they do not say is as in *changed*, or as usual.
+
+    Raises:
+        UnknownOptionError: naming each option that there is not, with those spelt alike.
+        InputError: listing every value that is out of range.
+
+    >>> config_of({"rtt": 5})
+    Traceback (most recent call last):
+    ...
+    h3sim.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms?
+    """
+    names = [field.name for field in fields(LoadConfig)]
+    unknown = [name for name in options if name not in names]
+    given = {name: options[name] for name in options if name in names}
+    base = changed if isinstance(changed, LoadConfig) else None
+    with ErrorCollector() as mistakes:
+        mistakes.of("", lambda: check_arguments(InputError, config=(_CONFIG, changed)))
+        mistakes.of("", partial(refuse_options, unknown, (*names, *known)))
+        return mistakes.of(
+            "", lambda: LoadConfig(**given) if base is None else replace(base, **given)
+        )
+
+
+def refuse_options(unknown: Sequence[str], known: tuple[str, ...]) -> None:
+    """Refuse options that there are not.
+
+    Raises:
+        UnknownOptionError: naming each of *unknown*, with those of *known* that are spelt alike.
+    """
+    if unknown:
+        raise UnknownOptionError(unknown_option(name, known) for name in unknown)
+
+
+def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
+    """Return *config* over each of *networks*, each once.
+
+    Raises:
+        InputError: listing every name that is not known, and options that a network has no use for.
+        UnknownNameError: if only a name is not known.
+    """
+    check_arguments(InputError, networks=(NETWORKS, networks))
+    with ErrorCollector() as mistakes:
+        return [
+            mistakes.of("networks", partial(replace, config, network=name))
+            for name in dict.fromkeys(networks)
+        ]
+
+
+def with_options(function: CallableT) -> CallableT:
+    """Return *function*, which takes the fields of `LoadConfig`, with each in its signature.
+
+    So a notebook completes them, and `help` shows them with what they are by default.
+    """
+    signature = inspect.signature(function)
+    own = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    options = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=field.type,
+        )
+        for field in fields(LoadConfig)
+        if field.name not in signature.parameters
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return function
+
+
+def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:
+    """Return the mistake that there is no option of that name, with those spelt alike."""
+    if name in OPTIONS:
+        return ValidationIssue(key=name, message=f"is called {OPTIONS[name]} now")
+    import difflib  # on use: importing h3sim should stay quick
+
+    alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+    return ValidationIssue(key=name, message=f"there is no such option{hint}")
+
+
+OPTIONS = {
+    "burst": "mean_loss_burst",
+    "jitter": "reorder",
+    "buffer_kb": "send_buffer_kb",
+    "buffers_kb": "send_buffers_kb",
+    "buffer_model": "send_buffer_refill",
+    "retransmit": "retransmission_order",
+    "retention_ms": "closed_stream_retention_ms",
+    "metadata": "signalling",
+    "headers": "header_compression",
+    "hosts": "connections",
+    "max_simulated_s": "time_limit_s",
+    "cpu_factor": "cpu_slowdown",
+    "max_requests": "max_concurrent_requests",
+    "max_requests_per_host": "max_concurrent_requests_per_host",
+    "styles_stop_parser": "stylesheets_block_parser",
+    "background_at_ms": "hidden_at_ms",
+    "records_wire": "record_packets",
+}
+"""Options of a load by their old names."""
+_VALUES: dict[str, dict[Any, Any]] = {
+    "buffer_model": {"refilled": "continuous", "bursts": "when-empty"},
+    "hosts": {"one": "single", "recorded": "per-host"},
+    "metadata": {True: "metadata", False: None},
+}
+"""Values of theirs that were renamed, too."""
+FLAGS = {
+    **{f"--{old}".replace("_", "-"): f"--{new}".replace("_", "-") for old, new in OPTIONS.items()},
+    "--metadata": "--signalling metadata",
+    "--wide": "--no-truncate",
+    "--against": "--diff",
+    "--which": "--resources",
+    "--given": "--bound",
+    "--by": "--group-by",
+    "--over": "--model",
+    "--of": "--direction",
+    "--vary": "--param",
+    "--network-within": "--network-uncertainty",
+    "--other-networks": "--robustness-networks",
+    "--until-width": "--target-ci-width",
+    "--accept": "--update",
+    "--beside": "--with-page (of measure: --with-log)",
+    "--without": "--remove",
+    "--late": "--late-kind",
+    "--unset": "--clear",
+}
+"""Flags of the command line by their old names."""
+
+
+def with_new_names(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a saved load with the names that options have now.
+
+    >>> with_new_names({"hosts": "recorded", "rtt_ms": 40})
+    {'connections': 'per-host', 'rtt_ms': 40}
+    """
+    return {
+        OPTIONS.get(key, key): (
+            _VALUES[key].get(value, value)
+            if key in _VALUES and isinstance(value, str | bool)
+            else value
+        )
+        for key, value in configuration.items()
+    }

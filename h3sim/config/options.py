@@ -1,0 +1,204 @@
+"""Load options: the declaration of each, with its command-line form."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, TypeVar
+
+from h3sim import transport
+from h3sim.browser import BrowserModel
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema import format_choices, format_value
+from h3sim.schema.errors import RejectedValueError
+from h3sim.schema.fields import declare, fields_of, read_table
+from h3sim.schema.values import Choice, Flag, ListOf, Text, ValueType, Whole
+from h3sim.transport import Jitter
+
+
+class Option(NamedTuple):
+    """How the command line says an option of a load, beside what its declaration says of it.
+
+    *switches* are flags that set it, each with the value and a line of help; *is_share* takes 2%
+    as well. *is_own* leaves the option to each command.
+    """
+
+    metavar: str = ""
+    group: str = "network and transport"
+    switches: tuple[tuple[str, Any, str], ...] = ()
+    is_share: bool = False
+    is_own: bool = False
+
+
+NO_CODEC = "none"
+"""What stands for headers that take what the page says."""
+ClassT = TypeVar("ClassT")
+_DOC_COLUMNS = 100
+OPTION = "option"
+"""Where the metadata of a field of `LoadConfig` has it."""
+
+
+def option(
+    kind: ValueType, about: str, metavar: str = "", *, default: Any = None, **how: Any
+) -> Any:
+    """Return a field of `LoadConfig`; *how* are the other fields of `Option`."""
+    metadata = {**declare(kind, about), OPTION: Option(metavar=metavar, **how)}
+    return field(default=default, metadata=metadata)
+
+
+def of_browser(name: str, metavar: str = "") -> Any:
+    """Return an option that sets a field of the browser: what it may be is declared there.
+
+    What is on or off has a flag, for what it is not as usual.
+    """
+    entry = next(entry for entry in fields_of(BrowserModel) if entry.attribute == name)
+    switches: tuple[tuple[str, Any, str], ...] = ()
+    if isinstance(entry.kind, Flag):
+        flag = f"--{'no-' * bool(entry.default)}{name.replace('_', '-')}"
+        switches = ((flag, not entry.default, entry.about),)
+    return option(entry.kind, entry.about, metavar, group="browser", switches=switches)
+
+
+def documented(cls: type[ClassT]) -> type[ClassT]:
+    """Add to the docstring of *cls* what each of its options says of itself.
+
+    The command line shows the same words, so `help` and `--help` cannot differ.
+    """
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    told, raises, errors = cls.__doc__.partition("    Raises:\n")
+    lines = [
+        textwrap.fill(
+            f"{entry.attribute}: {_about(entry.about, option_of(cls, entry.attribute))}",
+            _DOC_COLUMNS,
+            initial_indent=" " * 8,
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+        )
+        for entry in fields_of(cls)
+    ]
+    cls.__doc__ = "\n".join([f"{told}    Args:", *lines, "", raises + errors])
+    return cls
+
+
+def _about(about: str, how: Option) -> str:
+    """Return what an option says; one that is a flag says it of the value that the flag sets."""
+    return next((f"{value}: {about}" for _, value, said in how.switches if said == about), about)
+
+
+class NameOr(ValueType):
+    """A shipped name, a path, or a value of that class of `h3sim.transport`."""
+
+    def __init__(self, class_name: str) -> None:
+        self._class_name = class_name
+
+    def accept(self, value: Any) -> Any:
+        # The class is imported where a value may be one: profiles take a tenth of all importing,
+        # and loads at a constant rate have none.
+        if isinstance(value, str | os.PathLike):
+            return value
+        if isinstance(value, getattr(transport, self._class_name)):
+            return value
+        what = f"a name, a path or a {self._class_name}"
+        raise RejectedValueError(f"must be {what}, is {format_value(value)}")
+
+
+class _Ends(ListOf):
+    """One whole number, or the ends of a range."""
+
+    def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
+        return super()._each(values if isinstance(values, list | tuple) else (values,), take)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reorder:
+    """The table form of "4:1-3": one packet in *every* is overtaken *by* so many."""
+
+    every: int = field(metadata=declare(Whole(low=1), "one packet of so many is held"))
+    by: tuple[int, ...] = field(
+        metadata=declare(_Ends(Whole(low=0), "whole numbers"), "how many overtake it")
+    )
+
+    @property
+    def text(self) -> str:
+        """The same as a text."""
+        return f"{self.every}:{'-'.join(map(str, self.by))}"
+
+
+class ReorderOption(Text):
+    """Which packets are held: a text, "4:1-3", or a table, {every = 4, by = [1, 3]}; as a text."""
+
+    def accept(self, value: Any) -> str:
+        if isinstance(value, Mapping):
+            value = read_table(_Reorder, value).text
+        text = super().accept(value)
+        try:
+            Jitter.parse(text)
+        except InputError as error:
+            raise RejectedValueError(
+                ValidationIssue(
+                    key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message
+                )
+                for problem in error.problems
+            ) from error
+        return text
+
+
+class CrossTrafficText(Text):
+    """What `parse_cross_traffic` reads."""
+
+    def accept(self, value: Any) -> str:
+        text = super().accept(value)
+        from h3sim.transport.cross_traffic import parse_cross_traffic  # on use: few loads have any
+
+        try:
+            parse_cross_traffic(text)
+        except InputError as error:
+            raise RejectedValueError(
+                ValidationIssue(key="", message=problem.message) for problem in error.problems
+            ) from error
+        return text
+
+
+class CodecName(Text):
+    """The name of a header codec, or "none", or a `HeaderCompression` with settings of its own."""
+
+    def accept(self, value: Any) -> Any:
+        from h3sim.headers import CODEC_NAMES, HeaderCompression  # on use: few loads have any
+
+        if isinstance(value, HeaderCompression):
+            return value
+        text = super().accept(value)
+
+        if text not in (NO_CODEC, *CODEC_NAMES):
+            raise RejectedValueError(format_choices(text, (NO_CODEC, *CODEC_NAMES)))
+        return text
+
+
+class NameOf(Choice):
+    """The name of a member of an enumeration; it stays a name."""
+
+    def accept(self, value: Any) -> Any:
+        return super().accept(value).value
+
+
+class HandshakeOption(NameOf):
+    """A mode by its name; True and False stand for one of a round trip, and for none."""
+
+    def accept(self, value: Any) -> Any:
+        return value if isinstance(value, bool) else super().accept(value)
+
+
+class BrowserOption(NameOf):
+    """A mode by its name, or a whole browser."""
+
+    def accept(self, value: Any) -> Any:
+        return value if isinstance(value, BrowserModel) else super().accept(value)
+
+
+def option_of(cls: type, attribute: str) -> Option:
+    """Return how the command line says that field of a class of options."""
+    found: Option = next(item for item in fields(cls) if item.name == attribute).metadata[OPTION]
+    return found

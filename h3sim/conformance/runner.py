@@ -1,0 +1,109 @@
+"""The search for a failing call sequence, and the report of the shortest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Flaky
+
+from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+
+    from h3sim.conformance.call_sequences import Event, History
+
+
+PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
+"""How many examples each law is tried on."""
+_MOST_ENDED = 9
+"""For each history that comes to its end so many may end before, else nothing was looked at."""
+_profile = "default"
+
+
+def set_profile(name: str) -> None:
+    """Try every law on as many examples as the profile has, one of `PROFILES`."""
+    global _profile
+    _profile = name
+
+
+def usual_settings() -> settings:
+    """Return the settings of the profile: equal examples in every run, but for "thorough"."""
+    return settings(
+        max_examples=PROFILES[_profile],
+        derandomize=_profile != "thorough",
+        database=None,  # leaves no folder where tests run
+        deadline=None,
+    )
+
+
+def check_all(
+    check: Callable[..., object],
+    *strategies: SearchStrategy[Any],
+    budget: settings,
+    share: int = 1,
+) -> None:
+    """Try *check* on what the strategies draw, and raise what the shortest failing example raises.
+
+    *share* tries so many times fewer examples: for checks that take long.
+
+    Raises:
+        NotCheckedError: if hardly any history came to its end, since the scheduler raised.
+    """
+    __tracebackhide__ = True
+    calm = settings(
+        budget,
+        max_examples=max(budget.max_examples // share, 2),
+        deadline=None,
+        phases=[p for p in budget.phases if p is not Phase.explain],  # it traces, as cost checks do
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+
+    ended: list[HistoryEndedError] = []
+    n_whole = 0
+
+    def run(drawn: tuple[Any, ...]) -> None:
+        nonlocal n_whole
+        try:
+            check(*drawn)
+            n_whole += 1
+        except HistoryEndedError as error:
+            ended.append(error)
+
+    from hypothesis import strategies as st
+
+    try:
+        calm(given(st.tuples(*strategies))(run))()
+    except BrokenLawError as broken:
+        # Anew, so that the traceback is not one of Hypothesis.
+        raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
+    except Flaky as flaky:
+        sentence = "the same history is lived through in another way the second time"
+        raise BrokenLawError(Law.DETERMINISTIC, sentence) from flaky
+    if len(ended) > _MOST_ENDED * n_whole:
+        raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
+
+
+def shortened(history: History, fails: Callable[[tuple[Event, ...]], bool]) -> History:
+    """Return a part of *history* that still fails, from which no piece can be taken.
+
+    Pieces get shorter by half down to one event. What the contract forbids without them goes, too.
+    """
+    from h3sim.conformance.call_sequences import valid_history
+
+    size = len(history) // 2
+    while size:
+        index = 0
+        while index < len(history):
+            shorter = valid_history(history[:index] + history[index + size :])
+            if fails(shorter):
+                history = shorter
+            else:
+                index += size
+        size //= 2
+    return history

@@ -1,0 +1,142 @@
+"""A state machine that runs a scheduler beside a slow reference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from h3sim.conformance.call_sequences import Call, Event, RecordingScheduler, about_another
+from h3sim.conformance.laws import Law
+from h3sim.conformance.strategies import PLACEHOLDERS, STREAM_IDS
+from h3sim.conformance.strategies import signals as signals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.schedulers import Scheduler
+
+
+class SchedulerMachine(RuleBasedStateMachine):
+    """Opens, updates, activates, blocks, charges and closes streams of a small pool, and serves.
+
+    Inherit, and say what makes the scheduler and the reference; after every step both pick the
+    same. *signals* draws what they are told; *has_placeholders* says whether ids below 0 occur.
+    Then `TestMine = MyMachine.TestCase` is a test of pytest or unittest.
+
+    >>> from h3sim.schedulers import FifoScheduler
+    >>> from h3sim.conformance import ReferenceOrder
+    >>> class FifoMachine(SchedulerMachine):
+    ...     make_scheduler = FifoScheduler
+    ...     def make_reference(self):
+    ...         return ReferenceOrder(lambda stream_id, signal: stream_id)
+    """
+
+    make_scheduler: Callable[[], Scheduler]
+    make_reference: Callable[[], Scheduler]
+    signals: st.SearchStrategy[Any] = signals_of()
+    has_placeholders: bool = False
+
+    @initialize(data=st.data())
+    def start(self, data: st.DataObject) -> None:  # noqa: ARG002 - for those who inherit
+        """Make both; who inherits may draw settings from *data*."""
+        self.scheduler = RecordingScheduler(self.make_scheduler())
+        self.reference = RecordingScheduler(self.make_reference())
+        self.gone: set[int] = set()
+
+    def both(self, event: Event) -> None:
+        """Do the same to the scheduler and to the reference, unless the contract forbids it."""
+        if self._is_allowed(event):
+            event = about_another(event)
+            self.scheduler.take(event)
+            self.reference.take(event)
+            if event.call is Call.CLOSE:
+                self.gone.add(event.stream_id)
+
+    def _is_allowed(self, event: Event) -> bool:
+        is_open = event.stream_id in self.scheduler.signals
+        match event.call:
+            case Call.OPEN:
+                return not is_open and event.stream_id not in self.gone
+            case Call.ACTIVATE | Call.DEACTIVATE:
+                return is_open and event.stream_id >= 0
+            case _:
+                return is_open
+
+    def say(self, element_id: int, signal: Any) -> None:
+        """Open a stream or placeholder, or update it where it is open."""
+        is_open = element_id in self.scheduler.signals
+        self.both(Event(Call.UPDATE if is_open else Call.OPEN, element_id, signal))
+
+    @rule(data=st.data(), stream_id=st.sampled_from(STREAM_IDS))
+    def open_or_update(self, data: st.DataObject, stream_id: int) -> None:
+        """Say something about a stream."""
+        self.say(stream_id, data.draw(self.signals))
+
+    @rule(data=st.data(), stream_ids=st.lists(st.sampled_from(STREAM_IDS), min_size=1, max_size=4))
+    def open_or_update_with_data(self, data: st.DataObject, stream_ids: list[int]) -> None:
+        """Say something about streams that have data at once."""
+        for stream_id in stream_ids:
+            self.say(stream_id, data.draw(self.signals))
+            self.both(Event(Call.ACTIVATE, stream_id))
+
+    @precondition(lambda self: self.has_placeholders)
+    @rule(data=st.data(), placeholder=st.sampled_from(PLACEHOLDERS))
+    def open_or_update_a_placeholder(self, data: st.DataObject, placeholder: int) -> None:
+        """Say something about a node that only groups others."""
+        self.say(placeholder, data.draw(self.signals))
+
+    @precondition(lambda self: self.scheduler.signals)
+    @rule(data=st.data(), call=st.sampled_from([Call.ACTIVATE, Call.ACTIVATE, Call.DEACTIVATE]))
+    def gain_or_lose_data(self, data: st.DataObject, call: Call) -> None:
+        """Give a stream data, or none; it may be so already."""
+        self.both(Event(call, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
+
+    @precondition(lambda self: len(self.scheduler.signals) > 1)
+    @rule(data=st.data())
+    def close(self, data: st.DataObject) -> None:
+        """Close a stream, whether it is done or not."""
+        self.both(Event(Call.CLOSE, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
+
+    @rule(n_bytes=st.sampled_from([1400, 1400, 1, 0, 20_000]), n_turns=st.integers(1, 12))
+    def serve(self, n_bytes: int, n_turns: int) -> None:
+        """Give turns; whoever is picked is charged."""
+        for _ in range(n_turns):
+            picked = self.agreed()
+            if picked is not None:
+                self.both(Event(Call.CHARGE, picked, n_bytes=n_bytes))
+
+    @rule()
+    def send_all(self) -> None:
+        """Give every stream its turn, and no more data then: nobody may be forgotten."""
+        while (picked := self.agreed()) is not None:
+            self.both(Event(Call.CHARGE, picked))
+            self.both(Event(Call.DEACTIVATE, picked))
+
+    @precondition(lambda self: self.scheduler.active)
+    @rule(data=st.data(), n_bytes=st.integers(0, 1400))
+    def charge_another_than_the_one_picked(self, data: st.DataObject, n_bytes: int) -> None:
+        """Charge any stream that is active."""
+        stream_id = data.draw(st.sampled_from(sorted(self.scheduler.active)))
+        self.both(Event(Call.CHARGE, stream_id, n_bytes=n_bytes))
+
+    def agreed(self) -> int | None:
+        """Return what both pick.
+
+        Raises:
+            BrokenLawError: if they do not pick the same, or the scheduler not twice the same.
+        """
+        expected = self.reference.pick()
+        for _ in range(2):
+            picked = self.scheduler.pick()
+            if picked != expected:
+                sentence = f"{picked} is picked, and {expected} by the reference"
+                raise self.scheduler.broken(Law.SAME_AS, sentence)
+        return expected
+
+    @invariant()
+    def both_pick_the_same(self) -> None:
+        """Hold after every step."""
+        if hasattr(self, "scheduler"):
+            self.agreed()

@@ -1,0 +1,331 @@
+"""The scheduler under test: how it is made, and what it claims beyond the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+
+from h3sim.conformance.call_sequences import PACKET_BYTES, Call, RecordingScheduler, without
+from h3sim.conformance.laws import Law, NotCheckedError
+from h3sim.conformance.strategies import STRATEGY, event_scripts
+from h3sim.conformance.strategies import signals as signals_of
+from h3sim.errors import InputError
+from h3sim.schema.arguments import CALLABLE, Predicate, check_arguments
+from h3sim.schema.values import Flag, Number, OrNone, Whole
+from h3sim.schemes import new_scheduler, scheduler_named
+from h3sim.signals import DEFAULT_URGENCY, Eps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+
+    from h3sim.conformance.call_sequences import History
+    from h3sim.schedulers import Scheduler
+    from h3sim.schema.values import ValueType
+
+
+_AT_LEAST_ONE, _NOT_NEGATIVE = Whole(low=1), Whole(low=0)
+_MAY_BE: dict[str, ValueType] = {
+    "rank": CALLABLE,
+    "weight": CALLABLE,
+    "turns": CALLABLE,
+    "reference": Predicate(
+        "a name, what makes a scheduler, or a scheduler",
+        lambda value: isinstance(value, str) or callable(value) or hasattr(value, "pick"),
+    ),
+    "signals": OrNone(STRATEGY, none=None),
+    "packets_per_turn": _AT_LEAST_ONE,
+    "turn_bytes": _AT_LEAST_ONE,
+    "rounds": _AT_LEAST_ONE,
+    "joining": _NOT_NEGATIVE,
+    "keeps": _NOT_NEGATIVE,
+    "tolerance": Number(low=0),
+    "follows_updates": Flag(),
+}
+"""What the settings of claims may be; all that are called alike are alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What is claimed; *law* is what it is held to. Several claims of one law may be made.
+
+    Raises:
+        InputError: listing every setting that cannot be.
+    """
+
+    law: ClassVar[Law]
+
+    def __post_init__(self) -> None:
+        """Refuse what would be a mistake of the scheduler's otherwise, or none of anybody's."""
+        named = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        known = {name: (_MAY_BE[name], value) for name, value in named.items() if name in _MAY_BE}
+        try:
+            check_arguments(InputError, **known)
+        except InputError as error:
+            raise InputError(error.problems, type(self).__name__) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrictOrder(Claim):
+    """No stream is picked while one of a lower rank is active.
+
+    *rank(stream_id, signal)* is what streams are compared by, anything that has an order; None
+    leaves a stream out. *signals* are those that the order is claimed for, if not all. A turn of
+    several packets, *packets_per_turn*, need not be broken off for a stream of a lower rank.
+    *follows_updates* says whether the rank is that of the last signal, or of the first.
+
+    >>> StrictOrder(rank=lambda stream_id, signal: stream_id).law
+    <Law.STRICT_ORDER: 'strict-order'>
+    """
+
+    law: ClassVar[Law] = Law.STRICT_ORDER
+    rank: Callable[[int, Any], Any]
+    signals: SearchStrategy[Any] | None = None
+    packets_per_turn: int = 1
+    follows_updates: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedShares(Claim):
+    """Streams that are active together have turns by *weight(signal)*, a whole number.
+
+    Over any time in which i and j are both active, their n_i and n_j packets of equal size keep::
+
+        |n_i / w_i - n_j / w_j| <= packets_per_turn * (1 / w_i + 1 / w_j)
+
+    as self-clocked fair queueing does (Golestani 1994). With *tolerance*, 0.05 say, that share of
+    what each has had comes on top, for schedulers that round. *signals* are those among which
+    shares are claimed: siblings in a tree, incremental streams of one urgency.
+
+    >>> WeightedShares(weight=lambda signal: 1).packets_per_turn
+    1
+    """
+
+    law: ClassVar[Law] = Law.WEIGHTED_SHARES
+    weight: Callable[[Any], int]
+    signals: SearchStrategy[Any] | None = None
+    packets_per_turn: int = 1
+    tolerance: float = 0.0
+    follows_updates: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByteShares(Claim):
+    """Streams that are active together send bytes by *weight(signal)*, however long packets are.
+
+    Over any time in which i and j are both active, their b_i and b_j bytes keep::
+
+        |b_i / w_i - b_j / w_j| <= turn_bytes * (1 / w_i + 1 / w_j)
+
+    (Golestani 1994, with the longest packet in the place of *turn_bytes*; deficit round robin keeps
+    it with a quantum and a packet, Shreedhar and Varghese 1995). Who counts turns does not keep
+    it: a stream of short packets then has less. *signals* and *tolerance* are as in
+    `WeightedShares`; packets are at most 1400 bytes long.
+    """
+
+    law: ClassVar[Law] = Law.BYTE_SHARES
+    weight: Callable[[Any], int]
+    signals: SearchStrategy[Any] | None = None
+    turn_bytes: int = 1400
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoStarvation(Claim):
+    """An active stream has its turn within *rounds* turns for each stream that is active.
+
+    Round robin keeps 2: those who join in a round may have a turn before it. Fair queueing needs
+    about twice the ratio of the weights. *signals* are those that it is claimed for, if not all.
+    """
+
+    law: ClassVar[Law] = Law.NO_STARVATION
+    rounds: int
+    signals: SearchStrategy[Any] | None = None
+    packets_per_turn: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedWait(Claim):
+    """While a stream waits, no other has more than *turns(waiting, other)* turns.
+
+    *turns* is given the signals of both, and returns a whole number, or None where nothing is
+    claimed of such a pair. So the worst gap between two turns of a stream is the sum over the
+    others. Round robin keeps 1, fair queueing `other.weight // waiting.weight + 1`. *joining* more
+    are allowed until a stream that has become active has its first turn. *signals* are those that
+    it is claimed for, if not all.
+
+    >>> BoundedWait(turns=lambda waiting, other: 1).joining
+    0
+    """
+
+    law: ClassVar[Law] = Law.BOUNDED_WAIT
+    turns: Callable[[Any, Any], int | None]
+    joining: int = 0
+    signals: SearchStrategy[Any] | None = None
+    packets_per_turn: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameAs(Claim):
+    """After every event the pick is that of *reference*, given as `h3sim.simulate` takes it."""
+
+    law: ClassVar[Law] = Law.SAME_AS
+    reference: SchedulerLike
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreesMemory(Claim):
+    """What is closed is forgotten, but for the last *keeps* streams.
+
+    Every scheduler is held to 0; one that remembers closed streams for a while says how many.
+    """
+
+    law: ClassVar[Law] = Law.FREES_MEMORY
+    keeps: int = 0
+
+
+# The claims of RFC 9218, by name
+
+
+def _urgency(stream_id: int, signal: Any) -> int:  # noqa: ARG001 - not by id
+    """Return the urgency; what says nothing of it has 3 (RFC 9218 § 4.1)."""
+    return signal.urgency if isinstance(signal, Eps) else DEFAULT_URGENCY
+
+
+def _one_where_both_share(waiting: Any, other: Any) -> int | None:
+    """Return 1 for two incremental streams of one urgency."""
+    both = isinstance(waiting, Eps) and isinstance(other, Eps)
+    share = both and waiting.incremental and other.incremental
+    return 1 if share and waiting.urgency == other.urgency else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrgencyOrder(StrictOrder):
+    """Streams go in the order of their urgency, the lowest first (RFC 9218 § 10).
+
+    >>> UrgencyOrder().rank(4, Eps(urgency=2))
+    2
+    """
+
+    rank: Callable[[int, Any], Any] = _urgency
+    signals: SearchStrategy[Any] | None = field(default_factory=lambda: signals_of(Eps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRobinInUrgency(BoundedWait):
+    """Incremental streams of one urgency take turns: while one waits, each other has one at most.
+
+    RFC 9218 § 10 asks for bandwidth to be shared among them. A server that lets a stream join the
+    round that is on says `joining=1`.
+
+    >>> RoundRobinInUrgency().turns(Eps(incremental=True), Eps(incremental=True))
+    1
+    """
+
+    turns: Callable[[Any, Any], int | None] = _one_where_both_share
+    signals: SearchStrategy[Any] | None = field(default_factory=lambda: signals_of(Eps))
+
+
+Maker: TypeAlias = "Scheduler | Callable[..., Scheduler]"
+SchedulerLike: TypeAlias = "Maker | str"
+ClaimT = TypeVar("ClaimT", bound=Claim)
+_CLAIMS = Predicate(
+    "claims in a list or tuple, say [StrictOrder(rank=...)]",
+    lambda value: isinstance(value, tuple) and all(isinstance(claim, Claim) for claim in value),
+)
+_SKIP = Predicate(
+    "reasons by law, say {Law.PURE_PICK: 'it counts how often it is asked'}",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(law, Law) and isinstance(why, str) for law, why in value.items())
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A scheduler that is put to the test, given as `h3sim.simulate` takes it.
+
+    *factory* is a class or a function that makes one, a scheduler, which is copied, or a name.
+    *claims* are what it promises beyond the contract. *signals* draws what it is told, by default
+    any `H2Priority` that names a place in a tree; *placeholders* is how many ids below 0 are in
+    use. *histories*, if given, draws whole histories in the place of random ones. *skip* names laws
+    that are not to be looked at, each with the reason.
+
+    >>> from h3sim.schedulers import FifoScheduler
+    >>> Candidate(factory=FifoScheduler).label
+    'FifoScheduler'
+    """
+
+    factory: SchedulerLike
+    claims: tuple[Claim, ...] = ()
+    signals: SearchStrategy[Any] = field(default_factory=signals_of)
+    placeholders: int = 0
+    histories: SearchStrategy[History] | None = None
+    skip: Mapping[Law, str] = field(default_factory=dict)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no law would look at: a claim that nobody reads is checked by nobody.
+
+        Raises:
+            InputError: listing every value that cannot be.
+        """
+        check_arguments(
+            InputError,
+            claims=(_CLAIMS, self.claims),
+            signals=(STRATEGY, self.signals),
+            histories=(OrNone(STRATEGY, none=None), self.histories),
+            placeholders=(Whole(low=0), self.placeholders),
+            skip=(_SKIP, self.skip),
+        )
+
+    @property
+    def label(self) -> str:
+        """The name, or that of what makes the scheduler."""
+        name = self.name or scheduler_named(self.factory)[0]
+        # A lambda has no name; what it makes has.
+        return type(self.new()).__name__ if name == "function" else name
+
+    @property
+    def maker(self) -> Maker:
+        """What makes the scheduler, or the scheduler that is copied."""
+        return scheduler_named(self.factory)[1]
+
+    def new(self) -> Scheduler:
+        """Return a new scheduler.
+
+        Raises:
+            InputError: if there is none of that name, it cannot be made, or lacks a method.
+        """
+        name, maker = scheduler_named(self.factory)
+        return new_scheduler(maker, turn_bytes=PACKET_BYTES, name=name)
+
+    def watched(self) -> RecordingScheduler:
+        """Return a new scheduler that is watched."""
+        return RecordingScheduler(self.new(), may_raise=Law.NEVER_RAISES in self.skip)
+
+    def claims_of(self, kind: type[ClaimT]) -> list[ClaimT]:
+        """Return the claims of that kind.
+
+        Raises:
+            NotCheckedError: if there is none.
+        """
+        found = [claim for claim in self.claims if isinstance(claim, kind)]
+        if not found:
+            raise NotCheckedError("not claimed")
+        return found
+
+    def scripts(
+        self, signals: SearchStrategy[Any] | None = None, *, leave_out: tuple[Call, ...] = ()
+    ) -> SearchStrategy[History]:
+        """Return the histories to try, of *signals* if these are given."""
+        if self.histories is not None and signals is None:
+            drawn = self.histories
+        else:
+            placeholders = self.placeholders if signals is None else 0
+            wanted = self.signals if signals is None else signals
+            drawn = event_scripts(wanted, placeholders=placeholders)
+        return drawn.map(lambda history: without(history, *leave_out)) if leave_out else drawn

@@ -1,0 +1,262 @@
+"""Builders of connections: at a constant rate, or over links that they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim import http  # what only some loads have is imported on use
+from h3sim.engine.browser_driver import BrowserDriver
+from h3sim.engine.constant_rate import ConstantRateTransport
+from h3sim.engine.environment import LoadEnvironment
+from h3sim.engine.http_connection import HttpConnection
+from h3sim.engine.signalling import has_marks
+from h3sim.errors import PageError, ValidationIssue
+from h3sim.http import StreamSender
+from h3sim.results.requests import request_sizer
+from h3sim.schedulers import Retransmit
+from h3sim.transport import HandshakeMode, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.engine.cross_traffic import CrossTraffic
+    from h3sim.engine.endpoints import EndpointFactory
+    from h3sim.engine.environment import Process
+    from h3sim.engine.transport import ProgressCallback, Transport
+    from h3sim.http import ByteThresholds
+    from h3sim.page import Page
+    from h3sim.results import LoadSpec
+    from h3sim.schedulers import Scheduler
+    from h3sim.transport import ConstantRate
+
+
+MAX_PACKETS = 5_000_000
+"""The largest load that is taken on; it takes about 2 GB and half a minute."""
+
+_MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
+"""A load over links that takes more events is given up: it takes a handful for each packet, and
+more only where nothing but timers runs out."""
+
+
+class LoadRun(NamedTuple):
+    """A load as it is run: its spec, and what runs beside it or watches it."""
+
+    spec: LoadSpec
+    processes: tuple[Process, ...]
+    record_packets: bool
+    progress: ProgressCallback | None
+
+
+class _Connector:
+    """Makes the browser of a load, and connections between it and servers."""
+
+    environment: LoadEnvironment
+    driver: BrowserDriver
+    _run: LoadRun
+    _spec: LoadSpec
+
+    def _begin(self, run: LoadRun, environment: LoadEnvironment) -> None:
+        self._run, self._spec = run, run.spec
+        spec = run.spec
+        self.environment = environment
+        self._page = spec.page
+        if spec.header_compression is not None:
+            # On use, as all that compresses headers: it takes longer than most loads.
+            from h3sim.engine.header_compression import without_headers
+
+            self._page = without_headers(spec.page)
+        self.driver = BrowserDriver(
+            self._page,
+            environment,
+            spec.browser,
+            plays_recorded=spec.scheme.recorded is not None,
+        )
+
+    def _connection(
+        self, transport: Transport, marks: ByteThresholds | None, *, is_http2: bool
+    ) -> HttpConnection:
+        return HttpConnection(
+            self._page,
+            self._spec.scheme,
+            environment=self.environment,
+            transport=transport,
+            driver=self.driver,
+            marks=marks,
+            request_bytes=request_sizer(self._page, is_http2=is_http2),
+            is_http2=is_http2,
+        )
+
+    def cross_traffic(self) -> list[CrossTraffic]:
+        """Return the flows of others, which start when it is time; none at a constant rate."""
+        return []
+
+
+class ConstantRateBuilder(_Connector):
+    """Makes the connection of a load at a constant rate."""
+
+    def __init__(self, run: LoadRun, rate: ConstantRate) -> None:
+        self._rate = rate
+        self._n_packets = count_packets(run.spec.page, rate.packet_bytes)
+        self._begin(run, LoadEnvironment())
+
+    def connection(self) -> HttpConnection:
+        """Return a connection."""
+        spec, turn_bytes, marks = self._spec, self._rate.packet_bytes, _make_marks(self._spec)
+        streams = StreamSender(
+            _make_scheduler(spec, turn_bytes, marks),
+            turn_bytes=turn_bytes,
+            buffer_bytes=spec.buffer_bytes,
+            send_buffer_refill=spec.send_buffer_refill,
+        )
+        transport = ConstantRateTransport(
+            self.environment,
+            spec.network,
+            self._rate,
+            streams,
+            protocol=spec.protocol,
+            seed=spec.seed,
+            handshake=spec.mode is HandshakeMode.ONE_RTT,
+            progress=self._run.progress,
+            n_packets=self._n_packets,
+        )
+        return self._connection(transport, marks, is_http2=False)
+
+
+class LinkBuilder(_Connector):
+    """Makes connections over the links of a network, which they share.
+
+    Raises:
+        PageError: if the page takes too many packets.
+        NetworkError: if a queue of the network cannot hold a packet of the profile.
+    """
+
+    def __init__(self, run: LoadRun) -> None:
+        # On use: the endpoints are a fifth of all modules, and a constant rate has none.
+        from h3sim.engine.endpoints import EndpointFactory
+
+        spec = run.spec
+        self._factory = EndpointFactory(
+            spec.network,
+            spec.link_profile,
+            spec.protocol,
+            mode=spec.mode,
+            seed=spec.seed,
+            changes_links=bool(run.processes),
+        )
+        self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
+        self._n_sent: list[int] = []
+        """How many packets each connection has sent, where somebody wants to know."""
+        max_events = _MIN_EVENTS + _EVENTS_PER_PACKET * self._n_packets
+        self._begin(run, LoadEnvironment(max_events=max_events))
+        if run.processes:
+            self._give_links()
+
+    def connection(self, rtt_ns: int | None = None) -> HttpConnection:
+        """Return a connection; *rtt_ns* is its round-trip time, where not the network's."""
+        from h3sim.engine.endpoints import PacketLog, QuicTransport, TcpTransport
+
+        spec, marks = self._spec, _make_marks(self._spec)
+        streams = _response_streams(spec, self._factory, marks)
+        log = PacketLog(
+            record_packets=self._run.record_packets,
+            progress=self._progress(),
+            n_packets=self._n_packets,
+        )
+        transport: Transport
+        make = TcpTransport if spec.is_http2 else QuicTransport
+        transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
+        if spec.header_compression is not None and isinstance(streams, http.SectionSender):
+            from h3sim.engine.header_compression import HeaderTransport
+
+            transport = HeaderTransport(
+                self.environment, endpoints, streams, spec.page, spec.header_compression
+            )
+        return self._connection(transport, marks, is_http2=spec.is_http2)
+
+    def cross_traffic(self) -> list[CrossTraffic]:
+        """Return the flows of others, which start when it is time."""
+        spec = self._spec
+        if not spec.cross_traffic:
+            return []
+        from h3sim.engine.cross_traffic import CrossTraffic
+
+        links = self._factory.links
+        return [CrossTraffic(spec, flow, self.environment, links) for flow in spec.cross_traffic]
+
+    def _progress(self) -> ProgressCallback | None:
+        """Return who is told how far another connection is: the sum of all is passed on."""
+        progress, n_sent = self._run.progress, self._n_sent
+        if progress is None:
+            return None
+        number = len(n_sent)
+        n_sent.append(0)
+
+        def report(n: int, n_packets: int) -> None:
+            n_sent[number] = n
+            # What was sent again counts, too, so the sum may pass what the page takes.
+            progress(min(sum(n_sent), n_packets), n_packets)
+
+        return report
+
+    def _give_links(self) -> None:
+        """Let processes beside the load change links."""
+        from h3sim.engine.environment import LinkControl
+        from h3sim.transport.link import ChangingLink
+
+        for name, role in (("down", Role.SERVER), ("up", Role.CLIENT)):
+            link = self._factory.links[role]
+            if isinstance(link, ChangingLink):
+                self.environment.add_link(name, LinkControl(self.environment, link))
+
+
+def _response_streams(
+    spec: LoadSpec, factory: EndpointFactory, marks: ByteThresholds | None
+) -> StreamSender:
+    """Return the streams that the server sends over links."""
+    profile, scheme, turn_bytes = spec.link_profile, spec.scheme, factory.turn_bytes
+    retransmit = scheme.retransmission or Retransmit(profile.retransmit)
+    by_priority = retransmit is Retransmit.PRIORITY
+    stream_bytes, connection_bytes = factory.windows(Role.SERVER)
+    make: Callable[..., StreamSender]
+    make = http.HeadersFirstSender if spec.is_http2 else StreamSender
+    if spec.header_compression is not None:
+        make = http.SectionSender
+    streams = make(
+        _make_scheduler(spec, turn_bytes, marks),
+        turn_bytes=turn_bytes,
+        buffer_bytes=spec.buffer_bytes,
+        send_buffer_refill=spec.send_buffer_refill,
+        retransmit=retransmit,
+        requeues=profile.requeues,
+        lost_scheduler=scheme.make_scheduler(turn_bytes=turn_bytes) if by_priority else None,
+        retains_until_acked=True,
+        stream_window_bytes=stream_bytes,
+        connection_window_bytes=connection_bytes,
+    )
+    if spec.header_compression is not None and isinstance(streams, http.SectionSender):
+        streams.is_http2 = spec.is_http2
+    return streams
+
+
+def _make_marks(spec: LoadSpec) -> ByteThresholds | None:
+    """Return what calls where a response has come so far; None where nobody asks."""
+    return http.ByteThresholds() if has_marks(spec.page, spec.scheme) else None
+
+
+def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteThresholds | None) -> Scheduler:
+    """Return what schedules the server's streams of one connection."""
+    made = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
+    return made if marks is None else marks.around(made)
+
+
+def count_packets(page: Page, packet_bytes: int) -> int:
+    """Return how many packets *page* takes; a response without a byte takes one.
+
+    Raises:
+        PageError: if they are more than `MAX_PACKETS`.
+    """
+    n_packets = sum(-(-n_bytes // packet_bytes) or 1 for n_bytes in page.stream_bytes)
+    if n_packets > MAX_PACKETS:
+        message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
+        raise PageError([ValidationIssue(key="resources", message=message)], page.name)
+    return n_packets

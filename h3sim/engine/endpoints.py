@@ -1,0 +1,599 @@
+"""Two endpoints over links: built, driven, recorded, with recovery and congestion control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from h3sim import rng
+from h3sim.constants import IP_HEADER_BYTES, STREAM_ID_STEP, UNLIMITED_BYTES
+from h3sim.engine.environment import EventPriority, FifoEventQueue
+from h3sim.engine.transport import TransportTrace
+from h3sim.http import StreamSender
+from h3sim.schedulers import RankScheduler
+from h3sim.signals import H2Priority
+from h3sim.trace import RecordOrder, RecoveryRow, RowRecorder, StreamOrder, WireRow
+from h3sim.transport import Handshake, MessageReassembler, Protocol, QuicEndpoint, Role
+from h3sim.transport.congestion import ControllerSettings, make_controller
+from h3sim.transport.link import ChangingLink, Link, RemoteLink, make_link
+from h3sim.transport.quic import TimerGranularityEndpoint
+from h3sim.transport.tcp import TcpEndpoint
+from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Mapping
+
+    from h3sim.engine.environment import LoadEnvironment
+    from h3sim.engine.transport import Application, ProgressCallback
+    from h3sim.transport import HandshakeMode, Network, TransportProfile
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.endpoint import Endpoint, Source
+    from h3sim.transport.packets import WirePacket
+
+
+_REPORT_EVERY_PACKETS: Final = 1024
+
+
+class SendHook:
+    """What is told of each packet that one end sends."""
+
+    def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
+        """Write down a packet that leaves now, and when it arrives; None: never."""
+        raise NotImplementedError
+
+
+class DownlinkRecorder(SendHook):
+    """The rows of the packets down: one for each piece of a stream."""
+
+    __slots__ = ("_pack_from_row", "_pending", "_recorder", "delivered_at_ns")
+
+    def __init__(self, recorder: RowRecorder) -> None:
+        self._recorder = recorder
+        self._pending = recorder.pending
+        self._pack_from_row = recorder.max_pending
+        """What is pending is packed with the packet of this row, or the next."""
+        self.delivered_at_ns = recorder.delivered_at_ns
+
+    def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
+        """Write down what a packet of the server carries."""
+        rows, delivered_at_ns, number = self._pending, self.delivered_at_ns, packet.number
+        # The receiver finds the rows of a packet by it, without a table of packets.
+        packet.first_row = first_row = len(delivered_at_ns)
+        for stream_id, offset, n_bytes in packet.frames:
+            rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+            delivered_at_ns.append(None)
+        if first_row >= self._pack_from_row:
+            self._recorder.pack()
+            self._pack_from_row = first_row + self._recorder.max_pending
+
+
+class PacketTraceRecorder(SendHook):
+    """Every packet of one end, whatever it carries; those down are told to *rows* as well."""
+
+    def __init__(
+        self, endpoint: Endpoint[Any], log: PacketLog, rows: DownlinkRecorder | None
+    ) -> None:
+        self._endpoint = endpoint
+        self._log = log
+        self._rows = rows
+
+    def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
+        """Write down a packet, and what it acknowledges; report how far the load has come."""
+        log, number = self._log, packet.number
+        if self._rows is not None:
+            self._rows.on_sent(packet, now_ns, arrives_at_ns)
+            log.report(number)
+        if log.record_packets:
+            acked, is_down = self._endpoint.ack_ranges(packet), self._rows is not None
+            log.wire.append(
+                WireRow(is_down, number, now_ns, arrives_at_ns, packet.size_bytes, acked)
+            )
+
+
+class PacketLog:
+    """The rows of packets down; with *record_packets* every packet both ways, and recovery.
+
+    *progress* is told how many of *n_packets* were sent.
+    """
+
+    def __init__(
+        self, *, record_packets: bool, progress: ProgressCallback | None = None, n_packets: int = 0
+    ) -> None:
+        self.record_packets = record_packets
+        self._progress = progress
+        self._n_packets = n_packets
+        self._recorder = RowRecorder()
+        self._rows = DownlinkRecorder(self._recorder)
+        self.delivered_at_ns = self._recorder.delivered_at_ns
+        """For each row; the client's receiver writes it."""
+        self.wire: list[WireRow] = []
+        self._recovery: list[RecoveryRow] = []
+
+    def of(self, endpoint: Endpoint[Any], *, is_down: bool) -> SendHook | None:
+        """Return what is to be told of each packet that *endpoint* sends; None for nothing."""
+        rows = self._rows if is_down else None
+        if not self.record_packets and self._progress is None:
+            return rows
+        return PacketTraceRecorder(endpoint, self, rows)
+
+    def noting_recovery(self, endpoint: Endpoint[Any]) -> Callable[[int], None] | None:
+        """Return what is to be told when something happened to *endpoint*; None for nothing."""
+        if not self.record_packets:
+            return None
+        return lambda now_ns: self._recovery.append(endpoint.recovery_row(now_ns))
+
+    def carried(self) -> TransportTrace:
+        """Return what was written down."""
+        return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery))
+
+    def report(self, number: int) -> None:
+        """Tell how far the load has come, now and then."""
+        if self._progress is not None and not number % _REPORT_EVERY_PACKETS:
+            self._progress(min(number, self._n_packets), self._n_packets)
+
+
+_PROBE_BYTES: Final = 64
+"""A probe that repeats a full packet and carries an ACK besides is up to so much larger."""
+_CLIENT_CONTROLLER = "newreno"
+"""Requests are few and small: what controls them does not matter."""
+
+
+class EndpointOnLink:
+    """One endpoint, and the link that it sends over."""
+
+    __slots__ = ("endpoint", "link", "overhead_bytes", "role")
+
+    def __init__(
+        self, role: Role, endpoint: Endpoint[Any], link: Link, overhead_bytes: int
+    ) -> None:
+        self.role = role
+        self.endpoint = endpoint
+        self.link = link
+        self.overhead_bytes = overhead_bytes
+        """What IP (and UDP) add to each packet."""
+
+
+class EndpointFactory:
+    """Makes the client's and the server's ends of connections that share the links of a network.
+
+    It makes those, unless it is given *links* that others send over as well.
+
+    Raises:
+        NetworkError: if a queue of the network cannot hold a packet of the profile.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        profile: TransportProfile,
+        protocol: Protocol,
+        *,
+        mode: HandshakeMode,
+        seed: int,
+        changes_links: bool = False,
+        links: Mapping[Role, Link] | None = None,
+    ) -> None:
+        self._network = network
+        self._profile = profile
+        self._protocol = protocol
+        self._mode = mode
+        self._seed = seed
+        network.check_packets(
+            down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
+        )
+        make = ChangingLink if changes_links else make_link
+        self.links = links or {role: self._link(role, make) for role in Role}
+        """The links over which the ends of each role send."""
+
+    @property
+    def turn_bytes(self) -> int:
+        """What a turn of the scheduler carries: a packet of QUIC, a DATA frame over TCP."""
+        if self._protocol is Protocol.TCP:
+            return self._profile.tcp.data_frame_bytes
+        quic = self._profile.quic
+        return quic.datagram_bytes - quic.header_bytes
+
+    def windows(self, role: Role) -> tuple[int, int]:
+        """Return what the peer of that end lets it send at first: per stream, and in all.
+
+        Over TCP only the receive window of the connection counts, which the endpoint keeps.
+        """
+        if self._protocol is Protocol.TCP:
+            return UNLIMITED_BYTES, UNLIMITED_BYTES
+        peer = self._profile.quic_client if role is Role.SERVER else self._profile.quic
+        return peer.stream_window_bytes, peer.connection_window_bytes
+
+    def end(self, role: Role, source: Source, *, rtt_ns: int | None = None) -> EndpointOnLink:
+        """Return the end of that role, which gives out what *source* has.
+
+        *rtt_ns* is the round-trip time to the server, where that is not the network's.
+        """
+        network_ns = self._network.rtt_ns
+        path_ns = network_ns if rtt_ns is None else rtt_ns
+        link = self.links[role]
+        # Each way by itself: of an odd nanosecond the way up has more, as `Link` has it.
+        extra_ns = _one_way_ns(path_ns, role) - _one_way_ns(network_ns, role)
+        if extra_ns:
+            link = RemoteLink(self.links[role], extra_ns)
+        # An established connection has measured its path.
+        known_ns = path_ns if self._mode.is_established else None
+        if self._protocol is Protocol.TCP:
+            return EndpointOnLink(role, self._tcp(role, source, known_ns), link, IP_HEADER_BYTES)
+        return EndpointOnLink(
+            role, self._quic(role, source, known_ns), link, self._profile.quic.ip_bytes
+        )
+
+    def _link(self, role: Role, make: Callable[..., Link]) -> Link:
+        network = self._network
+        profile = network.down if role is Role.SERVER else network.up
+        assert profile is not None  # noqa: S101 - a network without a pace has links
+        direction = "down" if role is Role.SERVER else "up"
+
+        def stream(purpose: str) -> random.Random:
+            return rng.substream(self._seed, f"{purpose}.{direction}")
+
+        upward = role is Role.CLIENT
+        return make(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
+
+    def _quic(self, role: Role, source: Source, path_rtt_ns: int | None) -> QuicEndpoint:
+        is_server = role is Role.SERVER
+        settings = self._profile.quic if is_server else self._profile.quic_client
+        peer = self._profile.quic_client if is_server else self._profile.quic
+        make = TimerGranularityEndpoint if settings.has_event_loop else QuicEndpoint
+        return make(
+            settings,
+            self._controller(role, settings.datagram_bytes),
+            source,
+            Handshake(self._profile.quic, role, self._mode),
+            peer_max_ack_delay_ns=peer.max_ack_delay_ns,
+            path_rtt_ns=path_rtt_ns,
+        )
+
+    def _tcp(self, role: Role, source: Source, path_rtt_ns: int | None) -> TcpEndpoint:
+        settings = self._profile.tcp if role is Role.SERVER else self._profile.tcp_client
+        controller = self._controller(role, settings.mss_bytes)
+        return TcpEndpoint(settings, controller, source, role, self._mode, path_rtt_ns=path_rtt_ns)
+
+    def _packet_bytes(self, role: Role) -> int:
+        """Return the size of a full packet of that end, with IP's header."""
+        is_server = role is Role.SERVER
+        if self._protocol is Protocol.TCP:
+            tcp = self._profile.tcp if is_server else self._profile.tcp_client
+            return tcp.mss_bytes + TCP_HEADER_BYTES + IP_HEADER_BYTES
+        quic = self._profile.quic if is_server else self._profile.quic_client
+        return quic.datagram_bytes + _PROBE_BYTES + self._profile.quic.ip_bytes
+
+    def _controller(self, role: Role, datagram_bytes: int) -> CongestionController:
+        profile = self._profile
+        down = self._network.down
+        settings = ControllerSettings(
+            max_datagram_bytes=datagram_bytes,
+            initial_window_bytes=profile.initial_window_bytes,
+            beta=profile.beta,
+            hystart=profile.hystart,
+            rate_bps=None if down is None else down.rate_bps,
+        )
+        return make_controller(profile.cc if role is Role.SERVER else _CLIENT_CONTROLLER, settings)
+
+
+def _one_way_ns(rtt_ns: int, role: Role) -> int:
+    """Return what one way takes from that end on, as `Link` has it."""
+    return rtt_ns // 2 if role is Role.SERVER else rtt_ns - rtt_ns // 2
+
+
+# Plain numbers: looking a member of an enum up costs as much as half a pick.
+_DELIVERY, _TIMER = int(EventPriority.DELIVERY), int(EventPriority.SEND)
+
+
+class EndpointDriver:
+    """An end that time passes for.
+
+    *log* is told of each packet that it sends, when that is and when it arrives; *on_woken* of
+    each waking. Without *wakes_idle* a timer that has become needless wakes nobody.
+    """
+
+    __slots__ = (
+        "_armed_at_ns",
+        "_due_at_ns",
+        "_environment",
+        "_is_flush_due",
+        "_link",
+        "_log",
+        "_on_woken",
+        "_overhead_bytes",
+        "_peer_arrivals",
+        "_under_way",
+        "_wakes_idle",
+        "arrivals",
+        "endpoint",
+    )
+
+    def __init__(
+        self,
+        end: EndpointOnLink,
+        environment: LoadEnvironment,
+        *,
+        log: SendHook | None,
+        on_woken: Callable[[int], None] | None = None,
+        wakes_idle: bool = False,
+    ) -> None:
+        # Of which transport it is, is known to who takes what arrives; here nothing depends on it.
+        self.endpoint: Endpoint[Any] = end.endpoint
+        self.arrivals = FifoEventQueue(environment, _DELIVERY)
+        """The packets on their way here."""
+        self._under_way = self.arrivals.under_way
+        self._peer_arrivals = self.arrivals
+        self._link = end.link
+        self._overhead_bytes = end.overhead_bytes
+        self._environment = environment
+        self._log = log
+        self._on_woken = on_woken
+        self._wakes_idle = wakes_idle
+        self._armed_at_ns: int | None = None
+        self._due_at_ns: int | None = None
+        """When the endpoint wants to be woken, as it said when last it was flushed."""
+        self._is_flush_due = False
+
+    def face(self, peer: EndpointDriver) -> None:
+        """Send packets to *peer* from now on."""
+        self._peer_arrivals = peer.arrivals
+
+    def flush(self, now_ns: int) -> None:
+        """Send all that the endpoint has to send, and see to it that it is woken in time."""
+        endpoint = self.endpoint
+        packets: list[WirePacket] = endpoint.packets_to_send(now_ns)
+        for packet in packets:
+            arrives_at_ns = self._link.send(now_ns, packet.size_bytes + self._overhead_bytes)
+            if arrives_at_ns is not None:
+                self._peer_arrivals.put(arrives_at_ns, packet)
+            if self._log is not None:
+                self._log.on_sent(packet, now_ns, arrives_at_ns)
+        self._due_at_ns = at_ns = endpoint.timer_at_ns()
+        if at_ns is not None:
+            # What `_arm` would find out first, without the call: a packet comes before the timer is
+            # due.
+            under_way = self._under_way
+            next_at_ns: int = under_way[0][0] if under_way else now_ns
+            if not now_ns < next_at_ns <= at_ns:
+                self._arm(at_ns, now_ns)
+
+    def flush_soon(self, now_ns: int) -> None:
+        """Flush once all that falls on this instant has happened.
+
+        So requests that are made together leave in one packet, and a server that gets several
+        at once knows all of them before it begins to answer.
+        """
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            self._environment.at(now_ns, _TIMER, self._on_flush, None)
+
+    def _arm(self, at_ns: int, now_ns: int) -> None:
+        """See to it that the end is woken at *at_ns*.
+
+        Each packet that arrives has the end asked for its timer again. So none is armed that one
+        of them precedes: as a rule that packet puts the timer off, or does away with it.
+        """
+        for packet in self._under_way:
+            arrives_at_ns: int = packet[0]
+            if arrives_at_ns > now_ns:
+                if arrives_at_ns <= at_ns:
+                    return
+                break
+        # An earlier waking is there already, and looks for itself whether it has come too soon.
+        if self._armed_at_ns is None or at_ns < self._armed_at_ns:
+            self._armed_at_ns = at_ns
+            # A timer may have been due while nothing could be sent; time does not run backwards.
+            at_ns_or_now = at_ns if at_ns > now_ns else now_ns
+            self._environment.at(at_ns_or_now, _TIMER, self._on_timer, at_ns)
+
+    def _on_flush(self, value: None, now_ns: int) -> None:
+        del value
+        self._is_flush_due = False
+        self.flush(now_ns)
+
+    def _on_timer(self, armed_at_ns: int, now_ns: int) -> None:
+        """Wake the endpoint, unless an earlier timer has taken the place of this one.
+
+        A timer that was put off is let run and looks again: that is cheaper than to take an event
+        out of the queue with every packet.
+        """
+        # Entries are dropped lazily: to take one out of the middle of a heap costs a new heap.
+        if armed_at_ns != self._armed_at_ns:
+            return
+        self._armed_at_ns = None
+        due_at_ns = self._due_at_ns
+        if self._is_flush_due:  # something came at this very instant
+            due_at_ns = self.endpoint.timer_at_ns()
+        if due_at_ns is None and not self._wakes_idle:
+            return  # its ACK has gone with a later packet
+        if due_at_ns is not None and due_at_ns > now_ns:
+            self._arm(due_at_ns, now_ns)
+            return
+        self.endpoint.on_timer(now_ns)
+        if self._on_woken is not None:
+            self._on_woken(now_ns)
+        self.flush(now_ns)
+
+
+_UNIDIRECTIONAL: Final = 2
+"""Added to a multiple of 4: a client's unidirectional stream (RFC 9000 § 2.1)."""
+
+
+class EndpointTransport:
+    """The `Transport` of a network of links: client and server as *factory* makes them.
+
+    *log* takes down what leaves. Each request, and each frame of the control stream, goes up as a
+    stream of its own; what derives from it says in what order responses come down. *rtt_ns* is the
+    round-trip time to the server, where that is not the network's.
+    """
+
+    def __init__(
+        self,
+        environment: LoadEnvironment,
+        factory: EndpointFactory,
+        response_streams: StreamSender,
+        log: PacketLog,
+        *,
+        rtt_ns: int | None = None,
+    ) -> None:
+        self._environment = environment
+        self._log = log
+        self.response_streams = response_streams
+        stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
+        self.request_streams = StreamSender(
+            # Of one rank: requests and frames go up in the order in which they were made.
+            RankScheduler(),
+            turn_bytes=factory.turn_bytes,
+            retains_until_acked=True,
+            stream_window_bytes=stream_bytes,
+            connection_window_bytes=connection_bytes,
+        )
+        self._messages = MessageReassembler()
+        client = factory.end(Role.CLIENT, self.request_streams, rtt_ns=rtt_ns)
+        server = factory.end(Role.SERVER, response_streams, rtt_ns=rtt_ns)
+        self._client = EndpointDriver(
+            client, environment, log=log.of(client.endpoint, is_down=False)
+        )
+        self._note_recovery = log.noting_recovery(server.endpoint)
+        self._server = EndpointDriver(
+            server,
+            environment,
+            log=log.of(server.endpoint, is_down=True),
+            on_woken=self._note_recovery,
+            wakes_idle=True,
+        )
+        self._application: Application
+        self._connected_at_ns: int | None = None
+        self._is_open = False
+        """Whether something came down that was sent once the client was connected."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set up what a derived class keeps besides."""
+
+    # What the application asks for
+
+    def begin(self, application: Application) -> None:
+        """Connect; the application is told once the client may send its requests."""
+        client, server = self._client, self._server
+        self._application = application
+        client.face(server)
+        server.face(client)
+        server.arrivals.take = self._on_packet_up
+        client.arrivals.take = self._on_packet_down
+        if client.endpoint.is_ready:
+            self._is_open = True
+            application.on_connected(self._environment.now_ns)
+        else:
+            client.flush_soon(self._environment.now_ns)
+
+    def send_request(self, stream_id: int, n_bytes: int) -> None:
+        """Send a request up."""
+        self._send_up(stream_id, n_bytes)
+
+    def send_signal(self, number: int, n_bytes: int) -> None:
+        """Send a frame of the control stream up; it is put in order by who takes it."""
+        self._send_up(STREAM_ID_STEP * number + _UNIDIRECTIONAL, n_bytes)
+
+    def pump(self) -> None:
+        """Send what the server's streams have now, as soon as this instant is over."""
+        self._server.flush_soon(self._environment.now_ns)
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        raise NotImplementedError
+
+    def carried(self) -> TransportTrace:
+        """Return what happened to packets."""
+        return self._log.carried()
+
+    def _send_up(self, stream_id: int, n_bytes: int) -> None:
+        self._messages.expect(stream_id, n_bytes)
+        self.request_streams.open(stream_id, H2Priority())
+        self.request_streams.send(stream_id, n_bytes)
+        self._client.flush_soon(self._environment.now_ns)
+
+    # What arrives
+
+    def _on_packet_up(self, packet: WirePacket, now_ns: int) -> None:
+        """A packet of the client arrives at the server."""
+        server, application = self._server, self._application
+        # All that came in the packet first, and only then an answer: it is to know the whole of it.
+        for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
+            if not self._messages.on_bytes(stream_id, offset, n_bytes):
+                continue
+            if stream_id % STREAM_ID_STEP:
+                application.on_signal_arrived(stream_id // STREAM_ID_STEP, now_ns)
+            else:
+                application.on_request_arrived(stream_id, now_ns)
+        if self.response_streams.has_drained:
+            application.on_drained()
+        if self._note_recovery is not None:
+            self._note_recovery(now_ns)
+        server.flush(now_ns)
+
+    def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        """A packet of the server arrives at the client."""
+        raise NotImplementedError
+
+    def _on_opening(self, packet: WirePacket, now_ns: int) -> None:
+        """Answer a packet that came before the connection was open."""
+        client, connected_at_ns = self._client, self._connected_at_ns
+        # What left after that answers the client's requests, so they have gone: no reason to wait.
+        if connected_at_ns is not None and packet.sent_at_ns > connected_at_ns:
+            self._is_open = True
+            client.flush(now_ns)
+            return
+        if connected_at_ns is None and client.endpoint.is_ready:
+            self._connected_at_ns = now_ns
+            self._application.on_connected(now_ns)
+        # Behind the first requests, which go with the end of the handshake; and so do the answers
+        # to packets that were under way by then.
+        client.flush_soon(now_ns)
+
+
+class QuicTransport(EndpointTransport):
+    """That of QUIC: each stream is delivered in its own order."""
+
+    def _begin(self) -> None:
+        self._order = StreamOrder(self._log.delivered_at_ns)
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        self._order.watch(stream_id, n_bytes)
+
+    def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        client, order, row = self._client, self._order, packet.first_row
+        for stream_id, offset, n_bytes in client.endpoint.on_packet(packet, now_ns):
+            for delivered_id, end in order.on_packet(row, stream_id, offset, n_bytes, now_ns):
+                self._application.on_delivered(delivered_id, end, now_ns)
+            row += 1
+        if self._is_open:
+            client.flush(now_ns)
+        else:
+            self._on_opening(packet, now_ns)
+
+
+class TcpTransport(EndpointTransport):
+    """That of TCP: the frames of records are delivered that a segment completes."""
+
+    def _begin(self) -> None:
+        self._order = RecordOrder(self._log.delivered_at_ns)
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        self._order.watch(stream_id, n_bytes)
+
+    def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        client, order, row = self._client, self._order, packet.first_row
+        # Before the endpoint takes it: the records that it completes may hold these very rows.
+        for stream_id, offset, n_bytes in packet.frames:
+            order.on_row(row, stream_id, offset, n_bytes)
+            row += 1
+        for stream_id, offset, n_bytes in client.endpoint.on_packet(packet, now_ns):
+            for delivered_id, end in order.on_frame(stream_id, offset, n_bytes, now_ns):
+                self._application.on_delivered(delivered_id, end, now_ns)
+        if self._is_open:
+            client.flush(now_ns)
+        else:
+            self._on_opening(packet, now_ns)

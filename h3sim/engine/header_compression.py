@@ -1,0 +1,367 @@
+"""Header compression in a load: field sections between the load and its transport.
+
+An endpoint carries numbers of bytes and not bytes. So what a stream of header compression says is
+kept here, by its stream, until all of it has arrived.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from h3sim.constants import STREAM_ID_STEP
+from h3sim.headers import DecodingEnd, EncodingEnd, field_bytes, make_codec
+from h3sim.headers.base import HeaderRun, SectionTimes
+from h3sim.headers.synthetic_headers import request_section, response_section
+from h3sim.trace import PacketRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from h3sim.engine.endpoints import EndpointTransport
+    from h3sim.engine.environment import LoadEnvironment
+    from h3sim.engine.transport import Application, TransportTrace
+    from h3sim.headers import FieldSection, HeaderCompression, StreamPart
+    from h3sim.http import SectionSender, StreamSender
+    from h3sim.page import Page
+    from h3sim.trace import Request, Trace
+
+
+if TYPE_CHECKING:
+    _Arrive = Callable[[StreamPart, int], list[int]]
+    """What is to be done with a part that arrives, and when that is."""
+
+
+_CRITICAL = 3
+"""What streams of header compression are, modulo 4. Each part of one is a stream of its own here:
+parts are put in order where they arrive."""
+
+
+_SHARED_BYTES = 1000
+"""Sections of so many bytes share a packet with the next one: the smallest datagram of QUIC is 1200
+bytes (RFC 9000 § 14.1), and frames take some of it."""
+
+
+def is_critical(stream_id: int) -> bool:
+    """Return whether the stream is a part of an encoder or decoder stream."""
+    return stream_id % STREAM_ID_STEP == _CRITICAL
+
+
+def without_headers(page: Page) -> Page:
+    """Return the page as a browser counts its bytes where sections come from a codec."""
+    return replace(
+        page, resources=tuple(replace(entry, header_bytes=0) for entry in page.resources)
+    )
+
+
+class _Direction:
+    """The field sections of one direction: the encoder at one end, the decoder at the other.
+
+    *send* takes a part of the encoder stream, *send_back* one of the decoder stream; both say whom
+    to call when it has arrived. Up to *shared_bytes* of sections go into one packet.
+    """
+
+    def __init__(
+        self,
+        headers: HeaderCompression,
+        send: Callable[[StreamPart, _Arrive], None],
+        send_back: Callable[[StreamPart, _Arrive], None],
+        *,
+        shared_bytes: int,
+    ) -> None:
+        encoder, decoder = make_codec(headers.codec, headers.settings)
+        self._sender, self._receiver = EncodingEnd(encoder), DecodingEnd(decoder)
+        self._blocks = headers.blocks
+        self._send, self._send_back = send, send_back
+        self._sections: dict[int, StreamPart] = {}
+        self._times: dict[int, SectionTimes] = {}
+        self._shared_bytes = shared_bytes
+        self._packet_at_ns = -1
+        self._packet_bytes = 0
+        self.run = HeaderRun()
+        """What came of it so far."""
+
+    def size(self, stream_id: int) -> int:
+        """Return what the section of a stream takes, 0 where it is not encoded yet."""
+        section = self._sections.get(stream_id)
+        return 0 if section is None else len(section.data)
+
+    def encode(self, stream_id: int, fields: FieldSection, now_ns: int) -> int:
+        """Encode a section, and send what goes before it; return what it takes of its stream."""
+        self._note_packet(now_ns)
+        *instructions, section = self._sender.encode(stream_id, fields)
+        for part in instructions:
+            self._send(part, self._deliver)
+            self.run.n_bytes += len(part.data)
+        self._packet_bytes += len(section.data)
+        self._sections[stream_id] = section
+        self._times[stream_id] = SectionTimes(now_ns)
+        self.run.sections.append(self._times[stream_id])
+        self.run.n_bytes += len(section.data)
+        self.run.uncompressed_bytes += field_bytes(fields)
+        return len(section.data)
+
+    def _note_packet(self, now_ns: int) -> None:
+        """Tell the encoder where a packet begins that sections share.
+
+        Requests of one instant leave together, as far as they fit; behind a response is its body.
+        """
+        is_full = self._packet_bytes > self._shared_bytes
+        if is_full or now_ns != self._packet_at_ns:
+            self._packet_at_ns, self._packet_bytes = now_ns, 0
+            self._sender.encoder.on_packet_boundary()
+
+    def on_section(self, stream_id: int, now_ns: int) -> list[int]:
+        """Record that a section arrived; return the streams that can be read now."""
+        self._times[stream_id].arrived_at_ns = now_ns
+        readable = self._deliver(self._sections[stream_id], now_ns)
+        return readable if self._blocks else [stream_id]
+
+    def on_acked(self, stream_id: int) -> None:
+        """Record that the transport has brought a section for good."""
+        self._sender.encoder.on_acked(stream_id)
+
+    def _deliver(self, part: StreamPart, now_ns: int) -> list[int]:
+        decoded = self._receiver.deliver(part)
+        for stream_id, _ in decoded:
+            self._times[stream_id].decoded_at_ns = now_ns
+        self.run.note_held(self._receiver.decoder.held)
+        feedback = self._receiver.take_feedback()
+        if feedback is not None:
+            self._send_back(feedback, self._on_feedback)
+        return [stream_id for stream_id, _ in decoded] if self._blocks else []
+
+    def _on_feedback(self, part: StreamPart, now_ns: int) -> list[int]:
+        del now_ns
+        self._sender.on_feedback(part)
+        return []
+
+
+class HeaderLayer:
+    """Both directions of a connection over which *page* is loaded.
+
+    *send_up* and *send_down* are told the stream and the size of what an encoder or a decoder has
+    to say; `on_critical` is to be called when that has arrived whole.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        headers: HeaderCompression,
+        *,
+        send_up: Callable[[int, int], None],
+        send_down: Callable[[int, int], None],
+    ) -> None:
+        self._page = page
+        self._lists = headers.lists
+        self._ids = itertools.count(_CRITICAL, STREAM_ID_STEP)
+        self._under_way: dict[int, Callable[[int], list[int]]] = {}
+        up, down = partial(self._put, send_up), partial(self._put, send_down)
+        self.requests = _Direction(headers, up, down, shared_bytes=_SHARED_BYTES)
+        self.responses = _Direction(headers, down, up, shared_bytes=0)
+
+    def encode_request(self, stream_id: int, resource: int, now_ns: int) -> int:
+        """Encode the request for a resource; return what it takes of its stream."""
+        if self._lists is None:
+            fields = request_section(self._page, self._page.resources[resource])
+        else:
+            fields = self._lists[resource][0]
+        return self.requests.encode(stream_id, fields, now_ns)
+
+    def encode_response(self, stream_id: int, resource: int, now_ns: int) -> int:
+        """Encode the section of a response; return what it takes of its stream."""
+        if self._lists is None:
+            fields = response_section(self._page.resources[resource])
+        else:
+            fields = self._lists[resource][1]
+        return self.responses.encode(stream_id, fields, now_ns)
+
+    def on_critical(self, stream_id: int, now_ns: int) -> list[int]:
+        """Take in a part of an encoder or decoder stream; return what can be read now."""
+        return self._under_way.pop(stream_id)(now_ns)
+
+    def with_section(self, request: Request) -> Request:
+        """Return the request with the length of its response as it was sent."""
+        n_bytes = self.responses.size(request.stream_id)
+        return request._replace(length_bytes=request.length_bytes + n_bytes)
+
+    def _put(
+        self,
+        send: Callable[[int, int], None],
+        part: StreamPart,
+        arrive: _Arrive,
+    ) -> None:
+        stream_id = next(self._ids)
+        self._under_way[stream_id] = partial(arrive, part)
+        send(stream_id, len(part.data))
+
+
+class HeaderTransport:
+    """The `Transport` *inner* with headers compressed; for that one it is the application.
+
+    A request reaches the server, and a response the browser, once its field section is decoded.
+    The browser counts the bytes of a response from the end of its section on.
+    """
+
+    def __init__(
+        self,
+        environment: LoadEnvironment,
+        inner: EndpointTransport,
+        streams: SectionSender,
+        page: Page,
+        headers: HeaderCompression,
+    ) -> None:
+        self._environment = environment
+        self._inner = inner
+        self._page = page
+        self.response_streams: StreamSender = streams
+        self._streams = streams
+        self._layer = HeaderLayer(page, headers, send_up=self._send_up, send_down=self._send_down)
+        streams.take_sections(self._encode_response, self._layer.responses.on_acked)
+        self._application: Application
+        self._signals: list[Callable[[int], None]] = []
+        """What the frames of the control stream are, as they were sent: what to do with each."""
+        self._sizes: dict[int, int] = {}
+        """What each part of an encoder or decoder stream has that has not come down."""
+        self._watched: dict[int, int] = {}
+        self._reached: dict[int, int] = {}
+        """How far the responses have come that cannot be read yet."""
+        self._section_came: set[int] = set()
+        self._readable_at_ns: dict[int, int] = {}
+
+    # What the application asks for
+
+    def begin(self, application: Application) -> None:
+        """Connect."""
+        self._application = application
+        self._inner.begin(self)
+
+    def send_request(self, stream_id: int, n_bytes: int) -> None:
+        """Send a request up: its section, whatever the page says that it takes."""
+        del n_bytes
+        # A request stream is drained once all of it was acknowledged: an encoder may refer to its
+        # entries.
+        for acked in self._inner.request_streams.take_drained():
+            self._layer.requests.on_acked(acked)
+        resource = self._application.resource_of(stream_id)
+        self._inner.send_request(
+            stream_id, self._layer.encode_request(stream_id, resource, self._environment.now_ns)
+        )
+
+    def send_signal(self, number: int, n_bytes: int) -> None:
+        """Send a frame of the control stream up."""
+        self._put_signal(partial(self._application.on_signal_arrived, number), n_bytes)
+
+    def pump(self) -> None:
+        """Send what the server's streams have now."""
+        self._inner.pump()
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of a response before *n_bytes* behind its section have been delivered."""
+        self._watched[stream_id] = n_bytes
+        if stream_id in self._readable_at_ns:
+            self._inner.watch(stream_id, n_bytes + self._layer.responses.size(stream_id))
+
+    def carried(self) -> TransportTrace:
+        """Return what happened to packets; nothing was delivered before it could be read."""
+        carried = self._inner.carried()
+        readable_at_ns = self._readable_at_ns
+        rows = []
+        for row in carried.packet_rows:
+            *_sent, delivered_at_ns = row
+            if is_critical(row[2]):
+                continue
+            if delivered_at_ns is not None and row[2] in readable_at_ns:
+                row = (*row[:6], max(delivered_at_ns, readable_at_ns[row[2]]))
+            rows.append(row)
+        return carried._replace(packet_rows=PacketRows.of(rows))
+
+    def with_sections(self, trace: Trace) -> Trace:
+        """Return the trace with the lengths of responses as they were sent."""
+        requests = tuple(map(self._layer.with_section, trace.requests))
+        return replace(trace, requests=requests)
+
+    def header_runs(self) -> tuple[HeaderRun, HeaderRun]:
+        """Return what came of the sections of requests, and of responses."""
+        return self._layer.requests.run, self._layer.responses.run
+
+    # What the transport tells
+
+    def on_connected(self, now_ns: int) -> None:
+        """Send requests."""
+        self._application.on_connected(now_ns)
+
+    def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
+        """Take in the section of a request; the server gets what it can read now."""
+        self._answer(self._layer.requests.on_section(stream_id, now_ns), now_ns)
+
+    def on_signal_arrived(self, number: int, now_ns: int) -> None:
+        """Take in a frame of the client."""
+        self._signals[number](now_ns)
+
+    def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
+        """Take in bytes of the server; the browser gets what it can read now."""
+        if is_critical(stream_id):
+            # A copy of a part that came before has no size any more, and is passed by.
+            if contiguous >= self._sizes.get(stream_id, contiguous + 1):
+                del self._sizes[stream_id]
+                self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
+            return
+        size = self._layer.responses.size(stream_id)
+        if stream_id in self._readable_at_ns:
+            self._application.on_delivered(stream_id, contiguous - size, now_ns)
+            return
+        self._reached[stream_id] = contiguous
+        if stream_id not in self._section_came:
+            self._section_came.add(stream_id)
+            self._release(self._layer.responses.on_section(stream_id, now_ns), now_ns)
+
+    def on_drained(self) -> None:
+        """Record that streams of the server are done with."""
+        self._application.on_drained()
+
+    def resource_of(self, stream_id: int) -> int:
+        """Return the index of the resource that a stream carries."""
+        return self._application.resource_of(stream_id)
+
+    # In between
+
+    def _encode_response(self, stream_id: int) -> int:
+        resource, now_ns = self.resource_of(stream_id), self._environment.now_ns
+        size = self._layer.encode_response(stream_id, resource, now_ns)
+        self._inner.watch(stream_id, size)
+        return size
+
+    def _release(self, readable: Iterable[int], now_ns: int) -> None:
+        for stream_id in readable:
+            self._readable_at_ns[stream_id] = now_ns
+            watched = self._watched.get(stream_id, 0)
+            # Only now: how long the section is counts in what the transport is to watch for.
+            self.watch(stream_id, watched)
+            body_bytes = self._reached.pop(stream_id, 0) - self._layer.responses.size(stream_id)
+            if body_bytes >= watched:
+                self._application.on_delivered(stream_id, body_bytes, now_ns)
+
+    def _answer(self, readable: Iterable[int], now_ns: int) -> None:
+        for stream_id in readable:
+            self._application.on_request_arrived(stream_id, now_ns)
+
+    def _send_up(self, stream_id: int, n_bytes: int) -> None:
+        """Send a part of an encoder or decoder stream up."""
+
+        def arrive(now_ns: int) -> None:
+            self._answer(self._layer.on_critical(stream_id, now_ns), now_ns)
+
+        self._put_signal(arrive, n_bytes)
+
+    def _put_signal(self, arrive: Callable[[int], None], n_bytes: int) -> None:
+        self._signals.append(arrive)
+        self._inner.send_signal(len(self._signals) - 1, n_bytes)
+
+    def _send_down(self, stream_id: int, n_bytes: int) -> None:
+        """Send a part of an encoder or decoder stream down."""
+        self._sizes[stream_id] = n_bytes
+        self._streams.on_critical(stream_id, n_bytes)
+        self._inner.pump()

@@ -1,0 +1,427 @@
+"""The interface of header compression schemes: encoders, decoders, field sections, duplex runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+from h3sim.errors import H3SimError
+from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+Field: TypeAlias = tuple[bytes, bytes]
+"""A field line: its name, in small letters, and its value."""
+FieldSection: TypeAlias = tuple[Field, ...]
+"""The field lines of a request or of a response, in order (RFC 9114 § 4.1)."""
+
+_DEFAULT_TABLE_BYTES = 4096
+"""SETTINGS_HEADER_TABLE_SIZE as RFC 9113 § 6.5.2 has it, and Frindell's simulator."""
+_DEFAULT_BLOCKED_STREAMS = 100
+"""As Chrome has it, and Frindell's simulator (max_blocking)."""
+
+
+class CodecError(H3SimError, ValueError):
+    """A section cannot be encoded or decoded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodecSettings:
+    """What the decoder allows: the dynamic table's bytes, and how many streams may be blocked.
+
+    Raises:
+        ValueError: if one of them is negative.
+    """
+
+    table_bytes: int = _DEFAULT_TABLE_BYTES
+    blocked_streams: int = _DEFAULT_BLOCKED_STREAMS
+
+    def __post_init__(self) -> None:
+        for name in ("table_bytes", "blocked_streams"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, is {getattr(self, name)}")
+
+
+class Encoded(NamedTuple):
+    """A field section as it travels: bytes of its own stream, and of the encoder stream."""
+
+    stream_id: int
+    section: bytes
+    instructions: bytes = b""
+
+
+class Decoded(NamedTuple):
+    """A field section that is decoded now."""
+
+    stream_id: int
+    fields: FieldSection
+
+
+class Held(NamedTuple):
+    """The bytes that a decoder holds of sections that it cannot finish yet.
+
+    `compressed` is what it holds if it decodes in two steps, and keeps a section as it came until
+    nothing is missing; `decompressed` what it holds if it decodes as far as it can at once. For a
+    scheme that cannot decode a part of a section the two are the same (Frindell 2017, point 4).
+    """
+
+    compressed: int
+    decompressed: int
+
+
+class SectionEncoder(Protocol):
+    """The sending side of a scheme. A stream carries one section."""
+
+    def start(self) -> bytes:
+        """Return what the encoder stream begins with."""
+
+    def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
+        """Return the section as it travels, given what was acknowledged so far."""
+
+    def on_acked(self, stream_id: int) -> None:
+        """Learn from the transport that all bytes of a section have arrived."""
+
+    def on_feedback(self, data: bytes) -> None:
+        """Take bytes of the decoder stream, in order."""
+
+    def on_packet_boundary(self) -> None:
+        """Learn that the next section begins in another packet than the last."""
+
+
+class SectionDecoder(Protocol):
+    """The receiving side of a scheme."""
+
+    def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
+        """Take a whole section; return what can be decoded now, in the order it became so."""
+
+    def on_instructions(self, data: bytes) -> list[Decoded]:
+        """Take bytes of the encoder stream, in order; return what can be decoded now."""
+
+    def take_feedback(self) -> bytes:
+        """Return what the decoder stream has to carry since this was last asked."""
+
+    @property
+    def held(self) -> Held:
+        """The bytes of sections that wait."""
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The streams whose sections wait, in the order in which they came."""
+
+
+class Codec(NamedTuple):
+    """Both sides of a scheme, for one direction of a connection."""
+
+    encoder: SectionEncoder
+    decoder: SectionDecoder
+
+
+def field_bytes(fields: Iterable[Field]) -> int:
+    """Return the size of a section without compression: of all names and values.
+
+    >>> field_bytes([(b":method", b"GET")])
+    10
+    """
+    return sum(len(name) + len(value) for name, value in fields)
+
+
+_NEVER_AGAIN = frozenset({b"content-length", b"if-modified-since", b"last-modified"})
+
+
+def is_indexed(field: Field) -> bool:
+    """Return whether the field should get an entry of the dynamic table.
+
+    As proxygen's HeaderIndexingStrategy, which Frindell's simulator uses: no paths with an argument
+    or of a picture, no lengths, no times of change.
+
+    >>> is_indexed((b":path", b"/ajax?n=1")), is_indexed((b"accept", b"text/css"))
+    (False, True)
+    """
+    name, value = field
+    if name == b":path":
+        return b"=" not in value and b"jpg" not in value
+    return name not in _NEVER_AGAIN
+
+
+DEFAULT_BODY_BYTES = 10_000
+"""What a response has whose size is not known."""
+_LENGTH = b"content-length"
+_MOST_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A request with its response; times count from the first request.
+
+    Either may be empty: a file of header lists may hold those of one direction only.
+    """
+
+    requested_at_ns: int
+    request: FieldSection
+    response: FieldSection = ()
+    responded_at_ns: int = 0
+
+
+class TimedSection(NamedTuple):
+    """A field section, and when it is encoded."""
+
+    at_ns: int
+    fields: FieldSection
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderLists:
+    """The header lists of requests, or *of_responses*, which a sweep sends in place of a page.
+
+    >>> lists = HeaderLists.of([TimedSection(0, ((b"a", b"b"),)), TimedSection(5, ((b"c", b"d"),))])
+    >>> [section.at_ns for section in lists.sections], lists.page.resources[1].discovered.delay_ns
+    ([0, 5], 5)
+    """
+
+    name: str = "header lists"
+    exchanges: tuple[Exchange, ...]
+    of_responses: bool = False
+
+    @classmethod
+    def of(cls, requests: Iterable[TimedSection], name: str = "header lists") -> HeaderLists:
+        """Return the lists of *requests*, the responses of which are not known."""
+        timed = (Exchange(requested_at_ns=at_ns, request=fields) for at_ns, fields in requests)
+        return cls(name=name, exchanges=tuple(timed))
+
+    @property
+    def recorded_load(self) -> None:
+        """Lists say nothing of the path that they were recorded over."""
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of all that is sent, and when: equal for equal runs."""
+        import hashlib  # on use, as for pages
+
+        return hashlib.sha256(repr((self.exchanges, self.of_responses)).encode()).hexdigest()
+
+    @property
+    def total_bytes(self) -> int:
+        """The bytes of all names and values of its direction."""
+        return sum(len(n) + len(v) for section in self.sections for n, v in section.fields)
+
+    @cached_property
+    def sections(self) -> tuple[TimedSection, ...]:
+        """The lists of its direction, in the order in which they are sent."""
+        return (responses_of if self.of_responses else requests_of)(self.exchanges)
+
+    @cached_property
+    def in_order(self) -> tuple[Exchange, ...]:
+        """The exchanges in the order of their requests, without those that lack its direction."""
+        listed = (e for e in self.exchanges if (e.response if self.of_responses else e.request))
+        return tuple(sorted(listed, key=lambda exchange: exchange.requested_at_ns))
+
+    @cached_property
+    def page(self) -> Page:
+        """The page that makes these requests at their times, whatever comes down.
+
+        A response has as many bytes as it says, or `DEFAULT_BODY_BYTES`.
+        """
+        first_ns = self.in_order[0].requested_at_ns
+        resources = [
+            Resource(
+                id=str(number),
+                kind=Kind.OTHER if number else Kind.DOCUMENT,
+                size_bytes=_body_bytes(exchange.response),
+                discovered=Discovery(
+                    at=TriggerEvent.TIME, delay_ns=exchange.requested_at_ns - first_ns
+                ),
+            )
+            for number, exchange in enumerate(self.in_order)
+        ]
+        resources[0] = replace(resources[0], discovered=None)
+        return Page(name=self.name or "header lists", resources=tuple(resources))
+
+
+def requests_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
+    """Return the requests in the order in which they are made; equal times as they stand."""
+    timed = (TimedSection(e.requested_at_ns, e.request) for e in exchanges if e.request)
+    return tuple(sorted(timed, key=lambda section: section.at_ns))
+
+
+def responses_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
+    """Return the responses in the order in which they begin; equal times as they stand."""
+    timed = (TimedSection(e.responded_at_ns, e.response) for e in exchanges if e.response)
+    return tuple(sorted(timed, key=lambda section: section.at_ns))
+
+
+def _body_bytes(response: FieldSection) -> int:
+    text = dict(response).get(_LENGTH, b"")
+    if text.isdigit() and len(text) <= _MOST_DIGITS:
+        return int(text)
+    return DEFAULT_BODY_BYTES
+
+
+_NOTHING_HELD = Held(0, 0)
+
+
+@dataclass(slots=True)
+class SectionTimes:
+    """When a section was encoded, had arrived whole, and was decoded."""
+
+    encoded_at_ns: int
+    arrived_at_ns: int = 0
+    decoded_at_ns: int = 0
+
+    @property
+    def hol_ns(self) -> int:
+        """How long it waited at the decoder for what others bring."""
+        return self.decoded_at_ns - self.arrived_at_ns
+
+
+@dataclass(slots=True)
+class HeaderRun:
+    """The sections in the order of encoding, and the bytes that they took with the encoder stream.
+
+    Packets are all that were sent, lost ones too.
+    """
+
+    sections: list[SectionTimes] = field(default_factory=list)
+    n_bytes: int = 0
+    uncompressed_bytes: int = 0
+    n_packets: int = 0
+    n_lost: int = 0
+    max_held: Held = _NOTHING_HELD
+
+    @classmethod
+    def over(cls, runs: Iterable[HeaderRun]) -> HeaderRun:
+        """Return what came of several connections taken together; of what is held, the most."""
+        whole = cls()
+        for run in runs:
+            whole.sections += run.sections
+            whole.n_bytes += run.n_bytes
+            whole.uncompressed_bytes += run.uncompressed_bytes
+            whole.n_packets += run.n_packets
+            whole.n_lost += run.n_lost
+            whole.note_held(run.max_held)
+        return whole
+
+    def note_held(self, held: Held) -> None:
+        """Note what a decoder holds now."""
+        self.max_held = Held(*map(max, held, self.max_held))
+
+
+class StreamPart(NamedTuple):
+    """Bytes of a stream from an offset on; `stream_id` None is the encoder or decoder stream.
+
+    A field section begins its stream and ends with the part that `is_last`.
+    """
+
+    stream_id: int | None
+    offset: int
+    data: bytes
+    is_last: bool = False
+
+    def split(self, n_bytes: int) -> tuple[StreamPart, StreamPart]:
+        """Return the first *n_bytes* and the rest."""
+        first = StreamPart(self.stream_id, self.offset, self.data[:n_bytes])
+        rest = StreamPart(self.stream_id, self.offset + n_bytes, self.data[n_bytes:], self.is_last)
+        return first, rest
+
+
+class _Assembly:
+    """Bytes of one stream, in order whatever order they come in; what comes twice counts once."""
+
+    __slots__ = ("_ends_at", "_parts", "_taken")
+
+    def __init__(self) -> None:
+        self._parts: dict[int, bytes] = {}
+        self._taken = 0
+        self._ends_at: int | None = None
+
+    def add(self, part: StreamPart) -> bytes:
+        """Return what is in order now and was not before."""
+        if part.is_last:
+            self._ends_at = part.offset + len(part.data)
+        # What lies before has been read: a copy of it is let go.
+        if part.offset >= self._taken:
+            self._parts[part.offset] = part.data
+        data = b""
+        while self._taken in self._parts:
+            found = self._parts.pop(self._taken)
+            data += found
+            self._taken += len(found)
+        return data
+
+    def is_whole(self) -> bool:
+        """Whether all has come."""
+        return self._ends_at == self._taken
+
+
+class EncodingEnd:
+    """An encoder with its streams: what it makes of a section are parts.
+
+    >>> from h3sim.headers import make_codec
+    >>> codec = make_codec("hpack")
+    >>> sender, receiver = EncodingEnd(codec.encoder), DecodingEnd(codec.decoder)
+    >>> fields = ((b"x-name", b"a value"),)
+    >>> first, second = (sender.encode(stream_id, fields)[0] for stream_id in (0, 4))
+    >>> receiver.deliver(second), receiver.decoder.held.compressed
+    ([], 2)
+    >>> [decoded.stream_id for decoded in receiver.deliver(first)]
+    [0, 4]
+    """
+
+    def __init__(self, encoder: SectionEncoder) -> None:
+        self.encoder = encoder
+        self._n_instruction_bytes = 0
+        self._decoder_stream = _Assembly()
+        self._begin = encoder.start()
+
+    def encode(self, stream_id: int, fields: FieldSection) -> list[StreamPart]:
+        """Return the parts of a section: first what the encoder stream carries, if anything."""
+        encoded = self.encoder.encode(stream_id, fields)
+        instructions = self._begin + encoded.instructions
+        self._begin = b""
+        parts = []
+        if instructions:
+            parts.append(StreamPart(None, self._n_instruction_bytes, instructions))
+            self._n_instruction_bytes += len(instructions)
+        parts.append(StreamPart(stream_id, 0, encoded.section, is_last=True))
+        return parts
+
+    def on_feedback(self, part: StreamPart) -> None:
+        """Take a part of the decoder stream."""
+        data = self._decoder_stream.add(part)
+        if data:
+            self.encoder.on_feedback(data)
+
+
+class DecodingEnd:
+    """A decoder with its streams: takes parts in any order, each any number of times."""
+
+    def __init__(self, decoder: SectionDecoder) -> None:
+        self.decoder = decoder
+        self._encoder_stream = _Assembly()
+        self._sections: dict[int, tuple[_Assembly, list[bytes]]] = {}
+        self._n_feedback_bytes = 0
+
+    def deliver(self, part: StreamPart) -> list[Decoded]:
+        """Take a part; return the sections that are decoded now."""
+        if part.stream_id is None:
+            data = self._encoder_stream.add(part)
+            return self.decoder.on_instructions(data) if data else []
+        assembly, pieces = self._sections.setdefault(part.stream_id, (_Assembly(), []))
+        if assembly.is_whole():
+            return []
+        pieces.append(assembly.add(part))
+        if not assembly.is_whole():
+            return []
+        section = b"".join(pieces)
+        pieces.clear()
+        return self.decoder.on_section(part.stream_id, section)
+
+    def take_feedback(self) -> StreamPart | None:
+        """Return what the decoder stream has to carry, or None."""
+        data = self.decoder.take_feedback()
+        if not data:
+            return None
+        self._n_feedback_bytes += len(data)
+        return StreamPart(None, self._n_feedback_bytes - len(data), data)

@@ -1,0 +1,445 @@
+"""Early QPACK (draft-bishop-quic-http-and-qpack, 2017): the encoder assigns table indexes.
+
+After draft-bishop-quic-http-and-qpack (2017): integers, strings and the static table are HPACK's.
+The bit patterns are ours, of the same length as the draft's.
+
+| bits | what follows |
+|---|---|
+| `1T` index (6) | the entry itself: T static, else dynamic |
+| `01T` name (5) | insert with the name of an entry: new index, value |
+| `0010` new index (4) | insert: name, value |
+| `0011` index (4) | delete: how many references were made |
+| `0001T` name (3) | literal with the name of an entry: value |
+| `0000` | literal: name, value |
+
+Nothing is evicted by itself. The encoder deletes an entry and says how many references it made; the
+decoder lets it go once it has read as many, and says so; only then is its index free again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.headers.base import (
+    CodecError,
+    CodecSettings,
+    Decoded,
+    Encoded,
+    FieldSection,
+    Held,
+    field_bytes,
+    is_indexed,
+)
+from h3sim.headers.wire import (
+    STATIC_TABLE,
+    TruncatedError,
+    WireReader,
+    encode_integer,
+    encode_string,
+    entry_bytes,
+    static_index,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from h3sim.headers.base import Field
+
+
+_INDEX_BITS = 8
+
+
+class TableReference(NamedTuple):
+    """An entry of a table: of the static one, or that at an index of the dynamic one."""
+
+    is_static: bool
+    slot: int
+
+
+class Line(NamedTuple):
+    """A field line: what it says itself, the entry that has the rest, and where it goes.
+
+    A line without a value is its entry; `at` is the index at which it is inserted, if it is.
+    """
+
+    entry: TableReference | None
+    name: bytes
+    value: bytes | None
+    at: int | None = None
+
+
+class Delete(NamedTuple):
+    """The entry at an index goes once so many references to it were read."""
+
+    slot: int
+    n_references: int
+
+
+def write_line(line: Line) -> bytes:
+    """Return the line as bytes."""
+    entry, name, value, at = line
+    if entry is None:
+        head = encode_integer(at, 4, 0x20) if at is not None else b"\0"
+        return head + encode_string(name) + encode_string(value or b"")
+    if value is None:
+        return encode_integer(entry.slot, 6, 0xC0 if entry.is_static else 0x80)
+    if at is None:
+        head = encode_integer(entry.slot, 3, 0x18 if entry.is_static else 0x10)
+    else:
+        head = encode_integer(entry.slot, 5, 0x60 if entry.is_static else 0x40)
+        head += encode_integer(at, _INDEX_BITS)
+    return head + encode_string(value)
+
+
+def delete_line(delete: Delete) -> bytes:
+    """Return the instruction as bytes."""
+    return encode_integer(delete.slot, 4, 0x30) + encode_integer(delete.n_references, _INDEX_BITS)
+
+
+def read_lines(data: bytes) -> tuple[list[Line], list[Delete]]:
+    """Return the lines and the deletions of a section; those of the static table are looked up.
+
+    >>> read_lines(write_line(Line(None, b"a", b"b", at=3)) + delete_line(Delete(2, 7)))
+    ([Line(entry=None, name=b'a', value=b'b', at=3)], [Delete(slot=2, n_references=7)])
+    """
+    reader = WireReader(data)
+    lines: list[Line] = []
+    deletes: list[Delete] = []
+    while not reader.is_done:
+        first = reader.peek()
+        if first & 0xF0 == 0x30:
+            deletes.append(Delete(reader.integer(4), reader.integer(_INDEX_BITS)))
+        else:
+            lines.append(_looked_up(_read_line(reader, first)))
+    return lines, deletes
+
+
+def _read_line(reader: WireReader, first: int) -> Line:
+    if first & 0x80:
+        return Line(TableReference(bool(first & 0x40), reader.integer(6)), b"", None)
+    if first & 0x40:
+        entry = TableReference(bool(first & 0x20), reader.integer(5))
+        at = reader.integer(_INDEX_BITS)
+        return Line(entry, b"", reader.string(), at)
+    if first & 0x20:
+        at = reader.integer(4)
+        return Line(None, reader.string(), reader.string(), at)
+    if first & 0x10:
+        entry = TableReference(bool(first & 0x08), reader.integer(3))
+        return Line(entry, b"", reader.string())
+    reader.integer(4)
+    return Line(None, reader.string(), reader.string())
+
+
+def _looked_up(line: Line) -> Line:
+    if line.entry is None or not line.entry.is_static:
+        return line
+    name, value = STATIC_TABLE[line.entry.slot - 1]
+    return Line(None, name, value if line.value is None else line.value, line.at)
+
+
+_MIN_FREE_BYTES = 256
+"""What the encoder keeps free, as the prototype did (kMinFree); at most the table."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An entry of the encoder's table."""
+
+    index: int
+    field: Field
+    stream_id: int
+    """The section that brings it."""
+    n_references: int = 0
+    is_acked: bool = False
+
+    @property
+    def n_bytes(self) -> int:
+        """What it takes of the table."""
+        return entry_bytes(*self.field)
+
+
+class EarlyQpackEncoder:
+    """The encoder of the prototype, and two that Frindell 2017 suggests.
+
+    *avoids_vulnerable* applies QCRAM's rule: it refers to no entry whose section is not yet
+    acknowledged, and inserts none a second time. *keeps_used* never deletes an entry that was
+    referred to.
+    """
+
+    def __init__(
+        self,
+        settings: CodecSettings,
+        *,
+        avoids_vulnerable: bool = False,
+        keeps_used: bool = False,
+    ) -> None:
+        self._capacity = settings.table_bytes
+        self._avoids_vulnerable = avoids_vulnerable
+        self._keeps_used = keeps_used
+        self._entries: dict[int, _Entry] = {}
+        """The valid ones, by index, in the order of insertion."""
+        self._deleted: dict[int, _Entry] = {}
+        """Those of which the decoder has not yet said that they are gone."""
+        self._found: dict[Field | bytes, _Entry] = {}
+        self._brought_by: dict[int, list[_Entry]] = {}
+        self._free: list[int] = []
+        self._n_indexes = 0
+        self._valid_bytes = 0
+        self._deleted_bytes = 0
+        self._feedback = b""
+
+    @property
+    def table_bytes(self) -> int:
+        """What the table takes, with what is deleted and not yet gone."""
+        return self._valid_bytes + self._deleted_bytes
+
+    def start(self) -> bytes:
+        """Return nothing: there is no encoder stream."""
+        return b""
+
+    def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
+        """Return the section, with the entries that it brings and those that it deletes."""
+        return Encoded(stream_id, b"".join([self._line(field, stream_id) for field in fields]))
+
+    def on_acked(self, stream_id: int) -> None:
+        """Record that the entries are safe that a section brought."""
+        for entry in self._brought_by.pop(stream_id, ()):
+            entry.is_acked = True
+
+    def on_feedback(self, data: bytes) -> None:
+        """Free indices; *data* are bitmaps of them, each behind its length."""
+        self._feedback += data
+        while self._feedback:
+            reader = WireReader(self._feedback)
+            try:
+                n_bytes = reader.integer(8)
+            except TruncatedError:
+                return
+            ends = reader.at + n_bytes
+            if ends > len(self._feedback):
+                return
+            self._take_bitmap(self._feedback[reader.at : ends])
+            self._feedback = self._feedback[ends:]
+
+    def on_packet_boundary(self) -> None:
+        """Do nothing."""
+
+    def _take_bitmap(self, bitmap: bytes) -> None:
+        for index in range(8 * len(bitmap)):
+            if bitmap[index // 8] >> index % 8 & 1:
+                if index not in self._deleted:
+                    raise CodecError(f"entry {index} is gone, and was not deleted")
+                self._deleted_bytes -= self._deleted.pop(index).n_bytes
+                heapq.heappush(self._free, index)
+
+    def _line(self, field: Field, stream_id: int) -> bytes:
+        fixed = static_index(field)
+        if fixed is not None:
+            return write_line(Line(TableReference(True, fixed), b"", None))
+        same = self._found.get(field)
+        if same is not None and self._is_safe(same, stream_id):
+            return write_line(Line(self._refer(same), b"", None))
+        name, value = field
+        deleted = b""
+        at = None
+        if is_indexed(field) and not (same is not None and self._avoids_vulnerable):
+            deleted = self._make_room(entry_bytes(name, value))
+            # None where entries that were deleted are not gone yet: they take room until the
+            # decoder says so.
+            at = self._free_index(entry_bytes(name, value))
+        # After room was made, so that the name is not that of an entry which has just been deleted.
+        line = write_line(Line(self._named(name, stream_id), name, value, at))
+        if at is not None:
+            self._insert(_Entry(at, field, stream_id))
+        return line + deleted
+
+    def _named(self, name: bytes, stream_id: int) -> TableReference | None:
+        fixed = static_index(name)
+        if fixed is not None:
+            return TableReference(True, fixed)
+        entry = self._found.get(name)
+        if entry is None or not self._is_safe(entry, stream_id):
+            return None
+        return self._refer(entry)
+
+    def _refer(self, entry: _Entry) -> TableReference:
+        entry.n_references += 1
+        return TableReference(False, entry.index)
+
+    def _is_safe(self, entry: _Entry, stream_id: int) -> bool:
+        return not self._avoids_vulnerable or entry.is_acked or entry.stream_id == stream_id
+
+    def _make_room(self, n_bytes: int) -> bytes:
+        """Delete what was referred to least until there is room; return the instructions."""
+        limit = self._capacity - min(_MIN_FREE_BYTES, self._capacity)
+        if self._valid_bytes + n_bytes <= limit or n_bytes > self._capacity:
+            return b""
+        instructions = []
+        # The sort is stable: of those referred to equally often the oldest goes first.
+        for entry in sorted(self._entries.values(), key=lambda entry: entry.n_references):
+            if self._valid_bytes + n_bytes <= limit or (self._keeps_used and entry.n_references):
+                break
+            instructions.append(self._delete(entry))
+        return b"".join(instructions)
+
+    def _delete(self, entry: _Entry) -> bytes:
+        del self._entries[entry.index]
+        self._valid_bytes -= entry.n_bytes
+        self._deleted[entry.index] = entry
+        self._deleted_bytes += entry.n_bytes
+        # A newer entry may have taken the name over. Older ones of that name are not looked for: to
+        # refer to them by name would keep them from being deleted, and saves nothing on the whole.
+        for key in (entry.field, entry.field[0]):
+            if self._found.get(key) is entry:
+                del self._found[key]
+        return delete_line(Delete(entry.index, entry.n_references))
+
+    def _free_index(self, n_bytes: int) -> int | None:
+        if self.table_bytes + n_bytes > self._capacity:
+            return None
+        if self._free:
+            return heapq.heappop(self._free)
+        self._n_indexes += 1
+        return self._n_indexes - 1
+
+    def _insert(self, entry: _Entry) -> None:
+        self._entries[entry.index] = entry
+        self._valid_bytes += entry.n_bytes
+        self._found[entry.field] = entry
+        older = self._found.get(entry.field[0])
+        # A name that may be referred to serves better than a newer one that may not yet.
+        if older is None or not (self._avoids_vulnerable and older.is_acked):
+            self._found[entry.field[0]] = entry
+        self._brought_by.setdefault(entry.stream_id, []).append(entry)
+
+
+@dataclass(slots=True)
+class _Section:
+    """A section that is being put together: its fields, None where one is missing."""
+
+    stream_id: int
+    n_bytes: int
+    fields: list[Field | None]
+    n_missing: int = 0
+
+
+@dataclass(slots=True)
+class _DecoderEntry:
+    """An entry, and how often it was referred to so far."""
+
+    field: Field
+    n_references: int = 0
+
+
+class EarlyQpackDecoder:
+    """Parks a field whose entry has not come; the section is done when all its fields are there.
+
+    What a section inserts is inserted at once, whatever else of it is missing.
+    """
+
+    def __init__(self, settings: CodecSettings) -> None:
+        del settings  # The encoder keeps within the table.
+        self._table: dict[int, _DecoderEntry] = {}
+        self._parked: dict[int, list[tuple[_Section, int, Line]]] = {}
+        """By the index of the entry that is missing."""
+        self._deletes: dict[int, int] = {}
+        """References after which an entry goes, by its index."""
+        self._gone: list[int] = []
+        self._incomplete: dict[int, _Section] = {}
+
+    @property
+    def table_bytes(self) -> int:
+        """The size of the dynamic table now."""
+        return sum(entry_bytes(*entry.field) for entry in self._table.values())
+
+    def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
+        """Take what the section has; return what is whole now."""
+        lines, deletes = read_lines(data)
+        section = _Section(stream_id, len(data), [None] * len(lines), len(lines))
+        self._incomplete[stream_id] = section
+        decoded = self._take((section, at, line) for at, line in enumerate(lines))
+        if not lines:
+            decoded.append(self._finish(section))
+        # After the lines: the encoder's counts include the references of this section.
+        self._note(deletes)
+        return decoded
+
+    def on_instructions(self, data: bytes) -> list[Decoded]:
+        """Do nothing: there is no encoder stream."""
+        del data
+        return []
+
+    def take_feedback(self) -> bytes:
+        """Return the entries that are gone, as a bitmap behind its length."""
+        if not self._gone:
+            return b""
+        bitmap = bytearray(max(self._gone) // 8 + 1)
+        for index in self._gone:
+            bitmap[index // 8] |= 1 << index % 8
+        self._gone.clear()
+        return encode_integer(len(bitmap), 8) + bytes(bitmap)
+
+    @property
+    def held(self) -> Held:
+        """The sections that are not whole: as they came, and the fields that are there."""
+        sections = self._incomplete.values()
+        return Held(
+            sum(section.n_bytes for section in sections),
+            sum(field_bytes(field for field in s.fields if field is not None) for s in sections),
+        )
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The streams whose sections are not whole, in the order in which they came."""
+        return tuple(self._incomplete)
+
+    def _take(self, lines: Iterable[tuple[_Section, int, Line]]) -> list[Decoded]:
+        """Resolve what can be resolved, and what was parked for that."""
+        decoded = []
+        todo = deque(lines)
+        while todo:
+            section, at, line = todo.popleft()
+            if line.entry is not None and line.entry.slot not in self._table:
+                self._parked.setdefault(line.entry.slot, []).append((section, at, line))
+                continue
+            field = self._resolve(line)
+            section.fields[at] = field
+            section.n_missing -= 1
+            if line.at is not None:
+                self._table[line.at] = _DecoderEntry(field)
+                todo.extend(self._parked.pop(line.at, ()))
+                # It may have been deleted before it came, without ever being referred to.
+                self._drop(line.at)
+            if not section.n_missing:
+                decoded.append(self._finish(section))
+        return decoded
+
+    def _resolve(self, line: Line) -> Field:
+        if line.entry is None:
+            return line.name, line.value or b""
+        entry = self._table[line.entry.slot]
+        entry.n_references += 1
+        name, value = entry.field
+        self._drop(line.entry.slot)
+        return name, value if line.value is None else line.value
+
+    def _note(self, deletes: Iterable[Delete]) -> None:
+        for delete in deletes:
+            self._deletes[delete.slot] = delete.n_references
+            self._drop(delete.slot)
+
+    def _drop(self, index: int) -> None:
+        """Drop an entry that is deleted, if all references to it were read."""
+        entry = self._table.get(index)
+        if entry is not None and self._deletes.get(index) == entry.n_references:
+            del self._table[index], self._deletes[index]
+            self._gone.append(index)
+
+    def _finish(self, section: _Section) -> Decoded:
+        del self._incomplete[section.stream_id]
+        whole = tuple(field for field in section.fields if field is not None)
+        return Decoded(section.stream_id, whole)

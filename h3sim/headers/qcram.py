@@ -1,0 +1,336 @@
+"""QCRAM: HPACK whose blocks refer only to acknowledged entries (draft -01).
+
+Implements draft-krasic-quic-qcram-01 (May 2017), as Frindell's prototype read it. A block carries a
+sequence number, the count of inserts before it, and whether it must wait for all earlier ones.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.headers.base import CodecSettings, Decoded, Encoded, FieldSection, Held, is_indexed
+from h3sim.headers.wire import (
+    STATIC_TABLE,
+    WireReader,
+    encode_integer,
+    encode_string,
+    entry_bytes,
+    static_index,
+)
+
+if TYPE_CHECKING:
+    from h3sim.headers.base import Field
+
+
+SEQUENCE_BITS = 8
+BASE_BITS = 7
+IN_ORDER = 0x80
+"""Set where encoding evicted: the block waits for all earlier ones."""
+INDEXED, INDEXED_BITS = 0x80, 7
+INSERT, INSERT_BITS = 0x40, 6
+LITERAL_BITS = 4
+FIRST_DYNAMIC = 62
+"""The index of the newest entry (RFC 7541 § 2.3.3)."""
+
+
+class Line(NamedTuple):
+    """A line: what it says itself, and the number of the entry that has the rest, if one has.
+
+    Entries are numbered from 0 as they were inserted. A line without a value has that of the entry.
+    """
+
+    number: int | None
+    name: bytes
+    value: bytes | None
+    inserts: bool
+
+
+class Block(NamedTuple):
+    """A block that has come."""
+
+    stream_id: int
+    sequence: int
+    base: int
+    """So many entries were inserted before it."""
+    waits_for_all: bool
+    lines: tuple[Line, ...]
+    n_bytes: int
+
+    @property
+    def needs(self) -> tuple[int, ...]:
+        """The entries of other blocks that it refers to."""
+        # Those from the base on are its own, and come with it.
+        return tuple(
+            line.number
+            for line in self.lines
+            if line.number is not None and line.number < self.base
+        )
+
+
+def read_block(stream_id: int, data: bytes) -> Block:
+    """Return the block that the bytes hold; nothing is looked up in a table."""
+    reader = WireReader(data)
+    sequence = reader.integer(SEQUENCE_BITS)
+    waits_for_all = bool(reader.peek() & IN_ORDER)
+    base = count = reader.integer(BASE_BITS)
+    lines = []
+    while not reader.is_done:
+        line = _line(reader, count)
+        count += line.inserts
+        lines.append(line)
+    return Block(stream_id, sequence, base, waits_for_all, tuple(lines), len(data))
+
+
+def _line(reader: WireReader, count: int) -> Line:
+    first = reader.peek()
+    if first & INDEXED:
+        index = reader.integer(INDEXED_BITS)
+        if index < FIRST_DYNAMIC:
+            return Line(None, *STATIC_TABLE[index - 1], inserts=False)
+        return Line(_number(index, count), b"", None, inserts=False)
+    inserts = bool(first & INSERT)
+    index = reader.integer(INSERT_BITS if inserts else LITERAL_BITS)
+    if index >= FIRST_DYNAMIC:
+        return Line(_number(index, count), b"", reader.string(), inserts)
+    name = STATIC_TABLE[index - 1][0] if index else reader.string()
+    return Line(None, name, reader.string(), inserts)
+
+
+def _number(index: int, count: int) -> int:
+    return count - 1 - (index - FIRST_DYNAMIC)
+
+
+class _Entry(NamedTuple):
+    """An entry of the encoder's table: its number since the beginning, and who inserted it."""
+
+    number: int
+    field: Field
+    epoch: int
+
+
+class QcramEncoder:
+    """HPACK's encoder with epochs.
+
+    The epoch of an entry is the number of the block that inserted it. It is vulnerable while not
+    all blocks up to that one are acknowledged; a block refers to no vulnerable entry but its own.
+    With *coordinates_packets* those of earlier blocks in the same packet are safe, too: who makes
+    packets says where they begin.
+    """
+
+    def __init__(self, settings: CodecSettings, *, coordinates_packets: bool = False) -> None:
+        self._capacity = settings.table_bytes
+        self._coordinates_packets = coordinates_packets
+        self._entries: deque[_Entry] = deque()
+        self._found: dict[Field, _Entry] = {}
+        self._named: dict[bytes, deque[_Entry]] = {}
+        """The entries of a name, oldest first."""
+        self._bytes = 0
+        self._n_inserted = 0
+        self._n_blocks = 0
+        self._commit_epoch = -1
+        """All blocks up to this one are acknowledged."""
+        self._packet_epoch = 0
+        self._sequence_of: dict[int, int] = {}
+        self._acked_early: set[int] = set()
+        self._has_evicted = False
+
+    @property
+    def table_bytes(self) -> int:
+        """The size of the dynamic table now."""
+        return self._bytes
+
+    def start(self) -> bytes:
+        """Return nothing: there is no encoder stream."""
+        return b""
+
+    def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
+        """Return the block."""
+        sequence = self._n_blocks
+        self._n_blocks += 1
+        self._sequence_of[stream_id] = sequence
+        self._has_evicted = False
+        base = self._n_inserted
+        lines = b"".join([self._line(field, sequence) for field in fields])
+        flags = IN_ORDER if self._has_evicted else 0
+        prefix = encode_integer(sequence, SEQUENCE_BITS) + encode_integer(base, BASE_BITS, flags)
+        return Encoded(stream_id, prefix + lines)
+
+    def on_acked(self, stream_id: int) -> None:
+        """Record that a block arrived; entries become safe in the order of blocks."""
+        sequence = self._sequence_of.pop(stream_id, None)
+        if sequence is None:
+            return
+        self._acked_early.add(sequence)
+        # One that arrived out of order proves nothing of those before it, whose inserts it may
+        # lack.
+        while self._commit_epoch + 1 in self._acked_early:
+            self._commit_epoch += 1
+            self._acked_early.remove(self._commit_epoch)
+
+    def on_feedback(self, data: bytes) -> None:
+        """Do nothing: acknowledgements are the transport's."""
+
+    def on_packet_boundary(self) -> None:
+        """Begin a packet with the next block."""
+        self._packet_epoch = self._n_blocks
+
+    def _line(self, field: Field, sequence: int) -> bytes:
+        name, value = field
+        fixed = static_index(field)
+        if fixed is not None:
+            return encode_integer(fixed, INDEXED_BITS, INDEXED)
+        same = self._found.get(field)
+        if same is not None and self._is_safe(same, sequence):
+            return encode_integer(self._index(same), INDEXED_BITS, INDEXED)
+        # What is there already is not inserted again, else it would push others out.
+        inserts = same is None and is_indexed(field) and entry_bytes(name, value) <= self._capacity
+        flags, bits = (INSERT, INSERT_BITS) if inserts else (0, LITERAL_BITS)
+        known = self._name_index(name, sequence)
+        line = encode_integer(known, bits, flags) + (b"" if known else encode_string(name))
+        if inserts:
+            self._insert(field, sequence)
+        return line + encode_string(value)
+
+    def _name_index(self, name: bytes, sequence: int) -> int:
+        fixed = static_index(name)
+        if fixed is not None:
+            return fixed
+        # A name comes again with other values: the newest entry may not yet be referred to where an
+        # older one may.
+        for entry in reversed(self._named.get(name, ())):
+            if self._is_safe(entry, sequence):
+                return self._index(entry)
+        return 0
+
+    def _index(self, entry: _Entry) -> int:
+        # Relative to the newest entry of this moment: it moves with each insert of the block.
+        return FIRST_DYNAMIC + self._n_inserted - 1 - entry.number
+
+    def _is_safe(self, entry: _Entry, sequence: int) -> bool:
+        # They arrive together or not at all.
+        if self._coordinates_packets and entry.epoch >= self._packet_epoch:
+            return True
+        return entry.epoch <= self._commit_epoch or entry.epoch == sequence
+
+    def _insert(self, field: Field, sequence: int) -> None:
+        size = entry_bytes(*field)
+        while self._bytes + size > self._capacity:
+            self._evict()
+        entry = _Entry(self._n_inserted, field, sequence)
+        self._n_inserted += 1
+        self._entries.append(entry)
+        self._bytes += size
+        self._found[field] = entry
+        self._named.setdefault(field[0], deque()).append(entry)
+
+    def _evict(self) -> None:
+        entry = self._entries.popleft()
+        self._bytes -= entry_bytes(*entry.field)
+        self._has_evicted = True
+        del self._found[entry.field]  # no field is inserted that is there already
+        named = self._named[entry.field[0]]
+        named.popleft()
+        if not named:
+            del self._named[entry.field[0]]
+
+
+class QcramDecoder:
+    """Decodes a block when nothing is missing that it refers to.
+
+    One that evicts waits for all earlier ones; what overtakes it may for a while take more of the
+    table than its limit, since the draft has no rule against that.
+    """
+
+    def __init__(self, settings: CodecSettings) -> None:
+        self._capacity = settings.table_bytes
+        self._table: dict[int, Field] = {}
+        self._oldest = 0
+        self._waiting: dict[int, Block] = {}
+        self._next = 0
+        """All blocks before this one are decoded."""
+        self._decoded_early: set[int] = set()
+        self._held_bytes = 0
+        self._below_bytes = 0
+        """The size of the table as the encoder saw it where an evicting block stands."""
+
+    @property
+    def table_bytes(self) -> int:
+        """The size of the dynamic table now."""
+        return sum(entry_bytes(*field) for field in self._table.values())
+
+    def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
+        """Decode what can be decoded now."""
+        block = read_block(stream_id, data)
+        if not self._is_decodable(block):
+            self._waiting[block.sequence] = block
+            self._held_bytes += block.n_bytes
+            return []
+        decoded = [self._decode(block)]
+        # From the beginning after each: one block may bring what several others wait for.
+        while (ready := self._ready()) is not None:
+            del self._waiting[ready.sequence]
+            self._held_bytes -= ready.n_bytes
+            decoded.append(self._decode(ready))
+        return decoded
+
+    def on_instructions(self, data: bytes) -> list[Decoded]:
+        """Do nothing: there is no encoder stream."""
+        del data
+        return []
+
+    def take_feedback(self) -> bytes:
+        """Return nothing: acknowledgements are the transport's."""
+        return b""
+
+    @property
+    def held(self) -> Held:
+        """The blocks that wait, as they came."""
+        return Held(self._held_bytes, self._held_bytes)
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The streams whose blocks wait, in the order in which they came."""
+        return tuple(block.stream_id for block in self._waiting.values())
+
+    def _ready(self) -> Block | None:
+        return next((b for b in self._waiting.values() if self._is_decodable(b)), None)
+
+    def _is_decodable(self, block: Block) -> bool:
+        if block.waits_for_all and block.sequence != self._next:
+            return False
+        return all(number in self._table for number in block.needs)
+
+    def _decode(self, block: Block) -> Decoded:
+        if block.waits_for_all:
+            self._below_bytes = sum(
+                entry_bytes(*field) for number, field in self._table.items() if number < block.base
+            )
+        fields: list[Field] = []
+        count = block.base
+        for line in block.lines:
+            field = self._field(line)
+            fields.append(field)
+            if line.inserts:
+                if block.waits_for_all:
+                    self._make_room(entry_bytes(*field))
+                self._table[count] = field
+                count += 1
+        self._decoded_early.add(block.sequence)
+        while self._next in self._decoded_early:
+            self._decoded_early.remove(self._next)
+            self._next += 1
+        return Decoded(block.stream_id, tuple(fields))
+
+    def _field(self, line: Line) -> Field:
+        if line.number is None:
+            return line.name, line.value or b""
+        name, value = self._table[line.number]
+        return name, value if line.value is None else line.value
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Evict what the encoder evicted; entries of blocks that came early do not count."""
+        self._below_bytes += n_bytes
+        while self._below_bytes > self._capacity:
+            self._below_bytes -= entry_bytes(*self._table.pop(self._oldest))
+            self._oldest += 1

@@ -1,0 +1,154 @@
+"""Synthetic field sections of a page's requests and responses, and their sizes.
+
+Requests are those that Chromium 156 makes, field by field as the project's recorder saw them;
+responses those of a plain server, which is the recorder's. So the lists of a recorded page come out
+as they were recorded, but for dates and tags. There are no cookies, and all hosts are one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from h3sim.headers.hpack import HpackSizes
+from h3sim.page import Kind
+
+if TYPE_CHECKING:
+    from h3sim.headers.base import FieldSection
+    from h3sim.page import Page, Resource
+
+
+_AUTHORITY = b"h3sim.example"
+_ORIGIN = b"https://" + _AUTHORITY
+_ANY = b"*/*"
+_IMAGE = b"image/jxl,image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
+_DOCUMENT = (
+    b"text/html,application/xhtml+xml,application/xml;q=0.9,image/jxl,image/avif,image/webp,"
+    b"image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
+)
+_ASKED: dict[Kind, tuple[bytes, bytes, bytes]] = {
+    Kind.DOCUMENT: (_DOCUMENT, b"document", b"navigate"),
+    Kind.STYLESHEET: (b"text/css,*/*;q=0.1", b"style", b"no-cors"),
+    Kind.SCRIPT: (_ANY, b"script", b"no-cors"),
+    Kind.FONT: (_ANY, b"font", b"cors"),
+    Kind.IMAGE: (_IMAGE, b"image", b"no-cors"),
+    Kind.FETCH: (_ANY, b"empty", b"cors"),
+    Kind.MEDIA: (_ANY, b"video", b"no-cors"),
+    Kind.OTHER: (_ANY, b"empty", b"no-cors"),
+}
+"""What a request of a kind accepts, where it goes, and how."""
+_MIMES = {
+    Kind.DOCUMENT: "text/html",
+    Kind.STYLESHEET: "text/css",
+    Kind.SCRIPT: "text/javascript",
+    Kind.FONT: "font/woff2",
+    Kind.IMAGE: "image/png",
+    Kind.FETCH: "application/json",
+    Kind.MEDIA: "video/mp4",
+    Kind.OTHER: "application/octet-stream",
+}
+_COMPRESSED = ("text/", "application/json", "application/javascript", "image/svg")
+_ENCODINGS = (b"accept-encoding", b"gzip, deflate, br, zstd")
+_LANGUAGE = (b"accept-language", b"en-US,en;q=0.9")
+_CLIENT: FieldSection = (
+    (
+        b"user-agent",
+        b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+        b"HeadlessChrome/156.0.0.0 Safari/537.36",
+    ),
+    (b"sec-ch-ua", b'"Not:A-Brand";v="8", "Chromium";v="156"'),
+    (b"sec-ch-ua-mobile", b"?0"),
+    (b"sec-ch-ua-platform", b'"Linux"'),
+)
+_DATE = b"Sun, 22 Nov 2026 00:00:00 GMT"
+
+
+def request_section(page: Page, resource: Resource) -> FieldSection:
+    """Return the field section of the request for a resource of *page*.
+
+    The resource that made the browser ask is the referer where it is a stylesheet, else the
+    document is.
+    """
+    accept, dest, mode = _ASKED[resource.kind]
+    is_document = resource is page.resources[0]
+    site = b"none" if is_document else b"same-origin"
+    first = (
+        (b":method", b"GET"),
+        (b":scheme", b"https"),
+        (b":authority", _AUTHORITY),
+        (b":path", _path(resource)),
+        (b"accept", accept),
+        _ENCODINGS,
+        _LANGUAGE,
+    )
+    return (
+        *first,
+        # As was seen: Chromium tells the origin for fonts, but not for fetches from the page's own.
+        *(((b"origin", _ORIGIN),) if mode == b"cors" and resource.kind is Kind.FONT else ()),
+        *(() if is_document else ((b"referer", _ORIGIN + _path(_referer(page, resource))),)),
+        (b"sec-fetch-dest", dest),
+        (b"sec-fetch-mode", mode),
+        (b"sec-fetch-site", site),
+        *(((b"sec-fetch-user", b"?1"), (b"upgrade-insecure-requests", b"1")) * is_document),
+        *_CLIENT,
+    )
+
+
+def response_section(resource: Resource) -> FieldSection:
+    """Return the field section of the response that is a resource."""
+    mime = resource.mime or _MIMES[resource.kind]
+    is_text = mime.startswith("text/")
+    is_compressed = mime.startswith(_COMPRESSED)
+    kind = f"{mime}; charset=utf-8" if is_text else mime
+    return (
+        (b":status", b"200"),
+        (b"cache-control", b"public, max-age=31536000"),
+        *(((b"content-encoding", b"gzip"),) if is_compressed else ()),
+        (b"content-length", str(resource.size_bytes).encode()),
+        (b"content-type", kind.encode("utf-8", "replace")),
+        (b"date", _DATE),
+        (b"etag", f'"{zlib.crc32(resource.id.encode()):08x}"'.encode()),
+        (b"server", b"h3sim"),
+        *(((b"vary", b"Accept-Encoding"),) if is_compressed else ()),
+    )
+
+
+def _path(resource: Resource) -> bytes:
+    return b"/" + resource.id.removeprefix("/").encode("utf-8", "replace")
+
+
+def _referer(page: Page, resource: Resource) -> Resource:
+    by = resource.discovered.by if resource.discovered is not None else None
+    if by is not None:
+        parent = page.resources[page.index[by]]
+        if parent.kind is Kind.STYLESHEET:
+            return parent
+    return page.resources[0]
+
+
+class Http2RequestSizes:
+    """The field sections of requests for resources of *page*, as HPACK makes them.
+
+    The fields are those that Chromium sends for such a resource (`compression.page_sections`). The
+    first request brings them all; later ones refer to what came before, and are told in the order
+    in which they are made. What the page file says of a request counts before.
+
+    >>> from h3sim.page import page_from_dict
+    >>> image = {"kind": "image", "bytes": 9, "discovered": {"at": "time"}}
+    >>> document = {"id": "/", "kind": "document", "bytes": 9}
+    >>> resources = [document, {"id": "a.png", **image}, {"id": "b.png", **image}]
+    >>> page = page_from_dict({"format": "h3sim-page/1", "name": "x", "resources": resources})
+    >>> sizes = Http2RequestSizes(page)
+    >>> [sizes.of(resource) for resource in page.resources]
+    [417, 119, 21]
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._sizes = HpackSizes()
+
+    def of(self, resource: Resource) -> int:
+        """Return the size of the next request, which is for *resource*."""
+        # Also where the page says the size: later requests refer to the fields of this one.
+        n_bytes = self._sizes.section_bytes(request_section(self._page, resource))
+        return resource.request_bytes or n_bytes

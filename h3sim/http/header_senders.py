@@ -1,0 +1,213 @@
+"""Senders that put HEADERS before DATA: HTTP/2 frames, and HTTP/3 field sections."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from h3sim.constants import FRAME_HEADER_BYTES
+from h3sim.http.stream_sender import OutgoingStream, StreamSender
+from h3sim.ranges import Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.transport.endpoint import FrameHeader
+
+
+class HeadersFirstSender(StreamSender):
+    """A `StreamSender` that gives out HEADERS in the order in which responses become ready.
+
+    No scheduler is asked for them, and none is charged: servers keep them in a queue of their own,
+    and come to DATA when that is empty. nghttp2 does so (nghttp2_session_pop_next_ob_item in
+    lib/nghttp2_session.c: `ob_urgent`, `ob_reg`, `ob_syn`, then the streams that are scheduled),
+    and h2o, which puts HEADERS into the connection's buffer when the response begins (send_headers
+    in lib/http2/stream.c), and DATA only when it writes that buffer out, as far as HEADERS left
+    room (h2o_http2_conn_get_buffer_window). What has entered a send buffer leaves before them.
+
+    >>> from h3sim.schedulers import FifoScheduler
+    >>> from h3sim.signals import H2Priority
+    >>> streams = HeadersFirstSender(FifoScheduler(), turn_bytes=1000)
+    >>> for stream_id in (0, 4):
+    ...     streams.open(stream_id, H2Priority()); streams.send(stream_id, 1100, header_bytes=100)
+    >>> [streams.take() for _ in range(4)]
+    [(0, 0, 100), (4, 0, 100), (0, 100, 1000), (4, 100, 1000)]
+    """
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._headers: deque[tuple[int, int, int]] = deque()
+        """What waits of HEADERS frames: stream, offset, bytes."""
+
+    def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
+        """Give a stream *n_bytes* to send, the first *header_bytes* as HEADERS."""
+        if not header_bytes:
+            super().send(stream_id, n_bytes)
+            return
+        stream = OutgoingStream(n_bytes, self._stream_window_bytes)
+        # The scheduler is to see nothing but the body: HEADERS have their own queue.
+        stream.next = header_bytes
+        # Without a body the HEADERS frame ends the stream (RFC 9113 § 8.1), and no DATA follows.
+        stream.has_ended = header_bytes == n_bytes
+        self._outgoing[stream_id] = stream
+        self._headers.append((stream_id, 0, header_bytes))
+        self._wake(stream_id, stream)
+        self._fill()
+
+    def waiting_header_bytes(self) -> int:
+        """Return how long the HEADERS that wait are, with the CONTINUATION frames that they need.
+
+        >>> from h3sim.schedulers import FifoScheduler
+        >>> from h3sim.signals import H2Priority
+        >>> streams = HeadersFirstSender(FifoScheduler(), turn_bytes=1000)
+        >>> streams.open(0, H2Priority()); streams.send(0, 5000, header_bytes=1200)
+        >>> streams.waiting_header_bytes()
+        1218
+        """
+        turn_bytes = self._turn_bytes
+        return sum(
+            n_bytes + FRAME_HEADER_BYTES * -(-n_bytes // turn_bytes)
+            for _, _, n_bytes in self._headers
+        )
+
+    def _turn(
+        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        if not self._headers:
+            return super()._turn(max_bytes, header, least)
+        stream_id, offset, n_bytes = self._headers.popleft()
+        if n_bytes > max_bytes:  # what is left goes as a CONTINUATION frame (RFC 9113 § 6.10)
+            self._headers.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
+            return stream_id, offset, max_bytes
+        stream = self._outgoing[stream_id]
+        if stream.has_ended and not self._keeps_unacked:
+            self._drain(stream_id)
+        self._note_data()
+        return stream_id, offset, n_bytes
+
+    def _has_room(self) -> bool:
+        if not self._headers:
+            return super()._has_room()
+        return self._buffer.has_room(min(self._headers[0][2], self._turn_bytes))
+
+    def _note_data(self) -> None:
+        super()._note_data()
+        if self._headers:
+            self.has_data = True
+
+
+class SectionSender(HeadersFirstSender):
+    """A `StreamSender` that puts a field section in front of each response.
+
+    A section is encoded when the scheduler first lets its stream send: so sections are encoded in
+    the order in which they leave, and an important one waits for no other that leaves later. Bytes
+    of encoder and decoder streams go first, without asking the scheduler, as stacks send their
+    critical streams; what they take of a packet, others do not get.
+
+    With `is_http2` a section is encoded when the response is ready, and leaves before all bodies:
+    HEADERS of HTTP/2 have one order, in which the client decodes them.
+    """
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.is_http2 = False
+        self._encode: Callable[[int], int] = _nothing
+        self._on_section_acked: Callable[[int], object] = _nothing
+        self._critical: deque[tuple[int, int, int]] = deque()
+        """Spans of encoder and decoder streams that wait: stream, offset, bytes."""
+        self._critical_streams: set[int] = set()
+        self._unencoded: set[int] = set()
+        self._unacked: dict[int, tuple[int, Ranges]] = {}
+
+    def take_sections(
+        self, encode: Callable[[int], int], on_acked: Callable[[int], object]
+    ) -> None:
+        """Ask *encode* what the section of a stream takes, once that may be sent.
+
+        *on_acked* is told of the stream when the section has arrived for good.
+        """
+        self._encode, self._on_section_acked = encode, on_acked
+
+    def on_critical(self, stream_id: int, n_bytes: int) -> None:
+        """Queue *n_bytes* of an encoder or decoder stream."""
+        self._critical_streams.add(stream_id)
+        self._critical.append((stream_id, 0, n_bytes))
+        self._note_data()
+
+    def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
+        """Give a stream *n_bytes* to send behind its section."""
+        if self.is_http2:
+            section_bytes = self._encode(stream_id)
+            self._unacked[stream_id] = (section_bytes, Ranges())
+            super().send(stream_id, section_bytes + n_bytes, section_bytes)
+            return
+        self._unencoded.add(stream_id)
+        super().send(stream_id, n_bytes, header_bytes)
+
+    def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
+        """Record that the client has these bytes for good."""
+        waiting = self._unacked.get(stream_id)
+        if waiting is not None:
+            section_bytes, acked = waiting
+            acked.add(offset, offset + n_bytes)
+            if acked.contiguous >= section_bytes:
+                del self._unacked[stream_id]
+                self._on_section_acked(stream_id)
+        super().on_acked(stream_id, offset, n_bytes)
+
+    def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
+        """Take these bytes back, to be given out again."""
+        if stream_id in self._critical_streams:
+            # In front of what is new: decoders need these streams in order, so nothing behind is of
+            # use.
+            self._critical.appendleft((stream_id, offset, n_bytes))
+            self._note_data()
+        else:
+            super().on_lost(stream_id, offset, n_bytes)
+
+    def take(
+        self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        """Return what goes into the next packet, as `StreamSender.take`; critical streams first."""
+        # First of all: encoding may put bytes on a critical stream, which then go before the
+        # section.
+        self._encode_next()
+        if not self._critical:
+            return super().take(max_bytes, header, least)
+        stream_id, offset, n_bytes = self._critical[0]
+        room = self._turn_bytes if max_bytes is None else max_bytes
+        room -= header.measure(stream_id, offset) if header is not None else 0
+        if room < max(least, 1):
+            return None
+        self._critical.popleft()
+        if n_bytes > room:
+            self._critical.appendleft((stream_id, offset + room, n_bytes - room))
+            n_bytes = room
+        self._note_data()
+        return stream_id, offset, n_bytes
+
+    def _turn(
+        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        self._encode_next()
+        return super()._turn(max_bytes, header, least)
+
+    def _encode_next(self) -> None:
+        """Encode the section of the stream that is next, before what it needs of others is sent."""
+        stream_id = self._next_stream() if self._unencoded else None
+        if stream_id in self._unencoded:
+            self._unencoded.remove(stream_id)
+            section_bytes = self._encode(stream_id)
+            self._unacked[stream_id] = (section_bytes, Ranges())
+            # The section stands before the body, and nothing of the stream has been sent yet.
+            self._outgoing[stream_id].grow(section_bytes)
+
+    def _note_data(self) -> None:
+        super()._note_data()
+        if self._critical:
+            self.has_data = True
+
+
+def _nothing(stream_id: int) -> int:
+    del stream_id
+    return 0

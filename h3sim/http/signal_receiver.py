@@ -1,0 +1,225 @@
+"""Priority state of a server's streams, from signals in any order (RFC 9218)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from h3sim.constants import STREAM_ID_STEP
+from h3sim.errors import H3SimError
+from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
+from h3sim.signals import DEFAULT_WEIGHT, ORPHANS, Eps, H2Priority, Signalling, StrictPriority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.signals import Signal, SignalChange
+
+
+_MAX_BUFFERED: Final = 128
+
+
+class PriorityFrameError(H3SimError, ValueError):
+    """A PRIORITY_UPDATE frame that ends the connection; `code` is the error's name."""
+
+    def __init__(self, code: str, stream_id: int, reason: str) -> None:
+        self.code = code
+        self.stream_id = stream_id
+        self.reason = reason
+        super().__init__(f"{code}: PRIORITY_UPDATE for stream {stream_id} {reason}")
+
+    def __reduce__(self) -> tuple[type[PriorityFrameError], tuple[str, int, str]]:
+        return type(self), (self.code, self.stream_id, self.reason)
+
+
+class StreamPriorities:
+    """Turns fields and frames into the signals that a scheduler is told.
+
+    `open` and `update` take values; `on_request` and `on_priority_update` take them as text.
+
+    A PRIORITY_UPDATE frame replaces all that was said before, the origin's word as well (RFC 9218
+    § 7: it overrides any other signal). One that comes before its request is kept, the latest one
+    for each stream, and is used in place of the request's field. Of these at most *max_buffered*
+    are kept; then the oldest is dropped (§ 7 leaves the number to the server). Frames for streams
+    that were closed are dropped, and so are frames whose text is not well-formed (§ 7 lets a
+    server end the connection instead).
+
+    *max_streams* is the number of request streams that the client may open in all, None for any
+    (HTTP/3); *max_concurrent* the value of SETTINGS_MAX_CONCURRENT_STREAMS (HTTP/2).
+
+    >>> priorities = StreamPriorities()
+    >>> priorities.on_priority_update(0, "u=1")
+    []
+    >>> priorities.on_request(0, "u=5, i")
+    [(0, Eps(urgency=1, incremental=False))]
+    >>> priorities.on_response(0, "i")
+    [(0, Eps(urgency=1, incremental=True))]
+    """
+
+    def __init__(
+        self,
+        *,
+        max_streams: int | None = None,
+        max_concurrent: int | None = None,
+        max_buffered: int = _MAX_BUFFERED,
+    ) -> None:
+        self._max_streams = max_streams
+        self._max_concurrent = max_concurrent
+        self._max_buffered = max_buffered
+        self._open: dict[int, Eps] = {}
+        self._buffered: dict[int, Eps] = {}
+        self._closed: set[int] = set()
+
+    @property
+    def buffered(self) -> tuple[int, ...]:
+        """The streams that were spoken of and not requested yet, the oldest word first."""
+        return tuple(self._buffered)
+
+    def on_request(self, stream_id: int, field: str | None) -> list[SignalChange]:
+        """Open a stream whose request has that Priority field, or None; return its signal."""
+        return self.open(stream_id, parse_priority(field or ""))
+
+    def open(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
+        """Open a stream whose request wants that; what a frame said before counts instead."""
+        said = self._buffered.pop(stream_id, None)
+        if said is None:
+            said = wanted
+        self._open[stream_id] = said
+        return [(stream_id, said)]
+
+    def on_priority_update(self, stream_id: int, field: str) -> list[SignalChange]:
+        """Take a frame's word; return what changes for the scheduler.
+
+        Raises:
+            PriorityFrameError: H3_ID_ERROR, if the stream cannot carry a request or is beyond
+                *max_streams* (RFC 9218 § 7.2); PROTOCOL_ERROR, if it makes the streams that are
+                open or spoken of more than *max_concurrent* (§ 7.1).
+        """
+        self._check_id(stream_id)
+        return self.update(stream_id, parse_priority(field)) if is_well_formed(field) else []
+
+    def update(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
+        """Take what a frame wants; return what changes for the scheduler."""
+        if stream_id in self._open:
+            return self._change(stream_id, wanted)
+        if stream_id not in self._closed:
+            self._keep(stream_id, wanted)
+        return []
+
+    def on_response(self, stream_id: int, field: str | None) -> list[SignalChange]:
+        """Merge the origin's Priority field, or None, with what the client wants (§ 8)."""
+        if stream_id not in self._open or field is None:
+            return []
+        return self._change(stream_id, merge_priority(self._open[stream_id], field))
+
+    def on_closed(self, stream_id: int) -> None:
+        """Forget an open stream; what comes for it from now on is dropped."""
+        del self._open[stream_id]
+        self._closed.add(stream_id)
+
+    def _change(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
+        before, self._open[stream_id] = self._open[stream_id], wanted
+        return [] if wanted == before else [(stream_id, wanted)]
+
+    def _keep(self, stream_id: int, wanted: Eps) -> None:
+        # The latest word stands last, so that the first is the oldest.
+        self._buffered.pop(stream_id, None)
+        # RFC 9218 § 7.1: idle streams that frames speak of count with those that are open, or a
+        # client could make a server remember any number.
+        n_spoken_of = len(self._open) + len(self._buffered)
+        if self._max_concurrent is not None and n_spoken_of >= self._max_concurrent:
+            reason = f"makes more than {self._max_concurrent} streams"
+            raise PriorityFrameError("PROTOCOL_ERROR", stream_id, reason)
+        self._buffered[stream_id] = wanted
+        if len(self._buffered) > self._max_buffered:
+            del self._buffered[next(iter(self._buffered))]
+
+    def _check_id(self, stream_id: int) -> None:
+        if stream_id < 0 or stream_id % STREAM_ID_STEP:
+            raise PriorityFrameError("H3_ID_ERROR", stream_id, "is not for a request stream")
+        limit = self._max_streams
+        if limit is not None and stream_id >= STREAM_ID_STEP * limit:
+            raise PriorityFrameError("H3_ID_ERROR", stream_id, f"is beyond the limit of {limit}")
+
+
+class SchedulerUpdate(NamedTuple):
+    """What the scheduler is to be told: that *element_id* is *opened*, or that it has changed."""
+
+    element_id: int
+    signal: Signal
+    opens: bool
+
+
+# No function of Python, as there is one of these for each request.
+_UPDATE: Callable[[tuple[int, Signal, bool]], SchedulerUpdate]
+_UPDATE = partial(tuple.__new__, SchedulerUpdate)
+
+
+class PriorityReceiver:
+    """Puts together what requests and the control stream say.
+
+    Of two words about a stream that of the control stream counts, since it was sent later. A node
+    of the tree may be spoken of before its request comes: it is opened then, so that others can
+    depend on it. A stream of another kind of scheduler is opened with its request.
+
+    A parent that was closed is not waited for: who depends on it has the default parent in HTTP/3,
+    the root before draft-22 and the orphan placeholder from then on. In HTTP/2 that is left to the
+    tree (RFC 7540 § 5.3.1). *default_weight* is what has not been spoken of.
+
+    >>> receiver = PriorityReceiver(Signalling.DRAFT_22)
+    >>> receiver.on_request(0, None)[0].signal.depends_on == ORPHANS
+    True
+    >>> receiver.on_message(0, H2Priority(weight=7))[0].opens
+    False
+    """
+
+    def __init__(self, signalling: Signalling, *, default_weight: int = DEFAULT_WEIGHT) -> None:
+        self._signalling = signalling
+        parent = ORPHANS if signalling is Signalling.DRAFT_22 else None
+        self._default = H2Priority(weight=default_weight, depends_on=parent)
+        self._open: dict[int, None] = {}
+        self._requested: dict[int, None] = {}
+        self._eps = StreamPriorities()
+
+    def on_request(self, stream_id: int, signal: Signal | None) -> list[SchedulerUpdate]:
+        """Take a request, with what it says of itself."""
+        self._requested[stream_id] = None
+        if isinstance(signal, Eps):
+            said = self._eps.open(stream_id, signal)[0][1]
+            return [_UPDATE((stream_id, said, True))]
+        if stream_id in self._open:
+            return []
+        self._open[stream_id] = None
+        wanted = self._default if signal is None else self._placed(signal)
+        return [_UPDATE((stream_id, wanted, True))]
+
+    def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
+        """Take a frame of the control stream."""
+        if isinstance(signal, Eps):
+            changes = self._eps.update(element_id, signal)
+            return [SchedulerUpdate(*change, opens=False) for change in changes]
+        if element_id in self._open:
+            return [SchedulerUpdate(element_id, self._placed(signal), opens=False)]
+        if element_id in self._requested or not isinstance(signal, H2Priority | StrictPriority):
+            return []  # it is closed already, or would open a stream that sends nothing yet
+        self._open[element_id] = None
+        return [SchedulerUpdate(element_id, self._placed(signal), opens=True)]
+
+    def on_closed(self, stream_id: int) -> None:
+        """Forget a stream; what comes for it from now on is dropped."""
+        if stream_id in self._open:
+            del self._open[stream_id]
+        else:
+            self._eps.on_closed(stream_id)
+
+    def _placed(self, signal: Signal) -> Signal:
+        """Return what is wanted, below the default parent where another was closed."""
+        if self._signalling is Signalling.H2 or not isinstance(signal, H2Priority):
+            return signal
+        parent = signal.depends_on
+        if parent is None or parent in self._open or parent not in self._requested:
+            return signal
+        # Without `exclusive`: it was to take over the children of a parent that has gone, and not
+        # those of the root.
+        return replace(signal, depends_on=self._default.depends_on, exclusive=False)

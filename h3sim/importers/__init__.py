@@ -1,0 +1,5 @@
+"""Recordings of page loads, static sites and an installed Chromium, made into pages."""
+
+from h3sim.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

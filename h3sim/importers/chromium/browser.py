@@ -1,0 +1,240 @@
+"""An installed Chromium: found, started with an empty profile, and driven over DevTools."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections import deque
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import H3SimError, needing_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from websocket import WebSocket
+
+
+NAMES = (
+    *("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"),
+    *("microsoft-edge", "msedge"),
+)
+"""What Chromium and its kin are called on the search path."""
+PLACES = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+"""Where they stand on macOS, which has no search path for them."""
+_START_S = 30.0
+_END_S = 5.0
+# Port 0 lets Chromium choose one, so that several recordings at a time do not meet.
+_FLAGS = (
+    *("--headless=new", "--remote-debugging-port=0", "--no-first-run"),
+    *("--no-default-browser-check", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-default-apps", "--disable-domain-reliability"),
+    *("--disable-extensions", "--disable-sync", "--disable-gpu"),
+    *("--force-prefers-reduced-motion", "--hide-scrollbars", "--metrics-recording-only"),
+    *("--mute-audio", "--password-store=basic"),
+)
+_WITHOUT = (
+    # What the browser loads for itself would take processor time from the page.
+    *("AutofillServerCommunication", "MediaRouter", "OptimizationHints", "Translate"),
+    *("WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup"),
+    # Frames of other sites stay in the page's process, and so in its trace.
+    *("IsolateOrigins", "site-per-process"),
+)
+_LOCAL_ONLY = (
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--no-proxy-server",
+)
+
+
+class ChromiumError(H3SimError, RuntimeError):
+    """A page could not be recorded; the message is one line."""
+
+
+def find_chromium(path: str | None = None) -> str:
+    """Return the Chromium at *path*, or in $CHROMIUM, or the first on the search path.
+
+    Raises:
+        ChromiumError: if there is none, saying how to get one.
+    """
+    wanted = path or os.environ.get("CHROMIUM")
+    if wanted:
+        found = shutil.which(wanted)
+        if found is None:
+            raise ChromiumError(f"there is no Chromium at {wanted!r} that could be run")
+        return found
+    for name in (*NAMES, *PLACES):
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    raise ChromiumError(
+        "no Chromium is installed: install one (`apt-get install chromium` on Debian), or say"
+        " where it is with --chromium PATH or $CHROMIUM"
+    )
+
+
+@contextmanager
+def running_chromium(
+    program: str, *, local_only: bool, flags: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """Yield the address of the DevTools socket of a fresh Chromium; end it afterwards.
+
+    *local_only*: no host but this machine is ever contacted, nor asked for in the DNS.
+
+    Raises:
+        ChromiumError: if it does not start.
+    """
+    # Chromium's children may still write there while it goes: no reason to lose a recording.
+    with tempfile.TemporaryDirectory(prefix="h3sim-", ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(  # noqa: S603 - the browser that the user has installed
+            [
+                program,
+                *_FLAGS,
+                f"--disable-features={','.join(_WITHOUT)}",
+                *(_LOCAL_ONLY if local_only else ()),
+                *_sandbox(),
+                *flags,
+                f"--user-data-dir={profile}",
+                "about:blank",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield _socket_address(Path(profile) / "DevToolsActivePort", process, program)
+        finally:
+            process.terminate()
+            try:
+                process.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _sandbox() -> tuple[str, ...]:
+    """Chromium refuses to run its sandbox as root, as in a container."""
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    return ("--no-sandbox", "--disable-dev-shm-usage") if is_root else ()
+
+
+def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) -> str:
+    """Wait until Chromium has written its port and path into *file*."""
+    give_up_at = time.monotonic() + _START_S
+    while time.monotonic() < give_up_at:
+        if process.poll() is not None:
+            raise ChromiumError(f"{program} ended at once, with code {process.returncode}")
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        # One line: it is about to write the other, the path.
+        if len(lines) == 2:
+            return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+        time.sleep(0.02)
+    raise ChromiumError(f"{program} did not start within {_START_S:g} s")
+
+
+_ANSWER_S = 60.0
+_CONNECT_S = 20.0
+
+
+class ProtocolEvent(NamedTuple):
+    """What the browser said of its own accord."""
+
+    method: str
+    params: dict[str, Any]
+    session: str
+
+
+class DevTools:
+    """One connection to a browser; sessions of its targets share it ("flat" mode).
+
+    Raises:
+        MissingExtraError: if there is no web socket library.
+        ChromiumError: if the browser cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        with needing_extra("websocket-client", "record"):
+            import websocket
+        self._lost = (websocket.WebSocketException, OSError)
+        self._slow = websocket.WebSocketTimeoutException
+        try:
+            # Chromium refuses clients that send an Origin, unless it was started for that.
+            self._socket: WebSocket = websocket.create_connection(
+                address, timeout=_CONNECT_S, suppress_origin=True, skip_utf8_validation=True
+            )
+        except self._lost as error:
+            raise ChromiumError(f"Chromium does not answer: {error}") from error
+        self._number = 0
+        self._events: deque[ProtocolEvent] = deque()
+
+    def __enter__(self) -> DevTools:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close(timeout=1)
+
+    def call(self, method: str, *, session: str = "", **params: Any) -> dict[str, Any]:
+        """Return the browser's answer to a command; events that come before it are kept.
+
+        Raises:
+            ChromiumError: if the browser refuses the command or is gone.
+        """
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        try:
+            self._socket.send(json.dumps(message))
+        except self._lost as error:
+            raise ChromiumError(f"Chromium went away during {method}: {error}") from error
+        until = time.monotonic() + _ANSWER_S
+        while time.monotonic() < until:
+            answer = self._receive(until - time.monotonic())
+            # Another number answers a command that was given up.
+            if answer is None or answer.get("id") != self._number:
+                continue
+            if "error" in answer:
+                raise ChromiumError(f"Chromium refuses {method}: {answer['error']['message']}")
+            result: dict[str, Any] = answer["result"]
+            return result
+        raise ChromiumError(f"Chromium did not answer {method} within {_ANSWER_S:g} s")
+
+    def next_event(self, wait_s: float) -> ProtocolEvent | None:
+        """Return the next event, or None if none comes within *wait_s* seconds."""
+        until = time.monotonic() + wait_s
+        while not self._events:
+            left_s = until - time.monotonic()
+            if left_s <= 0:
+                return None
+            self._receive(left_s)
+        return self._events.popleft()
+
+    def _receive(self, wait_s: float) -> dict[str, Any] | None:
+        """Take in one message: an event is kept, an answer is returned."""
+        # 0 would mean a socket that never waits, and says so by another error.
+        self._socket.settimeout(max(wait_s, 0.001))
+        try:
+            text = self._socket.recv()
+        except self._slow:
+            return None
+        except self._lost as error:
+            raise ChromiumError(f"Chromium went away: {error}") from error
+        if not text:
+            raise ChromiumError("Chromium went away")
+        message: dict[str, Any] = json.loads(text)
+        if "id" in message:
+            return message
+        self._events.append(
+            ProtocolEvent(
+                message["method"], message.get("params", {}), message.get("sessionId", "")
+            )
+        )
+        return None

@@ -1,0 +1,301 @@
+"""One navigation in Chromium: its events, trace, documents and measurements."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from h3sim.importers.chromium.browser import ChromiumError, DevTools, ProtocolEvent
+from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
+from h3sim.importers.request_fields import without_fragment
+from h3sim.units import MS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+CATEGORIES = ("devtools.timeline",)
+"""What must be traced for `work_of`."""
+_RUNS = "EvaluateScript"
+_NAMES = {
+    "ParseHTML": ("beginData", "url"),
+    "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
+    **dict.fromkeys(("v8.compile", "v8.compileModule", _RUNS), ("data", "url")),
+}
+"""The events that are counted, and where each has the address of what is worked on."""
+_US_PER_MS = 1000
+
+
+@dataclass(slots=True)
+class CpuTime:
+    """CPU time that went into one resource, in milliseconds; when it first ran, on some clock."""
+
+    parse_ms: float = 0.0
+    execute_ms: float = 0.0
+    started_us: float = 0.0
+
+
+def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, CpuTime]:
+    """Return the work per URL: parsing HTML, CSS and scripts, and executing scripts.
+
+    What runs inside something else counts for itself only: a script that the parser of the document
+    waits for counts for the script, not for the document; an inline script for the document's
+    execution. Functions that are called later, by timers or events, are not counted, nor is what
+    modules do: the trace does not say which of them runs.
+
+    >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
+    ...        "args": {"data": {"url": "a.js"}}}
+    >>> compiled = run | {"name": "v8.compile", "ts": 10, "dur": 2000}
+    >>> work_of([run, compiled])
+    {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0)}
+    """
+    threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for event in trace:
+        if event.get("ph") == "X" and event["name"] in _NAMES:
+            threads.setdefault((event["pid"], event["tid"]), []).append(event)
+    done: dict[str, CpuTime] = {}
+    for thread in sorted(threads):
+        for event, own_us in _own_times(threads[thread]):
+            work = done.setdefault(_url(event), CpuTime(started_us=event["ts"]))
+            if event["name"] == _RUNS:
+                work.execute_ms += own_us / _US_PER_MS
+            else:
+                work.parse_ms += own_us / _US_PER_MS
+    return done
+
+
+def _own_times(events: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], float]]:
+    """Yield each event of a thread with its CPU time less that of the events inside it."""
+    # Of two that begin at once the longer one first: it is the outer one.
+    events.sort(key=lambda event: (event["ts"], -event.get("dur", 0)))
+    ends = [event["ts"] + event.get("dur", 0) for event in events]
+    inside: list[float] = [0.0] * len(events)
+    open_indexes: list[int] = []
+    for index, event in enumerate(events):
+        while open_indexes and ends[open_indexes[-1]] <= event["ts"]:
+            open_indexes.pop()
+        if open_indexes:
+            inside[open_indexes[-1]] += _cpu_us(event)
+        open_indexes.append(index)
+    for index, event in enumerate(events):
+        yield event, max(_cpu_us(event) - inside[index], 0.0)
+
+
+def _cpu_us(event: dict[str, Any]) -> float:
+    """CPU time where the trace has it: the clock runs on while others have the processor."""
+    return float(event.get("tdur", event.get("dur", 0)))
+
+
+def _url(event: dict[str, Any]) -> str:
+    outer, inner = _NAMES[event["name"]]
+    given = event.get("args", {}).get(outer, {})
+    return without_fragment(str(given.get(inner) or ""))
+
+
+_WORLD = "h3sim"
+"""The isolated world in which is measured: the page's scripts cannot replace what it uses."""
+_WAITED = "globalThis.__h3sim_waited ?? []"
+_BUFFER_BYTES = 200 * 2**20
+_TRACE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """When a load counts as over: quiet for *quiet_s*, at least *settle_s* after the load event.
+
+    What is still under way *late_s* after the load event is left out; without a load event within
+    *limit_s* the recording fails.
+    """
+
+    settle_s: float = 1.0
+    quiet_s: float = 0.5
+    late_s: float = 6.0
+    limit_s: float = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Navigation:
+    """What Chromium said of one load; times are on its monotonic clock."""
+
+    browser: str
+    events: list[ProtocolEvent] = field(default_factory=list)
+    trace: list[dict[str, Any]] = field(default_factory=list)
+    documents: dict[str, str] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=dict)
+    fonts: list[dict[str, Any]] = field(default_factory=list)
+    dcl_ms: float | None = None
+    onload_ms: float | None = None
+
+
+def visit(address: str, url: str, patience: Timeouts) -> Navigation:
+    """Load *url* in the Chromium behind the DevTools socket at *address*.
+
+    Raises:
+        ChromiumError: if the page does not load.
+    """
+    with DevTools(address) as devtools:
+        version = devtools.call("Browser.getVersion")["product"]
+        tab = _Tab(devtools, Navigation(browser=version), patience)
+        tab.open()
+        tab.navigate(url)
+        tab.wait()
+        tab.measure()
+        return tab.visit
+
+
+class _Tab:
+    """One tab of a browser, from opening it to the last measurement."""
+
+    def __init__(self, devtools: DevTools, visit: Navigation, patience: Timeouts) -> None:
+        self._devtools = devtools
+        self._patience = patience
+        self.visit = visit
+        self._session = ""
+        self._pending: set[str] = set()
+        self._quiet_since = time.monotonic()
+        self._loaded_at: float | None = None
+        self._html: list[str] = []
+
+    def open(self) -> None:
+        target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        self._call("Network.enable", maxTotalBufferSize=_BUFFER_BYTES)
+        for domain in ("Page", "DOM", "CSS", "Debugger"):  # CSS needs DOM
+            self._call(f"{domain}.enable")
+        self._call("Debugger.setAsyncCallStackDepth", maxDepth=32)
+        # A `debugger` statement would stop the page for good.
+        self._call("Debugger.setSkipAllPauses", skip=True)
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=WIDTH_PX,
+            height=HEIGHT_PX,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        for name, world in (("waits.js", ""), ("watch.js", _WORLD)):
+            source = _script(name)
+            more = {"worldName": world} if world else {}
+            self._call("Page.addScriptToEvaluateOnNewDocument", source=source, **more)
+        # Without a session: all of the browser is traced, the process of the tab with it.
+        self._devtools.call(
+            "Tracing.start",
+            transferMode="ReportEvents",
+            traceConfig={
+                "recordMode": "recordAsMuchAsPossible",
+                "includedCategories": list(CATEGORIES),
+                "excludedCategories": ["*"],
+            },
+        )
+
+    def navigate(self, url: str) -> None:
+        answer = self._call("Page.navigate", url=url)
+        if answer.get("errorText"):
+            raise ChromiumError(f"{url} cannot be loaded: {answer['errorText']}")
+
+    def wait(self) -> None:
+        """Take in events until the load is over."""
+        started = time.monotonic()
+        while True:
+            event = self._devtools.next_event(0.05)
+            now = time.monotonic()
+            if event is not None:
+                self._take(event, now)
+            if self._loaded_at is None:
+                if now - started > self._patience.limit_s:
+                    limit = self._patience.limit_s
+                    raise ChromiumError(f"the page was not loaded after {limit:g} s")
+                continue
+            since = now - self._loaded_at
+            quiet = not self._pending and now - self._quiet_since >= self._patience.quiet_s
+            if since >= self._patience.late_s or (quiet and since >= self._patience.settle_s):
+                return
+
+    def _take(self, event: ProtocolEvent, now: float) -> None:
+        if event.session != self._session:
+            return
+        method, params = event.method, event.params
+        if method == "Page.loadEventFired":
+            self.visit.onload_ms = params["timestamp"] * MS_PER_S
+            self._loaded_at = now
+        elif method == "Page.domContentEventFired":
+            self.visit.dcl_ms = params["timestamp"] * MS_PER_S
+        elif method == "CSS.fontsUpdated" and "font" in params:
+            self.visit.fonts.append(params["font"])
+        elif method == "Page.javascriptDialogOpening":
+            self._call("Page.handleJavaScriptDialog", accept=True)  # it waits for that
+        elif method.startswith("Network."):
+            self.visit.events.append(event)
+            self._follow(method, params, now)
+
+    def _follow(self, method: str, params: dict[str, Any], now: float) -> None:
+        number = params.get("requestId", "")
+        if method == "Network.requestWillBeSent":
+            self._pending.add(number)
+            self._quiet_since = now
+            if params.get("type") == "Document":
+                self._html.append(number)
+        elif method in ("Network.loadingFinished", "Network.loadingFailed"):
+            self._pending.discard(number)
+            self._quiet_since = now
+
+    def measure(self) -> None:
+        """Measure what is visible, then fetch the documents and the trace."""
+        frame = self._call("Page.getFrameTree")["frameTree"]["frame"]["id"]
+        world = self._call("Page.createIsolatedWorld", frameId=frame, worldName=_WORLD)
+        measured = self._evaluate(_script("visible.js"), contextId=world["executionContextId"])
+        # The page's own scripts can have put anything there.
+        waited = self._evaluate(_WAITED)
+        waited = waited if isinstance(waited, list) else []
+        addresses = [address for address in waited if isinstance(address, str)]
+        self.visit.measured = {**json.loads(measured), "waited": addresses}
+        # Each hop of a redirect has the same number.
+        for number in dict.fromkeys(self._html):
+            text = self._body(number)
+            if text is not None:
+                self.visit.documents[number] = text
+        self._devtools.call("Tracing.end")
+        self._collect_trace()
+
+    def _evaluate(self, expression: str, **more: Any) -> Any:
+        """Return the value of a JavaScript expression, copied by the browser itself."""
+        answer = self._call(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, **more
+        )
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise ChromiumError(f"the page cannot be measured: {details.get('text')}")
+        return answer["result"].get("value")
+
+    def _body(self, number: str) -> str | None:
+        try:
+            answer = self._call("Network.getResponseBody", requestId=number)
+        except ChromiumError:  # a frame whose document was replaced or never came
+            return None
+        if answer["base64Encoded"]:
+            return base64.b64decode(answer["body"]).decode("utf-8", "replace")
+        text: str = answer["body"]
+        return text
+
+    def _collect_trace(self) -> None:
+        until = time.monotonic() + _TRACE_S
+        while time.monotonic() < until:
+            event = self._devtools.next_event(1.0)
+            if event is None:
+                continue
+            if event.method == "Tracing.dataCollected":
+                self.visit.trace += event.params["value"]
+            elif event.method == "Tracing.tracingComplete":
+                return
+        raise ChromiumError("Chromium did not deliver its trace")
+
+    def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self._devtools.call(method, session=self._session, **params)
+
+
+def _script(name: str) -> str:
+    return files("h3sim.importers.chromium").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,488 @@
+"""Recorded requests from a navigation: initiators, visibility, times (docs/recording.md).
+
+What only a browser that is listened to knows comes on top: CPU time, where in a document each
+request is named, what blocks, and what is seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from h3sim.importers.chromium.browser import ChromiumError
+from h3sim.importers.chromium.navigation import CpuTime, work_of
+from h3sim.importers.content_encoding import WireOffsets
+from h3sim.importers.css import BOLD, NORMAL, nearest_weights
+from h3sim.importers.formats.devtools import NetworkEvents, join_redirects
+from h3sim.importers.html import read_markup, scan
+from h3sim.importers.recorded_request import REDIRECTS, Trigger
+from h3sim.importers.request_fields import address, kind_of, without_fragment
+from h3sim.importers.source import Fields
+from h3sim.page import FLAGS, Kind, TriggerEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from h3sim.importers.chromium.navigation import Navigation
+    from h3sim.importers.formats.devtools import RecordedExchange
+    from h3sim.importers.html import Reference
+    from h3sim.importers.recorded_request import Recording
+
+
+_SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
+_IMAGES = ("img", "image")
+
+
+class Document:
+    """An HTML document and its references, the first of each URL.
+
+    >>> document = Document('<head><script src="a.js" defer></script><p><img src=b.png>', "http://x/")
+    >>> [(url, each.offset_bytes) for url, each in document.references.items()]
+    [('http://x/a.js', 31), ('http://x/b.png', 58)]
+    >>> document.first_image_bytes
+    58
+    """
+
+    def __init__(self, text: str, url: str, charset: str = "") -> None:
+        # Tags are looked for as ASCII, in bytes: in UTF-16, say, none would be found.
+        self._charset = charset if _is_like_ascii(charset) else "utf-8"
+        self.data = text.encode(self._charset, "replace")
+        self._url = url
+        self._lines = [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+
+    @cached_property
+    def references(self) -> Mapping[str, Reference]:
+        """What its tags name, by the URL without fragment."""
+        found: dict[str, Reference] = {}
+        for reference in read_markup(scan(self.data), is_every=True).references:
+            if url := reference.url_in(self._url):
+                # What is named twice is asked for at the first place.
+                found.setdefault(url, reference)
+        return found
+
+    @property
+    def first_image_bytes(self) -> int | None:
+        """Where the first image stands that the document names, None if it names none."""
+        ends = (r.offset_bytes for r in self.references.values() if r.tag in _IMAGES)
+        return min(ends, default=None)
+
+    def position(self, line: int, column: int) -> int:
+        """Return the place of a line and column, both from 0 and in characters, in bytes."""
+        line = min(max(line, 0), len(self._lines) - 1)
+        start = self._lines[line]
+        # A character is a byte at least; one of a few bytes may be cut at the end, and is dropped.
+        text = self.data[start : start + 4 * max(column, 0)].decode(self._charset, "ignore")
+        return start + len(text[: max(column, 0)].encode(self._charset, "replace"))
+
+    def mention(self, url: str) -> int | None:
+        """Return the place behind the first mention of the last part of *url*, as in inline CSS."""
+        name = without_fragment(url).partition("?")[0].rsplit("/", 1)[-1]
+        # As browsers write it, then as a person does.
+        for part in (each.encode(self._charset, "replace") for each in (name, unquote(name))):
+            index = self.data.find(part) if part else -1
+            if index >= 0:
+                return index + len(part)
+        return None
+
+    def script_end(self, line: int) -> int:
+        """Return the place behind the inline script that reaches over *line*, from 0."""
+        found = _SCRIPT_END.search(self.data, self.position(line, 0))
+        return len(self.data) if found is None else found.end()
+
+
+def _is_like_ascii(charset: str) -> bool:
+    """Return whether tags look the same in it as in ASCII, and whether there is such a one."""
+    try:
+        return bool(charset) and "<a b='c'>".encode(charset) == b"<a b='c'>"
+    except LookupError:
+        return False
+
+
+_DIGITS = 2
+"""Of a millisecond: what clocks tell of a delay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestInitiator(Trigger):
+    """A trigger by the index of an exchange, with the tag that names what is asked for."""
+
+    reference: Reference | None = None
+
+
+class ReceivedDocument:
+    """An HTML document as it was received, with what its exchange says of it."""
+
+    def __init__(self, exchange: RecordedExchange, text: str) -> None:
+        self.exchange = exchange
+        self.html = Document(text, exchange.url, exchange.charset)
+
+    def wire_bytes(self, offset: int) -> int:
+        """Return how many bytes on the wire bring so many of the document."""
+        return self._offsets.wire(offset)
+
+    def delivered_ms(self, offset: int) -> float:
+        """Return when so many bytes of the document had been received."""
+        received = 0
+        for at_ms, _, plain_bytes in self.exchange.chunks:
+            received += plain_bytes
+            if received >= offset:
+                return at_ms
+        return _finished_ms(self.exchange)
+
+    @cached_property
+    def _offsets(self) -> WireOffsets:
+        return WireOffsets(self.html.data, self.exchange.body_bytes or 0)
+
+
+class Causes:
+    """Knows the exchanges of one load, in request order, the first of which is the root."""
+
+    def __init__(
+        self,
+        exchanges: Sequence[RecordedExchange],
+        documents: Mapping[str, ReceivedDocument],
+        work: Mapping[str, CpuTime],
+        waited: Collection[str] = (),
+    ) -> None:
+        """Take in also the addresses that scripts *waited* for: those of synchronous requests."""
+        self._exchanges = exchanges
+        self._documents = documents
+        self._work = work
+        self._waited = frozenset(waited)
+        self._index_of = {exchange.hop_id: index for index, exchange in enumerate(exchanges)}
+
+    def of(self, exchange: RecordedExchange) -> RequestInitiator:
+        """Return what made Chromium ask for *exchange*, which is not the root."""
+        index = self._index_of[exchange.hop_id]
+        before = exchange.redirected_from
+        # First, as an initiator of what follows a redirect is that of the first request.
+        if before is not None and before.hop_id in self._index_of:
+            return self._complete(exchange, before)
+        is_scripted = exchange.initiator_type == "script"
+        found = self._by_script(exchange, index) if is_scripted else None
+        if found is None:
+            found = self._by_parser(exchange, index)
+        return found or self._complete(exchange, self._home(exchange, index).exchange)
+
+    def _by_script(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """The script on the stack that ran last: all of them must have run by then."""
+        initiator = exchange.asked_by
+        urls = {frame.url for frame in initiator.stack}
+        scripts = [other for other in self._exchanges[:index] if other.url in urls]
+        # An inline script goes by the URL of its document: its place there tells more (below).
+        scripts = [other for other in scripts if other.type != "Document"]
+        if scripts:
+            before = self._waited_for(exchange, index, urls)
+            if before is not None:
+                return self._complete(exchange, before)
+            return self._executed(exchange, max(scripts, key=self._started))
+        for frame in initiator.stack:
+            document = self._document(frame.url, index)
+            if document is not None:
+                return self._offset(exchange, document, document.html.script_end(frame.line))
+        # A module's import has no stack: it names the module that imports.
+        importer = self._asked_before(initiator.url, index)
+        if importer is None or importer.type == "Document":
+            return None
+        return self._complete(exchange, importer)
+
+    def _by_parser(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """What a document or a stylesheet names."""
+        initiator = exchange.asked_by
+        parent = self._asked_before(initiator.url, index)
+        if parent is not None and parent.hop_id not in self._documents:
+            return self._complete(exchange, parent)
+        document = self._home(exchange, index)
+        if parent is not None:
+            document = self._documents[parent.hop_id]
+        reference = document.html.references.get(exchange.url)
+        if reference is not None:
+            return self._offset(exchange, document, reference.offset_bytes, reference)
+        offset = document.html.mention(exchange.url)
+        if offset is None and initiator.type == "parser" and initiator.line is not None:
+            offset = document.html.position(initiator.line, initiator.column)
+        return None if offset is None else self._offset(exchange, document, offset)
+
+    def _waited_for(
+        self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
+    ) -> RecordedExchange | None:
+        """The last synchronous request of the same scripts: they went on when it was answered."""
+        for other in reversed(self._exchanges[:index]):
+            is_over = _finished_ms(other) <= exchange.requested_ms
+            if other.url in self._waited and other.type == "XHR" and is_over:
+                shared = any(frame.url in urls for frame in other.asked_by.stack)
+                return other if shared else None
+        return None
+
+    def _started(self, script: RecordedExchange) -> tuple[float, int]:
+        """When a script first ran; where the trace does not know, when it was asked for counts."""
+        work = self._work.get(script.url)
+        return (0.0 if work is None else work.started_us, self._index_of[script.hop_id])
+
+    def _home(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
+        """The document of the frame that asks, or else the root."""
+        # Backwards: a frame may have had several documents, of which the last one asks.
+        before = (e for e in reversed(self._exchanges[:index]) if e.hop_id in self._documents)
+        home = next((e for e in before if e.frame_id == exchange.frame_id), self._exchanges[0])
+        return self._documents[home.hop_id]
+
+    def _document(self, url: str, index: int) -> ReceivedDocument | None:
+        found = self._asked_before(url, index)
+        return None if found is None else self._documents.get(found.hop_id)
+
+    def _asked_before(self, url: str, index: int) -> RecordedExchange | None:
+        """The last exchange with *url* that was asked for before the one at *index*."""
+        before = reversed(self._exchanges[:index] if url else ())
+        return next((other for other in before if other.url == url), None)
+
+    def _complete(self, exchange: RecordedExchange, parent: RecordedExchange) -> RequestInitiator:
+        return self._cause(exchange, parent, TriggerEvent.COMPLETE, _finished_ms(parent))
+
+    def _executed(self, exchange: RecordedExchange, parent: RecordedExchange) -> RequestInitiator:
+        work = self._work.get(parent.url)
+        since_ms = _finished_ms(parent)
+        if work is not None:
+            since_ms += work.parse_ms + work.execute_ms
+        return self._cause(exchange, parent, TriggerEvent.EXECUTED, since_ms)
+
+    def _offset(
+        self,
+        exchange: RecordedExchange,
+        document: ReceivedDocument,
+        plain_offset: int,
+        reference: Reference | None = None,
+    ) -> RequestInitiator:
+        since_ms, offset = document.delivered_ms(plain_offset), document.wire_bytes(plain_offset)
+        return self._cause(
+            exchange, document.exchange, TriggerEvent.OFFSET, since_ms, offset, reference
+        )
+
+    def _cause(
+        self,
+        exchange: RecordedExchange,
+        parent: RecordedExchange,
+        at: TriggerEvent,
+        since_ms: float,
+        offset_bytes: int | None = None,
+        reference: Reference | None = None,
+    ) -> RequestInitiator:
+        return RequestInitiator(
+            at=at,
+            by=self._index_of[parent.hop_id],
+            offset_bytes=offset_bytes,
+            delay_ms=round(max(exchange.requested_ms - since_ms, 0.0), _DIGITS),
+            reference=reference,
+        )
+
+
+def _finished_ms(exchange: RecordedExchange) -> float:
+    return exchange.requested_ms if exchange.end_ms is None else exchange.end_ms
+
+
+_WEIGHTS = {"normal": NORMAL, "bold": BOLD}
+_VISIBILITY_DIGITS = 4
+
+
+def visible_shares(
+    measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return the share of the viewport's pixels that each URL covers, 1 at most.
+
+    For an image these are its boxes, whether as an element or as a background; for a font the lines
+    of text that are set in it. What lies on top of what is not looked at.
+    """
+    areas: dict[str, float] = {**measured["images"]}
+    for style, area in measured["texts"].items():
+        for url in _font_urls(json.loads(style), fonts):
+            areas[url] = areas.get(url, 0.0) + area
+    pixels = measured["pixels"]
+    shares = {
+        url: round(min(area / pixels, 1.0), _VISIBILITY_DIGITS) for url, area in areas.items()
+    }
+    return {url: share for url, share in shares.items() if share > 0}
+
+
+def largest_url(measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the URL of the largest contentful paint: an image, or the font of a text, or ""."""
+    largest = measured.get("largest")
+    if largest is None:
+        return ""
+    if largest["url"] or largest["font"] is None:
+        return str(largest["url"])
+    urls = _font_urls(largest["font"], fonts)
+    return urls[0] if urls else ""
+
+
+def _font_urls(style: Sequence[str], fonts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the files of the first family in the list that is a loaded web font.
+
+    Of its faces those count that the browser takes: by slant, then by weight.
+    """
+    families, weight, slope = style
+    for family in families.split(","):
+        name = family.strip().strip("\"'").casefold()
+        faces = [face for face in fonts if face["fontFamily"].strip("\"'").casefold() == name]
+        if faces:
+            alike = [face for face in faces if _slant(face["fontStyle"]) == _slant(slope)] or faces
+            best = nearest_weights(
+                [_weights(face["fontWeight"]) for face in alike], _weight(weight)
+            )
+            near = [face["src"] for face in alike if _weights(face["fontWeight"]) == best]
+            return sorted(dict.fromkeys(near))
+    return []
+
+
+def _slant(style: object) -> str:
+    return str(style).split()[0]
+
+
+def _weights(given: object) -> tuple[float, float]:
+    ends = [_weight(word) for word in str(given).split()] or [NORMAL]
+    return min(ends), max(ends)
+
+
+def _weight(word: str) -> float:
+    try:
+        return float(_WEIGHTS.get(word, word))
+    except ValueError:
+        return NORMAL
+
+
+_TIME_DIGITS = 2
+_LOW = "Low"
+_WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
+_PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
+
+
+def exchanges_of(visit: Navigation) -> list[RecordedExchange]:
+    """Return what was exchanged over HTTP, in the order of the requests."""
+    events = NetworkEvents(lambda *_: None)
+    for event in visit.events:
+        events.add(event.method, Fields(event.params, "", lambda *_: None))
+    found = (each for each in events.finish() if _is_over_http(each) and not each.is_internal)
+    return sorted(found, key=lambda exchange: exchange.requested_ms)
+
+
+def _is_over_http(exchange: RecordedExchange) -> bool:
+    parts = address(exchange.url)
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.host)
+
+
+def is_favicon(exchange: RecordedExchange) -> bool:
+    """Return whether the browser asks for the icon of its tab, which no page waits for."""
+    return exchange.type == "Other" and exchange.initiator_type == "other"
+
+
+def whole(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
+    """Return what a page consists of: answers that came, and no redirection to what did not."""
+    kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
+    there = {exchange.hop_id for exchange in kept}
+    # Backwards, so that a whole chain of redirections that leads to nothing goes.
+    for exchange in reversed(everything):
+        if exchange.redirected_from is not None and exchange.hop_id not in there:
+            there.discard(exchange.redirected_from.hop_id)
+    return [exchange for exchange in kept if exchange.hop_id in there]
+
+
+class VisitReader:
+    """Puts the exchanges of one visit, its document first, into a recording.
+
+    Raises:
+        ChromiumError: if the document is not there to be looked into.
+    """
+
+    def __init__(self, visit: Navigation, kept: Sequence[RecordedExchange]) -> None:
+        self._visit, self._kept = visit, kept
+        join_redirects(kept)
+        self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in kept}
+        self._work = work_of(visit.trace)
+        self._documents = {
+            exchange.hop_id: ReceivedDocument(exchange, visit.documents[exchange.number])
+            for exchange in kept
+            if exchange.number in visit.documents and exchange.status not in REDIRECTS
+        }
+        # The document behind the redirections of the root.
+        self._first = next((e for e in kept if e.status not in REDIRECTS), kept[-1])
+        if self._first.hop_id not in self._documents:
+            raise ChromiumError("the document is not HTML, or Chromium did not keep it")
+        causes = Causes(kept, self._documents, self._work, visit.measured["waited"])
+        self._causes = {exchange.hop_id: causes.of(exchange) for exchange in kept[1:]}
+        self._shares = visible_shares(visit.measured, visit.fonts)
+        self._blocking = visit.measured["blocking"]
+        self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
+        self._seen = self._above_the_fold()
+
+    def read(self, recording: Recording) -> None:
+        """Put the requests into *recording*, and when the load was over."""
+        visit, start_ms = self._visit, self._kept[0].requested_ms
+        recording.dialect = "chromium"
+        recording.say_tool(visit.browser)
+        if visit.onload_ms is not None:
+            recording.times_ms["load_event"] = visit.onload_ms - start_ms
+        if largest := visit.measured["largest"]:
+            recording.times_ms["largest_paint"] = largest["at_ms"]
+        for exchange in self._kept:
+            cause = self._causes.get(exchange.hop_id)
+            exchange.trigger = cause
+            self._add_paint(exchange)
+            self._add_work(exchange)
+            exchange.flags = self._flags(exchange, cause)
+            recording.requests.append(exchange)
+
+    def _add_paint(self, exchange: RecordedExchange) -> None:
+        is_painted = self._kinds[exchange.hop_id] in _PAINTED
+        exchange.viewport = self._shares.get(exchange.url) if is_painted else None
+        exchange.is_above_the_fold = exchange.hop_id in self._seen
+        exchange.is_hero = exchange.url == self._hero
+        exchange.is_critical = exchange is self._first or self._is_blocking(exchange)
+
+    def _add_work(self, exchange: RecordedExchange) -> None:
+        if self._kinds[exchange.hop_id] in _WORKED_ON:
+            work = self._work.get(exchange.url, CpuTime())
+            exchange.parse_ms = round(work.parse_ms, _TIME_DIGITS)
+            exchange.execute_ms = round(work.execute_ms, _TIME_DIGITS)
+
+    def _flags(
+        self, exchange: RecordedExchange, cause: RequestInitiator | None
+    ) -> dict[str, object]:
+        flags: dict[str, object] = {}
+        if cause is not None and cause.reference is not None:
+            flags |= cause.reference.flags
+        elif self._kinds[exchange.hop_id] is Kind.SCRIPT and exchange.initiator_type == "script":
+            flags[FLAGS["async"]] = exchange.priorities[0][1] == _LOW
+        # Chromium knows better than the tag what blocks, and what the first image is.
+        flags["render_blocking"] = self._is_blocking(exchange)
+        flags["after_first_image"] = cause is not None and self._is_after_image(cause)
+        return flags
+
+    def _is_blocking(self, exchange: RecordedExchange) -> bool:
+        return exchange.blocking == "blocking" or exchange.url in self._blocking
+
+    def _is_after_image(self, cause: RequestInitiator) -> bool:
+        """By its place in the document; what others bring comes after all that stands there."""
+        first = self._documents[self._first.hop_id].html.first_image_bytes
+        if first is None:
+            return False
+        if cause.reference is None or self._kept[cause.by] is not self._first:
+            return True
+        return cause.reference.offset_bytes > first
+
+    def _above_the_fold(self) -> set[str]:
+        """What is seen, what painting waits for, and what brings either."""
+        # Also where a way up ends: whatever stands here has all that brings it in here.
+        seen: set[str] = {self._first.hop_id, self._kept[0].hop_id}
+        for exchange in self._kept:
+            is_painted = self._kinds[exchange.hop_id] in _PAINTED
+            shown = is_painted and exchange.url in self._shares
+            if shown or self._is_blocking(exchange):
+                key: str | None = exchange.hop_id
+                while key is not None and key not in seen:
+                    seen.add(key)
+                    cause = self._causes.get(key)
+                    key = None if cause is None else self._kept[cause.by].hop_id
+        return seen

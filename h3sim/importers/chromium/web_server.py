@@ -1,0 +1,269 @@
+"""Serves a folder on this machine as a web server would: compressed, cacheable, kept alive."""
+
+from __future__ import annotations
+
+import mimetypes
+import posixpath
+import re
+import sys
+import threading
+import zlib
+from contextlib import contextmanager
+from functools import lru_cache
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from h3sim.errors import needing_extra
+from h3sim.importers.content_encoding import gzipped, is_compressible, mime_of_extension
+from h3sim.schema import resolved_within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+COMPRESSIONS = ("gzip", "br", "none")
+_BROTLI_QUALITY = 5
+_MAX_BODY_BYTES = 64 * 2**20
+"""The most that a request may carry; all of it is read and forgotten."""
+_READ_BYTES = 2**16
+_INDEX = "index.html"
+_IDLE_TIMEOUT_S = 60.0
+"""A connection on which nothing arrives for so long is closed."""
+_LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
+"""A Content-Length (RFC 9110 § 8.6), of as many digits as any body has."""
+
+
+class Answer(NamedTuple):
+    """What a site answers to one path: status, header fields and body as on the wire."""
+
+    status: HTTPStatus
+    fields: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class Site:
+    """The files below *root*, each compressed once with *compression* ("gzip", "br" or "none").
+
+    Nothing outside of *root* is served: no path and no symbolic link leads there.
+
+    Raises:
+        MissingExtraError: for "br", if there is no brotli library.
+    """
+
+    def __init__(self, root: Path, compression: str = "gzip") -> None:
+        self.root = root.resolve()
+        self.compression = compression
+        # Now, and not in a thread of the server, if there is no library for it.
+        compressed(b"", compression)
+        self._answer = lru_cache(maxsize=None)(self._found)
+
+    def answer(self, target: str, accepted: str = "gzip, br") -> Answer:
+        """Return the answer to a request target; a folder answers with its index.html."""
+        codings = {coding.partition(";")[0].strip() for coding in accepted.split(",")}
+        path = target.partition("#")[0].partition("?")[0]
+        try:
+            return self._of(path, compress=self.compression in codings)
+        except OSError:  # a name that is too long, a file that may not be read
+            return _not_found()
+
+    def _of(self, path: str, *, compress: bool) -> Answer:
+        file = self._file(unquote(path))
+        if file is not None and file.is_dir():
+            if not path.endswith("/"):
+                fields = (("Location", f"{path}/"), ("Content-Length", "0"))
+                return Answer(HTTPStatus.MOVED_PERMANENTLY, fields, b"")
+            path, file = f"{path}{_INDEX}", resolved_within(self.root, file / _INDEX)
+        if file is None or not file.is_file():
+            return _not_found()
+        # By the name that is requested: that of a link's target may say another type.
+        return self._answer(file, PurePosixPath(unquote(path)).suffix[1:], compress)
+
+    def _file(self, path: str) -> Path | None:
+        """Return the file that *path* names, links followed; None where that is outside."""
+        clean = posixpath.normpath(path.lstrip("/"))
+        if clean.startswith("..") or "\0" in clean or "\\" in clean or posixpath.isabs(clean):
+            return None
+        return resolved_within(self.root, self.root / clean)
+
+    def _found(self, file: Path, extension: str, compress: bool) -> Answer:
+        plain = file.read_bytes()
+        mime = mime_of_extension(extension) or mimetypes.guess_type(f"x.{extension}")[0]
+        mime = mime or "application/octet-stream"
+        worth = is_compressible(mime)
+        body = compressed(plain, self.compression) if compress and worth else plain
+        fields = [
+            ("Content-Type", f"{mime}; charset=utf-8" if _is_ours(mime, plain) else mime),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", "public, max-age=31536000"),
+            ("ETag", f'"{zlib.crc32(plain):08x}"'),
+        ]
+        if worth:
+            fields.append(("Vary", "Accept-Encoding"))
+        if compress and worth:
+            fields.append(("Content-Encoding", self.compression))
+        return Answer(HTTPStatus.OK, tuple(fields), body)
+
+
+def _not_found() -> Answer:
+    body = b"<!DOCTYPE html><title>404</title><p>There is no such file."
+    fields = (("Content-Type", "text/html"), ("Content-Length", str(len(body))))
+    return Answer(HTTPStatus.NOT_FOUND, fields, body)
+
+
+def _is_ours(mime: str, plain: bytes) -> bool:
+    """Whether a text is UTF-8, so that saying so does not break it."""
+    if not mime.startswith("text/"):
+        return False
+    try:
+        plain.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def compressed(plain: bytes, compression: str) -> bytes:
+    """Return *plain* as a server sends it: gzip at level 6, brotli at quality 5, or as it is.
+
+    Raises:
+        MissingExtraError: for "br", if there is no brotli library.
+
+    >>> len(compressed(bytes(1000), "gzip")), len(compressed(bytes(1000), "none"))
+    (29, 1000)
+    """
+    if compression == "gzip":
+        return gzipped(plain)
+    if compression == "br":
+        with needing_extra("brotli", "record"):
+            import brotli  # type: ignore[import-untyped]
+        packed: bytes = brotli.compress(plain, quality=_BROTLI_QUALITY)
+        return packed
+    return plain
+
+
+@contextmanager
+def served(site: Site) -> Iterator[str]:
+    """Serve *site* on a free port of this machine; yield its address, with no slash behind.
+
+    Requests for another host are refused: a page of the web whose name is made to resolve to this
+    machine (DNS rebinding) gets no file.
+    """
+
+    # Of each server its own, as handlers find the site at their class.
+    class Handler(_Handler):
+        pass
+
+    Handler.site = site
+    server = _Server(("127.0.0.1", 0), Handler)
+    Handler.authority = f"127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://{Handler.authority}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def address_of(base: str, path: str) -> str:
+    """Return the address of a file of a site.
+
+    >>> address_of("http://127.0.0.1:80", "a b/index.html")
+    'http://127.0.0.1:80/a%20b/index.html'
+    """
+    return f"{base}/{quote(path)}"
+
+
+class _Server(ThreadingHTTPServer):
+    # A browser that keeps its connections open must not hold up the end.
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that hung up: one that is ended, or wants no more, does."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _RefusedRequestError(Exception):
+    """A request that is answered with an error, after which the connection is closed."""
+
+    def __init__(self, status: HTTPStatus, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
+
+
+class _Handler(BaseHTTPRequestHandler):
+    site: Site
+    authority: str
+    """The host and port that requests must name."""
+    protocol_version = "HTTP/1.1"
+    server_version = "h3sim"
+    sys_version = ""
+    timeout = _IDLE_TIMEOUT_S
+    disable_nagle_algorithm = True
+    wbufsize = -1  # header and body leave together
+
+    def parse_request(self) -> bool:
+        """Read a request with its body; refuse what is malformed or meant for another host."""
+        if not super().parse_request():
+            return False
+        try:
+            self._check_target()
+            self._skip_body(self._body_bytes())
+        except _RefusedRequestError as refused:
+            # Where the next request begins is not known.
+            self.close_connection = True
+            self.send_error(refused.status, refused.why)
+            self.wfile.flush()
+            return False
+        return True
+
+    def do_GET(self) -> None:
+        answer = self.site.answer(self.path, self.headers.get("Accept-Encoding", ""))
+        self.send_response(answer.status)
+        for name, value in answer.fields:
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)
+
+    do_HEAD = do_GET  # noqa: N815 - as the base calls it
+    # Like a file server: a body that is posted has been read, and is forgotten.
+    do_POST = do_GET  # noqa: N815
+
+    def _check_target(self) -> None:
+        """Refuse a request that names no host, several, or another one (RFC 9112 § 3.2)."""
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or not self.path.startswith("/"):
+            raise _RefusedRequestError(HTTPStatus.BAD_REQUEST, "must name one host and a path")
+        if hosts[0].strip() != self.authority:
+            raise _RefusedRequestError(HTTPStatus.MISDIRECTED_REQUEST, "no such host is served")
+
+    def _body_bytes(self) -> int:
+        """Return how long the body is (RFC 9112 § 6)."""
+        if self.headers.get("Transfer-Encoding") is not None:
+            raise _RefusedRequestError(HTTPStatus.LENGTH_REQUIRED, "only Content-Length is read")
+        lengths = [length.strip(" \t") for length in self.headers.get_all("Content-Length", ["0"])]
+        if len(lengths) != 1 or _LENGTH.fullmatch(lengths[0]) is None:
+            raise _RefusedRequestError(HTTPStatus.BAD_REQUEST, "malformed Content-Length")
+        n_bytes = int(lengths[0])
+        if n_bytes > _MAX_BODY_BYTES:
+            raise _RefusedRequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large a body")
+        return n_bytes
+
+    def _skip_body(self, n_bytes: int) -> None:
+        while n_bytes > 0:
+            data = self.rfile.read(min(n_bytes, _READ_BYTES))
+            if not data:
+                raise _RefusedRequestError(HTTPStatus.BAD_REQUEST, "the body is cut off")
+            n_bytes -= len(data)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        """Say nothing."""

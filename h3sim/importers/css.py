@@ -1,0 +1,478 @@
+"""CSS: rules, selectors, and the fonts and images that they request."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import needing_extra
+from h3sim.importers.media_queries import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from h3sim.importers.html import Scan
+
+
+BOLD_ELEMENTS = "h1, h2, h3, h4, h5, h6, b, strong, th"
+SLANTED_ELEMENTS = "i, em, cite, var, dfn, address"
+"""What browsers set in bold and in italics when nothing else is said."""
+NORMAL, BOLD = 400, 700
+"""Weights of faces by name (CSS Fonts 4 § 2.2)."""
+_MEDIUM = 500
+
+
+def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: bool) -> list[Face]:
+    """Return the faces of one family that text of these weights, upright or not, is set in.
+
+    Slanted text is taken to have the normal weight. All faces of one weight and slant are returned:
+    they may be of different characters.
+    """
+    wanted = [(weight, False) for weight in weights] + [(NORMAL, True)] * is_slanted
+    kept: dict[Face, None] = {}
+    for weight, slanted in wanted:
+        alike = [face for face in faces if face.is_slanted is slanted] or list(faces)
+        best = nearest_weights([face.weights for face in alike], weight)
+        kept |= dict.fromkeys(face for face in alike if face.weights == best)
+    return [face for face in faces if face in kept]
+
+
+def nearest_weights(given: Sequence[tuple[float, float]], wanted: float) -> tuple[float, float]:
+    """Return the range of weights that is taken for *wanted*.
+
+    >>> nearest_weights([(300, 300), (500, 500), (700, 700)], 400)
+    (500, 500)
+    >>> nearest_weights([(300, 300), (500, 500), (700, 700)], 600)
+    (700, 700)
+    """
+
+    def rank(weights: tuple[float, float]) -> tuple[float, float]:
+        low, high = weights
+        if low <= wanted <= high:
+            return (0, 0)
+        is_above = low > wanted
+        distance = low - wanted if is_above else wanted - high
+        if NORMAL <= wanted <= _MEDIUM:
+            return (1 if is_above and low <= _MEDIUM else 2 if not is_above else 3, distance)
+        return (1 if is_above == (wanted > _MEDIUM) else 2, distance)
+
+    return min(given, key=rank)
+
+
+_DEEPEST = 20
+"""Rules in rules in rules are looked at so deep."""
+_DEEPEST_BRACKETS = 100
+"""What nests deeper is no stylesheet that anybody wrote; the parser's own functions recurse."""
+_BRACKET = re.compile(
+    rb"[\[({]|[\])}]|/\*(?:.*?\*/|.*)"
+    rb"|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?|\\.",
+    re.DOTALL,
+)
+"""A bracket; or what holds brackets that are none: a comment, a string, an escape."""
+_WEIGHTS = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
+_LIGHTEST, _HEAVIEST = 100, 1000
+_FORMATS = ("woff2", "woff", "truetype", "opentype")
+"""Formats of fonts that browsers of today can use."""
+_GENERIC = frozenset(
+    (
+        *("serif", "sans-serif", "monospace", "cursive", "fantasy", "system-ui"),
+        *("inherit", "initial", "unset", "normal"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """A font face: its family, in lower case, the URL that is taken, and what it is for."""
+
+    family: str
+    url: str
+    ranges: tuple[tuple[int, int], ...] = ()
+    """The characters, from and to; none for all."""
+    weights: tuple[int, int] = (400, 400)
+    is_slanted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StyleRule:
+    """A rule that names images or says of fonts; *selector* is as it stands, "" for any."""
+
+    selector: str
+    urls: tuple[str, ...]
+    families: tuple[str, ...]
+    weights: tuple[int, ...] = ()
+    is_slanted: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Sheet:
+    """What of a stylesheet holds on the screen that `media` describes, in its order."""
+
+    is_read: bool = True
+    """Whether it was looked into: not if it nests too deeply."""
+    imports: list[str] = field(default_factory=list)
+    faces: list[Face] = field(default_factory=list)
+    rules: list[StyleRule] = field(default_factory=list)
+
+
+def _library() -> Any:
+    with needing_extra("tinycss2", "import"):
+        import tinycss2
+    return tinycss2
+
+
+def _text(tokens: Iterable[Any]) -> str:
+    return str(_library().serialize(tokens))
+
+
+def _parts(content: Any) -> Any:
+    return _library().parse_blocks_contents(content, skip_comments=True, skip_whitespace=True)
+
+
+def read_sheet(css: bytes) -> Sheet:
+    """Return what a stylesheet refers to.
+
+    Raises:
+        MissingExtraError: if tinycss2 is not installed.
+
+    >>> sheet = read_sheet(b'@import "a.css" print; .x {background: url(b.png)}')
+    >>> sheet.imports, sheet.rules[0].selector, sheet.rules[0].urls
+    ([], '.x', ('b.png',))
+    """
+    parse = _library().parse_stylesheet_bytes
+    if _is_too_deep(css):
+        return Sheet(is_read=False)
+    rules, _ = parse(css, skip_comments=True, skip_whitespace=True)
+    sheet = Sheet()
+    _read_rules(rules, sheet, 0)
+    return sheet
+
+
+def read_declarations(css: str) -> StyleRule:
+    """Return what the declarations of a `style` attribute refer to."""
+    if _is_too_deep(css.encode()):
+        return StyleRule(selector="", urls=(), families=())
+    return _rule("", _parts(css))
+
+
+def _is_too_deep(css: bytes) -> bool:
+    depth = 0
+    for found in _BRACKET.finditer(css):
+        character = found[0]
+        if character in (b"(", b"[", b"{"):
+            depth += 1
+            if depth > _DEEPEST_BRACKETS:
+                return True
+        elif character in (b")", b"]", b"}"):
+            depth = max(0, depth - 1)
+    return False
+
+
+def _read_rules(rules: Iterable[Any], sheet: Sheet, depth: int) -> None:
+    may_import = depth == 0
+    for rule in rules:
+        # What imports stands in front of all else but layers (CSS Cascade 5 § 2).
+        is_in_front = rule.type == "at-rule" and (
+            rule.lower_at_keyword in ("charset", "import")
+            or (rule.lower_at_keyword == "layer" and rule.content is None)
+        )
+        may_import = may_import and (is_in_front or rule.type not in ("at-rule", "qualified-rule"))
+        if rule.type == "qualified-rule":
+            parts = _parts(rule.content)
+            found = _rule(_text(rule.prelude).strip(), parts)
+            if found.urls or found.families or found.weights or found.is_slanted:
+                sheet.rules.append(found)
+            if depth < _DEEPEST:
+                _read_rules(parts, sheet, depth + 1)
+        elif rule.type == "at-rule":
+            _read_at_rule(rule, sheet, depth, may_import=may_import)
+
+
+def _read_at_rule(rule: Any, sheet: Sheet, depth: int, *, may_import: bool) -> None:
+    word = rule.lower_at_keyword
+    if word == "import":
+        url, rest = _import(rule.prelude)
+        if url and may_import and matches(_text(rest)):
+            sheet.imports.append(url)
+    elif rule.content is None or depth >= _DEEPEST:
+        return
+    elif word == "font-face":
+        sheet.faces += _faces(_parts(rule.content))
+    elif word in ("supports", "layer", "container", "scope", "starting-style") or (
+        word == "media" and matches(_text(rule.prelude))
+    ):
+        _read_rules(_parts(rule.content), sheet, depth + 1)
+
+
+def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
+    """Return the URL of an import and its media query, `layer` and `supports` being passed over."""
+    tokens = [token for token in prelude if token.type != "comment"]
+    for index, token in enumerate(tokens):
+        if token.type == "whitespace":
+            continue
+        url = token.value if token.type == "string" else next(_urls([token]), "")
+        rest = [
+            each
+            for each in tokens[index + 1 :]
+            if not (each.type == "function" and each.lower_name in ("layer", "supports"))
+            and not (each.type == "ident" and each.lower_value == "layer")
+        ]
+        return url, rest
+    return "", []
+
+
+def _rule(selector: str, parts: Iterable[Any]) -> StyleRule:
+    said = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
+
+    def of(what: str, read: Callable[[Any], Iterable[Any]]) -> tuple[Any, ...]:
+        """Return what the declarations of a part of the font say; a variable may be its family."""
+        names = (what, "font")
+        return tuple(
+            found
+            for name, value in said
+            if name in names or (what == "font-family" and name.startswith("--"))
+            for found in read(value)
+        )
+
+    plain = (v for name, v in said if name not in ("src", "cursor") and not name.startswith("--"))
+    return StyleRule(
+        selector=selector,
+        urls=tuple(url for value in plain for url in _urls(value)),
+        families=of("font-family", _families),
+        weights=of("font-weight", _weights),
+        is_slanted=any(of("font-style", lambda value: [_is_slanted(value)])),
+    )
+
+
+def _weights(tokens: Iterable[Any]) -> Iterator[int]:
+    """Yield the weights in a value: words, and whole numbers that can be weights."""
+    for token in tokens:
+        if token.type == "ident" and token.lower_value in _WEIGHTS:
+            yield _WEIGHTS[token.lower_value]
+        elif (
+            token.type == "number" and token.int_value and _LIGHTEST <= token.int_value <= _HEAVIEST
+        ):
+            yield token.int_value
+
+
+def _is_slanted(tokens: Iterable[Any]) -> bool:
+    return any(t.type == "ident" and t.lower_value in ("italic", "oblique") for t in tokens)
+
+
+def _urls(tokens: Iterable[Any]) -> Iterator[str]:
+    """Yield the URLs in a value; of an image-set only the first, which is for one pixel a pixel."""
+    # Backwards, as it is taken from at its end: URLs come in the order of the file.
+    waiting = list(tokens)[::-1]
+    while waiting:
+        token = waiting.pop()
+        if token.type == "url":
+            yield token.value
+        elif token.type == "function":
+            if token.lower_name == "url":
+                yield from (each.value for each in token.arguments if each.type == "string")
+            elif token.lower_name.endswith("image-set"):
+                strings = (each.value for each in token.arguments if each.type == "string")
+                inner = next(_urls(token.arguments), "") or next(strings, "")
+                if inner:
+                    yield inner
+            else:
+                waiting += token.arguments[::-1]
+        elif hasattr(token, "content") and isinstance(token.content, list):
+            waiting += token.content[::-1]
+
+
+def _families(tokens: Iterable[Any]) -> Iterator[str]:
+    """Yield the font families of a value: strings, and words between commas, in lower case."""
+    words: list[str] = []
+    for token in tokens:
+        if token.type == "string":
+            yield token.value.lower()
+        elif token.type == "ident":
+            words.append(token.lower_value)
+        elif token.type in ("literal", "dimension", "number", "percentage"):
+            # What stands before a size in `font` is weight and style: no name.
+            if token.type == "literal" and token.value == "," and words:
+                yield " ".join(words)
+            words = []
+    if words and words[-1] not in _GENERIC:
+        yield " ".join(words)
+
+
+def _faces(parts: Iterable[Any]) -> Iterator[Face]:
+    """Yield the face of a `@font-face`, if it has a family and a source that can be used."""
+    values = {part.lower_name: part.value for part in parts if part.type == "declaration"}
+    family = next(_families(values.get("font-family", ())), "")
+    url = _source(values.get("src", []))
+    if family and url:
+        text = _text(values.get("unicode-range", []))
+        weights = list(_weights(values.get("font-weight", ()))) or [NORMAL]
+        yield Face(
+            family=family,
+            url=url,
+            ranges=tuple(_ranges(text)),
+            weights=(min(weights), max(weights)),
+            is_slanted=_is_slanted(values.get("font-style", ())),
+        )
+
+
+def _source(tokens: list[Any]) -> str:
+    """Return the first source that can be used; `local()` is taken as not there."""
+    part: list[Any] = []
+    # None ends the last part, behind which stands no comma.
+    for token in [*tokens, None]:
+        if token is not None and not (token.type == "literal" and token.value == ","):
+            part.append(token)
+            continue
+        url = next(_urls(part), "")
+        formats = [t for t in part if t.type == "function" and t.lower_name == "format"]
+        words = [_text(each.arguments).strip("'\" ").lower() for each in formats]
+        is_old = url.partition("?")[0].lower().endswith(".eot") or url.startswith("data:")
+        if url and not is_old and all(word.startswith(_FORMATS) for word in words):
+            return url
+        part = []
+    return ""
+
+
+def _ranges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of `unicode-range`: U+26, U+0-7F, U+4??."""
+    for part in text.upper().split(","):
+        first, _, last = part.strip().removeprefix("U+").partition("-")
+        try:
+            low = int(first.replace("?", "0"), 16)
+            high = int(last or first.replace("?", "F"), 16)
+        except ValueError:
+            continue
+        yield low, high
+
+
+_SELECTORS_DEEPEST = 512
+"""Deeper documents are not parsed: the time for that grows with depth times length."""
+_LONGEST = 8 << 20
+_MOST_WORK = 1_000_000_000
+"""So many bytes of document are looked through for selectors; then all are taken to match."""
+_MOST_WAYS = 1_000_000
+"""The library tries each way to place the parts of a selector on an element's ancestors."""
+_COUNTING = re.compile(r":nth-[\w-]+\([^()]*\)|:(?:first|last|only)-of-type|:only-child")
+"""What makes it count the siblings of each element."""
+_NOT_NOW = re.compile(
+    r":(hover|focus|focus-within|focus-visible|active|visited|target|checked|disabled|invalid)\b"
+)
+_PSEUDO_ELEMENT = re.compile(
+    r"::?(before|after|first-line|first-letter|marker|placeholder)\b|::[\w-]+"
+)
+_TAGS = re.compile(r"<[^>]*+>")
+_MOST_ATTRIBUTES = 2_000
+
+
+class StyledDocument:
+    """An HTML document in which selectors are looked for.
+
+    One that is too long or too deep, or has a tag with thousands of attributes, is not parsed: then
+    every rule is taken to apply, and `is_parsed` is false.
+    """
+
+    def __init__(self, data: bytes, scan: Scan) -> None:
+        self.is_parsed = (
+            len(data) <= _LONGEST
+            and scan.depth <= _SELECTORS_DEEPEST
+            # The parser compares each attribute with all before it.
+            and scan.most_attributes <= _MOST_ATTRIBUTES
+        )
+        self.n_guessed = 0
+        self._depth = scan.depth
+        self._size = max(1, len(data))
+        self._work = 0
+        self._known: dict[str, bool] = {}
+        self._tree = _tree(_scripted(data, scan)) if self.is_parsed else None
+        self._characters: set[int] | None = None
+        self._data = data
+
+    def applies(self, selector: str) -> bool:
+        """Return whether any element matches *selector* as the page is first shown."""
+        if selector not in self._known:
+            parts = _split(selector)
+            self._known[selector] = any(self._one_applies(part) for part in parts)
+        return self._known[selector]
+
+    def shows(self, face: Face) -> bool:
+        """Return whether any character of the document is in the ranges of *face*."""
+        if not face.ranges:
+            return True
+        if self._characters is None:
+            text = _TAGS.sub("", self._data.decode("utf-8", "replace"))
+            self._characters = set(map(ord, text))
+        return any(low <= c <= high for c in self._characters for low, high in face.ranges)
+
+    def _one_applies(self, selector: str) -> bool:
+        # `:not(:hover)` does hold as the page is first shown.
+        if _NOT_NOW.search(re.sub(r":not\([^()]*\)", "", selector)):
+            return False
+        plain = _PSEUDO_ELEMENT.sub("", selector).strip()
+        # Of `::before` alone, or behind a combinator, any element is left.
+        plain = plain if plain and plain[-1] not in ">+~" else f"{plain}*"
+        simple = _simple(plain, self._depth)
+        self._work += self._size
+        if self._tree is None or self._work > _MOST_WORK or not simple:
+            self.n_guessed += 1
+            return True
+        try:
+            is_there = self._tree.css_first(simple) is not None
+        except Exception:  # noqa: BLE001 - it raises types of its own for what it cannot parse
+            self.n_guessed += 1
+            return True
+        self.n_guessed += is_there and simple != plain
+        return is_there
+
+
+def _simple(selector: str, depth: int) -> str:
+    """Return a selector that is quick to look for and matches all that *selector* does.
+
+    Conditions that take long are left out, from the left; "" if it cannot be made quick.
+
+    >>> _simple("body .a > li:nth-child(2) b", 10), _simple("ul li div p b", 200)
+    ('body .a > li b', 'div p b')
+    """
+    if "&" in selector or ":has(" in selector:
+        return ""
+    plain = _COUNTING.sub("", selector).rpartition("~")[2].strip()
+    words = [word for word in re.split(r"\s+|(?=[>+])|(?<=[>+])", plain) if word]
+    is_way = [
+        index > 0 and word not in ">+" and words[index - 1] not in ">+"
+        for index, word in enumerate(words)
+    ]
+    most = 1
+    while max(2, depth) ** (most + 1) <= _MOST_WAYS:
+        most += 1
+    if sum(is_way) <= most:
+        return plain
+    if "(" in plain or "[" in plain:
+        return ""
+    ways = [index for index, each in enumerate(is_way) if each]
+    return " ".join(words[ways[-most - 1] :])
+
+
+def _tree(data: bytes) -> Any:
+    with needing_extra("selectolax", "import"):
+        from selectolax.lexbor import LexborHTMLParser
+    return LexborHTMLParser(data)
+
+
+def _scripted(data: bytes, scan: Scan) -> bytes:
+    """Return the document without what stands in `noscript`: the parser knows no scripting."""
+    parts, at = [], 0
+    for begin, end in scan.unscripted:
+        parts.append(data[at:begin])
+        at = end
+    return b"".join([*parts, data[at:]])
+
+
+def _split(selector: str) -> list[str]:
+    """Return the parts of a selector list; a comma in parentheses divides nothing."""
+    parts, depth, begin = [], 0, 0
+    for index, character in enumerate(selector):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth <= 0:
+            parts.append(selector[begin:index])
+            begin = index + 1
+    return [*parts, selector[begin:]]

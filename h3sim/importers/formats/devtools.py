@@ -1,0 +1,412 @@
+"""Chrome DevTools protocol logs: events of the Network domain, one exchange per request.
+
+Logs that were saved and a browser that is listened to say the same; both are read here. Values of
+a wrong type are noted and not used.
+
+Lighthouse saves such logs as devtoolslog.json. Events are those of the domain Network.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.importers.formats.chrome_fields import (
+    Initiator,
+    reached_by_response,
+    read_initiator,
+    take_initiator,
+)
+from h3sim.importers.recorded_request import (
+    INTERNAL_REDIRECT,
+    RecordedRequest,
+    RequestOutcome,
+    SizeSource,
+    read_priority_fields,
+)
+from h3sim.importers.request_fields import (
+    NO_BODY,
+    NOT_MODIFIED,
+    kind_of_word,
+    length_of,
+    request_text_bytes,
+    response_text_bytes,
+    without_fragment,
+)
+from h3sim.importers.source import Fields, JsonPart
+from h3sim.page import Kind
+from h3sim.units import MS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from h3sim.importers.recorded_request import Recording
+
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedExchange(RecordedRequest):
+    """One request and its answer, with what only the protocol tells; times on Chromium's clock."""
+
+    hop_id: str
+    """The protocol's id of the request, and behind a slash which hop of its redirects it is."""
+    type: str = ""
+    frame_id: str = ""
+    wall_time_s: float | None = None
+    asked_by: Initiator = field(default_factory=Initiator)
+    priorities: list[tuple[float | None, str]] = field(default_factory=list)
+    """When each was given, and what it was; the first of them with the request."""
+    post_bytes: int = 0
+    charset: str = ""
+    wire_bytes: int | None = None
+    """Header and body as they were sent; None where no end of the body was told."""
+    from_cache: bool = False
+    from_service_worker: bool = False
+    is_internal: bool = False
+    is_early_hint: bool = False
+    has_extra: bool = True
+    """Whether events of its own tell its header as it was sent and received."""
+    failed: str = ""
+    redirected_from: RecordedExchange | None = None
+    chunks: list[tuple[float, int, int]] = field(default_factory=list)
+    """When how many bytes of the body came: as they were sent, and plain."""
+    request_fields: Headers = ()
+    response_fields: Headers = ()
+
+    @property
+    def number(self) -> str:
+        """The protocol's id of the request, which its redirects keep."""
+        return self.hop_id.rpartition("/")[0]
+
+    @property
+    def requested_ms(self) -> float:
+        """When it was asked for, 0 where that is not known."""
+        return self.start_ms or 0.0
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether neither an end nor a reason for none was told."""
+        is_over = self.failed or self.from_cache or self.from_service_worker
+        return self.end_ms is None and not is_over
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether an answer came over the network, to its end."""
+        is_cached = self.from_cache or self.from_service_worker
+        return self.end_ms is not None and not is_cached and bool(self.status)
+
+    def settle(self) -> None:
+        """Work out what follows from all that was told of it."""
+        sent, got = (
+            {name.lower(): value for name, value in fields}
+            for fields in (self.request_fields, self.response_fields)
+        )
+        read_priority_fields(self, sent, got)
+        self.kind = kind_of_word(self.type) or kind_of_word(sent.get("sec-fetch-dest", ""))
+        self.priority = self.priorities[0][1].lower() if self.priorities else ""
+        self.later_priorities = tuple(
+            (at_ms, level.lower()) for at_ms, level in self.priorities[1:] if at_ms is not None
+        )
+        self.outcome = self._outcome()
+        if self.is_early_hint:
+            self.was_hinted()
+        self._settle_sizes(got.get("content-length", ""))
+
+    def _outcome(self) -> RequestOutcome:
+        if self.kind is None and self.type == "WebSocket":
+            return RequestOutcome.NOT_HTTP
+        if self.is_internal:
+            return RequestOutcome.INTERNAL
+        if self.from_service_worker:
+            return RequestOutcome.SERVICE_WORKER
+        if self.from_cache:
+            return RequestOutcome.CACHE
+        # Without a status the log ends before the answer.
+        is_answered = self.status is not None and not self.failed
+        return RequestOutcome.ANSWERED if is_answered else RequestOutcome.FAILED
+
+    def _settle_sizes(self, content_length: str) -> None:
+        text_bytes = request_text_bytes(self.method, self.url, self.request_fields)
+        self.request_bytes, self.request_from = text_bytes + self.post_bytes, SizeSource.FIELDS
+        header_bytes, self.header_from = self.header_bytes or 0, SizeSource.RECORDED
+        self.header_bytes = header_bytes
+        if not header_bytes and self.status is not None:
+            self.header_bytes = response_text_bytes(self.response_fields)
+            self.header_from = SizeSource.FIELDS
+        self.pieces = tuple((at_ms, n_sent) for at_ms, n_sent, _ in self.chunks if n_sent)
+        if self.status in NO_BODY or self.method == "HEAD":
+            self.body_bytes, self.body_from = 0, SizeSource.RECORDED
+        elif self.wire_bytes:
+            is_known = self.header_from is SizeSource.RECORDED
+            self.body_bytes = max(0, self.wire_bytes - header_bytes)
+            self.body_from = SizeSource.RECORDED if is_known else SizeSource.TRANSFER
+        elif self.pieces:
+            self.body_bytes = sum(n_sent for _, n_sent in self.pieces)
+            self.body_from = SizeSource.PIECES
+        elif (length := length_of(content_length)) is not None:
+            self.body_bytes, self.body_from = length, SizeSource.CONTENT_LENGTH
+        elif self.decoded_bytes is not None:
+            self.body_bytes, self.body_from = self.decoded_bytes, SizeSource.DECODED
+
+
+def join_redirects(exchanges: Sequence[RecordedExchange]) -> None:
+    """Note for each of what came of a redirect at which index of *exchanges* that is."""
+    indexes = {exchange.hop_id: index for index, exchange in enumerate(exchanges)}
+    for exchange in exchanges:
+        before = exchange.redirected_from
+        if before is not None and before.hop_id in indexes:
+            exchange.redirect_of = indexes[before.hop_id]
+
+
+_EVENTS = frozenset(
+    (
+        *("requestWillBeSent", "requestWillBeSentExtraInfo", "responseReceivedExtraInfo"),
+        *("requestServedFromCache", "responseReceived", "resourceChangedPriority"),
+        *("dataReceived", "loadingFinished", "loadingFailed"),
+    )
+)
+_MOST_PIECES = 2_000_000
+"""When more pieces of bodies came is not kept."""
+
+
+class _ExtraInfo(NamedTuple):
+    """What was received as it was: before the cache had its say."""
+
+    fields: Headers
+    text_bytes: int
+    status: float | None
+
+
+class NetworkEvents:
+    """Takes the events one after the other; a request that is redirected keeps its id."""
+
+    def __init__(self, note: Callable[[str, str], None]) -> None:
+        self.exchanges: list[RecordedExchange] = []
+        self._note = note
+        self._open: dict[str, RecordedExchange] = {}
+        self._hops: dict[str, int] = {}
+        self._n_pieces = 0
+        # Extra events come before or behind those that they belong to: hops join them at the end.
+        self._sent: dict[str, list[Headers]] = {}
+        self._got: dict[str, list[_ExtraInfo]] = {}
+
+    def add(self, method: str, params: Fields) -> None:
+        """Take in an event; those of other domains, and of unknown requests, are passed over."""
+        event = method.removeprefix("Network.")
+        if event not in _EVENTS or event == method:
+            return
+        number = params.text("requestId")
+        if not number:
+            self._note(f"{params.key}.requestId", "skipped: is missing")
+        elif event == "requestWillBeSent":
+            self._will_be_sent(params, number)
+        elif event == "requestWillBeSentExtraInfo":
+            self._sent.setdefault(number, []).append(_headers(params))
+        elif event == "responseReceivedExtraInfo":
+            text = params.raw("headersText")
+            n_bytes = len(text) if isinstance(text, str) else 0
+            extra = _ExtraInfo(_headers(params), n_bytes, params.number("statusCode"))
+            self._got.setdefault(number, []).append(extra)
+        elif number in self._open:
+            self._go_on(event, params, self._open[number])
+
+    def _go_on(self, event: str, params: Fields, exchange: RecordedExchange) -> None:
+        """Take in what became of a request."""
+        match event:
+            case "requestServedFromCache":
+                exchange.from_cache = True
+            case "responseReceived":
+                exchange.type = params.text("type") or exchange.type
+                self._take_answer(exchange, params.table("response"), params)
+            case "resourceChangedPriority":
+                exchange.priorities.append((_ms(params), params.text("newPriority")))
+            case "dataReceived":
+                self._data_received(params, exchange)
+            case "loadingFinished":
+                exchange.end_ms = _ms(params)
+                exchange.wire_bytes = params.size("encodedDataLength")
+            case _:
+                exchange.failed = params.text("errorText") or "canceled"
+
+    def finish(self) -> list[RecordedExchange]:
+        """Return the exchanges in the order of their requests, header lists added."""
+        hops: Counter[str] = Counter()
+        for exchange in self.exchanges:
+            if not exchange.has_extra:
+                continue
+            number = exchange.number
+            sent, got, hop = self._sent.get(number, []), self._got.get(number, []), hops[number]
+            hops[number] += 1
+            if hop < len(sent):
+                exchange.request_fields = sent[hop]
+            if hop < len(got):
+                extra = got[hop]
+                exchange.response_fields = extra.fields
+                # For a synchronous request Chromium counts the body as header, too.
+                exchange.header_bytes = extra.text_bytes or exchange.header_bytes
+                if extra.status == NOT_MODIFIED:
+                    # Chromium then tells of the answer that it has in its cache, and that all of
+                    # that was sent.
+                    exchange.status, exchange.wire_bytes = NOT_MODIFIED, exchange.header_bytes
+        for exchange in self.exchanges:
+            exchange.settle()
+            if exchange.redirected_from is not None:  # which came before, and so is settled
+                exchange.redirected_from.body_bytes = 0
+                exchange.redirected_from.body_from = SizeSource.RECORDED
+        return self.exchanges
+
+    def _will_be_sent(self, params: Fields, number: str) -> None:
+        asked = params.table("request")
+        url = asked.text("url")
+        if not url:
+            asked.wrong("url", "skipped: is missing")
+            return
+        now_ms = _ms(params)
+        before = self._open.pop(number, None)
+        is_redirected = before is not None and "redirectResponse" in params
+        if before is not None and is_redirected:
+            self._take_answer(before, params.table("redirectResponse"), params)
+            before.end_ms = now_ms
+        hop = self._hops[number] = self._hops.get(number, -1) + 1
+        exchange = RecordedExchange(
+            hop_id=f"{number}/{hop}",
+            key=params.key.removesuffix(".params"),
+            url=without_fragment(url),
+            type=params.text("type"),
+            frame_id=params.text("frameId"),
+            start_ms=now_ms,
+            wall_time_s=params.duration("wallTime"),
+            asked_by=read_initiator(params.table("initiator")),
+            priorities=[(now_ms, asked.text("initialPriority"))],
+            blocking=params.text("renderBlockingBehavior").lower(),
+            method=asked.text("method").upper() or "GET",
+            post_bytes=len(asked.text("postData")),
+            redirected_from=before if is_redirected else None,
+            request_fields=_headers(asked),
+        )
+        take_initiator(exchange, exchange.asked_by)
+        exchange.is_preload = asked.flag("isLinkPreload") or exchange.initiator_type == "preload"
+        self._open[number] = exchange
+        self.exchanges.append(exchange)
+
+    def _take_answer(self, exchange: RecordedExchange, answer: Fields, params: Fields) -> None:
+        status = answer.number("status")
+        exchange.status = None if status is None else int(status)
+        exchange.is_internal = answer.raw("statusText") == INTERNAL_REDIRECT
+        told = (params.raw("hasExtraInfo"), params.raw("redirectHasExtraInfo"))
+        exchange.has_extra = not exchange.is_internal and False not in told
+        exchange.mime = answer.text("mimeType")
+        exchange.charset = answer.text("charset")
+        exchange.protocol = answer.text("protocol").lower()
+        exchange.header_bytes = answer.size("encodedDataLength") or 0
+        exchange.response_fields = _headers(answer)
+        exchange.is_early_hint = answer.flag("fromEarlyHints")
+        if not exchange.is_early_hint:
+            exchange.from_cache |= answer.flag("fromDiskCache", "fromPrefetchCache")
+        exchange.from_service_worker |= answer.flag("fromServiceWorker")
+        timing = answer.table("timing")
+        exchange.is_pushed = (timing.number("pushStart") or 0) > 0
+        heard_ms = _ms(params)
+        asked_s, waited_ms = timing.duration("requestTime"), timing.duration("receiveHeadersEnd")
+        if asked_s is not None and waited_ms is not None:
+            heard_ms = asked_s * MS_PER_S + waited_ms
+        sent_ms = timing.duration("sendEnd")
+        if asked_s is not None and sent_ms is not None:
+            exchange.sent_ms = asked_s * MS_PER_S + sent_ms
+        exchange.reached = reached_by_response(answer)
+        if heard_ms is not None:
+            exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
+
+    def _data_received(self, params: Fields, exchange: RecordedExchange) -> None:
+        n_plain, n_sent = params.size("dataLength") or 0, params.size("encodedDataLength") or 0
+        exchange.decoded_bytes = (exchange.decoded_bytes or 0) + n_plain
+        at_ms = _ms(params)
+        if at_ms is not None and self._n_pieces < _MOST_PIECES:
+            self._n_pieces += 1
+            exchange.chunks.append((at_ms, n_sent, n_plain))
+
+
+def _ms(params: Fields) -> float | None:
+    seconds = params.duration("timestamp")
+    return None if seconds is None else seconds * MS_PER_S
+
+
+def _headers(message: Fields) -> Headers:
+    """Return a header list; DevTools joins fields of one name with line feeds."""
+    fields = message.raw("headers")
+    if not isinstance(fields, dict):
+        return ()
+    texts = ((name, value) for name, value in fields.items() if isinstance(value, str))
+    return tuple((name, part) for name, value in texts for part in value.split("\n"))
+
+
+_LATEST_S = 253_402_300_799  # the end of the year 9999: later is no date
+
+
+class ProtocolLog:
+    """Takes the events of a log one after the other; `finish` puts the requests in the recording.
+
+    A request that is redirected keeps its id; each hop becomes a request of its own.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._events = NetworkEvents(recording.note)
+        self._first: dict[str, Any] = {}
+        self._loaded_ms: list[float] = []
+
+    def add(self, part: JsonPart) -> None:
+        """Take in an event, or a member of the first, where each has a line of its own."""
+        if not part.path:
+            self._add_first()
+            self._add_event(part)
+        elif part.item is None and len(part.path) == 1:
+            self._first[part.path[0]] = part.value
+
+    def _add_first(self) -> None:
+        if self._first:
+            self._add_event(JsonPart((), self._first, line=1))
+            self._first = {}
+
+    def _add_event(self, part: JsonPart) -> None:
+        fields = Fields.of(part, self._recording.note)
+        if fields is None:
+            return
+        method = fields.text("method")
+        self._recording.found["events"] += 1
+        if method == "Page.loadEventFired":
+            loaded_s = fields.table("params").duration("timestamp")
+            self._loaded_ms += [] if loaded_s is None else [loaded_s * MS_PER_S]
+        is_request = method == "Network.requestWillBeSent"
+        # Events of requests that are known already go in even where no more have room.
+        if not is_request or self._recording.has_room(len(self._events.exchanges)):
+            self._events.add(method, fields.table("params"))
+
+    def finish(self) -> None:
+        """Settle what can be told only when all was read."""
+        self._add_first()
+        recording = self._recording
+        exchanges = self._events.finish()
+        join_redirects(exchanges)
+        recording.requests += exchanges
+        walls_s = (each.wall_time_s for each in exchanges)
+        if wall_s := next((each for each in walls_s if each and each < _LATEST_S), None):
+            recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
+        # Others may have been asked for before the page, and a blank one may have been loaded.
+        documents = (each for each in exchanges if each.kind is Kind.DOCUMENT)
+        begun_ms = next(
+            (each.start_ms for each in (*documents, *exchanges) if _is_sent(each)), None
+        )
+        if begun_ms is None:
+            return
+        since_ms = [at_ms - begun_ms for at_ms in self._loaded_ms if at_ms >= begun_ms]
+        if since_ms:
+            recording.times_ms["load_event"] = since_ms[0]
+
+
+def _is_sent(exchange: RecordedExchange) -> bool:
+    return exchange.start_ms is not None and exchange.url.lower().startswith("http")

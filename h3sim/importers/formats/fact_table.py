@@ -1,0 +1,421 @@
+"""Fact tables: the recorded facts of a page load, without any content.
+
+A table is a JSON object about one load: where it was recorded, and a row for each resource with
+its type, sizes, times and parent. Names of hosts and files, header values and whatever else a row
+holds beside the keys below never enter the page; of hosts it has numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from h3sim.errors import PageError, ValidationIssue
+from h3sim.importers.page_assembly import assemble
+from h3sim.importers.recorded_request import (
+    REDIRECTS,
+    RecordedRequest,
+    Recording,
+    SizeSource,
+    first_of,
+)
+from h3sim.importers.request_fields import kind_of_word, plain_mime
+from h3sim.page import FLAGS, Kind
+from h3sim.page.resource import DELAY, MAX_STREAM_BYTES
+from h3sim.page.validation import circle_problems, id_problems
+from h3sim.schema import format_value
+from h3sim.schema.arguments import Predicate
+from h3sim.schema.errors import MAX_PROBLEMS, RejectedValueError, TooManyProblemsError, collected
+from h3sim.schema.fields import declare, fields_of, read_table
+from h3sim.schema.values import Choice, ListOf, OrNone, Text, ValueType, Whole
+from h3sim.units import ms, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from h3sim.importers.result import ImportedPage
+    from h3sim.importers.source import JsonPart
+
+
+ValueT = TypeVar("ValueT")
+MENDED_NS = ms(100)
+"""Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
+_OF_GRAPH = re.compile(r"resources(\[\d+\](\.id|\.parent)?)?")
+_KINDS = {
+    word: kind_of_word(word) or Kind.OTHER
+    for word in ("html", "css", "js", "font", "image", "xhr", "media", "other")
+}
+"""The types of rows, in the words of a table."""
+
+
+class _Id(Text):
+    """A name; what begins or parts a query string may hold what is nobody's business."""
+
+    def accept(self, value: Any) -> str:
+        text = super().accept(value)
+        if any(character in text for character in "?#;&"):
+            raise RejectedValueError(
+                f"must be a plain name, without a query string: {format_value(text)}"
+            )
+        return text
+
+
+class _Type(Choice):
+    def read(self, given: Any) -> Kind:
+        return _KINDS[self.accept(given)]
+
+
+class _Host(ValueType):
+    """Any name, which is not kept; what is none says nothing."""
+
+    def read(self, given: Any) -> str:
+        return given if isinstance(given, str) else ""
+
+
+class _Chunk(ValueType):
+    """When how many bytes more were there: [ms, bytes] in a file, (ns, bytes) inside."""
+
+    def read(self, given: Any) -> tuple[int, int]:
+        if not isinstance(given, list) or len(given) != 2:
+            raise RejectedValueError(f"must be [ms, bytes], is {format_value(given)}")
+        kinds = ("[0]", DELAY.read, given[0]), ("[1]", _SIZE.read, given[1])
+        taken, problems = collected(kinds)
+        if problems:
+            raise RejectedValueError(problems)
+        return taken[0], taken[1]
+
+
+_SIZE = Whole(low=0, high=MAX_STREAM_BYTES)
+
+
+def _known(kind: ValueType, key: str = "", default: Any = None) -> Any:
+    """Return a field that is *default* where the recording says nothing."""
+    return field(default=default, metadata=declare(kind, key=key))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsRow:
+    """One resource as it was recorded; None where the recording does not say."""
+
+    id: str = field(metadata=declare(_Id(is_needed=True)))
+    parent: str | None = field(metadata=declare(OrNone(Text(), none=None)))
+    kind: Kind = field(metadata=declare(_Type(_KINDS), key="type", stand_in=Kind.OTHER))
+    body_bytes: int | None = field(metadata=declare(OrNone(_SIZE, none=None)))
+    start_ns: int = field(metadata=declare(DELAY))
+    basis: str = _known(Text(), "parent_basis", "")
+    """How the recorder, or who made the table, knew the parent: "initiator", "referer", ..."""
+    mime: str = _known(Text(), default="")
+    status: int | None = _known(_SIZE)
+    content_bytes: int | None = _known(_SIZE)
+    first_byte_ns: int | None = _known(DELAY, "first_byte_ms")
+    end_ns: int | None = _known(DELAY, "end_ms")
+    priority: str | None = _known(Text(), "chrome_priority")
+    initiator: str | None = _known(Text(), "initiator_type")
+    offset_bytes: int | None = _known(_SIZE, "ref_offset")
+    """Where in the decoded parent it is named."""
+    executes_ns: int | None = _known(DELAY, "exec_ms")
+    chunks: tuple[tuple[int, int], ...] = _known(ListOf(_Chunk(), "[ms, bytes]"), default=())
+    request_header_bytes: int | None = _known(_SIZE, "req_header_bytes")
+    response_header_bytes: int | None = _known(_SIZE, "resp_header_bytes")
+    host: str = _known(_Host(), default="")
+    """Its host, under another name: "host-1", "host-2" and so on; "" where none is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hold:
+    """What held the parser."""
+
+    kind: str | None = _known(Text())
+    resource: str | None = _known(Text())
+
+
+class _HoldType(ValueType):
+    def read(self, given: Any) -> _Hold:
+        return _read(_Hold, given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsTable:
+    """A fact table: rows in its order, the root among them."""
+
+    name: str = field(metadata=declare(Text()))
+    resources: list[Any] = field(
+        metadata=declare(
+            Predicate("a list of tables", lambda value: isinstance(value, list)), stand_in=[]
+        )
+    )
+    source_repo: str = _known(Text(), default="")
+    source_path: str = _known(Text(), default="")
+    commit: str = _known(Text(), default="")
+    captured: str = _known(Text(), default="")
+    recorder: str = _known(Text(), default="")
+    browser: str = _known(Text(), default="")
+    licence: str = _known(Text(), "license", "")
+    body_basis: str = _known(Text(), default="")
+    grade: str = _known(Text(), default="")
+    hol: tuple[_Hold, ...] = _known(ListOf(_HoldType(), "tables"), default=())
+    """What held the parser: "css", "script-sync", "script-defer"."""
+    rows: tuple[FactsRow, ...] = ()
+    mended: tuple[ValidationIssue, ...] = ()
+    """Times that ran backwards by a little, and what was taken instead."""
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Where the facts come from; a query string in the name of a source is cut off."""
+        source = (self.source_repo, self.source_path, self.commit)
+        notes = (("body sizes", self.body_basis), ("grade", self.grade))
+        said = {
+            "source": " ".join(part.partition("?")[0] for part in source).strip(),
+            "recorded": self.captured,
+            "tool": ", ".join(filter(None, (self.recorder, self.browser))),
+            "licence": self.licence,
+            "notes": "; ".join(f"{name}: {value}" for name, value in notes if value),
+        }
+        return {name: value for name, value in said.items() if value}
+
+
+def read_facts(document: object, source: str) -> FactsTable:
+    """Return the table that *document* is.
+
+    Raises:
+        PageError: listing every mistake in it.
+    """
+    if not isinstance(document, dict):
+        message = f"must be an object, is {format_value(document)}"
+        raise PageError([ValidationIssue(key="", message=message)], source)
+    problems: list[ValidationIssue] = []
+    try:
+        return _table(document, source, problems)
+    except TooManyProblemsError:
+        raise PageError(first_of(problems), source) from None
+
+
+def _table(document: dict[str, Any], source: str, problems: list[ValidationIssue]) -> FactsTable:
+    table = _taken(FactsTable, document, "", problems)
+    if not table.resources and all(problem.key != "resources" for problem in problems):
+        problems.append(
+            ValidationIssue(key="resources", message="a page needs at least one resource")
+        )
+    mended: list[ValidationIssue] = []
+    rows: dict[int, FactsRow] = {}
+    hosts: dict[str, str] = {}
+    for index, entry in enumerate(table.resources):
+        key = f"resources[{index}]"
+        row = _taken(FactsRow, entry, key, problems)
+        if isinstance(entry, dict):
+            row = _in_time(row, key, problems, mended)
+            host = row.host and hosts.setdefault(row.host, f"host-{len(hosts) + 1}")
+            rows[index] = replace(row, host=host, mime=plain_mime(row.mime))
+    problems += _of_graph(rows, {problem.key for problem in problems})
+    ids = {row.id for row in rows.values()}
+    for number, hold in enumerate(table.hol):
+        if hold.resource is not None and hold.resource not in ids:
+            message = f"no resource has the id {format_value(hold.resource)}"
+            problems.append(ValidationIssue(key=f"hol[{number}].resource", message=message))
+    if problems:
+        raise PageError(first_of(problems), source)
+    return replace(table, rows=tuple(rows.values()), mended=tuple(mended))
+
+
+def _read(cls: type[ValueT], given: object) -> ValueT:
+    """Return what a table says by the keys that are declared; null is nothing, where it may be."""
+    if not isinstance(given, dict):
+        return read_table(cls, given)
+    fields = [field for field in fields_of(cls) if field.key in given]
+    said = (field for field in fields if field.is_needed or given[field.key] is not None)
+    return read_table(cls, {field.key: given[field.key] for field in said})
+
+
+def _taken(cls: type[ValueT], given: object, key: str, problems: list[ValidationIssue]) -> ValueT:
+    """Return the same, or what stands in for it after its problems were added."""
+    try:
+        return _read(cls, given)
+    except RejectedValueError as refused:
+        problems += refused.under(key)
+        if isinstance(refused, TooManyProblemsError) or len(problems) > MAX_PROBLEMS:
+            raise TooManyProblemsError(problems) from refused
+        stand_in: ValueT = refused.stand_in
+        return stand_in
+
+
+def _in_time(
+    row: FactsRow, key: str, problems: list[ValidationIssue], mended: list[ValidationIssue]
+) -> FactsRow:
+    """Return a row with what runs backwards a little mended; note what runs back further."""
+
+    def later(name: str, at_ns: int | None, since_ns: int | None, since: str) -> int | None:
+        if at_ns is None or since_ns is None or at_ns >= since_ns:
+            return at_ns
+        if since_ns - at_ns > MENDED_NS:
+            message = f"lies before {since}: {to_ms(at_ns):g}"
+            problems.append(ValidationIssue(key=f"{key}.{name}", message=message))
+            return None
+        message = f"lies {to_ms(since_ns - at_ns):g} ms before {since}, taken as that"
+        mended.append(ValidationIssue(key=f"{key}.{name}", message=message))
+        return since_ns
+
+    first_ns = later("first_byte_ms", row.first_byte_ns, row.start_ns, "start_ms")
+    end_ns = later("end_ms", row.end_ns, row.start_ns, "start_ms")
+    end_ns = later("end_ms", end_ns, first_ns, "first_byte_ms")
+    chunks: list[tuple[int, int]] = []
+    for number, (at_ns, n_bytes) in enumerate(row.chunks):
+        ahead_ns = chunks[-1][0] if chunks else None
+        kept_ns = later(f"chunks[{number}][0]", at_ns, ahead_ns, "the chunk ahead of it")
+        chunks.append((at_ns if kept_ns is None else kept_ns, n_bytes))
+    return replace(row, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks))
+
+
+def _of_graph(rows: Mapping[int, FactsRow], told: set[str]) -> list[ValidationIssue]:
+    """Return what is wrong with ids and parents, at keys of which nothing was said yet."""
+    ids = {index: row.id for index, row in rows.items()}
+    parents = {index: row.parent for index, row in rows.items()}
+    found = [*id_problems(ids)]
+    roots = [n for n, parent in parents.items() if parent is None]
+    roots = [n for n in roots if f"resources[{n}].parent" not in told]
+    for index in roots[1:]:
+        message = f"a second root beside resources[{roots[0]}]: only one may have no parent"
+        found.append(ValidationIssue(key=f"resources[{index}].parent", message=message))
+    # Where ids or parents could not be read, nobody can say which are missing.
+    if not any(_OF_GRAPH.fullmatch(key) for key in told):
+        if not roots:
+            message = "no root: one row must have the parent null"
+            found.append(ValidationIssue(key="resources", message=message))
+        named = {*ids.values(), None}
+        found += [
+            ValidationIssue(
+                key=f"resources[{index}].parent",
+                message=f"no resource has the id {format_value(parent)}",
+            )
+            for index, parent in parents.items()
+            if parent not in named
+        ]
+    found += circle_problems(ids, parents, key="parent")
+    return [problem for problem in found if problem.key not in told]
+
+
+_KNOWN_PARENTS = ("", "none", "initiator")
+"""The bases of parents that nobody worked out."""
+_SHOWN_CHARACTERS = 100
+"""A longer name of a basis is cut in the report."""
+
+
+def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
+    """Return the page that *document*, a parsed fact table, tells of, and what was inferred.
+
+    The table has `name` and `resources`; of `source_repo, source_path, commit, license, captured,
+    recorder, browser, body_basis, grade` the provenance is made. A row needs `id`, `parent` (null
+    for the root), `type` (html, css, js, font, image, xhr, media, other), `body_bytes` (null where
+    unknown) and `start_ms`. It may have `parent_basis, mime, status, content_bytes, first_byte_ms,
+    end_ms, chrome_priority, initiator_type, ref_offset, exec_ms, chunks` (pairs of ms and bytes),
+    `req_header_bytes, resp_header_bytes, host`. `hol`, where there is one, lists what held the
+    parser.
+
+    Ids, body bytes and parents stay what they are; all else follows as for any recording. Sizes of
+    headers are those of the recording, so of text where that was of HTTP/1.1.
+
+    Raises:
+        PageError: listing every mistake in it.
+
+    >>> read = facts_from_dict({"name": "two", "resources": [
+    ...     {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
+    ...      "first_byte_ms": 50, "end_ms": 80},
+    ...     {"id": "r1", "parent": "r0", "type": "image", "body_bytes": 40, "start_ms": 85}]})
+    >>> found = read.page.resources[1].discovered
+    >>> found.at.value, found.delay_ns
+    ('complete', 5000000)
+    """
+    recording = Recording(source=source, dialect="facts")
+    _take(read_facts(document, source), recording)
+    return assemble(recording)
+
+
+class FactsReader:
+    """Takes in a fact table row by row."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._table: dict[str, Any] = {}
+
+    def add(self, part: JsonPart) -> None:
+        """Take in a row, an entry of another list, or a value of the table."""
+        name = part.path[0]
+        if len(part.path) > 1:
+            return  # what stands in "log", which is opened for HARs
+        if part.item is None:
+            self._table[name] = part.value
+        elif name != "resources" or self._recording.has_room(len(self._table[name])):
+            self._table[name].append(part.value)
+
+    def finish(self) -> None:
+        """Put the rows into the recording, once all of them hold together."""
+        _take(read_facts(self._table, self._recording.source), self._recording)
+
+
+def _take(table: FactsTable, recording: Recording) -> None:
+    """Put what *table* says into *recording*."""
+    recording.name, recording.has_addresses = table.name, False
+    recording.provenance |= table.provenance
+    recording.mended += table.mended
+    recording.requests += _requests(table.rows)
+    _take_holds(table, recording)
+    for row in table.rows:
+        if row.basis not in _KNOWN_PARENTS:
+            recording.inferred[f"parent from {row.basis[:_SHOWN_CHARACTERS]}"] += 1
+        recording.found["initiators"] += row.basis == "initiator"
+
+
+def _requests(rows: Sequence[FactsRow]) -> list[RecordedRequest]:
+    """Return the rows as requests that were seen, each child with the index of its parent."""
+    index_of = {row.id: index for index, row in enumerate(rows)}
+    hosts = [row.host for row in sorted(rows, key=lambda row: row.parent is not None) if row.host]
+    requests: list[RecordedRequest] = []
+    redirected: set[str] = set()
+    for index, row in enumerate(rows):
+        # What names no host went to that of the root.
+        request = _observed(row, f"http://{row.host or next(iter(hosts), 'host-1')}/{index}")
+        requests.append(request)
+        if row.parent is None:
+            # A navigation asks for a document, whatever it is answered with.
+            request.kind = Kind.DOCUMENT
+            continue
+        request.parent = index_of[row.parent]
+        is_redirect = rows[request.parent].status in REDIRECTS
+        if is_redirect and row.parent not in redirected:  # a redirect leads to one request
+            redirected.add(row.parent)
+            request.redirect_of = request.parent
+    return requests
+
+
+def _observed(row: FactsRow, url: str) -> RecordedRequest:
+    """Return a row as a request that was seen."""
+    request = RecordedRequest(key=row.id, id=row.id, url=url, kind=row.kind, mime=row.mime)
+    request.status = row.status
+    request.start_ms = to_ms(row.start_ns)
+    request.first_byte_ms = None if row.first_byte_ns is None else to_ms(row.first_byte_ns)
+    request.end_ms = None if row.end_ns is None else to_ms(row.end_ns)
+    request.body_bytes, request.decoded_bytes = row.body_bytes, row.content_bytes
+    request.header_bytes = row.response_header_bytes
+    request.request_bytes = row.request_header_bytes
+    request.body_from, request.header_from, request.request_from = (
+        SizeSource.NONE if n_bytes is None else SizeSource.RECORDED
+        for n_bytes in (request.body_bytes, request.header_bytes, request.request_bytes)
+    )
+    request.initiator_type = (row.initiator or "").lower()
+    request.is_preload = request.initiator_type == "preload"
+    request.priority = (row.priority or "").lower()
+    request.offset = row.offset_bytes
+    request.execute_ms = to_ms(row.executes_ns or 0)
+    request.pieces = tuple((to_ms(at_ns), n_bytes) for at_ns, n_bytes in row.chunks)
+    return request
+
+
+def _take_holds(table: FactsTable, recording: Recording) -> None:
+    """Take over what held the parser: stylesheets that block, scripts that were deferred."""
+    held_by = {hold.resource: hold.kind for hold in table.hol if hold.kind is not None}
+    for request in recording.requests:
+        held = held_by.get(request.id)
+        if held == "css":
+            request.blocking = "blocking"
+        elif held == "script-defer":
+            request.flags = {FLAGS["defer"]: True}

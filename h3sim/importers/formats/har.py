@@ -1,0 +1,465 @@
+"""HAR 1.2, in the dialects of its writers.
+
+The order of preference among sizes stands in `docs/importing.md`. The milestones of a page are
+those of HAR 1.2 (`onLoad`), and what Browsertime and WebPageTest add.
+
+The format is described at http://www.softwareishard.com/blog/har-12-spec/; names that begin with
+an underscore are the writers' own.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.importers.formats.chrome_fields import connection_info, read_initiator_fields
+from h3sim.importers.recorded_request import (
+    INTERNAL_REDIRECT,
+    REDIRECTS,
+    RecordedRequest,
+    RequestOutcome,
+    SizeSource,
+    by_time,
+    frame_of,
+    level_of,
+    read_priority_fields,
+)
+from h3sim.importers.request_fields import (
+    NO_BODY,
+    joined,
+    kind_of,
+    kind_of_word,
+    length_of,
+    plain_mime,
+    request_text_bytes,
+    response_text_bytes,
+    without_fragment,
+)
+from h3sim.importers.source import Fields
+from h3sim.page import Kind, Level
+from h3sim.schema import format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from h3sim.importers.recorded_request import Recording
+    from h3sim.importers.source import JsonPart
+
+
+Headers = list[tuple[str, str]]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PARTS = ("blocked", "dns", "connect", "send", "wait", "receive")
+
+
+class Started(NamedTuple):
+    """When an entry began: microseconds since 1970, and the day where it was recorded."""
+
+    at_us: int
+    day: str
+
+
+def started_at(text: str) -> Started | None:
+    """Return the instant that a `startedDateTime` tells, None if it is none.
+
+    >>> started_at("1970-01-02T00:00:00.5+01:00")
+    Started(at_us=82800500000, day='1970-01-02')
+    """
+    try:
+        when = datetime.fromisoformat(text)
+        day = when.date().isoformat()
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        # Durations divide exactly; a timestamp as a float would not.
+        return Started((when - _EPOCH) // _MICROSECOND, day)
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_timings(request: RecordedRequest, entry: Fields) -> None:
+    """Take over when an entry's parts ended, counted from when it began."""
+    timings = entry.table("timings")
+    parts = {name: timings.duration(name) for name in _PARTS}
+    total = entry.duration("time")
+    if total is None and any(part is not None for part in parts.values()):
+        total = math.fsum(part or 0.0 for part in parts.values())
+    queued = timings.duration("_queued")
+    if request.start_ms is None or total is None:
+        return
+    request.end_ms = request.start_ms + total
+    receive, wait = parts["receive"], parts["wait"]
+    if receive is not None:
+        request.first_byte_ms = max(request.start_ms, request.end_ms - receive)
+        if wait is not None:
+            request.sent_ms = max(request.start_ms, request.first_byte_ms - wait)
+    # chrome-har's entries begin when the browser let go of the request, so long after it was made.
+    request.start_ms -= queued or 0.0
+
+
+def times_of_page(page: Fields) -> dict[str, float]:
+    """Return what a page of the log says of the load as a whole, in ms since it began."""
+    timings = page.table("pageTimings")
+    visual = page.table("_visualMetrics")
+    vitals = page.table("_googleWebVitals")
+    found = {
+        "load_event": timings.duration("onLoad"),
+        "largest_paint": timings.duration("_largestContentfulPaint")
+        or page.duration("_chromeUserTiming.LargestContentfulPaint", "_LargestContentfulPaint")
+        or vitals.duration("largestContentfulPaint"),
+        "speed_index": visual.duration("SpeedIndex") or page.duration("_SpeedIndex"),
+    }
+    return {name: time_ms for name, time_ms in found.items() if time_ms}
+
+
+def headers_of(message: Fields) -> Headers:
+    """Return the fields of a request or a response, names in lower case."""
+    return [
+        (name.lower(), value)
+        for field in message.tables("headers")
+        if (name := field.text("name")) and isinstance(value := field.raw("value"), str)
+    ]
+
+
+def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Headers) -> None:
+    """Take over the sizes of an entry, of which the fields *sent* and *got* are read already."""
+    asked, answer = entry.table("request"), entry.table("response")
+    # `or`, here and below: recorders write 0, too, where they know nothing.
+    transfer = answer.size("_transferSize") or entry.size("_bytesIn")
+    header = answer.size("headersSize") or None
+    length = length_of(dict(got).get("content-length", ""))
+    body, basis = _body(request, entry, length, transfer, header)
+    request.body_bytes, request.body_from = body, basis
+    request.decoded_bytes = answer.table("content").size("size")
+    _stretch_pieces(request)
+    if header is not None:
+        request.header_bytes, request.header_from = header, SizeSource.RECORDED
+    elif transfer and body is not None and basis is not SizeSource.WHOLE and transfer > body:
+        request.header_bytes, request.header_from = transfer - body, SizeSource.TRANSFER
+    elif got:
+        request.header_bytes, request.header_from = response_text_bytes(got), SizeSource.FIELDS
+    size, basis = asked.size("headersSize") or None, SizeSource.RECORDED
+    if size is None and sent:
+        size, basis = request_text_bytes(request.method, request.url, sent), SizeSource.FIELDS
+    if size is not None:
+        request.request_bytes = size + (asked.size("bodySize") or 0)
+        request.request_from = basis
+
+
+def _body(
+    request: RecordedRequest,
+    entry: Fields,
+    length: int | None,
+    transfer: int | None,
+    header: int | None,
+) -> tuple[int | None, SizeSource]:
+    if request.status in NO_BODY or request.method == "HEAD":
+        return 0, SizeSource.RECORDED
+    content = entry.table("response").table("content")
+    recorded = entry.size("_objectSize") or entry.table("response").size("bodySize")
+    if recorded == transfer and entry.table("response").size("headersSize") is None:
+        recorded = None  # over HTTP/2 chrome-har counts the header as body
+    if header and length is not None and recorded == length + header:
+        return length, SizeSource.TRANSFER  # Firefox's `bodySize` is what was transferred
+    decoded = content.size("size")
+    if recorded or (recorded == 0 and request.status in REDIRECTS):
+        return recorded, SizeSource.RECORDED
+    if transfer:
+        if header is not None and transfer > header:
+            return transfer - header, SizeSource.TRANSFER
+        if length is not None and length <= transfer:
+            return length, SizeSource.CONTENT_LENGTH
+        return transfer, SizeSource.WHOLE
+    if length is not None:
+        return length, SizeSource.CONTENT_LENGTH
+    saved = content.size("compression")
+    if decoded and saved and saved < decoded:
+        return decoded - saved, SizeSource.COMPRESSION
+    if decoded:
+        return decoded, SizeSource.DECODED
+    # Some recorders write 0 for what they do not know; it is believed where nothing contradicts.
+    if recorded == 0 or decoded == 0:
+        return 0, SizeSource.RECORDED
+    return None, SizeSource.NONE
+
+
+def _stretch_pieces(request: RecordedRequest) -> None:
+    """Count in pieces what was sent: those of chrome-har are of the decoded body.
+
+    As if each part were compressed alike.
+    """
+    body, decoded = request.body_bytes, request.decoded_bytes
+    if not body or not decoded or body == decoded:
+        return
+    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
+        return
+    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
+    sent = [end * body // decoded for end in ends]
+    request.pieces = tuple(
+        (at_ms, end - begin)
+        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
+    )
+
+
+HAR_DIALECTS = {
+    "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
+    "har-chrome-har": r"browsertime|chrome-har|sitespeed",
+    "har-webpagetest": r"webpage ?test",
+    "har-firefox": r"firefox",
+    "har-playwright": r"playwright",
+    "har-http1": r"firebug|fiddler|hdrgrab|http ?watch|charles|har ?viewer",
+    "har": r"",
+}
+"""The dialects, each with a pattern of the names with which their writers sign."""
+_EVIDENCE = (
+    ("_bytesIn", "har-webpagetest"),
+    ("_initiator_type", "har-chrome-har"),
+    ("_initiator_detail", "har-chrome-har"),
+)
+_XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
+
+
+class HarReader:
+    """Takes in the log of a HAR, entry by entry."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._head: dict[str, Any] = {}
+        self._recording = recording
+        self._pages: dict[str, Fields] = {}
+        self._evidence = ""
+        self._zero_us: int | None = None
+
+    def add(self, part: JsonPart) -> None:
+        """Take in an entry or another part of the log; what stands beside it is noted."""
+        name = part.path[-1]  # what stands beside the log, where a brace went missing, is read
+        if name in ("entries", "pages"):
+            if part.item is not None:
+                fields = Fields.of(part, self._recording.note)
+                if fields is not None:
+                    (self._add_entry if name == "entries" else self._add_page)(fields)
+            elif not isinstance(part.value, list):
+                self._recording.note(part.key, f"must be a list, is {format_value(part.value)}")
+        elif name in ("creator", "browser"):
+            self._head[name] = part.value
+        elif part.path[0] != "log":
+            self._recording.note(part.key, "is not read: a HAR is its log")
+
+    def _add_page(self, page: Fields) -> None:
+        if id_ := page.text("id"):
+            self._pages[id_] = page
+
+    def _add_entry(self, entry: Fields) -> None:
+        if not self._recording.has_room():
+            return
+        url = entry.table("request").text("url")
+        if not url:
+            self._recording.note(f"{entry.key}.request.url", "skipped: is missing")
+            return
+        self._look_for_evidence(entry)
+        request = RecordedRequest(key=entry.key, url=url, page=entry.text("pageref"))
+        answer = entry.table("response")
+        request.method = entry.table("request").text("method").upper() or "GET"
+        status = answer.number("status")
+        request.status = None if status is None else int(status)
+        self._read_times(request, entry)
+        sent, got = headers_of(entry.table("request")), headers_of(answer)
+        fields = dict(got)
+        read_priority_fields(request, dict(sent), fields)
+        _read_type(request, entry, sent, fields)
+        read_sizes(request, entry, sent, got)
+        request.outcome = _outcome(request, entry)
+        if request.status in REDIRECTS:
+            # Some recorders leave the member empty: the field says it as well.
+            location = answer.text("redirectURL") or fields.get("location", "")
+            request.redirect_to = joined(url, location) if location else ""
+        read_initiator_fields(request, entry)
+        _read_priority(request, entry)
+        request.frame = frame_of(entry)
+        request.blocking = entry.text("_renderBlocking", "_render_blocking").lower()
+        request.is_preload = (
+            entry.flag("_isLinkPreload")
+            or entry.table("request").flag("_isLinkPreload")
+            or request.initiator_type == "preload"
+        )
+        if answer.flag("fromEarlyHints"):
+            request.was_hinted()
+        request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
+        request.text = self._text(request, answer)
+        self._recording.requests.append(request)
+
+    def finish(self) -> None:
+        """Settle what can be told only when all was read: the dialect, the page, redirects."""
+        recording = self._recording
+        creator, browser = (
+            Fields(self._head, "log", recording.note).table(name) for name in ("creator", "browser")
+        )
+        recording.say_tool(creator.text("name"), creator.text("version"))
+        if not recording.dialect:
+            signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
+            recording.dialect = signed or self._evidence or "har"
+        self._choose_page(recording.page_number)
+        _join_redirects(recording.requests)
+
+    def _look_for_evidence(self, entry: Fields) -> None:
+        if not self._evidence:
+            found = (dialect for name, dialect in _EVIDENCE if name in entry)
+            is_devtools = isinstance(entry.raw("_initiator"), dict)
+            self._evidence = "har-devtools" if is_devtools else next(found, "")
+
+    def _choose_page(self, number: int) -> None:
+        """Leave out what belongs to another page than the one that is asked for.
+
+        Nothing follows from it: its scripts and documents have long gone.
+        """
+        recording = self._recording
+        used = dict.fromkeys(request.page for request in recording.requests if request.page)
+        # In the order of the log's pages, but only those that have entries; then those that it
+        # does not list.
+        ids = [page for page in {**self._pages, **used} if page in used]
+        if number > max(1, len(ids)):
+            have = "one page" if len(ids) < 2 else f"{len(ids)} pages"
+            raise recording.refuse(f"has {have}; there is no page {number}", "log.pages")
+        if not ids:
+            return
+        page = self._pages.get(ids[number - 1])
+        recording.times_ms |= {} if page is None else times_of_page(page)
+        if len(ids) > 1:
+            recording.found["pages"] = len(ids)
+        kept = [each for each in recording.requests if each.page in ("", ids[number - 1])]
+        n_others = len(recording.requests) - len(kept)
+        recording.left_out["of another page of the recording"] += n_others
+        recording.found["requests"] += n_others
+        recording.requests = kept
+        if page and self._zero_us is not None and (at_us := self._microseconds(page)) is not None:
+            recording.begun_ms = (at_us - self._zero_us) / 1000
+            _move_pieces(kept, recording.begun_ms)
+
+    def _read_times(self, request: RecordedRequest, entry: Fields) -> None:
+        at_us = self._microseconds(entry)
+        if at_us is not None:
+            # In whole numbers from the first entry: microseconds since 1970 leave a float no
+            # digits.
+            self._zero_us = at_us if self._zero_us is None else self._zero_us
+            request.start_ms = (at_us - self._zero_us) / 1000
+        read_timings(request, entry)
+        request.reached = connection_info(entry)
+        chunks = entry.tables("_chunks")
+        pieces = [(chunk.number("ts"), chunk.size("bytes")) for chunk in chunks]
+        request.pieces = tuple(
+            (when, n_bytes) for when, n_bytes in pieces if when is not None and n_bytes
+        )
+
+    def _microseconds(self, entry: Fields) -> int | None:
+        text = entry.text("startedDateTime")
+        if not text:
+            return None
+        started = started_at(text)
+        if started is None:
+            entry.wrong(
+                "startedDateTime", f"must be a date and time (ISO 8601), is {format_value(text)}"
+            )
+            return None
+        self._recording.recorded = self._recording.recorded or started.day
+        return started.at_us
+
+    def _text(self, request: RecordedRequest, answer: Fields) -> str:
+        content = answer.table("content")
+        text = content.raw("text")
+        if not isinstance(text, str) or plain_mime(request.mime) != "text/html":
+            return ""
+        if content.raw("encoding") == "base64":
+            try:
+                text = base64.b64decode(text).decode("utf-8", "replace")
+            except ValueError:
+                return ""
+        return self._recording.keep_text(text)
+
+
+def _dialect_of(name: str) -> str:
+    """Return the dialect of a writer that signs with *name*, "" for one that is not known."""
+    found = (
+        dialect
+        for dialect, pattern in HAR_DIALECTS.items()
+        if pattern and re.search(pattern, name, re.IGNORECASE)
+    )
+    return next(found, "")
+
+
+def _read_type(
+    request: RecordedRequest, entry: Fields, sent: Headers, got: Mapping[str, str]
+) -> None:
+    request.is_xhr = _XHR_FIELD in sent
+    answer = entry.table("response")
+    request.protocol = answer.text("httpVersion").lower()
+    request.mime = answer.table("content").text("mimeType")
+    if not plain_mime(request.mime):
+        request.mime = got.get("content-type", "")
+    word = entry.text("_resourceType", "_request_type") or dict(sent).get("sec-fetch-dest", "")
+    request.kind = kind_of_word(word)
+
+
+def _read_priority(request: RecordedRequest, entry: Fields) -> None:
+    """Take over Chrome's priorities: chrome-har tells the first and the last, DevTools the last.
+
+    Of an image that is far from the first: Chrome raises to High what it has laid out in sight.
+    """
+    first, last = entry.text("_initialPriority").lower(), entry.text("_priority").lower()
+    may_be_raised = level_of(last) is Level.HIGH and kind_of(request)[0] is Kind.IMAGE
+    request.priority = first if first or may_be_raised else last
+    if last not in ("", request.priority) and request.end_ms is not None:
+        # When it changed is not told: then it is known at the end, where it changes nothing more.
+        request.later_priorities = ((request.end_ms, last),)
+
+
+def _move_pieces(requests: Sequence[RecordedRequest], by_ms: float) -> None:
+    """Count the times of pieces from where those of requests are counted: they are their page's."""
+    for request in requests:
+        request.pieces = tuple((at_ms + by_ms, n_bytes) for at_ms, n_bytes in request.pieces)
+
+
+def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
+    answer = entry.table("response")
+    if entry.raw("_resourceType") == "websocket" or request.status == 101:
+        return RequestOutcome.NOT_HTTP
+    if request.status in REDIRECTS and answer.raw("statusText") == INTERNAL_REDIRECT:
+        return RequestOutcome.INTERNAL
+    if answer.raw("_error") or answer.raw("_failureText"):
+        return RequestOutcome.FAILED
+    via_worker = ("_fetchedViaServiceWorker", "fromServiceWorker")
+    if entry.flag(*via_worker) or answer.flag(*via_worker):
+        return RequestOutcome.SERVICE_WORKER
+    if answer.flag("fromEarlyHints"):
+        return RequestOutcome.ANSWERED
+    transfer = answer.size("_transferSize")
+    is_small = not transfer and (answer.size("bodySize") or 0) == 0
+    is_cached = (
+        bool(entry.raw("_fromCache"))
+        or entry.flag("_fromDiskCache")
+        or answer.flag("fromDiskCache", "_fromDiskCache", "fromPrefetchCache")
+        or (transfer == 0 and is_small and request.status == 200 and bool(request.decoded_bytes))
+        or (
+            is_small
+            and request.status == 200
+            and isinstance(entry.table("cache").raw("beforeRequest"), dict)
+        )
+    )
+    if is_cached:
+        return RequestOutcome.CACHE
+    if request.status is None or request.status <= 0:
+        return RequestOutcome.FAILED
+    return RequestOutcome.ANSWERED
+
+
+def _join_redirects(requests: list[RecordedRequest]) -> None:
+    """Note for what came of a redirect which one: the nearest before it that names its URL."""
+    waiting: dict[str, int] = {}
+    for index in by_time(requests):
+        request = requests[index]
+        url = without_fragment(request.url)
+        # Taken out: a redirect leads to one request, and the next of that URL is another.
+        if url in waiting:
+            request.redirect_of = waiting.pop(url)
+        if request.redirect_to:
+            waiting[request.redirect_to] = index

@@ -1,0 +1,191 @@
+"""Header lists, on which compression is tried: of a HAR, of a QIF file, of a recorded load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from h3sim.constants import HOP_BY_HOP_FIELDS
+from h3sim.errors import ValidationIssue
+from h3sim.headers.base import Exchange
+from h3sim.headers.qif import HeaderListError, read_qif
+from h3sim.importers.formats.har import Headers, headers_of, started_at
+from h3sim.importers.request_fields import request_target
+from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened, parts
+from h3sim.schema import open_input, shown_path
+from h3sim.schema.files import GZIP_MAGIC
+from h3sim.units import NS_PER_US, ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from os import PathLike
+
+    from h3sim.headers.base import Field, FieldSection
+    from h3sim.importers.formats.devtools import RecordedExchange
+
+
+_SECRETS = {"authorization", "cookie", "proxy-authorization", "set-cookie"}
+_ADDRESSES = {"location", "referer"}
+
+_HAR_BEGINS = (b"{", GZIP_MAGIC, b"\xff\xfe", b"\xfe\xff")
+_PEEKED_BYTES = 256
+
+
+def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exchange, ...]:
+    """Return the requests, and their responses where the file has them, in order.
+
+    Lists of a QIF file that have no times follow each other by *interval_ns*; those with a
+    `:status` are responses. What begins as JSON is read as a HAR.
+
+    Raises:
+        HeaderListError: if the file is neither, or holds no header list.
+    """
+    with open_input(path, HeaderListError) as file:
+        begin = file.peek(_PEEKED_BYTES)[:_PEEKED_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if begin.startswith(_HAR_BEGINS):
+        return read_har_exchanges(path)
+    return tuple(
+        _listed(number * interval_ns if at_ms is None else ms(at_ms), fields)
+        for number, (fields, at_ms) in enumerate(read_qif(path))
+    )
+
+
+def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
+    """Return the exchanges of a HAR in the order of their start times.
+
+    Names are in small letters, pseudo-header fields in front; fields of the connection are left
+    out, and a Cookie field is cut into its cookies (RFC 9113 § 8.2.3). Entries without fields, a
+    time, or an address that can be read are left out.
+
+    Raises:
+        HeaderListError: if it is no HAR, or none of its entries has fields and a time.
+    """
+    problems: list[ValidationIssue] = []
+    found: list[Exchange] = []
+    n_entries, why = 0, ""
+
+    def note(key: str, message: str) -> None:
+        problems.append(ValidationIssue(key=key, message=message))
+
+    with opened(path, HeaderListError) as source:
+        try:
+            for part in parts(JsonCursor(source.read), lambda *_: None):
+                if part.path == ("log", "entries") and part.item is not None:
+                    n_entries += 1
+                    entry = Fields.of(part, note)
+                    found += [] if entry is None else _exchange_of(entry)
+        except BrokenJsonError as error:
+            why = str(error)
+    if not why and not found:
+        have = f"{n_entries} entries" if n_entries != 1 else "1 entry"
+        what = f"has {have}, and none of them header fields with a start time"
+        why = what if n_entries else "has no log.entries"
+    if why:
+        raise HeaderListError((*problems, ValidationIssue(key="", message=why)), shown_path(path))
+    # By time alone: entries of one instant stay in the order of the file.
+    found.sort(key=lambda exchange: exchange.requested_at_ns)
+    zero_ns = found[0].requested_at_ns
+    return tuple(
+        replace(
+            exchange,
+            requested_at_ns=exchange.requested_at_ns - zero_ns,
+            responded_at_ns=exchange.responded_at_ns - zero_ns,
+        )
+        for exchange in found
+    )
+
+
+def _exchange_of(entry: Fields) -> Iterator[Exchange]:
+    """Yield the exchange of an entry, if it has fields, a time and an address."""
+    asked, answer = entry.table("request"), entry.table("response")
+    sent, got = headers_of(asked), headers_of(answer)
+    started = started_at(entry.text("startedDateTime"))
+    request = _request(asked, sent)
+    if not request or started is None:
+        return
+    receive_ms = entry.table("timings").duration("receive") or 0.0
+    wait_ms = max(0.0, (entry.duration("time") or 0.0) - receive_ms)
+    yield Exchange(
+        requested_at_ns=started.at_us * NS_PER_US,
+        request=request,
+        response=_response(answer, got),
+        responded_at_ns=started.at_us * NS_PER_US + ms(wait_ms),
+    )
+
+
+def _listed(at_ns: int, fields: FieldSection) -> Exchange:
+    if any(name == b":status" for name, _ in fields):
+        return Exchange(requested_at_ns=at_ns, request=(), response=fields, responded_at_ns=at_ns)
+    return Exchange(requested_at_ns=at_ns, request=fields)
+
+
+def _request(asked: Fields, sent: Headers) -> FieldSection:
+    pseudo = [pair for pair in sent if pair[0].startswith(":")]
+    try:
+        pseudo = pseudo or _pseudo(asked.text("method").upper() or "GET", asked.text("url"))
+    except ValueError:  # such as a broken IPv6 address
+        return ()
+    return tuple(_encoded([*pseudo, *_crumbled(_plain(sent))])) if sent else ()
+
+
+def _response(answer: Fields, got: Headers) -> FieldSection:
+    status = answer.number("status")
+    if not got or not status or status < 0:
+        return ()
+    return tuple(_encoded([(":status", str(int(status))), *_crumbled(_plain(got))]))
+
+
+def _pseudo(method: str, url: str) -> Headers:
+    parts = urlsplit(url)
+    # Without user and password, which an authority must not have (RFC 9114 § 4.3.1).
+    authority = parts.netloc.rpartition("@")[2]
+    named = [(":method", method), (":scheme", parts.scheme), (":authority", authority)]
+    return [*named, (":path", request_target(url))]
+
+
+def _plain(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield fields as HTTP/2 and HTTP/3 have them, without pseudo-header fields."""
+    for name, value in fields:
+        small = name.lower()
+        if not small.startswith(":") and small not in HOP_BY_HOP_FIELDS:
+            yield small, value
+
+
+def _crumbled(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for name, value in fields:
+        for part in value.split("; ") if name == "cookie" else (value,):
+            yield name, part
+
+
+def _encoded(fields: Iterable[tuple[str, str]]) -> Iterable[Field]:
+    for name, value in fields:
+        yield name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
+
+
+def request_lists(exchanges: Iterable[RecordedExchange]) -> list[Headers]:
+    """Return the header list of each request; without cookies, credentials and query strings."""
+    return [
+        [*_pseudo(each.method, each.url.partition("?")[0]), *_public(each.request_fields)]
+        for each in exchanges
+    ]
+
+
+def response_lists(exchanges: Iterable[RecordedExchange]) -> list[Headers]:
+    """Return the header list of each response; without cookies and query strings."""
+    return [[(":status", str(each.status)), *_public(each.response_fields)] for each in exchanges]
+
+
+def _public(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for name, value in _plain(fields):
+        if name not in _SECRETS:
+            yield name, value.partition("?")[0] if name in _ADDRESSES else value
+
+
+def to_qif(lists: Iterable[Headers]) -> str:
+    r"""Return header lists as QIF: a line of name, tab and value each, a blank one at the end.
+
+    >>> to_qif([[(":method", "GET")], [(":status", "200")]])
+    ':method\tGET\n\n:status\t200\n\n'
+    """
+    return "".join("".join(f"{n}\t{v}\n" for n, v in fields) + "\n" for fields in lists)

@@ -1,0 +1,536 @@
+"""Assembly of a page from recorded requests, with counts of what was inferred."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.importers.causes import (
+    ParentEvidence,
+    ParentMatch,
+    ParserStops,
+    apply_markup,
+    find_parents,
+    flags_of,
+    let_go,
+    see_multiplexing,
+    trigger_of,
+)
+from h3sim.importers.path_estimation import (
+    group_numbers,
+    hosts_of,
+    path_of,
+    recorded_load,
+    server_times,
+)
+from h3sim.importers.recorded_request import (
+    LONGEST_MS,
+    RequestOutcome,
+    SizeSource,
+    by_time,
+    first_of,
+    priorities_of,
+    priority_fields,
+    recorded_frames,
+    recorded_ns,
+)
+from h3sim.importers.request_fields import (
+    NOT_MODIFIED,
+    address,
+    ascii_host,
+    ids_of,
+    kind_of,
+    plain_mime,
+)
+from h3sim.importers.result import ImportedPage, RecordingError
+from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
+from h3sim.schema import shown_path
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from h3sim.importers.causes import Parent
+    from h3sim.importers.path_estimation import EstimatedPath, PageHosts
+    from h3sim.importers.recorded_request import RecordedRequest, Recording
+    from h3sim.importers.request_fields import Address
+    from h3sim.page import RecordedLoad
+
+
+def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
+    """Return how many of *requests* have what can be recorded."""
+    found: Counter[str] = Counter()
+    for request in requests:
+        found["initiators"] += bool(request.initiator)
+        found["stacks"] += bool(request.stack)
+        found["Referers"] += bool(request.referer)
+        found["triggers"] += request.trigger is not None
+        found["redirects"] += request.redirect_of is not None
+        found["priorities"] += bool(request.priority)
+        found["kinds"] += request.kind is not None
+        found["body sizes"] += request.body_from is SizeSource.RECORDED
+        found["execution times"] += request.execute_ms > 0
+        found["on the critical path"] += request.is_critical
+        found["pushes"] += request.is_pushed
+        found["preloads"] += request.is_preload
+        found["answers 304"] += request.status == NOT_MODIFIED
+    return found
+
+
+def sizes_inferred_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
+    """Return from what the sizes of *requests* were taken that are not recorded as such."""
+    inferred: Counter[str] = Counter()
+    known = (SizeSource.RECORDED, SizeSource.NONE)
+    for request in requests:
+        for what, basis in (
+            ("body", request.body_from),
+            ("header", request.header_from),
+            ("request", request.request_from),
+        ):
+            if basis not in known:
+                inferred[f"{what} size from {basis.value}"] += 1
+    return inferred
+
+
+def missing_in(requests: Sequence[RecordedRequest]) -> list[str]:
+    """Return what nothing is known of, with the number of requests that lack it."""
+    counted = (
+        ("body sizes", ", taken as 0", lambda request: request.body_bytes is None),
+        ("header sizes", ", taken as 0", lambda request: request.header_bytes is None),
+        ("request sizes", ", taken as 0", lambda request: request.request_bytes is None),
+        ("times", "", lambda request: request.start_ms is None),
+        ("media types", "", lambda request: not plain_mime(request.mime)),
+    )
+    return [
+        f"{what} of {number:,}{instead}"
+        for what, instead, is_missing in counted
+        if (number := sum(map(is_missing, requests)))
+    ]
+
+
+_NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
+_WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
+
+
+def odd_root(
+    found: Sequence[tuple[RecordedRequest, Address, Kind]],
+    root: int,
+    first_kept: int,
+    host: str | None,
+) -> Iterator[str]:
+    """Yield why *root* may not be the page's document.
+
+    *found* are the requests by time with where they went and their kinds, *root* and *first_kept*
+    places in it; with *host*, only what went there counts.
+    """
+    request, address, kind = found[root]
+    url = shown_path(address.url)
+    if request.status == NOT_MODIFIED:
+        yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
+    meant = next((each for each in found if _may_be_root(*each, host)), found[root])
+    if meant[0] is not request and meant[0].outcome in _NOT_SENT:
+        what = "document" if kind is Kind.DOCUMENT else "request"
+        yield (
+            f"the main document, {shown_path(meant[1].url)}, came {meant[0].outcome.value}:"
+            f" {_WITHOUT_CACHE}. The root is now {url}, the first {what} that was sent"
+        )
+    elif kind is not Kind.DOCUMENT:
+        yield f"there is no document: the root is now {url}, the first request"
+    elif request.is_framed:
+        yield f"the root is now {url}, a document of a frame: that of the page is missing"
+    elif first_kept != root:
+        other = shown_path(found[first_kept][1].url)
+        yield f"the recording begins with {other}: the root is now {url}, the first document"
+
+
+def _may_be_root(request: RecordedRequest, address: Address, kind: Kind, host: str | None) -> bool:
+    is_wanted = host is None or address.host == host
+    is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
+    return is_wanted and is_there and kind is Kind.DOCUMENT
+
+
+_TRANSFERRED = (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
+
+
+def load_as_a_whole(
+    recording: Recording,
+    kept: Mapping[str, RecordedRequest],
+    path: EstimatedPath | None,
+    *,
+    root_start_ms: float | None,
+    zero_ms: float | None,
+) -> RecordedLoad | None:
+    """Return what *recording* says of the load as a whole; its page has *kept*, by id.
+
+    Its times count from *zero_ms*: when a load that first opens a connection would have begun.
+    """
+    begun_ms = root_start_ms if recording.begun_ms is None else recording.begun_ms
+    since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
+    times_ms = {name: at_ms - since_ms for name, at_ms in recording.times_ms.items()}
+    completed_ms: dict[str, float] = {}
+    if zero_ms is not None:
+        completed_ms = {
+            id_: request.end_ms - zero_ms
+            for id_, request in kept.items()
+            if request.end_ms is not None and request.end_ms > zero_ms
+        }
+    if completed_ms:
+        times_ms["finished"] = max(completed_ms.values())
+    most = Counter(each.protocol for each in kept.values() if each.protocol).most_common(1)
+    is_remote = recording.has_addresses and not recording.is_local
+    n_bytes = sum(
+        (request.body_bytes or 0) + (request.header_bytes or 0)
+        for request in recording.requests
+        if request.outcome in _TRANSFERRED
+    )
+    return recorded_load(
+        path,
+        times_ms,
+        completed_ms=completed_ms if is_remote else {},
+        n_bytes=n_bytes if is_remote else None,
+        protocol=most[0][0] if most else "",
+    )
+
+
+_WEB = ("http", "https")
+_SHOWN_HOSTS = 5
+_RECORDED = (
+    ParentEvidence.GIVEN,
+    ParentEvidence.REDIRECT,
+    ParentEvidence.INITIATOR,
+    ParentEvidence.NONE,
+)
+_ALWAYS_MISSING = "what is critical or the hero"
+
+
+class _Entry(NamedTuple):
+    """A request that may be in the page, and what is worked out for it alone."""
+
+    request: RecordedRequest
+    address: Address
+    kind: Kind
+
+
+def assemble(
+    recording: Recording, *, host: str | None = None, strict: bool = False
+) -> ImportedPage:
+    """Return the page of *recording*; with *host*, of the requests to that host only.
+
+    Raises:
+        RecordingError: if no request is left, or, with *strict*, if anything could not be used.
+    """
+    entries = _entries(recording)
+    if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
+        raise RecordingError(wrong, recording.source)
+    if not any(_is_kept(entry, None) for entry in entries):
+        raise recording.refuse("holds no request that was answered over HTTP")
+    return _Assembly(recording, entries, host).imported()
+
+
+def _entries(recording: Recording) -> list[_Entry]:
+    """Return the requests with URLs; what notes a place in the list is brought up to date."""
+    entries: list[_Entry] = []
+    new: list[int | None] = []
+    for request in recording.requests:
+        parts = address(request.url)
+        new.append(None if parts is None else len(entries))
+        if parts is None:
+            recording.note(request.key, "skipped: its URL cannot be read")
+            continue
+        if parts.scheme in ("data", "blob", "about"):
+            request.outcome = RequestOutcome.INLINE
+        elif parts.scheme not in _WEB or not parts.host:
+            request.outcome = RequestOutcome.NOT_HTTP
+        kind, basis = kind_of(request)
+        if basis and request.outcome is RequestOutcome.ANSWERED:
+            recording.inferred[basis] += 1
+        entries.append(_Entry(request, parts, kind))
+    for request, _, _ in entries:
+        if request.redirect_of is not None:
+            request.redirect_of = new[request.redirect_of]
+        if request.parent is not None:
+            request.parent = new[request.parent]
+        if request.trigger is not None:
+            by = new[request.trigger.by]
+            request.trigger = None if by is None else replace(request.trigger, by=by)
+    # Backwards, so that the kind goes up a whole chain of redirects.
+    for request, _, kind in reversed(entries):
+        if request.redirect_of is not None:  # what was redirected is of the kind of its target
+            entries[request.redirect_of] = entries[request.redirect_of]._replace(kind=kind)
+    return entries
+
+
+def _is_kept(entry: _Entry, host: str | None) -> bool:
+    is_there = entry.request.outcome is RequestOutcome.ANSWERED
+    return is_there and (host is None or entry.address.host == host)
+
+
+def _hosts_in(entries: Iterable[_Entry]) -> str:
+    """Return the hosts with the most requests, and how many others there are."""
+    counts = Counter(entry.address.host for entry in entries if _is_kept(entry, None))
+    most = [host for host, _ in counts.most_common(_SHOWN_HOSTS)]
+    rest = len(counts) - len(most)
+    return ", ".join(most) + (f" and {rest:,} more" if rest else "")
+
+
+class _Assembly:
+    """The work on one recording. Requests are known by their place in it."""
+
+    def __init__(self, recording: Recording, entries: list[_Entry], host: str | None) -> None:
+        self._recording = recording
+        self._entries = entries
+        self._host = ascii_host(host) if host is not None else None
+        self._requests = [entry.request for entry in entries]
+        self._kinds = [entry.kind for entry in entries]
+        self._inferred = recording.inferred
+        self._order = by_time(self._requests)
+        kept = [index for index in self._order if _is_kept(entries[index], self._host)]
+        if not kept:
+            raise recording.refuse(
+                f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
+            )
+        self._kept = kept
+        documents = [index for index in kept if entries[index].kind is Kind.DOCUMENT]
+        of_pages = (index for index in documents if not entries[index].request.is_framed)
+        self._root = next(of_pages, (documents or kept)[0])
+        self._landed = self._redirected()
+        self._server_ms: dict[int, float | None] = {}
+
+    def _redirected(self) -> set[int]:
+        """Return the documents that redirects of the root led to, each another root."""
+        found = {self._root}
+        # Of all: one on the way may have come from the cache, or from the browser itself.
+        for index in self._order:
+            if self._requests[index].redirect_of in found:
+                found.add(index)
+        return found.intersection(self._kept) - {self._root}
+
+    def imported(self) -> ImportedPage:
+        recording, inferred = self._recording, self._inferred
+        apply_markup(self._requests, inferred)
+        parents, n_unbelieved = find_parents(
+            self._requests, self._kinds, self._order, self._root, self._landed
+        )
+        inferred["initiators that begin later, not believed"] += n_unbelieved
+        kept = [self._requests[index] for index in self._kept]
+        self._before_image = self._asked_before_the_first_image(parents)
+        self._stops = self._parser_stops(parents)
+        ids = ids_of([request.url for request in kept], self._requests[self._root].url)
+        ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
+        self._ids = dict(zip(self._kept, ids, strict=True))
+        self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
+        names = [self._entries[index].address.host for index in self._kept]
+        path, hosts = self._network(kept, names)
+        resources = tuple(self._resource(index, parents) for index in self._kept)
+        n_hosts = len(set(names))
+        found = Counter({"requests": len(self._requests), "hosts": n_hosts})
+        return ImportedPage(
+            page=Page(
+                **self._named(n_hosts),
+                resources=resources,
+                hosts=hosts.known,
+                recorded_load=load_as_a_whole(
+                    recording,
+                    {id_: self._requests[index] for index, id_ in self._ids.items()},
+                    path,
+                    root_start_ms=self._requests[self._root].start_ms,
+                    zero_ms=self._zero_ms,
+                ),
+            ),
+            dialect=recording.dialect,
+            found=dict(recording.found + found + found_in(kept)),
+            inferred=dict(inferred + sizes_inferred_in(kept)),
+            left_out=dict(recording.left_out + self._left_out()),
+            warnings=tuple(self._odd_root()),
+            missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
+            mended=first_of(recording.mended),
+            skipped=recording.all_problems(),
+        )
+
+    def _network(
+        self, kept: list[RecordedRequest], names: list[str]
+    ) -> tuple[EstimatedPath | None, PageHosts]:
+        """Return the path and the hosts, after noting what follows from their times."""
+        see_multiplexing(kept)
+        root, request = self._kept.index(self._root), self._requests[self._root]
+        path = None if self._recording.is_local else path_of(kept, root)
+        hosts = hosts_of(kept, names, root, rtt_ms=None if path is None else path.rtt_ms)
+        self._hosts = dict(zip(self._kept, hosts.names, strict=True))
+        if path is not None:
+            own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
+            rtts_ms = [own.get(name, path.rtt_ms) for name in names]
+            let_go(kept, group_numbers(names, hosts.known), rtts_ms, request)
+            thought_ms = server_times(kept, path, rtts_ms)
+            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+        self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
+        return path, hosts
+
+    def _odd_root(self) -> Iterator[str]:
+        """Yield why the root may not be what was meant."""
+        found = [self._entries[index] for index in self._order]
+        root, first = (self._order.index(index) for index in (self._root, self._kept[0]))
+        return odd_root(found, root, first, self._host)
+
+    def _parser_stops(self, parents: dict[int, Parent]) -> ParserStops:
+        """Return at what parsers stood, but for what the recording itself tells parents of."""
+        documents = {
+            index: parent.index
+            for index in self._kept
+            if (parent := parents.get(index)) is not None
+            and parent.index is not None
+            and parent.basis is not ParentEvidence.GIVEN
+            and self._is_in_document(index, parent.index)
+        }
+        return ParserStops(self._requests, self._kinds, documents)
+
+    def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
+        """Return what was asked for before the first image that the page's document names."""
+        images = (
+            number
+            for number, index in enumerate(self._kept)
+            if self._kinds[index] is Kind.IMAGE
+            and index in parents
+            and self._is_in_document(index, parents[index].index)
+        )
+        return set(self._kept[: next(images, None)])
+
+    def _is_in_document(self, index: int, parent: int | None) -> bool:
+        """Return whether *parent* is the page's document, in which no script asked for it."""
+        request = self._requests[index]
+        is_asked_by_it = parent == self._root or parent in self._landed
+        return is_asked_by_it and not request.stack and request.initiator_type != "script"
+
+    def _left_out(self) -> Counter[str]:
+        left_out: Counter[str] = Counter()
+        for entry in self._entries:
+            if entry.request.outcome is not RequestOutcome.ANSWERED:
+                left_out[entry.request.outcome.value] += 1
+            elif not _is_kept(entry, self._host):
+                left_out["of other hosts"] += 1
+        return left_out
+
+    def _missing_always(self) -> Iterator[str]:
+        yield _ALWAYS_MISSING
+        n_unknown = sum(self._server_ms.get(index) is None for index in self._kept)
+        if n_unknown:
+            yield f"server think times of {n_unknown:,}"
+
+    def _named(self, n_hosts: int) -> dict[str, Any]:
+        """Return what the page is called and where it comes from, as fields of a `Page`."""
+        recording, root = self._recording, self._entries[self._root].address
+        said = {
+            "source": recording.source.replace("\\", "/").rpartition("/")[2],
+            "recorded": recording.recorded,
+            "tool": recording.tool,
+            "hosts": str(n_hosts),
+            "notes": f"read as {recording.dialect}",
+            **recording.provenance,
+        }
+        return {
+            "name": _clean(recording.name) or root.host,
+            "url": root.url if recording.has_addresses else "",
+            "provenance": {key: _clean(text) for key, text in said.items() if text},
+        }
+
+    def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:
+        request, _, kind = self._entries[index]
+        parent, direct = self._ancestor(index, parents)
+        if self._server_ms.get(index) is not None:
+            self._inferred["server think times from waits"] += 1
+        return Resource(
+            id=self._ids[index],
+            kind=kind,
+            mime=plain_mime(request.mime),
+            host=self._hosts[index],
+            size_bytes=request.body_bytes or 0,
+            header_bytes=request.header_bytes or 0,
+            request_bytes=request.request_bytes or 0,
+            parse_ns=self._time_ns(request.parse_ms),
+            execute_ns=self._time_ns(request.execute_ms),
+            server_ns=self._time_ns(self._server_ms.get(index) or 0.0),
+            response_offsets=_offsets(request),
+            critical=request.is_critical,
+            above_the_fold=request.is_above_the_fold,
+            hero=request.is_hero,
+            viewport=request.viewport,
+            is_root=index in self._landed,
+            discovered=self._discovered(index, parent, direct=direct),
+            recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
+            server_priorities=priority_fields(request),
+            **flags_of(
+                request,
+                kind,
+                self._inferred,
+                in_document=direct and self._is_in_document(index, parent),
+                before_image=index in self._before_image,
+            ),
+        )
+
+    def _ancestor(self, index: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
+        """Return the nearest ancestor that is in the page, and whether that is the parent.
+
+        Counts how the parent of a request is known; it is asked for once for each.
+        """
+        if index == self._root:
+            return None, True
+        first = parents[index]
+        if first.basis not in _RECORDED:
+            self._inferred[f"parent from {first.basis.value}"] += 1
+        at, direct = first.index, True
+        while at is not None and at not in self._ids:
+            at, direct = parents[at].index if at in parents else None, False
+        if not direct:
+            self._inferred["parent left out, next ancestor taken"] += 1
+        return at, direct
+
+    def _discovered(self, index: int, parent: int | None, *, direct: bool) -> Discovery | None:
+        if index == self._root:
+            return None
+        request = self._requests[index]
+        if parent is None:
+            start_ms, zero_ms = request.start_ms, self._zero_ms
+            known = start_ms is not None and zero_ms is not None
+            delay_ms = max(0.0, start_ms - zero_ms) if known else 0.0  # type: ignore[operator]
+            self._inferred["trigger at a time, without parent"] += 1
+            return Discovery(at=TriggerEvent.TIME, delay_ns=self._time_ns(delay_ms))
+        given = request.trigger
+        if given is not None and direct and given.by == parent:
+            found = ParentMatch(given.at, given.offset_bytes, given.delay_ms, "")
+        else:
+            found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
+            is_late = direct and found.at is TriggerEvent.COMPLETE
+            stop = self._stops.last_before(index) if is_late else None
+            if stop is not None:
+                parent, kind = stop, self._kinds[stop]
+                found = trigger_of(request, self._requests[stop], kind, direct=False)
+                found = found._replace(basis="trigger from what held the parser up")
+            self._inferred[found.basis] += 1
+        return Discovery(
+            at=found.at,
+            by=self._ids[parent],
+            offset_bytes=found.offset_bytes,
+            delay_ns=self._time_ns(found.delay_ms),
+        )
+
+    def _time_ns(self, time_ms: float) -> int:
+        if time_ms > LONGEST_MS:
+            self._inferred["times of more than a day, cut"] += 1
+        return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
+
+
+def _clean(text: str) -> str:
+    """Return text without lone halves of characters."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _offsets(request: RecordedRequest) -> tuple[int, ...]:
+    """Return where the pieces of the body began, if they are of the body as it is counted."""
+    total = sum(n_bytes for _, n_bytes in request.pieces)
+    if not total or total != request.body_bytes:
+        return ()
+    offsets, at = [], 0
+    for _, n_bytes in request.pieces:
+        offsets.append(at)
+        at += n_bytes
+    return tuple(offsets)

@@ -1,0 +1,305 @@
+"""Fields of a recorded request: its URL, its size as HTTP/1.1 text, its kind.
+
+Resources are named by what is kept, each name once.
+
+>>> address("https://me:secret@shop.example/cart;jsessionid=1?user=7#top").url
+'https://shop.example/cart'
+>>> shop = "https://shop.example/"
+>>> ids_of([shop, f"{shop}a.js?v=2", f"{shop}a.js?v=1", "https://cdn.example/a.js"], shop)
+['/', 'a.js (2)', 'a.js', 'cdn.example/a.js']
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
+
+from h3sim.page import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from h3sim.importers.recorded_request import RecordedRequest
+
+
+_PARAMETERS = re.compile(r";[^/]*")
+_UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
+_LONGEST_ID = 200
+_SCHEMES = ("http", "https")
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_IN_PATH, _IN_QUERY = (
+    "".join(each for each in _ASCII if each not in escaped) for escaped in ('"<>`{}', "\"<>'")
+)
+"""What stands for itself there (URL Standard § 1.3), a % too: it may begin an escape already."""
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\ufe00-\ufe0f"
+    "\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
+)
+"""What a name is looked up without: soft hyphens, variation selectors and their like (UTS #46)."""
+_LABEL_ENDS = re.compile("[.\u3002]")
+_UNFOLDED = {"\u1e9e": "ß"} | {each: each for each in "ßς\u200c\u200d"}
+"""What browsers keep where folding case would change it (UTS #46, not transitional)."""
+
+
+class Address(NamedTuple):
+    """The parts of a URL that are kept; *scheme* and *host* are in lower case."""
+
+    scheme: str
+    host: str
+    path: str
+
+    @property
+    def url(self) -> str:
+        """The URL of these parts."""
+        return f"{self.scheme}://{self.host}{self.path}"
+
+
+def address(url: str) -> Address | None:
+    """Return the parts of *url* that may be kept, None if it is no URL.
+
+    >>> address("HTTPS://Shop.Example:8443/a/b.css?v=3")
+    Address(scheme='https', host='shop.example:8443', path='/a/b.css')
+    >>> address("data:image/png;base64,AAAA")
+    Address(scheme='data', host='', path='')
+    >>> address("https://bücher.example/").host
+    'xn--bcher-kva.example'
+    """
+    scheme, colon, rest = url.strip().partition(":")
+    if not colon or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
+        return None
+    if not rest.startswith("//"):
+        return Address(scheme.lower(), "", "")
+    try:
+        parts = urlsplit(url.strip())
+        host = ascii_host(_UNFIT.sub("", parts.hostname or ""))
+        port = parts.port
+    except ValueError:
+        return None
+    host = f"[{host}]" if ":" in host else host
+    default = {"http": 80, "https": 443}.get(scheme.lower())
+    if port is not None and port != default:
+        host = f"{host}:{port}"
+    path = _UNFIT.sub("", _PARAMETERS.sub("", parts.path))
+    return Address(scheme.lower(), host, path or "/")
+
+
+def ascii_host(host: str) -> str:
+    """Return a host's name in lower case as the DNS has it (RFC 3492, UTS #46).
+
+    The standard library is enough for that: its normal forms and foldings are what the mapping of
+    UTS #46 is made of. What that forbids stands as it is, for a recording says what was asked for.
+
+    >>> ascii_host("CDN.Example"), ascii_host("straße.example"), ascii_host("例え。テスト")
+    ('cdn.example', 'xn--strae-oqa.example', 'xn--r8jz45g.xn--zckzah')
+    """
+    if host.isascii():
+        return host.lower()
+    seen = _IGNORED.sub("", unicodedata.normalize("NFKC", host))
+    folded = "".join(_UNFOLDED.get(each) or each.casefold() for each in seen)
+    labels = _LABEL_ENDS.split(unicodedata.normalize("NFKC", folded))
+    return ".".join(
+        label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels
+    )
+
+
+def without_fragment(url: str) -> str:
+    """Return *url* without its fragment, which is not sent."""
+    return url.partition("#")[0]
+
+
+def request_target(url: str) -> str:
+    """Return what of *url* a request line names: path and query; ValueError if it is no URL."""
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def joined(base: str, url: str) -> str:
+    r"""Return *url* as seen from *base*, "" where that makes no sense.
+
+    Addresses of the web are as browsers send and record them (URL Standard § 4).
+
+    >>> joined("https://a.example/css/main.css?v=1", "../i.png#x")
+    'https://a.example/i.png'
+    >>> joined("https://a.example/", "//B.Example:443"), joined("https://a.example/", r"é\ü ü.png")
+    ('https://b.example/', 'https://a.example/%C3%A9/%C3%BC%20%C3%BC.png')
+    """
+    try:
+        if urlsplit(base).scheme in _SCHEMES:
+            # Browsers take a backslash in a path for a slash.
+            path, *rest = re.split("(?=[?#])", url, maxsplit=1)
+            url = "".join([path.replace("\\", "/"), *rest])
+        return _as_sent(without_fragment(urljoin(base, url.strip())))
+    except ValueError:
+        return ""
+
+
+def _as_sent(url: str) -> str:
+    """Return an absolute URL with the default port left out, and everything in ASCII."""
+    parts, kept = urlsplit(url), address(url)
+    if kept is None or kept.scheme not in _SCHEMES or not kept.host:
+        return url
+    user, at, _ = parts.netloc.rpartition("@")
+    path, query = quote(parts.path or "/", safe=_IN_PATH), quote(parts.query, safe=_IN_QUERY)
+    return urlunsplit((kept.scheme, f"{user}{at}{kept.host}", path, query, ""))
+
+
+def ids_of(urls: Sequence[str], root: str) -> list[str]:
+    """Return the id of each URL: its path, behind its host if that is another than the root's.
+
+    What has the same path then is told apart by a number, in the order of the whole URLs and then
+    of the list. So the order in which equal requests were made decides nothing.
+    """
+    parts = address(root)
+    home = "" if parts is None else parts.host
+    groups: dict[str, list[int]] = {}
+    for index, url in enumerate(urls):
+        groups.setdefault(_name(url, home), []).append(index)
+    ids = [""] * len(urls)
+    for name, group in groups.items():
+        for number, index in enumerate(sorted(group, key=lambda index: (urls[index], index)), 1):
+            ids[index] = name if number == 1 else f"{name} ({number})"
+    return ids
+
+
+def _name(url: str, home: str) -> str:
+    parts = address(url)
+    if parts is None:
+        return "/"
+    path = _UNSEEN.sub("", unquote(parts.path))[:_LONGEST_ID]
+    return path.lstrip("/") or "/" if parts.host == home else f"{parts.host}{path}"
+
+
+NOT_MODIFIED = 304
+NO_BODY = frozenset((204, 205, NOT_MODIFIED))
+"""The statuses that come without a body (RFC 9110 § 15)."""
+_STATUS_LINE = "HTTP/1.1 200\r\n"
+_FRAMING = len(": \r\n")
+_END = len("\r\n")
+
+
+def length_of(content_length: str) -> int | None:
+    """Return the length that a Content-Length field tells, None where it is none."""
+    is_number = content_length.isascii() and content_length.isdigit() and len(content_length) < 16
+    return int(content_length) if is_number else None
+
+
+def request_text_bytes(method: str, url: str, fields: Iterable[tuple[str, str]]) -> int:
+    r"""Return the size of a request without body as HTTP/1.1 would write it.
+
+    >>> request_text_bytes("GET", "http://x/a?v=2", [("Host", "x"), (":path", "/a?v=2")])
+    32
+    >>> len("GET /a?v=2 HTTP/1.1\r\nHost: x\r\n\r\n")
+    32
+    """
+    try:
+        line = f"{method} {request_target(url)} HTTP/1.1\r\n"
+    except ValueError:  # such as a broken IPv6 address
+        line = ""
+    return len(line) + _fields_bytes(fields) + _END
+
+
+def response_text_bytes(fields: Iterable[tuple[str, str]]) -> int:
+    r"""Return the size of a response's header as HTTP/1.1 would write it.
+
+    >>> response_text_bytes([("Age", "3")]) == len("HTTP/1.1 200\r\nAge: 3\r\n\r\n")
+    True
+    """
+    return len(_STATUS_LINE) + _fields_bytes(fields) + _END
+
+
+def _fields_bytes(fields: Iterable[tuple[str, str]]) -> int:
+    plain = ((name, value) for name, value in fields if name[:1] != ":")
+    return sum(len(name) + len(value) + _FRAMING for name, value in plain)
+
+
+_WORDS = {
+    Kind.DOCUMENT: "document iframe frame html",
+    Kind.STYLESHEET: "stylesheet style css",
+    Kind.SCRIPT: "script js javascript worker sharedworker",
+    Kind.FONT: "font",
+    Kind.IMAGE: "image img",
+    Kind.FETCH: "xhr fetch eventsource empty json preflight",
+    Kind.MEDIA: "media video audio track texttrack",
+    Kind.OTHER: "manifest ping beacon cspviolationreport report object embed",
+}
+"""Chrome's resource types, Fetch's destinations, and what graphs of WProf call them."""
+_EXTENSIONS = {
+    Kind.DOCUMENT: "html htm xhtml php asp aspx jsp",
+    Kind.STYLESHEET: "css",
+    Kind.SCRIPT: "js mjs",
+    Kind.FONT: "woff woff2 ttf otf eot",
+    Kind.IMAGE: "png jpg jpeg gif webp avif svg ico bmp",
+    Kind.FETCH: "json",
+    Kind.MEDIA: "mp4 webm m4v mov mp3 ogg ogv m4a wav vtt",
+}
+_KIND_OF_WORD, _KIND_OF_EXTENSION = (
+    {word: kind for kind, words in table.items() for word in words.split()}
+    for table in (_WORDS, _EXTENSIONS)
+)
+_MIMES = (
+    (r"text/html|application/xhtml\+xml", Kind.DOCUMENT),
+    (r"text/css", Kind.STYLESHEET),
+    (r"(text|application)/(x-)?(java|ecma)script|text/jscript", Kind.SCRIPT),
+    (r"font/.*|application/((x-)?font-.*|vnd\.ms-fontobject|x-woff)", Kind.FONT),
+    (r"image/.*", Kind.IMAGE),
+    (r"(audio|video)/.*|application/(ogg|vnd\.apple\.mpegurl|dash\+xml)|text/vtt", Kind.MEDIA),
+    (r"(text|application)/(json|.*\+json|xml|.*\+xml|x-protobuf|graphql|grpc.*)", Kind.FETCH),
+)
+_KIND_OF_MIME = tuple((re.compile(pattern), kind) for pattern, kind in _MIMES)
+_GENERIC_MIMES = frozenset(
+    ("", "text/plain", "application/octet-stream", "binary/octet-stream", "x-unknown")
+)
+"""Media types that say nothing: servers use them for what they do not know."""
+_MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
+
+
+def plain_mime(mime: str) -> str:
+    """Return a media type without parameters, "" where it is none.
+
+    >>> plain_mime("Text/HTML; charset=utf-8"), plain_mime("<script>")
+    ('text/html', '')
+    """
+    plain = mime.partition(";")[0].strip().lower()
+    return plain if _MIME.fullmatch(plain) else ""
+
+
+def kind_of_word(word: str) -> Kind | None:
+    """Return what a recorder's word for the type means.
+
+    >>> kind_of_word("XHR"), kind_of_word("Other")
+    (<Kind.FETCH: 'fetch'>, None)
+    """
+    return _KIND_OF_WORD.get(word.lower())
+
+
+def kind_of_mime(mime: str) -> Kind | None:
+    """Return what a plain media type means, None where it says nothing."""
+    if mime in _GENERIC_MIMES:
+        return None
+    return next((kind for pattern, kind in _KIND_OF_MIME if pattern.fullmatch(mime)), None)
+
+
+def kind_of_extension(path: str) -> Kind | None:
+    """Return what the end of the path means.
+
+    >>> kind_of_extension("/static/app.min.JS"), kind_of_extension("/api/v1")
+    (<Kind.SCRIPT: 'script'>, None)
+    """
+    _, dot, extension = path.rpartition("/")[2].rpartition(".")
+    return _KIND_OF_EXTENSION.get(extension.lower()) if dot else None
+
+
+def kind_of(request: RecordedRequest) -> tuple[Kind, str]:
+    """Return what a request asks for, and from what that was told if nobody said it."""
+    if request.kind is not None:
+        return request.kind, ""
+    kind, basis = kind_of_mime(plain_mime(request.mime)), "kind from the media type"
+    if request.is_xhr and kind in (Kind.DOCUMENT, Kind.FETCH, None):
+        return Kind.FETCH, "kind from the header of the request"
+    if kind is None:
+        path = request.url.partition("?")[0].partition("#")[0]
+        kind, basis = kind_of_extension(path), "kind from the extension"
+    return (Kind.OTHER, "kind unknown, taken as other") if kind is None else (kind, basis)

@@ -1,0 +1,124 @@
+"""The result of an import: the page, and the evidence for each of its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from h3sim._version import __version__
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property
+from h3sim.schema.values import ListOf, TableOf
+from h3sim.text import escape_control
+from h3sim.units import to_mbps, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.page import Page
+
+
+_COUNTS, _TEXTS = TableOf(COUNT), ListOf(TEXT, "texts")
+_PROBLEMS = ListOf(
+    ObjectType(
+        Property("key", TEXT, "where in the file"), Property("message", TEXT, "what is wrong")
+    ),
+    "problems",
+)
+IMPORT = OutputSchema(
+    "h3sim-import/1",
+    "How a page was made of a recording",
+    VERSION,
+    Property("page", TEXT, "the page's name", of="page.name"),
+    Property("dialect", TEXT, "what the file was read as"),
+    Property("resources", COUNT, "how many the page has", of="n_resources"),
+    Property("bytes", COUNT, "of its bodies", of="page.total_bytes"),
+    Property("found", _COUNTS, "what the recording says, by what is counted"),
+    Property("inferred", _COUNTS, "what had to be worked out, and from what"),
+    Property("left_out", _COUNTS, "the requests that are not in the page, and why"),
+    Property("missing", _TEXTS, "what the recording cannot tell at all"),
+    Property("warnings", _TEXTS, "why the page may not be what was meant", is_optional=True),
+    Property("mended", _PROBLEMS, "values a little wrong, and what was taken", is_optional=True),
+    Property("skipped", _PROBLEMS, "entries that could not be read"),
+)
+
+
+class RecordingError(InputError):
+    """A recording, or a site, cannot be made into a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ImportedPage:
+    """A page that was read from a recording, and what had to be done to get it.
+
+    *dialect* names what the file was read as. The counts are by what is counted, in words, in the
+    order in which they are to be told: *found* is what the recording says, *inferred* what had to
+    be worked out and from what, *left_out* the requests that are not in the page and why.
+    *warnings* are lines that say why the page may not be what was meant. *missing* names what the
+    recording cannot tell at all. *mended* has one `ValidationIssue` for each value that was a
+    little wrong
+    and what was taken instead, *skipped* one for each entry that could not be read; its key is the
+    place in the file.
+
+    >>> from h3sim.page import Kind, Page, Resource
+    >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+    >>> imported = ImportedPage(page=page, dialect="har", found={"requests": 1})
+    >>> print(imported)
+    p: 1 resource, 9 bytes, from har
+    found: requests 1
+    """
+
+    page: Page
+    dialect: str
+    found: Mapping[str, int] = field(default_factory=dict)
+    inferred: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    mended: tuple[ValidationIssue, ...] = ()
+    skipped: tuple[ValidationIssue, ...] = ()
+    version: str = __version__
+    """The h3sim that read it."""
+
+    @property
+    def n_resources(self) -> int:
+        """How many resources the page has."""
+        return len(self.page.resources)
+
+    def __repr__(self) -> str:
+        return f"<ImportedPage {self.lines()[0]}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return the report as lines for people; nothing that is empty is told.
+
+        What a recording says is in them with its control characters spelt out.
+        """
+        noun = "resource" if self.n_resources == 1 else "resources"
+        size = f"{self.n_resources:,} {noun}, {self.page.total_bytes:,} bytes"
+        lines = [f"{self.page.name}: {size}, from {self.dialect}"]
+        lines += [f"warning: {text}" for text in self.warnings]
+        for title, counts in (
+            ("found", self.found),
+            ("inferred", self.inferred),
+            ("left out", self.left_out),
+        ):
+            told = ", ".join(f"{what} {number:,}" for what, number in counts.items() if number)
+            if told:
+                lines.append(f"{title}: {told}")
+        known = self.page.recorded_load
+        if known is not None and known.rtt_ns is not None and known.rate_bps is not None:
+            rtt = f"RTT {to_ms(known.rtt_ns):g} ms from {known.rtt_from}"
+            rate = f"{to_mbps(known.rate_bps):g} Mbit/s from {known.rate_from}"
+            lines.append(f"network, estimated: {rtt}, {rate}")
+        if self.missing:
+            lines.append(f"missing: {', '.join(self.missing)}")
+        lines += [f"mended: {problem}" for problem in self.mended]
+        lines += [f"skipped: {problem}" for problem in self.skipped]
+        return [escape_control(line) for line in lines]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report, without the page, as a document in JSON's types."""
+        return IMPORT.write(self)

@@ -1,0 +1,171 @@
+"""Validation of a page's resources taken together, and of edits to one."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import PageError, ValidationIssue
+from h3sim.page.resource import (
+    Discovery,
+    PriorityChange,
+    RecordedPriority,
+    Resource,
+    ServerPriority,
+    TriggerEvent,
+)
+from h3sim.schema.fields import keys_of, read_document, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+_SHOWN_STEPS = 6
+"""Of a longer circle only so many steps are shown."""
+
+
+def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]:
+    """Yield what is wrong with *resources* taken together; keys are `resources[n]...`."""
+    if not resources:
+        yield ValidationIssue(key="resources", message="a page needs at least one resource")
+        return
+    ids = {index: resource.id for index, resource in enumerate(resources)}
+    seen = {id_: index for index, id_ in reversed(ids.items())}
+    yield from id_problems(ids)
+    yield from _root_problems(resources)
+    for index, resource in enumerate(resources):
+        key = f"resources[{index}]"
+        yield from _parent_problems(f"{key}.discovered", resource.discovered, resources, seen)
+        for name, triggers in (
+            ("priority_changes", [change.when for change in resource.priority_changes]),
+            ("recorded", [entry.when for entry in resource.recorded]),
+        ):
+            for number, when in enumerate(triggers):
+                of_change = f"{key}.{name}[{number}].when"
+                yield from _parent_problems(of_change, when, resources, seen)
+    found = {index: resource.discovered for index, resource in enumerate(resources)}
+    # What comes by the clock waits for nobody, whatever it names as its parent.
+    parents = {
+        n: each.by if each and each.at is not TriggerEvent.TIME else None
+        for n, each in found.items()
+    }
+    yield from circle_problems(ids, parents, key="discovered.by")
+
+
+def id_problems(ids: Mapping[int, str]) -> Iterator[ValidationIssue]:
+    """Yield each id that stands twice; *ids* are by their positions."""
+    seen: dict[str, int] = {}
+    for index, id_ in ids.items():
+        first = seen.setdefault(id_, index)
+        if first != index:
+            message = f"{id_!r} is already the id of resources[{first}]"
+            yield ValidationIssue(key=f"resources[{index}].id", message=message)
+
+
+def _root_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]:
+    roots = [index for index, resource in enumerate(resources) if resource.discovered is None]
+    if not roots:
+        yield ValidationIssue(
+            key="resources", message="no root: one resource must have no 'discovered'"
+        )
+    for index in roots[1:]:
+        # A trigger that was forgotten is more likely than a second tab.
+        if not resources[index].is_root:
+            message = f"a second root beside resources[{roots[0]}]: without 'discovered' it needs"
+            yield ValidationIssue(key=f"resources[{index}]", message=f"{message} 'root' to be true")
+
+
+def _parent_problems(
+    key: str,
+    discovery: Discovery | None,
+    resources: tuple[Resource, ...],
+    index: Mapping[str, int],
+) -> Iterator[ValidationIssue]:
+    if discovery is None or discovery.by is None:
+        return
+    parent = index.get(discovery.by)
+    if parent is None:
+        yield ValidationIssue(key=f"{key}.by", message=f"no resource has the id {discovery.by!r}")
+    elif (
+        discovery.offset_bytes is not None and discovery.offset_bytes > resources[parent].size_bytes
+    ):
+        message = (
+            f"{discovery.offset_bytes} lies behind the end of {discovery.by!r}"
+            f" ({resources[parent].size_bytes} bytes)"
+        )
+        yield ValidationIssue(key=f"{key}.offset_bytes", message=message)
+
+
+def circle_problems(
+    ids: dict[int, str], parents: Mapping[int, str | None], *, key: str
+) -> Iterator[ValidationIssue]:
+    """Follow each resource to its parent, its grandparent and so on; tell each circle once.
+
+    Ids and those of parents are by position; *key* is that of the parent in a resource.
+    """
+    index = {id_: position for position, id_ in reversed(ids.items())}
+    checked: set[int] = set()
+    for start in ids:
+        path: dict[int, None] = {}
+        node: int | None = start
+        while node is not None and node not in checked and node not in path:
+            path[node] = None
+            parent = parents[node]
+            node = None if parent is None else index.get(parent)
+        if node is not None and node in path:
+            steps = [*path]
+            names = [ids[step] for step in (*steps[steps.index(node) :], node)]
+            if len(names) > _SHOWN_STEPS:
+                n_more = len(names) - _SHOWN_STEPS
+                names[_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
+            message = f"a circle: {' waits for '.join(names)}"
+            yield ValidationIssue(key=f"resources[{node}].{key}", message=message)
+        # What leads into a circle that was told, or to a root, need not be followed again.
+        checked.update(path)
+
+
+_KEYS = keys_of(Resource)
+
+
+def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
+    """Return *resource* with *changes*, keys of a page file; None takes one away.
+
+    A key that Python keeps for itself is given with an underscore behind it.
+
+    Raises:
+        PageError: listing every mistake in them.
+
+    >>> from h3sim.page import Kind, Resource
+    >>> image = Resource(id="a.png", kind=Kind.IMAGE, size_bytes=10)
+    >>> edited_resource(image, {"bytes": -1, "asink": True})
+    Traceback (most recent call last):
+    ...
+    h3sim.errors.PageError: a.png: asink: unknown key; did you mean async?
+    """
+    wanted = {name.removesuffix("_"): value for name, value in changes.items()}
+    unknown = [_unknown(name) for name in wanted if name not in _KEYS]
+    if unknown:
+        raise PageError(unknown, resource.id)
+    entry = write_table(resource)
+    for name, value in wanted.items():
+        if value is None:
+            entry.pop(name, None)
+        else:
+            entry[name] = _as_in_file(value)
+    return read_document(Resource, entry, PageError, source=resource.id)
+
+
+def _as_in_file(value: Any) -> Any:
+    if isinstance(value, Discovery | PriorityChange | RecordedPriority | ServerPriority):
+        return write_table(value)
+    if isinstance(value, list | tuple):
+        return [_as_in_file(item) for item in value]
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def _unknown(name: str) -> ValidationIssue:
+    import difflib  # on use: importing h3sim should stay quick
+
+    alike = difflib.get_close_matches(name, _KEYS, n=1)
+    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(_KEYS)}"
+    return ValidationIssue(key=name, message=f"unknown key; {hint}")

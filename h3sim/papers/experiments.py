@@ -1,0 +1,336 @@
+"""The experiments of the papers: study files in `models/studies`, and Frindell's header study."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.catalog.resources import root
+from h3sim.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.headers import CodecSettings, HeaderCompression
+from h3sim.headers.base import HeaderLists, TimedSection
+from h3sim.headers.synthetic_headers import request_section
+from h3sim.papers.findings import Estimate
+from h3sim.schema import parse_toml, read_text
+from h3sim.schema.errors import format_value
+from h3sim.schema.fields import NumbersByPath, declare, read_document, validate
+from h3sim.schema.values import ListOf, Number, OneOrMore, Text, Whole
+from h3sim.study import load_study, simulate, study_file
+from h3sim.study.header_study import header_rows
+from h3sim.study.study_file import Quick, StudyError, StudyFile
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from h3sim.papers.study_rows import Loads
+    from h3sim.results import Load
+    from h3sim.study import Study
+    from h3sim.study.header_study import HeaderRow
+
+
+Figures = dict[str, Estimate]
+
+_SCHEMES = ("hpack", "early-qpack", "qcram", "qcram-packets")
+_SMALL_HELD = 1000
+FORMAT = "h3sim-header-study/1"
+_LOSS = Number(low=0, high=1, is_below=True, example="0.02 is 2 %")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderExperiment:
+    """Lists over paths: every scheme with each round-trip time and loss, some runs each.
+
+    Raises:
+        InputError: listing every value that is out of range.
+    """
+
+    name: str = field(metadata=declare(Text(), "what lists call it"))
+    title: str = field(metadata=declare(Text(), "a line about what is reproduced"))
+    source: str = field(metadata=declare(Text(), "where that was published"))
+    pages: tuple[str, ...] = field(
+        metadata=declare(OneOrMore(Text(), "names"), "pages whose requests are compressed")
+    )
+    scheme: str = field(metadata=declare(Text(), "by which the pages were loaded"))
+    network: str = field(metadata=declare(Text(), "over which they were"))
+    recorded_rtt_ms: float = field(
+        metadata=declare(Number(low=0), "at which round-trip time: it sets when requests are made")
+    )
+    rtts_ms: tuple[float, ...] = field(
+        metadata=declare(ListOf(Number(low=0), "numbers"), "round-trip times")
+    )
+    losses: tuple[float, ...] = field(
+        metadata=declare(ListOf(_LOSS, "numbers"), "shares of packets that are lost")
+    )
+    runs: int = field(metadata=declare(Whole(low=1), "of each path"))
+    table_bytes: int = field(metadata=declare(Whole(low=0), "the size of the dynamic table"))
+    paper: Mapping[str, float] = field(
+        metadata=declare(NumbersByPath(), "the numbers there, by figure")
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, InputError)
+
+    def lists(self) -> list[HeaderLists]:
+        """Return the requests of its pages: each as Chromium makes it, when a load asked for it."""
+        return [
+            requests_of_load(
+                simulate(
+                    page, scheme=self.scheme, network=self.network, rtt_ms=self.recorded_rtt_ms
+                )
+            )
+            for page in self.pages
+        ]
+
+    def study(self, lists: Sequence[HeaderLists] | None = None) -> Study:
+        """Return all runs, and QCRAM's once more with the usual table, which evicts.
+
+        *lists* take the place of those of its pages.
+        """
+        large = CodecSettings(table_bytes=self.table_bytes)
+        return load_study(
+            self.lists() if lists is None else lists,
+            schemes="rr",
+            header_compression=[
+                *(HeaderCompression(codec=codec, settings=large) for codec in _SCHEMES),
+                HeaderCompression(codec="qcram"),
+            ],
+            rtt_ms=self.rtts_ms,
+            loss=self.losses,
+            seeds=self.runs,
+            resources=True,
+            name=self.name,
+        )
+
+
+def requests_of_load(load: Load) -> HeaderLists:
+    """Return the header lists of a load's requests, at the times at which the browser made them."""
+    timed = sorted((ms(timing.requested_ms), timing.id) for timing in load.timings)
+    of_id = {resource.id: resource for resource in load.page.resources}
+    sections = (
+        TimedSection(at_ns, request_section(load.page, of_id[name])) for at_ns, name in timed
+    )
+    return HeaderLists.of(sections, load.page.name)
+
+
+class HeaderResults(NamedTuple):
+    """The rows of one page's lists, and those with a table that evicts."""
+
+    rows: tuple[HeaderRow, ...]
+    small: tuple[HeaderRow, ...]
+
+    @classmethod
+    def of_page(cls, loads: Loads, page: str) -> HeaderResults:
+        """Return the rows of a page."""
+        own = loads.where(page=page)
+        sizes = sorted({row["table_bytes"] for row in own.rows})
+        small, large = (own.where(table_bytes=size) for size in (sizes[0], sizes[-1]))
+        return cls(
+            tuple(header_rows(large.rows, large.resources)),
+            tuple(header_rows(small.rows, small.resources)),
+        )
+
+    def of(self, scheme: str) -> list[HeaderRow]:
+        """Return the rows of a scheme."""
+        return [row for row in self.rows if row.scheme == scheme]
+
+    def at(self, scheme: str, rtt_ms: float, loss: float) -> HeaderRow:
+        """Return the row of one path."""
+        return next(row for row in self.of(scheme) if (row.rtt_ms, row.loss) == (rtt_ms, loss))
+
+
+def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return what Frindell 2017 says of HPACK, QPACK and QCRAM: means over pages, and each page's.
+
+    A page's figure stands below the name of the page: `kicad-eeschema.qcram.saved`.
+    """
+    of_page = {page: _figures(HeaderResults.of_page(loads, page)) for page in loads.pages}
+    names = next(iter(of_page.values()))
+    means = {name: _mean([figures[name] for figures in of_page.values()]) for name in names}
+    each = {
+        f"{page}.{name}": value
+        for page, figures in of_page.items()
+        for name, value in figures.items()
+    }
+    return {name: Estimate(value) for name, value in (means | each).items()}
+
+
+def _figures(results: HeaderResults) -> dict[str, float]:
+    hpack, qpack, qcram = (results.of(name) for name in _SCHEMES[:3])
+    slow = results.at("hpack", 200.0, 0.05)
+    found = {
+        "hpack.delay-100ms-2pct": results.at("hpack", 100.0, 0.02).hol_mean_ms,
+        "hpack.delay-200ms-5pct": slow.hol_mean_ms,
+        "hpack.longest": slow.hol_max_ms,
+        "hpack.grows": _mean([*_grows(hpack)]),
+        "qcram.quiet": _quiet(qcram),
+        "qcram.held": max(row.held_compressed_bytes for row in qcram),
+        "qcram.quiet-small-table": _quiet(results.small),
+        "qcram.more-bytes": max(
+            a.ratio / b.ratio - 1
+            for a, b in zip(qcram, hpack, strict=True)
+            if 50 <= a.rtt_ms <= 100
+        ),
+        "qcram.saved": _mean([row.saved_percent / 100 for row in qcram if row.rtt_ms > 200]),
+        "packets.saved": _apart(results.of("qcram-packets"), qcram),
+        **_qpack(qpack),
+        "qpack.below-hpack": _mean(
+            [a.hol_mean_ms <= b.hol_mean_ms for a, b in zip(qpack, hpack, strict=True)]
+        ),
+        "qpack.ratio-apart": _apart(qpack, hpack),
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def _qpack(rows: Sequence[HeaderRow]) -> dict[str, float]:
+    delays = sorted(row.hol_mean_ms for row in rows)
+    return {
+        "qpack.quiet": _quiet(rows),
+        "qpack.delay": _mean(delays),
+        "qpack.delay-p95": delays[int(0.95 * (len(delays) - 1))],
+        "qpack.delay-longest": delays[-1],
+        "qpack.small-buffers": _mean([row.held_decompressed_bytes < _SMALL_HELD for row in rows]),
+    }
+
+
+def _grows(rows: Sequence[HeaderRow]) -> Iterator[bool]:
+    """Yield for each step to a longer path, or to more loss, whether the delay a request grows."""
+    at = {(row.rtt_ms, row.loss): row.hol_mean_ms for row in rows}
+    rtts, losses = (sorted(dict.fromkeys(axis)) for axis in zip(*at, strict=True))
+    for a, b in itertools.pairwise(rtts):
+        # Without loss nothing waits at any distance, so there is nothing to grow.
+        yield from (at[a, loss] < at[b, loss] for loss in losses if loss)
+    for a, b in itertools.pairwise(losses):
+        yield from (at[rtt, a] < at[rtt, b] for rtt in rtts)
+
+
+def _quiet(rows: Sequence[HeaderRow]) -> float:
+    """Return the share of runs in which no list waited."""
+    return sum(row.runs_without_hol for row in rows) / sum(row.runs for row in rows)
+
+
+def _apart(ours: Sequence[HeaderRow], theirs: Sequence[HeaderRow]) -> float:
+    """Return how far compression ratios are apart at most, in percentage points."""
+    return max(100 * abs(a.ratio - b.ratio) for a, b in zip(ours, theirs, strict=True))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+_CORPUS = "corpus"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One experiment: what was published, and the study that does it again."""
+
+    file: StudyFile | HeaderExperiment = field(repr=False)
+    """What its file says."""
+    path: Path = field(repr=False)
+    name: str
+    title: str
+    source: str
+    paper: Mapping[str, float]
+    """The paper's own numbers by the names of the figures that stand beside them."""
+    quick: Quick
+
+    @property
+    def is_about_headers(self) -> bool:
+        """Whether it compresses headers; else it loads pages."""
+        return isinstance(self.file, HeaderExperiment)
+
+    @property
+    def takes_pages(self) -> bool:
+        """Whether it may be done over other pages: where its own are the shipped corpus."""
+        return isinstance(self.file, StudyFile) and self.file.pages == (_CORPUS,)
+
+    def study(self, *, full: bool = False, pages: Sequence[str] | None = None) -> Study:
+        """Return the loads: all of them with *full*, else as `quick` says; of headers always all.
+
+        *pages* are files that take the place of the corpus, where the experiment is over that.
+
+        Raises:
+            InputError: listing every mistake of the study, or of a page.
+        """
+        file = self.file
+        if isinstance(file, HeaderExperiment):
+            return file.study()
+        if pages is not None and self.takes_pages:
+            file = replace(file, pages=tuple(pages))
+        study = file.study(self.path.parent, source=str(self.path))
+        if full:
+            return study
+        design = study.design
+        by_size = sorted(design.pages, key=lambda page: (page.total_bytes, page.name))
+        chosen = {page.name for page in by_size[:: self.quick.every]}
+        kept = tuple(page for page in design.pages if page.name in chosen)
+        seeds = tuple(design.seeds)[: self.quick.seeds]
+        return replace(study, design=replace(design, pages=kept, seeds=seeds))
+
+
+def experiment_names() -> tuple[str, ...]:
+    """Return the names of the experiments, in order.
+
+    >>> experiment_names()[:2]
+    ('davies-meenan', 'frindell-2017')
+    """
+    files = (file.name for file in (root("models") / "studies").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
+
+
+def load_experiment(name: str) -> Experiment:
+    """Return the experiment of that name.
+
+    Raises:
+        UnknownNameError: if there is none.
+        StudyError: listing every mistake of its file.
+
+    >>> load_experiment("marx-2019-table-2").paper["atf.fifo"]
+    1.93
+    """
+    if name not in experiment_names():
+        raise UnknownNameError("experiment", name, experiment_names(), "h3sim reproduce --list")
+    path = Path(str(root("models") / "studies" / f"{name}.toml"))
+    document = parse_toml(read_text(path, StudyError), StudyError, source=str(path))
+    is_about_headers = document.get("format") == FORMAT
+    cls: type[StudyFile | HeaderExperiment] = HeaderExperiment if is_about_headers else StudyFile
+    format_ = FORMAT if is_about_headers else study_file.FORMAT
+    file = read_document(cls, document, StudyError, source=str(path), format_=format_)
+    return Experiment(
+        file=file,
+        path=path,
+        name=file.name,
+        title=file.title,
+        source=file.source,
+        paper=file.paper,
+        quick=file.quick if isinstance(file, StudyFile) else Quick(),
+    )
+
+
+def page_files(folder: str | Path) -> list[str]:
+    """Return the page files in *folder*, by name.
+
+    Raises:
+        StudyError: if there is no such folder, or no page file in it.
+    """
+    given = Path(folder)
+    found = sorted(map(str, given.glob("*.json"))) if given.is_dir() else []
+    if not found:
+        told = "has no page file (*.json)" if given.is_dir() else "is no folder"
+        raise StudyError(
+            [ValidationIssue(key="--pages", message=f"{format_value(str(folder))} {told}")]
+        )
+    return found
+
+
+def numbered(number: int, noun: str) -> str:
+    """Return the number with its noun.
+
+    >>> numbered(1, "page"), numbered(1200, "load")
+    ('1 page', '1,200 loads')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

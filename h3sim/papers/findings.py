@@ -1,0 +1,365 @@
+"""Findings: published claims about named figures (`models/findings.toml`), and verdicts."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.catalog.resources import root
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema import parse_toml
+from h3sim.schema.errors import RejectedValueError, collected, is_quantity
+from h3sim.schema.errors import format_value as shown_given
+from h3sim.schema.fields import Table, declare, read_document, validate
+from h3sim.schema.fields import declare as declares
+from h3sim.schema.values import ListOf, Text, ValueType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+NEAR = 0.25
+"""A number is met within a quarter of it."""
+POINTS = 0.15
+"""A share is met within 15 percentage points."""
+
+
+class FindingsError(InputError):
+    """A finding, or a file of them, cannot be used."""
+
+
+class Verdict(enum.Enum):
+    """What came of a finding."""
+
+    HOLDS = "holds"
+    IN_PART = "in part"
+    DOES_NOT_HOLD = "does not hold"
+    CANNOT_BE_JUDGED = "cannot be judged"
+
+
+class Estimate(NamedTuple):
+    """A number that loads gave, and its 95 % interval over pages where it has one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return shown(self.value)
+        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
+
+
+class Criterion(enum.Enum):
+    """How a claim compares its figure with its limit."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    NEAR = "near"
+    POINTS = "points"
+
+    def holds(self, value: float, limit: float) -> bool:
+        """Return whether *value* is as the criterion wants it.
+
+        >>> Criterion.NEAR.holds(1.9, 2.5), Criterion.NEAR.holds(1.8, 2.5)
+        (True, False)
+        >>> Criterion.POINTS.holds(0.4, 0.5)
+        True
+        """
+        return _HOLDS[self](value, limit)
+
+    def told(self, limit: str) -> str:
+        """Return the criterion with its limit in words."""
+        return f"{_TOLD[self]} {limit}"
+
+
+_HOLDS: Mapping[Criterion, Callable[[float, float], bool]] = {
+    Criterion.ABOVE: lambda value, limit: value > limit,
+    Criterion.BELOW: lambda value, limit: value < limit,
+    Criterion.AT_LEAST: lambda value, limit: value >= limit,
+    Criterion.AT_MOST: lambda value, limit: value <= limit,
+    Criterion.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
+    Criterion.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
+}
+_TOLD = {
+    Criterion.ABOVE: "above",
+    Criterion.BELOW: "below",
+    Criterion.AT_LEAST: "at least",
+    Criterion.AT_MOST: "at most",
+    Criterion.NEAR: "within a quarter of",
+    Criterion.POINTS: "within 0.15 of",
+}
+
+
+CRITERIA = {criterion.value: criterion for criterion in Criterion} | {
+    "from": Criterion.AT_LEAST,
+    "to": Criterion.AT_MOST,
+}
+"""By their keys in a file."""
+
+
+class Limit(NamedTuple):
+    """What a figure is compared with: a number, or the figure of that name."""
+
+    criterion: Criterion
+    of: float | str
+
+
+class _Limits(ValueType):
+    """Under the key of each criterion the number, or the figure, that it compares with."""
+
+    stand_in = ()
+    keys = tuple(CRITERIA)
+
+    def accept(self, value: Any) -> tuple[Limit, ...]:
+        if not isinstance(value, tuple) or not all(isinstance(limit, Limit) for limit in value):
+            raise RejectedValueError(f"must be a tuple of Limit, is {shown_given(value)}")
+        if not value:
+            raise RejectedValueError(f"needs a criterion: {', '.join(self.keys)}")
+        return value
+
+    def read(self, given: Any) -> tuple[Limit, ...]:
+        limits, problems = collected(
+            (key, partial(_limit, criterion), given[key])
+            for key, criterion in CRITERIA.items()
+            if key in given
+        )
+        if problems:
+            raise RejectedValueError(problems, tuple(limits))
+        return self.accept(tuple(limits))
+
+    def write(self, value: Any) -> dict[str, float | str]:
+        return {limit.criterion.value: limit.of for limit in value}
+
+    def schema(self) -> dict[str, Any]:
+        return {key: {"type": ["number", "string"]} for key in self.keys}
+
+
+def _limit(criterion: Criterion, given: Any) -> Limit:
+    if isinstance(given, str):
+        return Limit(criterion, given)
+    if not is_quantity(given):
+        wanted = "must be a number or the name of a figure"
+        raise RejectedValueError(f"{wanted}, is {shown_given(given)}")
+    return Limit(criterion, float(given))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One thing that a finding says: the figure that *figure* names keeps all of *limits*."""
+
+    says: str = field(metadata=declares(Text(), "what is claimed"))
+    figure: str = field(metadata=declares(Text(), "the figure that it is about"))
+    limits: tuple[Limit, ...] = field(
+        metadata=declares(_Limits(), "what the figure is compared with")
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, FindingsError)
+
+    def within(self, study: str) -> Claim:
+        """Return it with the name of *study* before each figure that has none."""
+
+        def full(name: Any) -> Any:
+            return f"{study}:{name}" if isinstance(name, str) and ":" not in name else name
+
+        limits = tuple(limit._replace(of=full(limit.of)) for limit in self.limits)
+        return replace(self, figure=full(self.figure), limits=limits)
+
+    def judged(self, figures: Mapping[str, Estimate]) -> Judged:
+        """Return what comes of the claim; `holds` is None where a figure is not there."""
+        found = figures.get(self.figure)
+        values = [_value(limit.of, figures) for limit in self.limits]
+        holds = None
+        if found is not None and None not in values:
+            holds = all(
+                limit.criterion.holds(found.value, value)
+                for limit, value in zip(self.limits, values, strict=True)
+                if value is not None
+            )
+        wanted = " and ".join(
+            limit.criterion.told(shown(limit.of if value is None else value))
+            for limit, value in zip(self.limits, values, strict=True)
+        )
+        return Judged(self, found, wanted, holds)
+
+
+class Judged(NamedTuple):
+    """A claim, the figure that it is about, what is wanted of it, and whether it holds."""
+
+    claim: Claim
+    figure: Estimate | None
+    wanted: str
+    holds: bool | None
+
+    @property
+    def value(self) -> float | None:
+        """The figure without its interval, where there is one."""
+        return None if self.figure is None else self.figure.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that was published; *cannot* says why it cannot be judged, where it cannot.
+
+    *study* is the experiment that it belongs to, empty where there is none: figures without the
+    name of a study are of that. *reason* says why it comes out as it does where that is known and
+    not plain.
+
+    Raises:
+        FindingsError: listing every value that cannot be.
+    """
+
+    id: str = field(metadata=declares(Text(is_needed=True), "what tables call it"))
+    source: str = field(metadata=declares(Text(), "who says so"))
+    says: str = field(metadata=declares(Text(), "what was published"))
+    study: str = field(
+        default="", metadata=declares(Text(), "the experiment whose figures its claims are about")
+    )
+    claims: tuple[Claim, ...] = field(
+        default=(),
+        metadata=declares(
+            ListOf(Table(Claim, is_kept=True), "tables"), "what must hold", is_premise=True
+        ),
+    )
+    cannot: str = field(default="", metadata=declares(Text(), "why it cannot be judged"))
+    reason: str = field(
+        default="",
+        metadata=declares(Text(), "why it comes out as it does, where that is not plain"),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, FindingsError)
+        # The value is frozen for all but its own construction, which this is a part of.
+        object.__setattr__(self, "claims", tuple(claim.within(self.study) for claim in self.claims))
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its values."""
+        if bool(self.claims) == bool(self.cannot):
+            yield ValidationIssue(key="", message="needs either claims, or why it cannot be judged")
+        if self.claims and not self.study:
+            yield ValidationIssue(key="study", message="is missing")
+
+    @property
+    def studies(self) -> tuple[str, ...]:
+        """The studies whose figures its claims are about."""
+        names = [claim.figure for claim in self.claims]
+        names += [
+            limit.of for claim in self.claims for limit in claim.limits if isinstance(limit.of, str)
+        ]
+        needed = (self.study, *(name.split(":")[0] for name in names))
+        return tuple(dict.fromkeys(filter(None, needed)))
+
+
+class Judgement(NamedTuple):
+    """A finding, its verdict, and what came of each claim."""
+
+    finding: Finding
+    verdict: Verdict
+    claims: tuple[Judged, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """Why it cannot be judged, or comes out as it does, where something is to be said."""
+        return self.finding.cannot or self.finding.reason or None
+
+
+def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
+    """Return the verdict on *finding*, by *figures*, which are named "study:figure".
+
+    It holds if all its claims do, does not if none does, and holds in part else. It cannot be
+    judged where it says so, or where a figure that it needs is missing.
+
+    >>> claim = Claim(says="rr is slow", figure="s:rr", limits=(Limit(Criterion.BELOW, 1),))
+    >>> slow = Finding(id="x", source="y", says="rr is slow", study="s", claims=(claim,))
+    >>> judge(slow, {"s:rr": Estimate(0.8)}).verdict, judge(slow, {}).verdict
+    (<Verdict.HOLDS: 'holds'>, <Verdict.CANNOT_BE_JUDGED: 'cannot be judged'>)
+    """
+    claims = tuple(claim.judged(figures) for claim in finding.claims)
+    held = [claim.holds for claim in claims]
+    if not claims or None in held:
+        verdict = Verdict.CANNOT_BE_JUDGED
+    elif all(held):
+        verdict = Verdict.HOLDS
+    else:
+        verdict = Verdict.IN_PART if any(held) else Verdict.DOES_NOT_HOLD
+    return Judgement(finding, verdict, claims)
+
+
+def shown(value: float | str) -> str:
+    """Return a number with three digits that count, or a name as it is.
+
+    >>> shown(0.12345), shown(1234.5), shown(3), shown("s:rr"), shown(-0.0001)
+    ('0.123', '1,234', '3', 's:rr', '-0.0001')
+    """
+    if isinstance(value, str):
+        return value
+    if value == int(value):
+        return f"{int(value):,}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+
+
+def _value(limit: float | str, figures: Mapping[str, Estimate]) -> float | None:
+    if not isinstance(limit, str):
+        return limit
+    found = figures.get(limit)
+    return None if found is None else found.value
+
+
+FORMAT = "h3sim-findings/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingsFile:
+    """What a file of findings says.
+
+    Raises:
+        FindingsError: listing every mistake in it.
+    """
+
+    findings: tuple[Finding, ...] = field(
+        default=(),
+        metadata=declare(ListOf(Table(Finding, is_kept=True), "tables"), "in their order"),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, FindingsError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its values."""
+        known: set[str] = set()
+        for number, finding in enumerate(self.findings):
+            if finding.id in known:
+                message = f"{finding.id!r} is there twice"
+                yield ValidationIssue(key=f"findings[{number}].id", message=message)
+            known.add(finding.id)
+
+
+@cache
+def list_findings() -> tuple[Finding, ...]:
+    """Return the findings that are shipped, in the order of their file.
+
+    >>> len(list_findings()), list_findings()[0].id
+    (57, 'marx-1')
+    """
+    file = root("models") / "findings.toml"
+    document = parse_toml(file.read_text(encoding="utf-8"), FindingsError, source=file.name)
+    return findings_from_dict(document, source=file.name)
+
+
+def findings_from_dict(
+    document: dict[str, Any], *, source: str = "findings"
+) -> tuple[Finding, ...]:
+    """Return the findings of *document*, a parsed file.
+
+    Raises:
+        FindingsError: listing every mistake in it.
+    """
+    read = read_document(FindingsFile, document, FindingsError, source=source, format_=FORMAT)
+    return read.findings

@@ -1,0 +1,307 @@
+"""Figures of the smaller studies, and heat maps of h3sim's own two."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.metrics import slope
+from h3sim.page.categories import size_class
+from h3sim.papers.findings import Estimate
+from h3sim.papers.study_rows import mean, median, share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from h3sim.papers.study_rows import Loads
+
+
+Figures = dict[str, Estimate]
+
+_SPEED, _LOAD, _ATF = "speed_index_ms", "page_load_ms", "byte_index_atf_ms"
+_EXTREMES = ("small", "large")
+"""Light pages and heavy ones, by the classes of Marx 2019."""
+_RESOURCES = {
+    "rila": "rila_small",
+    "bootstrap-css": "bootstrap.css",
+    "glyphicons": "glyphicons",
+    "fontawesome": "fontawesome-webfont",
+}
+"""What Koshiba's tables are read for: by which part of a name resources are found."""
+
+
+def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return Koshiba's waterfall: when things are there, and how first bytes wait for each other.
+
+    "without" is without the patch: responses one after the other, in the order of requests.
+    """
+    found: Figures = {}
+    for name, scheme in (("without", "fifo"), ("with", "ats")):
+        near = loads.where(scheme=scheme, rtt_ms=2)
+        far = loads.where(scheme=scheme, rtt_ms=100)
+        rows = near.resources
+        for what, part in _RESOURCES.items():
+            found[f"{name}.{what}"] = Estimate(
+                next(row["finished_ms"] for row in rows if part in row["id"])
+            )
+        found[f"{name}.last"] = Estimate(max(row["finished_ms"] for row in rows))
+        # Without the document, which is asked for alone, and fonts, which styles ask for later.
+        at_once = [row for row in rows if row["kind"] != "font"][1:]
+        found[f"{name}.ttfb-slope"] = Estimate(
+            _slope([row["first_byte_ms"] - row["requested_ms"] for row in at_once])
+        )
+        found[f"{name}.download"] = Estimate(
+            statistics.median(row["finished_ms"] - row["first_byte_ms"] for row in at_once)
+        )
+        found[f"{name}.painted-100ms"] = Estimate(
+            max(row["finished_ms"] for row in far.resources if row["kind"] == "stylesheet")
+        )
+    for ratio, figure in (
+        ("ttfb-slope", "ttfb-slope"),
+        ("download", "download"),
+        ("last", "last"),
+    ):
+        value = found[f"with.{figure}"].value / found[f"without.{figure}"].value
+        found[f"{ratio}.ratio"] = Estimate(value)
+    return found
+
+
+def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return what deep buffers cost on the test page, what mends them, what buckets save."""
+    at = {(row["scheme"], row["cc"], row["send_buffer_kb"]): row[_ATF] for row in loads.rows}
+    chrome = at["chrome-h2", "cubic", 0]
+    buckets, shared = at["cloudflare", "cubic", 0], at["edge-h2", "cubic", 0]
+    return {
+        "slowdown": Estimate(at["chrome-h2", "cubic", 1000] / chrome),
+        "mended": Estimate(at["chrome-h2", "bbr", 16] / at["chrome-h2", "bbr", 0]),
+        "buckets-save": Estimate(1 - buckets / shared),
+        **{
+            f"atf.{scheme}.{cc}.{send_buffer_kb:g}": Estimate(value)
+            for (scheme, cc, send_buffer_kb), value in at.items()
+        },
+    }
+
+
+def browsers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return how browsers' schemes over HTTP/2 do beside Chrome's, by loss and size of page."""
+    sizes = {row["page"]: row["page_bytes"] for row in loads.rows}
+    found: Figures = {}
+    by_scheme = {}
+    for name, scheme in (("rr", "edge-h2"), ("wrr", "safari-h2"), ("firefox", "firefox-h2")):
+        deltas = _over_networks(loads, scheme, loss=0.0)
+        by_scheme[name] = mean([*deltas.values()])
+        found[f"mean.{name}"] = by_scheme[name]
+        found[f"{name}.slower"] = median([*deltas.values()])
+        lossy = _over_networks(loads, scheme, loss=0.02)
+        found[f"{name}.slower-2pct"] = median([*lossy.values()])
+        for size in _EXTREMES:
+            chosen = [value for page, value in deltas.items() if size_class(sizes[page]) == size]
+            found[f"{name}.{size}"] = median(chosen)
+    found["better-of-sharing"] = min(by_scheme["rr"], by_scheme["wrr"])
+    found["worse-of-browsers"] = max(by_scheme["firefox"], Estimate(0.0))
+    return found
+
+
+def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return how HTTP/3 does beside HTTP/2 with the same controller and the same loss."""
+    small = {row["page"] for row in loads.rows if size_class(row["page_bytes"]) == "small"}
+    found: Figures = {}
+    for percent, loss in ((0, 0.0), (2, 0.02), (10, 0.1)):
+        here = loads.where(loss=loss)
+        cubic = here.where(cc="cubic", scheme="sander-chrome")
+        quic, tcp = cubic.where(transport="quic"), cubic.where(transport="tcp")
+        changes = quic.deltas(tcp, _LOAD)
+        found[f"all.{percent}pct"] = median([*changes.values()])
+        found[f"small.{percent}pct"] = median([changes[p] for p in changes if p in small])
+        found[f"byte-index.{percent}pct"] = median(
+            [*quic.deltas(tcp, "byte_index_all_ms").values()]
+        )
+        shared = here.where(cc="cubic", scheme="sander-rr", transport="quic")
+        found[f"rr.{percent}pct"] = median([*shared.deltas(quic, _SPEED).values()])
+        bbr = here.where(cc="bbr", scheme="sander-chrome", transport="tcp")
+        helped = bbr.deltas(tcp, _LOAD)
+        found[f"bbr.{percent}pct"] = median([*helped.values()])
+        if percent == 10:
+            found["http3-gain"] = Estimate(-min(changes.values()))
+            found["bbr-gain"] = Estimate(-min(helped.values()))
+    return found
+
+
+def _over_networks(loads: Loads, scheme: str, *, loss: float) -> dict[str, float]:
+    """Return by page the mean over networks of the change of SpeedIndex to Chrome's."""
+    changes: dict[str, list[float]] = {}
+    here = loads.where(loss=loss)
+    for network in dict.fromkeys(row["network"] for row in here.rows):
+        cell = here.where(network=network)
+        base = cell.where(scheme="chrome-h2")
+        for page, value in cell.where(scheme=scheme).deltas(base, _SPEED).items():
+            changes.setdefault(page, []).append(value)
+    return {page: statistics.mean(values) for page, values in changes.items()}
+
+
+def _slope(values: Sequence[Any]) -> float:
+    """Return by how much values rise from one to the next: the least-squares line's slope."""
+    # Exactly, and rounded once: the library's own differs between versions of Python.
+    exact: list[int | Fraction] = [Fraction(value) for value in values]
+    return float(slope(exact) or 0)
+
+
+METRICS = {
+    "byte-index": "byte_index_all_ms",
+    "speed-index": "speed_index_ms",
+    "hol": "hol_sander_stream_bytes",
+}
+"""What a map is of, and the columns: ByteIndex, SpeedIndex, bytes blocked."""
+TITLES = {"byte-index": "ByteIndex", "speed-index": "SpeedIndex", "hol": "bytes blocked"}
+FLAG_TITLES = {"si": "SpeedIndex", "atf": "ByteIndex above the fold", "all": "ByteIndex"}
+VARIANTS = ("none", "documents", "images", "all")
+"""What is incremental in the variants of chrome-eps."""
+_SEQUENTIAL = "fifo"
+_TINY = 0.001
+"""A mean change below a thousandth is none."""
+_AS_SENT = "chrome-eps"
+
+
+class MapCell(NamedTuple):
+    """A network of the map, and by scheme how each does relative to one after the other."""
+
+    rate_mbps: float
+    rtt_ms: float
+    loss: float
+    burst: float
+    ratios: dict[str, Estimate]
+    """By scheme, the geometric mean over pages of the metric's ratio to that of fifo."""
+
+    @property
+    def best(self) -> str:
+        """The scheme with the least mean; of equal ones the first."""
+        return min(self.ratios, key=lambda scheme: self.ratios[scheme].value)
+
+    @property
+    def name(self) -> str:
+        """What figures call the cell."""
+        loss = f"{100 * self.loss:g}pct" + (f"-burst{self.burst:g}" if self.burst > 1 else "")
+        return f"{self.rate_mbps:g}mbps-{self.rtt_ms:g}ms-{loss}"
+
+
+def cells_of(loads: Loads, metric: str) -> Iterator[MapCell]:
+    """Yield the cells of the map of *metric*, in the order of the study."""
+    column = METRICS[metric]
+    names = ("rate_mbps", "rtt_ms", "loss", "burst")
+    keys = dict.fromkeys(tuple(row[name] for name in names) for row in loads.rows)
+    for key in keys:
+        here = loads.where(**dict(zip(names, key, strict=True)))
+        base = here.where(scheme=_SEQUENTIAL).medians(column)
+        ratios = {}
+        for scheme in here.schemes:
+            ours = here.where(scheme=scheme).medians(column)
+            logs = [_log(ours[page], base[page]) for page in ours if page in base]
+            # Means of logarithms, so that a ratio and its inverse weigh the same.
+            ratios[scheme] = Estimate(*(math.exp(value or 0.0) for value in mean(logs)))
+        rate, rtt, loss, burst = key
+        yield MapCell(rate, rtt, loss, burst or 1.0, ratios)
+
+
+def loss_map(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return which turn is best in each cell by each metric, and in how many sharing wins."""
+    found: Figures = {}
+    for metric in METRICS:
+        cells = [*cells_of(loads, metric)]
+        for cell in cells:
+            for scheme, figure in cell.ratios.items():
+                if scheme != _SEQUENTIAL:
+                    found[f"{metric}.{cell.name}.{scheme}"] = figure
+        lossy = [cell for cell in cells if cell.loss]
+        found[f"shares-best.{metric}"] = Estimate(sum(c.best != _SEQUENTIAL for c in lossy))
+        found[f"shares-clearly-best.{metric}"] = Estimate(sum(map(_is_clear, lossy)))
+        found[f"lossy-cells.{metric}"] = Estimate(len(lossy))
+    return found
+
+
+def incremental(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return what the flag costs: each variant relative to what Chrome sends, by network."""
+    found: Figures = {}
+    columns = {"si": METRICS["speed-index"], "atf": "byte_index_atf_ms"}
+    columns |= {"all": METRICS["byte-index"], "hol": METRICS["hol"]}
+    networks = dict.fromkeys(row["network"] for row in loads.rows)
+    for scheme in loads.schemes:
+        if scheme == _AS_SENT:
+            continue
+        variant = scheme.removeprefix("chrome-eps-")
+        for name, column in columns.items():
+            over: dict[str, list[float]] = {}
+            for network in networks:
+                here = loads.where(network=network)
+                deltas = here.where(scheme=scheme).deltas(here.where(scheme=_AS_SENT), column)
+                if name == "hol":
+                    continue  # relative changes of few bytes have no mean
+                found[f"{variant}.{name}.{network}"] = mean([*deltas.values()])
+                for page, value in deltas.items():
+                    over.setdefault(page, []).append(value)
+            if over:
+                means = [statistics.mean(values) for values in over.values()]
+                found[f"{variant}.{name}"] = mean(means)
+                found[f"{variant}.{name}-better"] = share([value < -0.01 for value in means])
+    return found
+
+
+def map_remarks(loads: Loads) -> list[str]:
+    """Return in sentences where some round robin beats one response after the other."""
+    said = []
+    for metric, title in TITLES.items():
+        cells = [*cells_of(loads, metric)]
+        for kind, chosen in (
+            ("without added loss", [cell for cell in cells if not cell.loss]),
+            ("with loss", [cell for cell in cells if cell.loss]),
+        ):
+            wins = sum(cell.best != _SEQUENTIAL for cell in chosen)
+            clear = sum(_is_clear(cell) for cell in chosen)
+            gains = [1 - min(figure.value for figure in cell.ratios.values()) for cell in chosen]
+            most = max(gains, default=0.0)
+            said.append(
+                f"{title}, {kind}: some round robin has the least mean in {wins} of {len(chosen)}"
+                f" networks, with an interval below 1 in {clear}; the most it gains is {most:.0%}."
+            )
+    return said
+
+
+def flag_remarks(figures: Mapping[str, Estimate]) -> list[str]:
+    """Return in sentences which uses of the flag are better or worse than Chrome's, and surely."""
+    said = []
+    for name, title in FLAG_TITLES.items():
+        over_all = {
+            variant: figures[f"{variant}.{name}"]
+            for variant in VARIANTS
+            if f"{variant}.{name}" in figures
+        }
+        better = [v for v, figure in over_all.items() if (figure.high or 0) < -_TINY]
+        worse = [v for v, figure in over_all.items() if (figure.low or 0) > _TINY]
+        said.append(
+            f"{title}: of what may be incremental (all, none, documents, images), surely better"
+            f" than Chrome's choice {_listed(better)}, surely worse {_listed(worse)}."
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names in words.
+
+    >>> _listed(["none", "all"]), _listed([])
+    ('are "none" and "all"', 'is no other')
+    """
+    if not names:
+        return "is no other"
+    return ("are " if len(names) > 1 else "is ") + " and ".join(f'"{name}"' for name in names)
+
+
+def _is_clear(cell: MapCell) -> bool:
+    """Return whether some scheme's interval lies below the sequential one's 1."""
+    return any(figure.high is not None and figure.high < 1 for figure in cell.ratios.values())
+
+
+def _log(ours: float, theirs: float) -> float:
+    """Return the logarithm of a ratio of figures that may be 0 (bytes blocked): one is added."""
+    return math.log((ours + 1) / (theirs + 1))

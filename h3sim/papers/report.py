@@ -1,0 +1,368 @@
+"""What a reproduction says, as tables and as the Markdown of docs/findings.md."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim._version import __version__
+from h3sim.papers.experiments import numbered
+from h3sim.papers.findings import Estimate, Verdict, shown
+from h3sim.papers.minor_studies import (
+    METRICS,
+    TITLES,
+    VARIANTS,
+    cells_of,
+    flag_remarks,
+    map_remarks,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from h3sim.papers.findings import Judgement
+    from h3sim.papers.reproduce import ExperimentRun, Reproduction
+
+
+BEGIN, END = "<!-- reproduced -->", "<!-- end of what is reproduced -->"
+"""The lines of a document between which a reproduction is written."""
+
+_PAPER_OF = {
+    "marx": "Marx 2019",
+    "sander": "Sander 2022",
+    "frindell": "Frindell 2017",
+    "koshiba": "Koshiba 2016",
+}
+_OTHERS = "Others"
+_VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \|$", re.M)
+_MARKS = {True: "yes", False: "no", None: "-"}
+
+
+class FindingsTable(NamedTuple):
+    """A table with its title."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def counted(reproduction: Reproduction) -> str:
+    """Return how many findings there are of each verdict, in words."""
+    counts = reproduction.counts
+    return ", ".join(
+        f"{number} {_counted_as(verdict, number)}" for verdict, number in counts.items()
+    )
+
+
+def size_of(run: ExperimentRun) -> str:
+    """Return of how many pages, seeds and loads an experiment is."""
+    of = "header list" if run.experiment.is_about_headers else "page"
+    counts = ((run.pages, of), (run.seeds, "seed"), (run.n_loads, "load"))
+    failed = [f"{run.failed} failed"] if run.failed else []
+    given_up = [f"{run.given_up} given up"] if run.given_up else []
+    return ", ".join([*(numbered(*count) for count in counts), *failed, *given_up])
+
+
+def tables_of(run: ExperimentRun) -> Iterator[FindingsTable]:
+    """Yield the tables of an experiment: the paper beside h3sim, and its own."""
+    if run.beside:
+        rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.beside]
+        yield FindingsTable("the paper beside h3sim", ("figure", "paper", "h3sim"), rows)
+    match run.experiment.name:
+        case "frindell-2017":
+            yield _by_lists(run)
+        case "loss-map":
+            yield from (_map(run, metric) for metric in METRICS)
+        case "incremental-flag":
+            yield from _flags(run)
+        case "marx-2019-fig-12":
+            yield _by_size(run)
+        case "marx-2019-buffers":
+            yield _by_buffer(run)
+        case "sander-2022-table-1":
+            yield _cells(run)
+
+
+def remarks_of(run: ExperimentRun) -> list[str]:
+    """Return what an experiment's figures say, in sentences."""
+    match run.experiment.name:
+        case "loss-map":
+            return map_remarks(run.loads)
+        case "incremental-flag":
+            return flag_remarks(run.figures)
+    return []
+
+
+def claim_rows(judgement: Judgement) -> list[tuple[str, ...]]:
+    """Return a row for each claim: whether it holds, what it is about, the figure, the limit."""
+    return [
+        (_MARKS[claim.holds], claim.claim.says, str(claim.figure or "-"), claim.wanted)
+        for claim in judgement.claims
+    ]
+
+
+def verdicts_in(text: str) -> dict[str, str]:
+    r"""Return the verdicts that a document of `markdown` has, by finding.
+
+    >>> verdicts_in("| finding | says | verdict |\n| marx-1 | rr is slow | holds |\n")
+    {'marx-1': 'holds'}
+    """
+    known = {verdict.value for verdict in Verdict}
+    return {name: verdict for name, verdict in _VERDICT_ROW.findall(text) if verdict in known}
+
+
+def markdown(reproduction: Reproduction) -> str:
+    """Return the document: rules, all verdicts, what each rests on, and the tables."""
+    lines = [
+        "# Findings",
+        "",
+        _introduction(reproduction),
+        "",
+        *_pipe_table(
+            FindingsTable(
+                "",
+                ("finding", "what was published", "verdict"),
+                [(j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements],
+            )
+        ),
+        "",
+    ]
+    for paper in (*_PAPER_OF.values(), _OTHERS):
+        of_paper = [j for j in reproduction.judgements if _paper_of(j) == paper]
+        if of_paper:
+            lines += [f"## {paper}", ""]
+        for judgement in of_paper:
+            lines += _section(judgement)
+    lines += ["## The experiments", ""]
+    for run in reproduction.runs.values():
+        lines += _experiment(run)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def written_into(text: str, reproduction: Reproduction) -> str:
+    """Return what takes the place of *text*: the document, or what stands between its marks.
+
+    Between marks stand verdicts and tables only: how they came about is for what is around them.
+    """
+    before, begin, rest = text.partition(f"{BEGIN}\n")
+    inside, end, after = rest.partition(END)
+    if not begin or not end:
+        return markdown(reproduction)
+    del inside
+    verdicts = FindingsTable(
+        "",
+        ("finding", "what was published", "verdict"),
+        [(j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements],
+    )
+    lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", *_pipe_table(verdicts), ""]
+    for judgement in reproduction.judgements:
+        lines += _section(judgement, with_reason=False)
+    for run in reproduction.runs.values():
+        lines += _experiment(run)
+    return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
+
+
+def _section(judgement: Judgement, *, with_reason: bool = True) -> list[str]:
+    finding, verdict, claims = judgement
+    lines = [f"**{finding.id}: {verdict.value}.** {_sentence(finding.says)} ({finding.source})", ""]
+    if claims:
+        table = FindingsTable("", ("", "claim", "h3sim", "wanted"), claim_rows(judgement))
+        lines += [*_pipe_table(table), ""]
+    reason = with_reason and (finding.cannot or finding.reason)
+    return [*lines, reason, ""] if reason else lines
+
+
+def _experiment(run: ExperimentRun) -> list[str]:
+    experiment = run.experiment
+    lines = [
+        f"### {experiment.name}",
+        "",
+        f"{_sentence(experiment.title)} {_sentence(experiment.source)} {_sentence(size_of(run))}",
+        "",
+    ]
+    remarks = [f"- {remark}" for remark in remarks_of(run)]
+    lines += [*remarks, ""] if remarks else []
+    for table in tables_of(run):
+        lines += [f"{_sentence(table.title).removesuffix('.')}:", "", *_pipe_table(table), ""]
+    return lines
+
+
+def _map(run: ExperimentRun, metric: str) -> FindingsTable:
+    """Return for each network which turn is best by *metric*, and each turn's ratio to fifo's."""
+    cells = [*cells_of(run.loads, metric)]
+    turns = [scheme for scheme in cells[0].ratios if scheme != "fifo"]
+    rows = [
+        (
+            f"{cell.rate_mbps:g}",
+            f"{cell.rtt_ms:g}",
+            f"{100 * cell.loss:g}",
+            f"{cell.burst:g}",
+            _turn(cell.best),
+            *(str(cell.ratios[turn]) for turn in turns),
+        )
+        for cell in cells
+    ]
+    headers = ("Mbit/s", "RTT ms", "loss %", "burst", "best", *map(_turn, turns))
+    title = f"{TITLES[metric]}: mean ratio to that of one response after the other, by turn"
+    return FindingsTable(title, headers, rows)
+
+
+def _flags(run: ExperimentRun) -> Iterator[FindingsTable]:
+    """Yield by metric what other uses of the flag change, in percent of what Chrome's gives."""
+    networks = [*dict.fromkeys(row["network"] for row in run.loads.rows)]
+    for name, title in (
+        ("si", "SpeedIndex"),
+        ("atf", "ByteIndex above the fold"),
+        ("all", "ByteIndex"),
+    ):
+        rows = [
+            (
+                variant,
+                *(
+                    _percent(run.figures.get(f"{variant}.{name}{network}"))
+                    for network in ("", *(f".{network}" for network in networks))
+                ),
+            )
+            for variant in VARIANTS
+        ]
+        yield FindingsTable(
+            f"{title}: mean change in %, relative to chrome-eps, by what is incremental",
+            ("incremental", "all networks", *networks),
+            rows,
+        )
+
+
+def _by_size(run: ExperimentRun) -> FindingsTable:
+    """Return what pages of each size have to gain: how much of them is below the fold."""
+    rows = [
+        (
+            name,
+            shown(run.figures[f"{name}.pages"].value),
+            str(run.figures[f"{name}.below-fold"]),
+            str(run.figures[f"{name}.atf"]),
+        )
+        for name in ("small", "medium", "large")
+        if f"{name}.atf" in run.figures
+    ]
+    headers = ("pages", "how many", "share of bytes below the fold", "mean speedup above the fold")
+    title = (
+        "speedups by size of page; Spearman's rho of a page's mean speedup with its share above the"
+        f" fold: {run.figures['rho.above-fold']}, with its size: {run.figures['rho.size']}, with"
+        f" its size where that share is the same: {run.figures['rho.size-given-share']}"
+    )
+    return FindingsTable(title, headers, rows)
+
+
+def _by_lists(run: ExperimentRun) -> FindingsTable:
+    """Return what the requests of each page come to, of which figures are the means."""
+    pages = run.loads.pages
+    rows = [
+        (name, shown(paper), *(shown(run.figures[f"{page}.{name}"].value) for page in pages))
+        for name, paper, _ in run.beside
+    ]
+    return FindingsTable("the same by page", ("figure", "paper", *pages), rows)
+
+
+def _by_buffer(run: ExperimentRun) -> FindingsTable:
+    """Return by how much each buffer changes speedups above the fold, by size of page."""
+    rows = [
+        (
+            f"{name.removeprefix(start)} kB{said}",
+            *(
+                str(run.figures.get(name.replace("kept", "change", 1) + of, "-"))
+                for of in ("", ".small", ".medium", ".large")
+            ),
+        )
+        for start, said in (("kept.", ""), ("bursts.kept.", ", filled in bursts"))
+        for name in run.figures
+        if name.startswith(start) and not (said and name.endswith(".0"))
+    ]
+    headers = ("send buffer", "all pages", "small", "medium", "large")
+    return FindingsTable("median over pages of how far speedups above the fold move", headers, rows)
+
+
+def _cells(run: ExperimentRun) -> FindingsTable:
+    """Return how long pages take in each cell, and what they lose."""
+    cells = [name.removesuffix(".seconds") for name in run.figures if name.endswith(".seconds")]
+    rows = [
+        (
+            cell,
+            str(run.figures[f"{cell}.seconds"]),
+            _percent(run.figures[f"{cell}.loss"]),
+            _percent(run.figures[f"{cell}.loss-free"]),
+            shown(run.figures[f"{cell}.longest-burst"].value),
+        )
+        for cell in cells
+    ]
+    headers = ("cell", "load time, s", "packets lost, %", "loads without loss, %", "longest burst")
+    return FindingsTable("medians over pages", headers, rows)
+
+
+def _percent(figure: Estimate | None) -> str:
+    """Return a share as a percentage with its interval."""
+    if figure is None:
+        return "-"
+    shares = [100 * value for value in figure if value is not None]
+    told = [f"{value:.1f}" for value in shares]
+    return told[0] if len(told) == 1 else f"{told[0]} ({told[1]} to {told[2]})"
+
+
+def _turn(scheme: str) -> str:
+    said = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
+    return said.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
+
+
+def _paper_of(judgement: Judgement) -> str:
+    return _PAPER_OF.get(judgement.finding.id.rpartition("-")[0], _OTHERS)
+
+
+def _counted_as(verdict: Verdict, number: int) -> str:
+    several = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
+    return verdict.value if number == 1 else several.get(verdict, verdict.value)
+
+
+def _sentence(text: str) -> str:
+    """Return *text* as a sentence: a capital in front, a full stop behind."""
+    return f"{text[0].upper()}{text[1:]}".rstrip(".") + "."
+
+
+def _pipe_table(table: FindingsTable) -> list[str]:
+    """Return the lines of a table of Markdown."""
+    rule = ["---"] * len(table.headers)
+    return [f"| {' | '.join(cells)} |" for cells in (table.headers, rule, *table.rows)]
+
+
+_RULES = """\
+**The rules.** A finding is a list of claims, each about one figure (`models/findings.toml`). It
+holds if all of them do, does not if none does, and holds in part else. No scheme, network or page
+is tuned to meet one. An order is met where Kendall's tau is at least 0.7; a number within a
+quarter of it; a share within 15 percentage points; "nearly none" is at most 10 %; a direction is
+met by its sign. In brackets are 95 % intervals: percentile bootstrap over pages, which takes the
+pages as a sample of those that are meant. A claim is judged by its figure, not by the interval;
+where that holds both answers, more pages would be needed to know.
+
+**The ByteIndex.** Findings of Marx 2019 are judged, and their tables and figures made, with
+ByteIndexes sampled every 100 ms, as the paper has them; all others with the integral itself."""
+
+_PAGES = """\
+**The pages.** The papers' are not public. Here it is the corpus ([corpus.md](corpus.md)):
+recorded, of the same sizes. The quick variant takes all of them at a constant rate; where loads go
+over links it takes some of them, spread over their sizes, and fewer seeds (`h3sim reproduce
+--list` says how many)."""
+
+
+def _variant(reproduction: Reproduction) -> str:
+    variant = "the full variant" if reproduction.is_full else "the quick variant"
+    where = "the shipped pages" if reproduction.pages is None else reproduction.pages
+    return f"{variant}, over {where}"
+
+
+def _introduction(reproduction: Reproduction) -> str:
+    what = f"""\
+Every result of the papers that h3sim could meet, each judged by a rule that was written down with
+it: {counted(reproduction)}.
+
+`make findings` writes this page, and fails if a verdict has changed unnoticed. This is
+{_variant(reproduction)}. `h3sim reproduce marx-2` does one finding or experiment again, `--full`
+with as many seeds as the paper had runs, `--pages DIR` over other pages."""
+    return "\n\n".join((what, _RULES, _PAGES))

@@ -1,0 +1,310 @@
+"""Replication of the papers' experiments, verdicts, and the JSON Schemas of both."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from h3sim._version import __version__
+from h3sim.errors import InputError, StalledError, ValidationIssue
+from h3sim.papers import experiments, marx, minor_studies, sander
+from h3sim.papers.experiments import FORMAT as HEADER_STUDY
+from h3sim.papers.experiments import HeaderExperiment, experiment_names, load_experiment, page_files
+from h3sim.papers.findings import (
+    CRITERIA,
+    Estimate,
+    FindingsFile,
+    Judgement,
+    Verdict,
+    judge,
+    list_findings,
+)
+from h3sim.papers.findings import FORMAT as FINDINGS
+from h3sim.papers.study_rows import Loads
+from h3sim.schema.arguments import PATH, Predicate, check_arguments
+from h3sim.schema.output import (
+    COUNT,
+    NUMBER,
+    NUMBER_OR_NONE,
+    TEXT,
+    TEXT_OR_NONE,
+    ObjectType,
+    OutputSchema,
+    Property,
+    row_of,
+    schema_of,
+)
+from h3sim.schema.values import Choice, Flag, ListOf, OrNone, TableOf
+from h3sim.study.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from h3sim.papers.experiments import Experiment
+    from h3sim.study.runner import ProgressCallback
+
+
+ALL = "all"
+_NAMES = Predicate(
+    "a name or a list of names",
+    lambda value: (
+        isinstance(value, str)
+        or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value))
+    ),
+)
+_STORE = Predicate("a path or a Store", lambda value: isinstance(value, str | PathLike | Store))
+
+FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Estimate]]] = {
+    "davies-meenan": minor_studies.deep_buffers,
+    "frindell-2017": experiments.header_figures,
+    "http2-http3": minor_studies.protocols,
+    "incremental-flag": minor_studies.incremental,
+    "koshiba-2016": minor_studies.waterfalls,
+    "loss-map": minor_studies.loss_map,
+    "marx-2019-buffers": marx.buffers,
+    "marx-2019-case-study-1": marx.first_case_study,
+    "marx-2019-case-study-2": marx.second_case_study,
+    "marx-2019-fig-8": marx.orders,
+    "marx-2019-fig-11": marx.one_page,
+    "marx-2019-fig-12": marx.scatter,
+    "marx-2019-fig-13": marx.jitter,
+    "marx-2019-table-2": marx.table_2,
+    "sander-2022-fig-4": sander.sizes,
+    "sander-2022-fig-5": sander.cells,
+    "sander-2022-fig-6": sander.cells,
+    "sander-2022-fig-7": sander.correlations,
+    "sander-2022-fig-8": sander.cells,
+    "sander-2022-fig-9": sander.cells,
+    "sander-2022-reno": sander.reno,
+    "sander-2022-table-1": sander.times,
+    "wijnants-2018": minor_studies.browsers,
+}
+"""What makes figures of the rows of each experiment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentRun:
+    """What came of one experiment; `loads` are its rows, `failed` how many loads have an error."""
+
+    experiment: Experiment
+    figures: Mapping[str, Estimate]
+    loads: Loads
+    axes: tuple[str, ...]
+    pages: int
+    seeds: int
+    n_loads: int
+    failed: int
+    given_up: int = 0
+    """How many loads did not end within the time that the study gives them."""
+
+    @property
+    def beside(self) -> list[tuple[str, float, Estimate]]:
+        """The paper's numbers, and the figures beside them."""
+        paper = self.experiment.paper
+        return [(name, paper[name], self.figures[name]) for name in paper if name in self.figures]
+
+
+_EXPERIMENT = ObjectType(
+    Property("title", TEXT, of="experiment.title"),
+    Property("source", TEXT, of="experiment.source"),
+    Property("pages", COUNT),
+    Property("seeds", COUNT),
+    Property("loads", COUNT, of="n_loads"),
+    Property("failed", COUNT),
+    Property("given_up", COUNT),
+    Property("paper", TableOf(NUMBER), "the numbers there, by figure", of="experiment.paper"),
+    Property("figures", TableOf(row_of(Estimate)), "what came of it"),
+)
+_CLAIM = ObjectType(
+    Property("says", TEXT, of="claim.says"),
+    Property("figure", TEXT, of="claim.figure"),
+    Property("value", NUMBER_OR_NONE),
+    Property("wanted", TEXT),
+    Property("holds", OrNone(Flag(), none=None)),
+)
+_JUDGEMENT = ObjectType(
+    Property("id", TEXT, of="finding.id"),
+    Property("source", TEXT, of="finding.source"),
+    Property("says", TEXT, of="finding.says"),
+    Property("verdict", Choice(Verdict)),
+    Property("reason", TEXT_OR_NONE),
+    Property("claims", ListOf(_CLAIM, "claims")),
+)
+REPRODUCTION = OutputSchema(
+    "h3sim-reproduction/1",
+    "What came of experiments that were done again",
+    Property("version", TEXT, "of h3sim"),
+    Property("full", Flag(), "whether all loads of the studies were made", of="is_full"),
+    Property("pages", TEXT_OR_NONE, "the folder of the pages; null for the shipped ones"),
+    Property("experiments", TableOf(_EXPERIMENT), "by name", of="runs"),
+    Property("findings", ListOf(_JUDGEMENT, "findings"), "the verdicts", of="judgements"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """Experiments that were done again, and the verdicts that they allow."""
+
+    runs: Mapping[str, ExperimentRun]
+    judgements: tuple[Judgement, ...]
+    is_full: bool
+    pages: str | None
+    """The folder of the pages, None for the shipped ones."""
+
+    @property
+    def figures(self) -> dict[str, Estimate]:
+        """All figures, named "experiment:figure"."""
+        return {
+            f"{name}:{figure}": value
+            for name, run in self.runs.items()
+            for figure, value in run.figures.items()
+        }
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many findings there are of each verdict."""
+        counted = Counter(judgement.verdict for judgement in self.judgements)
+        return {verdict: counted[verdict] for verdict in Verdict}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reproduction as a document of format `h3sim-reproduction/1`."""
+        return REPRODUCTION.write(self, version=__version__)
+
+
+def reproduce(
+    names: str | Iterable[str] = ALL,
+    *,
+    full: bool = False,
+    pages: str | Path | None = None,
+    store: str | Path | Store | None = None,
+    workers: int | None = None,
+    executor: Any = None,
+    progress: ProgressCallback | bool | None = False,
+) -> Reproduction:
+    """Do experiments of the papers again, and judge what they found.
+
+    *names* are experiments, findings, or "all"; what those need beside them is done as well. The
+    quick variant takes some minutes, *full* as many pages and seeds as the papers had. *pages* is
+    a folder of page files in place of the shipped corpus. With a *store*, a file, only what is
+    missing runs. *workers*, *executor* and *progress* as in `h3sim.sweep`.
+
+    The figures are the same, digit for digit, wherever and in however many pieces loads ran.
+
+    Raises:
+        UnknownNameError: if there is no such experiment.
+        InputError: if the pages cannot be used.
+        StoreError: if the store cannot be read or written; what was finished is kept.
+
+    >>> done = reproduce("marx-2019-fig-11")
+    >>> [(j.finding.id, j.verdict.value) for j in done.judgements]
+    [('marx-15', 'does not hold')]
+    """
+    _check(names, full=full, pages=pages, store=store)
+    files = None if pages is None else page_files(pages)
+    chosen = chosen_experiments([names] if isinstance(names, str) else names)
+    # One store for all, in memory if need be: experiments have loads in common.
+    kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
+    how = {"store": kept, "workers": workers, "executor": executor, "progress": progress}
+    runs: dict[str, ExperimentRun] = {}
+    for name in chosen:
+        experiment = load_experiment(name)
+        runs[name] = _run_loads(experiment, how, full=full, pages=files)
+    return Reproduction(
+        runs=runs,
+        judgements=tuple(_judgements(runs)),
+        is_full=full,
+        pages=None if pages is None else str(pages),
+    )
+
+
+def _check(names: object, *, full: object, **optional: object) -> None:
+    kinds = {"pages": PATH, "store": _STORE}
+    check_arguments(
+        InputError,
+        names=(_NAMES, names),
+        full=(Flag(), full),
+        **{key: (kinds[key], value) for key, value in optional.items() if value is not None},
+    )
+
+
+def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
+    """Yield the verdict on each finding whose experiments all ran."""
+    figures = {
+        f"{name}:{figure}": value
+        for name, run in runs.items()
+        for figure, value in run.figures.items()
+    }
+    for finding in list_findings():
+        # A finding about no study is told only with all of them, and not beside one that was asked
+        # for.
+        is_whole = finding.studies or len(runs) == len(experiment_names())
+        if is_whole and all(study in runs for study in finding.studies):
+            yield judge(finding, figures)
+
+
+def chosen_experiments(names: Iterable[str]) -> list[str]:
+    """Return the experiments that *names* ask for, each once, with those that findings need."""
+    wanted: dict[str, None] = {}
+    of_finding = {finding.id: finding.studies for finding in list_findings()}
+    for name in names:
+        if name == ALL:
+            wanted |= dict.fromkeys(experiment_names())
+        elif name in of_finding:
+            wanted |= dict.fromkeys(of_finding[name])
+        else:
+            wanted[load_experiment(name).name] = None
+    if not wanted:
+        raise InputError([ValidationIssue(key="names", message="at least one is needed")])
+    more = [
+        study for finding in list_findings() if finding.study in wanted for study in finding.studies
+    ]
+    return sorted(dict.fromkeys((*wanted, *more)), key=experiment_names().index)
+
+
+def _run_loads(
+    experiment: Experiment, how: dict[str, Any], *, full: bool, pages: list[str] | None
+) -> ExperimentRun:
+    study = experiment.study(full=full, pages=pages)
+    results = study.run(**how)
+    given_up = sum(StalledError.GIVEN_UP in error for error in results.errors)
+    loads = Loads(results, results.resources() if study.has_resources else ())
+    return ExperimentRun(
+        experiment=experiment,
+        figures=_known(FIGURES[experiment.name](loads, experiment.paper)) if len(loads) else {},
+        loads=loads,
+        axes=study.axes,
+        pages=len(study.design.pages),
+        seeds=len(study.design.seeds),
+        n_loads=len(study),
+        failed=len(results.errors) - given_up,
+        given_up=given_up,
+    )
+
+
+def _known(figures: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Return the figures that are numbers: what has no page to be about has none."""
+    return {name: figure for name, figure in figures.items() if not math.isnan(figure.value)}
+
+
+_RULES: Mapping[str, Mapping[str, Any]] = {
+    "claim": {"anyOf": [{"required": [key]} for key in CRITERIA]},
+    "finding": {"oneOf": [{"required": ["claims", "study"]}, {"required": ["cannot"]}]},
+}
+"""What declarations of fields do not say."""
+
+
+def findings_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schemas of findings, studies of headers and reproductions, by format.
+
+    >>> list(findings_schemas())
+    ['h3sim-findings/1', 'h3sim-header-study/1', 'h3sim-reproduction/1']
+    """
+    return {
+        FINDINGS: schema_of(FindingsFile, FINDINGS, title="What papers found", rules=_RULES),
+        HEADER_STUDY: schema_of(HeaderExperiment, HEADER_STUDY, title="A study of headers"),
+        REPRODUCTION.name: REPRODUCTION.published(),
+    }

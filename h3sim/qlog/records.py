@@ -1,0 +1,265 @@
+"""Log records: packets, data moved to and from the application, and priorities."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.page.resource import DEFAULT_REQUEST_BYTES
+from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, StrictPriority
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from h3sim.signals import Signal
+    from h3sim.trace import PacketRow, PacketRows, Request, Trace
+
+
+_OVERHEAD_BYTES = 25
+"""What a packet takes beside its payload, where no row of the wire says it: short header, AEAD tag
+and the header of a STREAM frame."""
+
+
+class StreamFrame(NamedTuple):
+    """Bytes of a stream in a packet, and whether the stream ends with them."""
+
+    stream_id: int
+    offset: int
+    n_bytes: int
+    fin: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class LoggedPacket:
+    """A packet on its way to the client (*is_down*) or to the server."""
+
+    is_down: bool
+    number: int
+    sent_at_ns: int
+    arrived_at_ns: int | None
+    size_bytes: int
+    acked: tuple[tuple[int, int], ...] = ()
+    frames: list[StreamFrame] = field(default_factory=list)
+
+
+def logged_packets(trace: Trace, request_bytes: Mapping[int, int]) -> list[LoggedPacket]:
+    """Return the packets of *trace* both ways, each way by rising number.
+
+    Where the trace has no row of the wire, packets are made from what they carry: a response
+    packet takes its payload and 25 bytes more, and each request travels in a packet of its own.
+    """
+    packets = {
+        (row.is_down, row.number): LoggedPacket(
+            is_down=row.is_down,
+            number=row.number,
+            sent_at_ns=row.sent_at_ns,
+            arrived_at_ns=row.arrived_at_ns,
+            size_bytes=row.size_bytes,
+            # Rows have them highest first, ACK frames of a log lowest first.
+            acked=tuple(sorted(row.acked)),
+        )
+        for row in trace.wire
+    }
+    _add_responses(trace, packets)
+    upward = [packet for packet in packets.values() if not packet.is_down]
+    if upward:
+        _add_requests(trace.requests, upward, request_bytes)
+    else:
+        for packet in _request_packets(trace.requests, request_bytes):
+            packets[False, packet.number] = packet
+    return [packets[key] for key in sorted(packets)]
+
+
+def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) -> None:
+    ends = {request.stream_id: request.length_bytes for request in trace.requests}
+    known = frozenset(packets)
+    for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
+        key = (True, number)
+        packet = packets.get(key)
+        if packet is None:
+            packet = packets[key] = LoggedPacket(
+                is_down=True,
+                number=number,
+                sent_at_ns=sent_at_ns,
+                arrived_at_ns=arrived_at_ns,
+                size_bytes=_OVERHEAD_BYTES,
+            )
+        # A row of the wire has said the size with all that is in it.
+        if key not in known:
+            packet.size_bytes += n_bytes
+        fin = offset + n_bytes == ends.get(stream_id)
+        packet.frames.append(StreamFrame(stream_id, offset, n_bytes, fin))
+
+
+def _request_packets(
+    requests: Iterable[Request], request_bytes: Mapping[int, int]
+) -> Iterable[LoggedPacket]:
+    for number, request in enumerate(requests):
+        n_bytes = request_bytes.get(request.stream_id, DEFAULT_REQUEST_BYTES)
+        yield LoggedPacket(
+            is_down=False,
+            number=number,
+            sent_at_ns=request.requested_at_ns,
+            arrived_at_ns=request.arrived_at_ns,
+            size_bytes=n_bytes + _OVERHEAD_BYTES,
+            frames=[StreamFrame(request.stream_id, 0, n_bytes, True)],
+        )
+
+
+def _add_requests(
+    requests: Iterable[Request], upward: list[LoggedPacket], request_bytes: Mapping[int, int]
+) -> None:
+    """Put each request into the packet with which it reached the server.
+
+    Rows of the wire do not say what client packets carry; the one that arrived when the request
+    did, and left no earlier than it was made, brought its last byte.
+    """
+    arrived: list[tuple[int, int]] = sorted(
+        (packet.arrived_at_ns, index)
+        for index, packet in enumerate(upward)
+        if packet.arrived_at_ns is not None
+    )
+    for request in requests:
+        at = bisect_left(arrived, (request.arrived_at_ns, 0))
+        while at < len(arrived) and arrived[at][0] == request.arrived_at_ns:
+            packet = upward[arrived[at][1]]
+            if packet.sent_at_ns >= request.requested_at_ns:
+                n_bytes = request_bytes.get(request.stream_id, DEFAULT_REQUEST_BYTES)
+                packet.frames.append(StreamFrame(request.stream_id, 0, n_bytes, True))
+                break
+            at += 1
+
+
+class DataMoved(NamedTuple):
+    """Bytes of a stream that are delivered at once."""
+
+    at_ns: int
+    stream_id: int
+    offset: int
+    n_bytes: int
+
+
+def moves(trace: Trace) -> Iterator[DataMoved]:
+    """Yield what is delivered when, in the order of time.
+
+    A stream without a byte is delivered as such.
+    """
+    _, _, streams, offsets, lengths, _, delivered_at_ns = trace.packet_rows.columns
+    delivered = sorted(
+        (at_ns, index) for index, at_ns in enumerate(delivered_at_ns) if at_ns is not None
+    )
+    contiguous: dict[int, int] = {}
+    upto: dict[tuple[int, int], int] = {}
+    for at_ns, index in delivered:
+        key = (at_ns, streams[index])
+        upto[key] = max(upto.get(key, 0), offsets[index] + lengths[index])
+    for (at_ns, stream_id), end in upto.items():
+        start = contiguous.get(stream_id, 0)
+        contiguous[stream_id] = end
+        yield DataMoved(at_ns, stream_id, start, end - start)
+
+
+def with_moves(rows: PacketRows, moved: Iterable[DataMoved]) -> PacketRows:
+    """Return *rows* with the times at which a log says that their bytes were delivered.
+
+    Rows whose stream the log says nothing of keep the time they have, and rows without one have
+    brought nothing new.
+    """
+    reached: dict[int, tuple[list[int], list[int]]] = {}
+    for at_ns, stream_id, offset, n_bytes in sorted(moved):
+        ends, times = reached.setdefault(stream_id, ([], []))
+        if not ends or offset + n_bytes > ends[-1]:
+            ends.append(offset + n_bytes)
+            times.append(at_ns)
+    return rows.with_delivery_at([_said_ns(row, reached) for row in rows])
+
+
+def _said_ns(row: PacketRow, reached: dict[int, tuple[list[int], list[int]]]) -> int | None:
+    ends, times = reached.get(row[2], ([], []))
+    at = bisect_left(ends, row[3] + row[4])
+    return row[6] if row[6] is None or at == len(ends) else max(times[at], row[1] or 0)
+
+
+_DEFAULT_FIELD_VALUE = f"u={DEFAULT_URGENCY}"
+"""The default priority, spelled out: a Priority field leaves it out (RFC 9218 § 4.1)."""
+
+
+class PriorityFrame(NamedTuple):
+    """A frame about a stream or a placeholder, when the server learnt of it."""
+
+    at_ns: int
+    frame: dict[str, Any]
+
+
+def field_values(trace: Trace) -> dict[int, str]:
+    """Return the Priority field of each request that has one (RFC 9218 § 5).
+
+    >>> from h3sim.trace import Delivery, SignalSent, Trace
+    >>> said = (SignalSent(0, 0, Eps(urgency=0, incremental=True)), SignalSent(0, 4, Eps()))
+    >>> field_values(Trace(delivery=Delivery.STREAM, requests=(), signals=said))
+    {0: 'u=0, i'}
+    """
+    values: dict[int, str] = {}
+    for _, element_id, signal in trace.signals:
+        if isinstance(signal, Eps):
+            values.setdefault(element_id, signal.field_value)
+    return {stream_id: value for stream_id, value in values.items() if value}
+
+
+def priority_frames(trace: Trace) -> Iterator[PriorityFrame]:
+    """Yield the frames in which other signals go: what a tree is told, and later EPS.
+
+    Buckets and ranks have no frame, and neither goes over the wire.
+    """
+    has_field: dict[int, None] = {}
+    for at_ns, element_id, signal in trace.signals:
+        if isinstance(signal, H2Priority | StrictPriority):
+            yield PriorityFrame(at_ns, _in_tree(element_id, signal))
+        elif isinstance(signal, Eps) and element_id in has_field:
+            frame = {"element_id": element_id, "value": signal.field_value}
+            yield PriorityFrame(at_ns, {"frame_type": "priority_update", **frame})
+        has_field[element_id] = None
+
+
+def priority_changes(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield when the server learns the RFC 9218 priority of a stream, first or anew, and the data.
+
+    The data are those of `http3:priority_updated` (draft-ietf-quic-qlog-h3-events-13 § 3.5).
+
+    >>> from h3sim.trace import Delivery, SignalSent, Trace
+    >>> signals = (SignalSent(0, 0, Eps(urgency=5)), SignalSent(7, 0, Eps(urgency=0)))
+    >>> trace = Trace(delivery=Delivery.STREAM, requests=(), signals=signals)
+    >>> [(at_ns, data.get("old"), data["new"]) for at_ns, data in priority_changes(trace)]
+    [(0, None, 'u=5'), (7, 'u=5', 'u=0')]
+    """
+    known: dict[int, str] = {}
+    for at_ns, stream_id, signal in trace.signals:
+        if isinstance(signal, Eps):
+            old = {"old": known[stream_id]} if stream_id in known else {}
+            known[stream_id] = signal.field_value or _DEFAULT_FIELD_VALUE
+            cause = {"trigger": "client_signal_received", "reason": "client_signal_only"}
+            yield at_ns, {"stream_id": stream_id, **old, "new": known[stream_id], **cause}
+
+
+def _in_tree(element_id: int, signal: Signal) -> dict[str, Any]:
+    """Return a PRIORITY frame as draft-marx-qlog-event-definitions-quic-h3-00 has it.
+
+    The weight is the effective one, 1 to 256; a parent that is left out is the root.
+    """
+    assert isinstance(signal, H2Priority | StrictPriority)  # noqa: S101 - the caller's promise
+    frame: dict[str, Any] = {"frame_type": "priority"}
+    kind, number = _element(element_id)
+    frame |= {"prioritized_element_type": kind, "prioritized_element_id": number}
+    if signal.depends_on is not None:
+        kind, number = _element(signal.depends_on)
+        frame |= {"element_dependency_type": kind, "element_dependency_id": number}
+    frame |= {"weight": signal.weight}
+    if isinstance(signal, StrictPriority):
+        return frame | {"strict": signal.strict}
+    return frame | {"exclusive": signal.exclusive}
+
+
+def _element(element_id: int) -> tuple[str, int]:
+    """Return what kind of element an id is of, and its number; placeholders count from 0 on."""
+    return ("request_stream", element_id) if element_id >= 0 else ("placeholder", -1 - element_id)

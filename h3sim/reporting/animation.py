@@ -1,0 +1,520 @@
+"""Animations of a load: the packets in flight, as one HTML file or as a GIF.
+
+Needs no drawing library. Both orders are those of the same packets: what the load's own transport
+did, and what the other would have done with them (as Sander 2022 § 4 compares them).
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+from bisect import bisect_left
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.reporting.document import html_page
+from h3sim.schema import check_output, write_whole
+from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from PIL import ImageDraw, ImageFont
+
+    from h3sim.reporting.palette import Palette
+    from h3sim.results import Load
+
+
+ORDERS = ("QUIC: each stream in its own order", "TCP: all streams in one order")
+_LEAST_FLIGHTS = 6
+"""Where packets take no time, they are drawn under way for so many send intervals."""
+
+
+class Flight(NamedTuple):
+    """A packet, or the part of one stream in it, in the order sent; times in ms.
+
+    *came_ms* is None where it was lost. *given_ms* has, for each of `ORDERS`, when the application
+    gets what this one was the first to bring, None where that is nothing. From *shown_ms* on it is
+    drawn under way, and if it is lost it is gone from *gone_ms* on.
+    """
+
+    shown_ms: float
+    came_ms: float | None
+    gone_ms: float
+    resource: int
+    n_bytes: int
+    given_ms: tuple[float | None, ...]
+
+
+class LostPacket(NamedTuple):
+    """A packet that was lost: its index, when it left, and when its bytes came in another.
+
+    *waiting* counts the packets that have come by then and are held back, for each of `ORDERS`.
+    """
+
+    flight: int
+    sent_ms: float
+    mended_ms: float
+    waiting: tuple[int, ...]
+
+
+class Scene(NamedTuple):
+    """All packets of a load, and what was lost of them."""
+
+    flights: list[Flight]
+    losses: list[LostPacket]
+    interval_ms: float
+    end_ms: float
+
+
+def scene_of(load: Load) -> Scene:
+    """Return what an animation of *load* shows."""
+    rows = load.trace.packet_rows
+    own = list(rows.columns.delivered_at_ns)
+    if load.trace.delivery is Delivery.STREAM:
+        orders = (own, delivered_in_one_order(rows, own))
+    else:
+        orders = (delivered_per_stream(rows), own)
+    resource_of = {request.stream_id: request.resource for request in load.trace.requests}
+    interval_ns = load.network.packet_interval_ns
+    took_ns = [came - sent for sent, came, *_ in rows if came is not None]
+    usual_ns = max(median(took_ns) if took_ns else 0, _LEAST_FLIGHTS * interval_ns)
+    flights = []
+    for index, (sent_at_ns, came_at_ns, stream_id, _, n_bytes, *_) in enumerate(rows):
+        came_ms = None if came_at_ns is None else to_ms(came_at_ns)
+        lands_ms = to_ms(sent_at_ns + int(usual_ns)) if came_ms is None else came_ms
+        shown_ms = min(to_ms(sent_at_ns), lands_ms - _LEAST_FLIGHTS * interval_ns / 1e6)
+        given = (order[index] for order in orders)
+        flights.append(
+            Flight(
+                shown_ms,
+                came_ms,
+                (shown_ms + lands_ms) / 2,
+                resource_of[stream_id],
+                n_bytes,
+                tuple(None if at_ns is None else to_ms(at_ns) for at_ns in given),
+            )
+        )
+    given_ms = [at_ms for flight in flights for at_ms in flight.given_ms if at_ms is not None]
+    losses = _losses_of(load, flights)
+    return Scene(flights, losses, interval_ns / 1e6, max(given_ms, default=0.0))
+
+
+def _losses_of(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
+    """Return what was lost and came in a later packet, in the order sent."""
+    rows = load.trace.packet_rows
+    lost = [index for index, flight in enumerate(flights) if flight.came_ms is None]
+    later: dict[int, list[int]] = {}
+    for index, row in enumerate(rows):
+        later.setdefault(row[2], []).append(index)
+    counts = [_Counts(flights, order) for order in range(len(ORDERS))]
+    found = []
+    for index in lost:
+        sent_at_ns, _, stream_id, offset, n_bytes, *_ = rows[index]
+        end = offset + n_bytes
+        of_stream = later[stream_id]
+        came = [
+            at_ms
+            # Later packets of the stream only, found by halves: a long load has thousands of them.
+            for other in of_stream[bisect_left(of_stream, index) + 1 :]
+            # Its last byte is what says that it is made good; what comes again may be cut
+            # otherwise.
+            if rows[other][3] < end <= rows[other][3] + rows[other][4]
+            and (at_ms := flights[other].came_ms) is not None
+        ]
+        if came:
+            mended_ms = min(came)
+            waiting = tuple(count.held_before(mended_ms) for count in counts)
+            found.append(LostPacket(index, to_ms(sent_at_ns), mended_ms, waiting))
+    return found
+
+
+class _Counts:
+    """How many packets wait at an instant in one order, by counting those before it."""
+
+    def __init__(self, flights: Sequence[Flight], order: int) -> None:
+        pairs = [
+            (flight.came_ms, given_ms)
+            for flight in flights
+            if flight.came_ms is not None and (given_ms := flight.given_ms[order]) is not None
+        ]
+        self._came = sorted(came_ms for came_ms, _ in pairs)
+        self._given = sorted(given_ms for _, given_ms in pairs)
+
+    def held_before(self, at_ms: float) -> int:
+        # What has come by then, less what was delivered: nothing is delivered before it comes.
+        return bisect_left(self._came, at_ms) - bisect_left(self._given, at_ms)
+
+
+def state_of(flight: Flight, order: int, at_ms: float) -> str:
+    """Return where a packet is at an instant, for an order of delivery.
+
+    "ahead" of being sent, on the "wire", "lost", "held" back, "given" to the application; or a
+    "copy" of what had come before.
+
+    >>> flight = Flight(0.0, 10.0, 5.0, 0, 1400, (10.0, 30.0))
+    >>> [state_of(flight, order, 20.0) for order in (0, 1)], state_of(flight, 0, 3.0)
+    (['given', 'held'], 'wire')
+    """
+    if at_ms < flight.shown_ms:
+        return "ahead"
+    if flight.came_ms is None:
+        return "lost" if at_ms >= flight.gone_ms else "wire"
+    if at_ms < flight.came_ms:
+        return "wire"
+    given_ms = flight.given_ms[order]
+    if given_ms is None:
+        return "copy"
+    return "given" if at_ms >= given_ms else "held"
+
+
+_MAX_ROWS = 200
+_STYLE = """
+h1 { font-size: 1.4rem; }
+h2 { font-size: 1.1rem; }
+svg text { font-family: system-ui, "DejaVu Sans", Arial, sans-serif; }
+.scroll svg { min-width: 40rem; }
+.controls { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: center; margin: 0.75rem 0; }
+.controls input[type=range] { flex: 1 1 16rem; }
+button, select { font: inherit; padding: 0.25rem 0.75rem; min-height: 2.25rem; }
+ul.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; list-style: none; padding: 0; }
+.swatch { display: inline-block; width: 1.1em; height: 1.1em; vertical-align: -0.2em;
+  border: 1px solid #5a5a5a; margin-right: 0.3em; text-align: center; font-size: 0.8em;
+  line-height: 1.1em; }
+th, td { text-align: right; padding: 0.15rem 0.75rem 0.15rem 0; border-bottom: 1px solid #d6d6d6; }
+th:first-child { text-align: left; overflow-wrap: anywhere; }
+kbd { border: 1px solid #767676; border-radius: 3px; padding: 0 0.3em; }
+"""
+_WIDTH_REM = 64
+_SPEEDS = (("slowly", 4), ("steadily", 12), ("fast", 60), ("very fast", 300))
+
+
+def page_of(load: Load, palette: Palette) -> str:
+    """Return the animation of *load* as a whole file."""
+    scene = scene_of(load)
+    title = _title(load)
+    heading = html.escape(title)
+    words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in words_of(load, scene))
+    body = (
+        f"<main>\n<h1>{heading}</h1>\n{words}\n"
+        f"{_stage(heading)}{_controls(scene)}{_legend(load, palette)}{_losses(load, scene)}"
+        f'</main>\n<script type="application/json" id="scene">{_data(scene, palette)}</script>\n'
+    )
+    script = files("h3sim.reporting").joinpath("animation.js").read_text(encoding="utf-8")
+    return html_page(title, body, style=_STYLE, width_rem=_WIDTH_REM, script=script)
+
+
+def words_of(load: Load, scene: Scene) -> list[str]:
+    """Return in sentences what the animation shows, for who does not see it."""
+    n, n_lost, _ = load.packets
+    own = "QUIC" if load.protocol.value == "quic" else "TCP"
+    said = [
+        f"{n:,} packets go from the server to the browser, {n_lost:,} of them are lost. The load"
+        f" ran over {own}; below the wire stands what either order of delivery makes of these"
+        " packets."
+    ]
+    for order, name in enumerate(ORDERS):
+        waits = [
+            given_ms - flight.came_ms
+            for flight in scene.flights
+            if flight.came_ms is not None
+            and (given_ms := flight.given_ms[order]) is not None
+            and given_ms > flight.came_ms
+        ]
+        longest = f", the longest {max(waits):,.1f} ms" if waits else ""
+        said.append(
+            f"{name}: {len(waits):,} packets are held back for {sum(waits):,.1f} ms in"
+            f" sum{longest}."
+        )
+    return said
+
+
+def _title(load: Load) -> str:
+    return f"Packets of {load.page.name} with {load.scheme.name} over {load.network.name}"
+
+
+def _stage(title: str) -> str:
+    rows = "".join(
+        f'<text x="16" y="{top - 24}" font-size="14" font-weight="600">{html.escape(name)}</text>'
+        f'<text x="16" y="{top - 7}" font-size="13" id="count-{order}"></text>'
+        f'<text x="956" y="{top + 12}" font-size="11" fill="#555" text-anchor="start">held</text>'
+        f'<text x="956" y="{top + 42}" font-size="11" fill="#555">delivered</text>'
+        f'<g id="order-{order}"></g>'
+        for order, (name, top) in enumerate(zip(ORDERS, (148, 258), strict=True))
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1024 320" role="img" '
+        'aria-label="Packets under way, and which of them either order of delivery holds back; '
+        'the text below says the same in numbers">'
+        '<text x="16" y="24" font-size="14" font-weight="600">On the wire</text>'
+        '<text x="1008" y="24" font-size="14" text-anchor="end" id="clock"></text>'
+        '<text x="16" y="64" font-size="12">server</text>'
+        '<text x="898" y="64" font-size="12">browser</text>'
+        '<line x1="70" x2="890" y1="74" y2="74" stroke="#767676"/><g id="wire"></g>'
+        f"{rows}</svg></div>\n"
+    )
+
+
+def _controls(scene: Scene) -> str:
+    speeds = "".join(
+        f'<option value="{rate}"{" selected" * (name == "steadily")}>{name}</option>'
+        for name, rate in _SPEEDS
+    )
+    buttons = (
+        ("play", "Play", "Space"),
+        ("back", "Step back", "ArrowLeft"),
+        ("forward", "Step", "ArrowRight"),
+        ("loss", "Next loss", "L"),
+        ("restart", "Restart", "Home"),
+    )
+    made = "".join(
+        f'<button type="button" id="{id_}" aria-keyshortcuts="{keys}" disabled>{name}</button>'
+        for id_, name, keys in buttons
+    )
+    return (
+        f'<div class="controls" role="group" aria-label="Controls">{made}'
+        f'<label>speed <select id="speed" disabled>{speeds}</select></label>'
+        f'<input type="range" id="time" min="0" max="{scene.end_ms:.3f}" step="any" value="0" '
+        'aria-label="time in ms since navigation start" disabled></div>\n'
+        '<p id="status" role="status"></p>\n'
+        "<p>Keys: <kbd>Space</kbd> plays and pauses, <kbd>&larr;</kbd> and <kbd>&rarr;</kbd> go to"
+        " the next thing that happens, <kbd>L</kbd> to the next moment at which the bytes of a lost"
+        " packet are about to come, <kbd>Home</kbd> to the start. Packets stand in the order sent;"
+        " dotted: not sent yet, pale: under way, red cross: lost, red frame: held back; what was"
+        " delivered stands lower.</p>\n"
+        "<noscript><p>The picture needs JavaScript; the sentences above and the table below do"
+        " not.</p></noscript>\n"
+    )
+
+
+def _legend(load: Load, palette: Palette) -> str:
+    entries = []
+    for group in dict.fromkeys(sorted(palette.groups)):
+        look = palette.look(group)
+        number = "" if palette.is_by_kind else str(group + 1)
+        style = f"background:{look.face};color:{look.ink}"
+        # Labels are made for matplotlib, to which a dollar begins a formula.
+        label = html.escape(palette.label(group).replace("\\$", "$"))
+        entries.append(f'<li><span class="swatch" style="{style}">{number}</span>{label}</li>')
+    name = html.escape(load.page.name)
+    return f'<ul class="legend" aria-label="Colours of {name}">{"".join(entries)}</ul>\n'
+
+
+def _losses(load: Load, scene: Scene) -> str:
+    """Return the table of what was lost, which is all of the animation in numbers."""
+    if not scene.losses:
+        return "<p>Nothing was lost.</p>\n"
+    rows = "".join(_row(load, scene, loss) for loss in scene.losses[:_MAX_ROWS])
+    left = len(scene.losses) - _MAX_ROWS
+    more = f"<p>and {left:,} more</p>" if left > 0 else ""
+    heads = "".join(
+        f'<th scope="col">{text}</th>'
+        for text in (
+            *("lost packet of", "left at ms", "its bytes came at ms"),
+            *("packets held back until then by QUIC", "by TCP"),
+        )
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="group" aria-label="What was lost"><table>'
+        f"<caption>What was lost, and what waited for it</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>{more}\n"
+    )
+
+
+def _row(load: Load, scene: Scene, loss: LostPacket) -> str:
+    name = html.escape(load.page.resources[scene.flights[loss.flight].resource].id)
+    cells = (f"{loss.sent_ms:,.1f}", f"{loss.mended_ms:,.1f}", *map(str, loss.waiting))
+    data = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr><th scope="row">{name}</th>{data}</tr>'
+
+
+def _data(scene: Scene, palette: Palette) -> str:
+    """Return what the script reads; no text of the page is in it."""
+    looks = (palette.look(group) for group in palette.groups)
+    moments = list(_moments(scene))
+    document: dict[str, Any] = {
+        "packets": [
+            [
+                *(_short(at_ms) for at_ms in flight[:3]),
+                *flight[3:5],
+                *(_short(at_ms) for at_ms in flight.given_ms),
+            ]
+            for flight in scene.flights
+        ],
+        "orders": ORDERS,
+        "colours": [{"face": look.face, "ink": look.ink} for look in looks],
+        "numbers": not palette.is_by_kind,
+        "interval": scene.interval_ms,
+        "moments": moments,
+        "start": moments[0] if moments else 0,
+        "end": scene.end_ms,
+    }
+    # `</script>` in a text would end the element, whatever quotes stand around it.
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _moments(scene: Scene) -> Iterator[float]:
+    """Yield the instants just before lost bytes come, when most waits for them."""
+    for at_ms in sorted({loss.mended_ms for loss in scene.losses}):
+        yield round(at_ms - 0.002, 3)
+
+
+def _short(at_ms: float | None) -> float | None:
+    return None if at_ms is None else round(at_ms, 3)
+
+
+_WIDTH, _HEIGHT = 960, 300
+_COLUMNS, _LEFT, _CELL, _SIZE = 50, 12, 18, 15
+_WIRE_Y, _WIRE_LEFT, _WIRE_RIGHT = 44, 70, 885
+_TOPS = (132, 234)
+_DROP = 26
+_COLOURS, _EVERY = 128, 10
+_FRAMES, _FRAME_MS, _LAST_MS = 120, 100, 2000
+_BEFORE_PACKETS, _AFTER_PACKETS = 14, 10
+_RED, _GREY, _TEXT = "#c00000", "#8a8a8a", "#1b1b1b"
+
+
+class _Pen(NamedTuple):
+    draw: ImageDraw.ImageDraw
+    font: ImageFont.FreeTypeFont
+    small: ImageFont.FreeTypeFont
+
+
+def shown_times(scene: Scene) -> list[float]:
+    """Return the instants of the frames: from before the first loss until nothing waits for it.
+
+    Where nothing waits in any order it is the first packets.
+    """
+    flights = scene.flights
+    waiting = [
+        index
+        for index, flight in enumerate(flights)
+        if flight.came_ms is not None and any((at or 0) > flight.came_ms for at in flight.given_ms)
+    ]
+    first = waiting[0] if waiting else 0
+    begin_ms = flights[max(0, first - _BEFORE_PACKETS)].shown_ms
+    shown = flights[max(0, first - _BEFORE_PACKETS) : first + _COLUMNS - _BEFORE_PACKETS]
+    ends = [at for flight in shown for at in flight.given_ms if at is not None]
+    end_ms = max(ends, default=begin_ms) + _AFTER_PACKETS * scene.interval_ms
+    return [begin_ms + (end_ms - begin_ms) * n / (_FRAMES - 1) for n in range(_FRAMES)]
+
+
+def gif_of(load: Load, palette: Palette) -> bytes:
+    """Return the animation of *load* as a GIF; equal loads give equal bytes."""
+    # On use, and there because matplotlib needs it.
+    from matplotlib.font_manager import findfont
+    from PIL import Image, ImageDraw, ImageFont
+
+    path = findfont("DejaVu Sans")
+    fonts = ImageFont.truetype(path, 13), ImageFont.truetype(path, 9)
+    scene = scene_of(load)
+    frames = []
+    for at_ms in shown_times(scene):
+        image = Image.new("RGB", (_WIDTH, _HEIGHT), "white")
+        _draw_frame(_Pen(ImageDraw.Draw(image), *fonts), scene, palette, at_ms)
+        frames.append(image)
+    # One palette for all: what does not change from frame to frame then takes no room.
+    sheet = Image.new("RGB", (_WIDTH, _HEIGHT * len(frames[::_EVERY])))
+    for number, image in enumerate(frames[::_EVERY]):
+        sheet.paste(image, (0, _HEIGHT * number))
+    palette_of_all = sheet.quantize(_COLOURS, dither=Image.Dither.NONE)
+    frames = [image.quantize(palette=palette_of_all, dither=Image.Dither.NONE) for image in frames]
+    file = io.BytesIO()
+    times = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
+    frames[0].save(
+        file, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=False
+    )
+    return file.getvalue()
+
+
+def _draw_frame(pen: _Pen, scene: Scene, palette: Palette, at_ms: float) -> None:
+    flights = scene.flights
+    pen.draw.text((_LEFT, 8), "On the wire", _TEXT, pen.font)
+    pen.draw.text((_WIDTH - _LEFT, 8), f"{at_ms:,.0f} ms", _TEXT, pen.font, anchor="ra")
+    pen.draw.text((_LEFT, _WIRE_Y), "server", _TEXT, pen.font)
+    pen.draw.text((_WIRE_RIGHT + 8, _WIRE_Y), "browser", _TEXT, pen.font)
+    line_y = _WIRE_Y + _SIZE + 5
+    pen.draw.line((_WIRE_LEFT, line_y, _WIRE_RIGHT, line_y), _GREY)
+    for flight in flights:
+        until_ms = (
+            2 * flight.gone_ms - flight.shown_ms if flight.came_ms is None else flight.came_ms
+        )
+        if flight.shown_ms <= at_ms < until_ms:
+            way = (at_ms - flight.shown_ms) / (until_ms - flight.shown_ms)
+            x = _WIRE_LEFT + (_WIRE_RIGHT - _WIRE_LEFT - _SIZE) * way
+            look = "lost" if flight.came_ms is None and at_ms >= flight.gone_ms else "given"
+            _draw_packet(pen, round(x), _WIRE_Y, flight, palette, look)
+    sent = sum(flight.shown_ms <= at_ms for flight in flights)
+    # It moves on by four packets at once: one by one, each frame would be another picture.
+    first = max(0, min(len(flights) - _COLUMNS, (sent - _COLUMNS + 8) // 4 * 4))
+    for order, (name, top) in enumerate(zip(ORDERS, _TOPS, strict=True)):
+        looks = [state_of(flight, order, at_ms) for flight in flights]
+        held = looks.count("held")
+        given = sum(f.n_bytes for f, look in zip(flights, looks, strict=True) if look == "given")
+        words = f"holds back {held} packet{'s' * (held != 1)}, has delivered {given / 1000:,.0f} kB"
+        pen.draw.text((_LEFT, top - 22), f"{name}: {words}", _TEXT, pen.font)
+        for column, index in enumerate(range(first, min(len(flights), first + _COLUMNS))):
+            y = top + _DROP * (looks[index] in ("given", "copy"))
+            x = _LEFT + column * _CELL
+            _draw_packet(pen, x, y, flights[index], palette, looks[index])
+
+
+def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, look: str) -> None:
+    paint = palette.look(palette.groups[flight.resource])
+    box = (x, y, x + _SIZE, y + _SIZE)
+    if look in ("ahead", "lost", "copy"):
+        pen.draw.rectangle(box, "white", "#d0d0d0" if look == "ahead" else _GREY)
+    else:
+        face = _pale(paint.face) if look == "wire" else paint.face
+        pen.draw.rectangle(box, face, _RED if look == "held" else _GREY, 3 if look == "held" else 1)
+    if look == "lost":
+        inner = (x + 3, y + 3, x + _SIZE - 3, y + _SIZE - 3)
+        pen.draw.line(inner, _RED, 2)
+        pen.draw.line((inner[0], inner[3], inner[2], inner[1]), _RED, 2)
+    elif look in ("held", "given") and not palette.is_by_kind:
+        middle = (x + _SIZE / 2, y + _SIZE / 2 + 1)
+        pen.draw.text(middle, str(flight.resource + 1), paint.ink, pen.small, anchor="mm")
+
+
+def _pale(colour: str) -> tuple[int, ...]:
+    """Return a colour as it looks through mist."""
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return tuple(round(255 - (255 - part) * 0.45) for part in parts)
+
+
+SUFFIXES = (".html", ".gif")
+
+
+def check_animation_path(path: str | os.PathLike[str] | None, *, key: str = "") -> None:
+    """Refuse a path to which no animation could be written; None is none.
+
+    Raises:
+        InputError: saying what is wrong with it.
+    """
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in SUFFIXES:
+        message = f"must end in {' or '.join(SUFFIXES)}, is {str(path)!r}"
+        raise InputError([ValidationIssue(key=key, message=message)])
+    check_output(path, key=key)
+
+
+def write(load: Load, palette: Palette, path: str | os.PathLike[str]) -> None:
+    """Write the animation of *load* to *path*, whole or not at all.
+
+    Raises:
+        InputError: if the ending is neither .html nor .gif, or the file cannot be written.
+    """
+    check_animation_path(path)
+    # On use: either brings what the other does not need.
+    if Path(path).suffix.lower() == ".gif":
+        write_whole(path, gif_of(load, palette))
+    else:
+        write_whole(path, page_of(load, palette))

@@ -1,0 +1,199 @@
+"""Labels and annotations of figures."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim import text as fitting
+from h3sim._version import __version__
+from h3sim.results import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.page import Page, Resource
+    from h3sim.results import Load
+
+
+NAME_CHARS = 28
+"""The longest name of a resource that is shown whole."""
+
+_LINE_CHARS = 40
+_TITLE_CHARS = 150
+_CHARS_PER_IN = 16
+"""So many of the small characters stand in an inch."""
+_MOST_OF_VALUE = 40
+ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
+"""Stands behind what is above the fold."""
+_NO_GLYPH = "\N{WHITE SQUARE}"
+
+
+def shortened(name: str, limit: int = NAME_CHARS) -> str:
+    """Return *name* in at most *limit* characters; what is left out is left out of its middle.
+
+    More of the end is kept, where paths differ, and no "https://".
+
+    >>> shortened("https://example.org/static/js/jquery-1.11.0.min.js")
+    'example.o\N{HORIZONTAL ELLIPSIS}uery-1.11.0.min.js'
+    """
+    return fitting.truncate(re.sub(r"^https?://(?=.)", "", name), limit)
+
+
+def plain(text: str) -> str:
+    r"""Return *text* such that matplotlib shows it as it is: no formulas, no missing glyphs.
+
+    What no font has that is installed is a square; a warning says so once.
+
+    >>> plain("a$b$c\n")
+    'a\\$b\\$c\u25a1'
+    """
+    # Nearly all is ASCII, and this is asked of each name.
+    shown = text if text.isascii() and text.isprintable() else _drawn(text)
+    return re.sub(r"\\*\$", r"\\$", shown)
+
+
+def _drawn(text: str) -> str:
+    # On use: it loads matplotlib, and pictures that something else draws do without.
+    from h3sim.reporting.style import is_drawn, tell_missing
+
+    missing = [char for char in text if not is_drawn(char)]
+    if unseen := [char for char in missing if char.isprintable()]:
+        tell_missing("".join(unseen))
+    return "".join(_NO_GLYPH if char in missing else char for char in text)
+
+
+def value_label(value: object) -> str:
+    """Return how an axis names a value of a column.
+
+    >>> value_label(50.0), value_label("4g"), value_label(None)
+    ('50', '4g', 'None')
+    """
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return plain(shortened(shown, _MOST_OF_VALUE))
+
+
+def folded(text: str) -> str:
+    """Return *text* in lines that fit beside a figure."""
+    return textwrap.fill(text, _LINE_CHARS)
+
+
+def within(ax: Axes, text: str) -> str:
+    """Return *text* in lines that are no wider than *ax*, whose layout may yet move its ends."""
+    width_in = ax.get_window_extent().width / ax.figure.dpi
+    limit = max(_LINE_CHARS, int(width_in * _CHARS_PER_IN))
+    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
+
+
+def resource_label(page: Page, index: int) -> str:
+    """Return the number, name and, where it is above the fold, the mark of a resource."""
+    resource: Resource = page.resources[index]
+    mark = f" {ATF_MARK}" if resource.above_the_fold else ""
+    return f"{index + 1}  {plain(shortened(resource.id))}{mark}"
+
+
+def lane_labels(loads: Sequence[Load]) -> list[str]:
+    """Return what to call each load: its scheme, and the settings that not all loads share."""
+    settings = [_settings(load) for load in loads]
+    keys = dict.fromkeys(key for setting in settings for key in setting)
+    own = [key for key in keys if len({setting.get(key) for setting in settings}) > 1]
+    return [
+        plain(", ".join([shortened(load.scheme.name), *(s[key] for key in own if key in s)]))
+        for load, s in zip(loads, settings, strict=True)
+    ]
+
+
+def title(loads: Sequence[Load]) -> str:
+    """Return the page's name, and under it the settings that all loads share."""
+    settings = [_settings(load) for load in loads]
+    shared = [
+        value
+        for key, value in settings[0].items()
+        if all(setting.get(key) == value for setting in settings)
+    ]
+    page = loads[0].page
+    n = len(page.resources)
+    head = f"{shortened(page.name, 60)}: {n} resource{'s' * (n != 1)}"
+    head += f", {page.total_bytes / 1000:,.0f} kB"
+    if len(loads) == 1:
+        head += f", scheme {shortened(loads[0].scheme.name)}"
+    shared += [f"h3sim {__version__}", f"page {page.short_digest}"]
+    return plain(head) + "\n" + textwrap.fill(plain(", ".join(shared)), _TITLE_CHARS)
+
+
+def _settings(load: Load) -> dict[str, str]:
+    words = in_words(load)
+    return words | {"network": shortened(words["network"])}
+
+
+class Interval(NamedTuple):
+    """A value, and its interval where there is one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def listed(told: Iterable[str]) -> str:
+    """Return what is told of each, as a figure's words end; of nothing, that there is nothing.
+
+    >>> listed(["rr: 1", "fifo: 2"]), listed([])
+    ('rr: 1; fifo: 2.', 'there is none.')
+    """
+    return f"{'; '.join(told) or 'there is none'}."
+
+
+def ends_of(lines: Mapping[str, Sequence[tuple[object, float]]]) -> str:
+    """Return from where to where each line goes, from its first point to its last.
+
+    >>> ends_of({"rr": [(0, 100.0), (50, 1512.3)], "fifo": [(0, 90.0)]})
+    'rr from 100 at 0 to 1,510 at 50; fifo 90 at 0.'
+    """
+    told = []
+    for name, points in lines.items():
+        (first, y), (last, end) = points[0], points[-1]
+        is_one = len(points) == 1
+        told.append(
+            f"{name} {_number(y)} at {_at(first)}"
+            if is_one
+            else f"{name} from {_number(y)} at {_at(first)} to {_number(end)} at {_at(last)}"
+        )
+    return listed(told)
+
+
+def spreads_of(values: Mapping[str, Sequence[float]]) -> str:
+    """Return from what to what the values of each go, and how many they are.
+
+    >>> spreads_of({"fifo": [2.0, 0.5, 1.0]})
+    'fifo from 0.5 to 2 (3).'
+    """
+    return listed(
+        f"{name} from {_number(min(own))} to {_number(max(own))} ({len(own)})"
+        for name, own in values.items()
+        if own
+    )
+
+
+def with_intervals(values: Mapping[str, Interval]) -> str:
+    """Return each value, with its interval in parentheses.
+
+    >>> with_intervals({"rr": Interval(1.0), "fifo": Interval(1.234, 1.1, 1.4)})
+    'rr 1; fifo 1.23 (1.1 to 1.4).'
+    """
+    return listed(
+        f"{name} {_number(value)}"
+        + (f" ({_number(low)} to {_number(high)})" if low is not None and high is not None else "")
+        for name, (value, low, high) in values.items()
+    )
+
+
+def _number(value: float) -> str:
+    """Return three digits that tell, and whole thousands without an exponent."""
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+
+def _at(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

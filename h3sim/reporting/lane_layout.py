@@ -1,0 +1,211 @@
+"""The packets of a load as rectangles in lanes, within a time range; needs no drawing library."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema import format_value, is_quantity
+from h3sim.schema.errors import plain_number
+from h3sim.units import NS_PER_MS, ms, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from h3sim.reporting.palette import Palette
+    from h3sim.results import Load
+
+
+_GAP_SHARE, _LATE_SHARE = 0.5, 0.02
+"""What comes after a pause of half the time before it, and is no more than 2 % of the bytes, would
+squash the rest: it is cut off."""
+_MARGIN = 1.005
+
+
+class Window(NamedTuple):
+    """The end of the time axis in ms, and what is to be said of what lies beyond."""
+
+    end_ms: float
+    note: str
+
+
+def instant_ns(at_ms: float) -> int:
+    """Return an instant that was given in ms since navigation start.
+
+    Raises:
+        InputError: if it is none.
+
+    >>> instant_ns(1.5)
+    1500000
+    """
+    return ms(_checked_ms("at_ms", at_ms))
+
+
+def _checked_ms(key: str, given_ms: float) -> float:
+    at_ms: float = plain_number(given_ms)
+    if not is_quantity(at_ms) or at_ms < 0:
+        message = f"must be a time in ms, is {format_value(given_ms)}"
+        raise InputError([ValidationIssue(key=key, message=message)])
+    return at_ms
+
+
+def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
+    """Return the window of *loads*: up to *until_ms*, or where that is None up to a late rest.
+
+    Raises:
+        InputError: if *until_ms* is no time.
+    """
+    finished = sorted(
+        (timing.finished_ms, timing.bytes) for load in loads for timing in load.timings
+    )
+    last_ms = finished[-1][0] if finished else 0.0
+    end_ms = _cut(finished) if until_ms is None else _checked_ms("until_ms", until_ms)
+    if end_ms >= last_ms:
+        return Window(last_ms * _MARGIN or 1.0, "")
+    late = max(sum(timing.finished_ms > end_ms for timing in load.timings) for load in loads)
+    what = "1 resource is" if late == 1 else f"{late} resources are"
+    note = f"cut here: {what} complete later, the last at {last_ms:,.0f} ms"
+    return Window(end_ms * _MARGIN or 1.0, note)
+
+
+def _cut(finished: list[tuple[float, int]]) -> float:
+    """Return when what is not late is complete."""
+    total = sum(n_bytes for _, n_bytes in finished)
+    done = 0
+    for (now_ms, n_bytes), (next_ms, _) in pairwise(finished):
+        done += n_bytes
+        is_long = now_ms > 0 and next_ms - now_ms > _GAP_SHARE * now_ms
+        if is_long and total - done <= _LATE_SHARE * total:
+            return now_ms
+    return finished[-1][0] if finished else 0.0
+
+
+MAX_SINGLE = 480
+"""Lanes of more packets than this show neighbours that look alike as one rectangle."""
+_MIN_SHARE = 0.25
+"""How much of its lane a lone packet fills at least, however high the stacks beside it."""
+_LEAST_SHARE = 1 / 800
+"""How much of the axis a packet fills at least, where nothing stands before it: a pixel or so."""
+
+
+class Box(NamedTuple):
+    """A packet, or several that look like one, on *level* (0 lowest) of a stack of *height*.
+
+    *group* says how it is painted: the index of its resource, or that of a kind.
+    """
+
+    group: int
+    start_ms: float
+    stop_ms: float
+    level: int
+    height: int
+
+
+class LoadLane(NamedTuple):
+    """The strip of one load: its packets in the order of time, and what is drawn of them."""
+
+    packets: list[Box]
+    drawn: list[Box]
+    lost_ms: list[float]
+    """When packets were sent that were lost."""
+    again_ms: list[float]
+    """When packets arrived whose bytes had been sent before."""
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether fewer rectangles are drawn than there are packets."""
+        return len(self.packets) > MAX_SINGLE
+
+
+def lane_of(load: Load, palette: Palette, end_ms: float) -> LoadLane:
+    """Return the lane of *load* on an axis up to *end_ms*."""
+    packets = list(boxes(load, palette.groups, least_ms=end_ms * _LEAST_SHARE))
+    drawn = packets if len(packets) <= MAX_SINGLE else list(joined(packets))
+    return LoadLane(packets, drawn, *_losses(load))
+
+
+def _losses(load: Load) -> tuple[list[float], list[float]]:
+    """Return when packets left that were lost, and when bytes arrived that were sent again."""
+    lost: dict[int, float] = {}
+    again: dict[int, float] = {}
+    ends: dict[int, int] = {}
+    for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, *_ in load.trace.packet_rows:
+        if arrived_at_ns is None:
+            lost[number] = to_ms(sent_at_ns)
+        elif offset + n_bytes <= ends.get(stream_id, -1):
+            again[number] = to_ms(arrived_at_ns)
+        ends[stream_id] = max(ends.get(stream_id, 0), offset + n_bytes)
+    return list(lost.values()), list(again.values())
+
+
+def boxes(load: Load, groups: Sequence[int], *, least_ms: float = 0.0) -> Iterator[Box]:
+    """Yield each packet of *load*, in the order in which they were delivered.
+
+    A packet stands where its bytes were delivered to the application, to the left of that instant:
+    as wide as a send interval, and as *least_ms*, or less where something else was delivered in
+    that time.
+    """
+    resource_of = {request.stream_id: request.resource for request in load.trace.requests}
+    delivered_at_ns = load.trace.delivered_at_ns
+    in_time = sorted((at_ns, row) for row, at_ns in enumerate(delivered_at_ns) if at_ns is not None)
+    heights = Counter(at_ns for at_ns, _ in in_time)
+    starts_ns: dict[int, float] = {}
+    before_ns = 0
+    width_ns = max(load.network.packet_interval_ns, least_ms * NS_PER_MS)
+    for at_ns in sorted(heights):
+        # Never over the delivery before it, which would hide that one.
+        starts_ns[at_ns] = max(before_ns, at_ns - width_ns)
+        before_ns = at_ns
+    levels: Counter[int] = Counter()
+    for at_ns, row in in_time:
+        group = groups[resource_of[load.trace.packet_rows[row][2]]]
+        start_ms, level = starts_ns[at_ns] / 1e6, levels[at_ns]
+        yield Box(group, start_ms, to_ms(at_ns), level, heights[at_ns])
+        levels[at_ns] += 1
+
+
+def joined(packets: Iterable[Box]) -> Iterator[Box]:
+    """Yield *packets* with those of one group that touch, on equal levels, made one."""
+    # By level, as the packets of a stack continue those that lay as high before them.
+    still_open: dict[int, Box] = {}
+    for box in packets:
+        last = still_open.get(box.level)
+        if last is not None and _touches(last, box):
+            still_open[box.level] = last._replace(stop_ms=box.stop_ms)
+            continue
+        if last is not None:
+            yield last
+        still_open[box.level] = box
+    yield from still_open.values()
+
+
+def tallest(lanes: Iterable[LoadLane]) -> int:
+    """Return the height of the highest stack of *lanes*."""
+    return max((box.height for lane in lanes for box in lane.packets), default=1)
+
+
+def stack_share(height: int, highest: int) -> float:
+    """Return how much of its lane a stack fills, where *highest* fills it all.
+
+    Up to four, all packets are equally high. Higher stacks are drawn denser, so that a packet
+    alone can still be seen.
+
+    >>> [stack_share(height, 4) for height in (1, 2, 4)], stack_share(1, 100)
+    ([0.25, 0.5, 1.0], 0.25)
+    """
+    if highest == 1:
+        return 1.0
+    alone = max(1 / highest, _MIN_SHARE)
+    return alone + (1 - alone) * (height - 1) / (highest - 1)
+
+
+def _touches(left: Box, right: Box) -> bool:
+    width_ms = right.stop_ms - right.start_ms
+    return (
+        left.group == right.group
+        and left.height == right.height
+        # Sums of floats: what touches may lie a rounding error apart.
+        and abs(right.start_ms - left.stop_ms) < width_ms / 100
+    )

@@ -1,0 +1,384 @@
+"""Report sections about the loads of one page, and about measured logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import NothingToMeasureError
+from h3sim.reporting.document import ReportTable, Section
+from h3sim.reporting.labels import lane_labels
+from h3sim.reporting.lane_layout import window_of
+from h3sim.reporting.load_pictures import (
+    NamedLoad,
+    picture,
+    pictures_of_one,
+    pictures_of_two,
+    table_of_bins,
+)
+from h3sim.reporting.load_plots import LoadPlots
+from h3sim.reporting.time_series import bins_of, curve, shown_set
+from h3sim.study.fidelity import Grade, fidelity
+from h3sim.text import APART, decimals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.reporting.document import Picture
+    from h3sim.results import Load, Which
+    from h3sim.results.qlog_metrics import Measurement
+
+
+_MAX_WATERFALLS = 3
+"""Of more loads than this no waterfalls are shown: nobody compares so many."""
+_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+_SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above the fold"))
+
+
+def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
+    """Return what is to be known first, in sentences."""
+    judged = fidelity(pairs[0].load.page)
+    fits = [] if judged is None else judged.lines()
+    if len(pairs) == 1:
+        return fits + _verdict_of_one(pairs[0])
+    if judged is not None and judged.grade is Grade.POOR:
+        return fits
+    said = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
+    losses = any(pair.load.packets.lost for pair in pairs)
+    if losses and len({pair.load.seed for pair in pairs}) == 1:
+        said.append("Packets were lost, by one seed: look at several before believing this.")
+    return said
+
+
+def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
+    """Return the section of one page."""
+    page = pairs[0].load.page
+    n = len(page.resources)
+    title = f"{page.name}: {n} resource{'s' * (n != 1)}, {page.total_bytes / 1000:,.0f} kB"
+    notes = [note for pair in pairs for note in pair.load.notes]
+    notes += [
+        f"{pair.load.scheme.name}: {pair.load.scheme.caveat}"
+        for pair in pairs
+        if pair.load.scheme.caveat
+    ]
+    return Section(
+        title=title,
+        words=list(dict.fromkeys(notes)),
+        pictures=[
+            *_strip_and_curves(pairs),
+            *_waterfalls(pairs),
+            *(pictures_of_two(*pairs) if len(pairs) == 2 else ()),
+            *(pictures_of_one(pairs[0].load) if len(pairs) == 1 else ()),
+        ],
+        tables=[_figures(pairs, baseline), *(_steps(pair) for pair in pairs if _has_path(pair))],
+    )
+
+
+def _verdict_of_one(pair: NamedLoad) -> list[str]:
+    load = pair.load
+    said = [
+        f"{load.page.name} with {load.scheme.name} over {load.network.name}"
+        f" ({load.protocol.value.upper()}): the last of {len(load.timings)} resources was complete"
+        f" {load.page_load_ms:,.0f} ms after navigation start."
+    ]
+    for which, what in _SETS:
+        index_ms, of = load.byte_index_or_none(which), "of " if which == "all" else ""
+        if index_ms is None:
+            said.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
+            continue
+        said.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
+    last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
+    if last is not None:
+        said.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
+    hol = load.hol
+    in_order = hol.stream_bytes if load.protocol.value == "quic" else hol.connection_bytes
+    if in_order:
+        said.append(
+            f"{in_order:,} bytes had arrived and waited for others (head-of-line blocking)."
+        )
+    packets = load.packets
+    if packets.lost:
+        said.append(
+            f"{packets.lost:,} of {packets.sent:,} packets were lost: another seed differs."
+        )
+    return said
+
+
+def _finished(row: Any) -> float:
+    return float(row.finished_ms)
+
+
+def _regret(load: Load, which: Which) -> str:
+    """Return how far that is from what no scheme could beat, where that can be told."""
+    try:
+        ratio = load.regret(which)
+    except (NothingToMeasureError, ZeroDivisionError):
+        return ""
+    behind = 100 * (ratio - 1)
+    return (
+        ", and no order in which responses are sent could make it lower"
+        if behind < 100 * APART
+        else f"; the best order for these requests could make it at most {1 - 1 / ratio:.0%} lower"
+    )
+
+
+def _verdict_of_set(
+    pairs: Sequence[NamedLoad], baseline: NamedLoad, which: Which, what: str
+) -> str:
+    indexes = [
+        (index_ms, pair.name)
+        for pair in pairs
+        if (index_ms := pair.load.byte_index_or_none(which)) is not None
+    ]
+    page = pairs[0].load.page.name
+    if not indexes:
+        return f"{page}, {what}: no ByteIndex, for {pairs[0].load.missing_reason(which)}."
+    decimals = decimals_of((index for index, _ in indexes), least=0)
+    best_ms, worst_ms = (pick(index for index, _ in indexes) for pick in (min, max))
+    best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + APART)]
+    if worst_ms <= best_ms * (1 + APART):
+        return f"{page}, {what}: all come to a ByteIndex of {best_ms:,.0f} ms; the choice is free."
+    slowest = [name for index_ms, name in indexes if index_ms >= worst_ms * (1 - APART)]
+    base_ms = baseline.load.byte_index_or_none(which)
+    compared = ""
+    if base_ms is not None and best_ms and baseline.name not in best:
+        compared = f", {base_ms / best_ms:.2f} times as fast as {baseline.name}"
+    return (
+        f"{page}, {what}: {_listed(best)} {'is' if len(best) == 1 else 'are'} fastest, with a"
+        f" ByteIndex of {best_ms:,.{decimals}f} ms{compared}; {_listed(slowest)}"
+        f" {'is' if len(slowest) == 1 else 'are'} slowest, with {worst_ms:,.{decimals}f} ms."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return *names* as a sentence has them.
+
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
+    plots = LoadPlots([pair.load for pair in pairs])
+    page = pairs[0].load.page.name
+    made = [
+        picture(
+            plots.multiplexing(),
+            title=f"{page}: whose bytes reached the application when",
+            data=_by_resource(pairs),
+        )
+    ]
+    for which, what in _SETS:
+        if which == "atf" and shown_set(pairs[0].load, "atf") == "all":
+            continue
+        made.append(
+            picture(
+                plots.byte_index(which=which),
+                title=f"{page}: share of the bytes that is there, {what}",
+                data=_shares(pairs, which, what),
+            )
+        )
+    return made
+
+
+def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
+    if len(pairs) > _MAX_WATERFALLS:
+        return []
+    end_ms = window_of([pair.load for pair in pairs]).end_ms
+    return [
+        picture(
+            _waterfall(pair.load, end_ms),
+            title=f"{pair.load.page.name}: waterfall with {pair.name}",
+            data=ReportTable(
+                title=f"Resources with {pair.name}, in request order, times in ms",
+                columns=(
+                    *("resource", "kind", "bytes", "above the fold"),
+                    *("requested ms", "first byte ms", "finished ms"),
+                ),
+                rows=[
+                    (
+                        *(row.id, row.kind, row.bytes, row.above_the_fold),
+                        *(row.requested_ms, row.first_byte_ms, row.finished_ms),
+                    )
+                    for row in pair.load.timings
+                ],
+            ),
+        )
+        for pair in pairs
+    ]
+
+
+def _waterfall(load: Load, end_ms: float) -> Axes:
+    ax: Axes = load.plot.waterfall(until_ms=end_ms)
+    # One end for all, which are compared: a bar twice as long took twice the time.
+    ax.set_xlim(0, end_ms)
+    return ax
+
+
+def _by_resource(pairs: Sequence[NamedLoad]) -> ReportTable:
+    finished = [{row.id: row.finished_ms for row in pair.load.timings} for pair in pairs]
+    return ReportTable(
+        title="When each resource was complete, in ms since navigation start",
+        columns=("resource", "kind", "bytes", "above the fold", *(f"{p.name}, ms" for p in pairs)),
+        rows=[
+            (
+                *(resource.id, resource.kind.value, resource.size_bytes),
+                resource.above_the_fold,
+                *(times.get(resource.id) for times in finished),
+            )
+            for resource in pairs[0].load.page.resources
+        ],
+    )
+
+
+def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> ReportTable:
+    rows = []
+    curves = [curve(pair.load, which) for pair in pairs]
+    for share in _SHARES:
+        # A share is reached a little early where it was summed with rounding.
+        reached = [
+            next((at for at, y in zip(times, ys, strict=True) if y >= share - 1e-9), None)
+            for times, ys in curves
+        ]
+        rows.append((f"{share:.0%}", *reached))
+    return ReportTable(
+        title=f"When so many of the bytes were there in whole resources ({what}), in ms",
+        columns=("share", *(f"{pair.name}, ms" for pair in pairs)),
+        rows=rows,
+    )
+
+
+def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> ReportTable:
+    rows = []
+    base = baseline.load
+    for name, load in pairs:
+        rows.append(
+            (
+                name,
+                *(
+                    value
+                    for which, _ in _SETS
+                    for value in (
+                        load.byte_index_or_none(which),
+                        _ratio(base.byte_index_or_none(which), load.byte_index_or_none(which)),
+                    )
+                ),
+                *(load.page_load_ms, load.hol.stream_bytes, load.hol.connection_bytes),
+                *(load.packets.sent, load.packets.lost),
+            )
+        )
+    against = f"speedup to {baseline.name}"
+    return ReportTable(
+        title="Figures; a speedup above 1 is faster",
+        columns=(
+            *("load", "ByteIndex all, ms", f"{against}, all"),
+            *("ByteIndex above the fold, ms", f"{against}, above the fold", "page load, ms"),
+            *("bytes blocked within streams", "bytes blocked in one order"),
+            *("packets sent", "packets lost"),
+        ),
+        rows=rows,
+    )
+
+
+def _ratio(base_ms: float | None, own_ms: float | None) -> float | None:
+    return base_ms / own_ms if base_ms is not None and own_ms else None
+
+
+def _has_path(pair: NamedLoad) -> bool:
+    return pair.load.first_paint_ms is not None
+
+
+def _steps(pair: NamedLoad) -> ReportTable:
+    """Return the critical path to the load event, where the browser computed one."""
+    path = pair.load.critical_path()
+    return ReportTable(
+        title=f"What the load event waited for with {pair.name}, times in ms",
+        columns=("what was done", "resource", "from", "to", "network", "bandwidth", "computing"),
+        rows=[
+            (
+                *(step.work, step.id, step.began_ms, step.ended_ms),
+                *(step.network_ms, step.bandwidth_ms, step.computation_ms),
+            )
+            for step in path
+        ],
+    )
+
+
+def named(loads: Sequence[Load]) -> list[NamedLoad]:
+    """Return *loads* with the names that tell them apart in figures, too."""
+    return [NamedLoad(name, load) for name, load in zip(lane_labels(loads), loads, strict=True)]
+
+
+def verdict_of_log(measured: Measurement) -> list[str]:
+    """Return what is to be known first, in sentences."""
+    known = measured.to_dict()
+    n, index_ms = len(known["resources"]), known["byte_index_ms"]["all"]
+    said = [
+        f"{known['page']}, a log over {known['transport'].upper()}: the last of {n}"
+        f" response{'s' * (n != 1)} was complete {known['page_load_ms']:,.0f} ms after the log"
+        " began."
+    ]
+    if index_ms is not None:
+        said.append(f"The ByteIndex of all responses is {index_ms:,.0f} ms.")
+    packets, hol = known["packets"], known["hol"]
+    said.append(f"{packets['lost']:,} of {packets['sent']:,} packets were lost.")
+    if hol["stream_bytes"]:
+        said.append(f"{hol['stream_bytes']:,} bytes waited for others of their own stream.")
+    return [*said, *(f"Not known: {what}." for what in measured.unknown)]
+
+
+def part_of_log(measured: Measurement) -> Section:
+    """Return the section of one log."""
+    known = measured.to_dict()
+    return Section(
+        title=f"{known['page']}: {len(known['resources'])} responses",
+        pictures=_pictures(measured, known),
+        tables=[_hol(known)],
+    )
+
+
+def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
+    plots = measured.plot
+    return [
+        picture(
+            plots.byte_ranges(),
+            title=f"{known['page']}: byte ranges per stream",
+            data=ReportTable(
+                title="Responses, times in ms",
+                columns=("stream", "resource", "bytes", "requested", "first byte", "finished"),
+                rows=[
+                    (
+                        *(row["stream_id"], row["id"], row["bytes"]),
+                        *(row["requested_ms"], row["first_byte_ms"], row["finished_ms"]),
+                    )
+                    for row in known["resources"]
+                ],
+            ),
+        ),
+        picture(
+            plots.throughput(),
+            title=f"{known['page']}: throughput",
+            data=table_of_bins(bins_of(measured.trace, plots.end_ms)),
+        ),
+    ]
+
+
+def _hol(known: dict[str, Any]) -> ReportTable:
+    hol = known["hol"]
+    return ReportTable(
+        title="Head-of-line blocking",
+        columns=("order", "bytes", "ms summed over packets", "bytes as Sander 2022 counts"),
+        rows=[
+            (
+                "within streams",
+                *(hol["stream_bytes"], hol["stream_delay_ms"], hol["sander_stream_bytes"]),
+            ),
+            (
+                "in one order",
+                *(hol["connection_bytes"], hol["connection_delay_ms"]),
+                hol["sander_connection_bytes"],
+            ),
+        ],
+    )

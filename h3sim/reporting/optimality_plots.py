@@ -1,0 +1,232 @@
+"""Plots of optimality ratios, page by page and by category."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.page.categories import PAGE_CLASSES
+from h3sim.reporting import output
+from h3sim.reporting.labels import Interval, plain, with_intervals
+from h3sim.reporting.output import checks_axes
+from h3sim.reporting.style import SMALL, in_style, line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from h3sim.results.load import Which
+    from h3sim.study import CategoryOptimalityRow, Optimality
+
+
+_SIZE_IN, _ROW_IN, _MARGIN_IN = 7.0, 0.34, 1.1
+_LANE = 0.62
+"""How much of a row its lanes take, one a network or class."""
+_TICKS = (1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100, 200, 500, 1000)
+_LEAST_APART = 0.06
+"""So much of the axis lies between two that are told."""
+_WORDS = {"all": "on all resources", "atf": "above the fold"}
+
+
+@checks_axes
+class OptimalityPlots:
+    """Draws a *regret*. Each method returns the axes that it drew on, and shows nothing."""
+
+    def __init__(self, regret: Optimality) -> None:
+        self._regret = regret
+
+    def schemes(self, which: Which = "atf", *, ax: Axes | None = None) -> Axes:
+        """Draw each page's regret under each scheme, and the mean: a lane a network.
+
+        A faint mark is a page, the full one the mean over pages. The axis is of factors: from 1 to
+        2 is as far as from 2 to 4. Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if *which* is neither "all" nor "atf".
+            NothingToMeasureError: if no load has that regret.
+        """
+        _check_which(which)
+        networks = self._networks
+        values: dict[tuple[str, str], list[float]] = {}
+        for row in self._regret.rows:
+            found = values.setdefault((row.network, row.scheme), [])
+            value = row.regret_atf if which == "atf" else row.regret_all
+            found += [] if value is None else [value]
+        with in_style():
+            ax = self._axes(ax, len(networks), [v for found in values.values() for v in found])
+            for (network, scheme), found in values.items():
+                number = networks.index(network)
+                at = self._at(scheme, number, len(networks))
+                _draw_pages(ax, at, number, found)
+                if found:
+                    _draw_mean(ax, at, number, math.fsum(found) / len(found), network)
+            self._finish(ax, which, "a faint mark is a page, the full one the mean", len(networks))
+        means = {
+            _lane(scheme, network, networks): Interval(math.fsum(found) / len(found))
+            for (network, scheme), found in values.items()
+            if found
+        }
+        self._say(ax, which, f"a mark per page and one for the mean: {with_intervals(means)}")
+        return ax
+
+    def classes(
+        self,
+        by: str = "size",
+        *,
+        which: Which = "atf",
+        network: str | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw each scheme's mean regret with its 95 % interval: a lane a class of pages.
+
+        Pages are told apart *by* what `Optimality.by_class` takes; *network* is the first one that
+        was loaded over unless it is named.
+
+        Raises:
+            InputError: if there is no such class, network or *which*.
+            MissingExtraError: if scipy is not installed.
+            NothingToMeasureError: if no load has that regret.
+        """
+        _check_which(which)
+        chosen = network or self._networks[0]
+        if chosen not in self._networks:
+            message = f"must be one of {', '.join(self._networks)}, is {chosen}"
+            raise InputError([ValidationIssue(key="network", message=message)])
+        rows = [
+            row for row in self._regret.by_class(by) if (row.network, row.which) == (chosen, which)
+        ]
+        known = [name for name in PAGE_CLASSES[by][0] if any(r.page_class == name for r in rows)]
+        with in_style():
+            ax = self._axes(ax, len(known), [row.mean for row in rows if row.mean is not None])
+            for row in rows:
+                number = known.index(row.page_class)
+                _draw_class(ax, self._at(row.scheme, number, len(known)), number, row)
+            told = f"means of pages by {by}, 95 % intervals; {chosen}"
+            self._finish(ax, which, told, len(known))
+        means = {
+            _lane(row.scheme, row.page_class, known): Interval(row.mean, row.low, row.high)
+            for row in rows
+            if row.mean is not None
+        }
+        self._say(ax, which, f"{told}: {with_intervals(means)}")
+        return ax
+
+    def save(self, path: str | Path, *, by: str | None = None, which: Which = "atf") -> None:
+        """Write the figure of all schemes, or that *by* classes of pages; the ending says as what.
+
+        Raises:
+            InputError: if the file cannot be written, or its ending is not known.
+        """
+        output.check_ending(path)
+        drawn = self.schemes(which) if by is None else self.classes(by, which=which)
+        figure = drawn.get_figure(root=True)
+        assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
+        output.save_figure(figure, path)
+
+    def _say(self, ax: Axes, which: Which, words: str) -> None:
+        what = f"its regret {_WORDS[which]}, in times of what none can beat"
+        output.say(ax, f"A row per scheme, {what}; {words}")
+
+    @property
+    def _networks(self) -> list[str]:
+        return [*dict.fromkeys(row.network for row in self._regret.rows)]
+
+    @property
+    def _schemes(self) -> list[str]:
+        return [*dict.fromkeys(row.scheme for row in self._regret.rows)]
+
+    def _at(self, scheme: str, number: int, lanes: int) -> float:
+        """Return where a lane of a scheme's row is."""
+        return self._schemes.index(scheme) + _LANE * ((number + 0.5) / lanes - 0.5)
+
+    def _axes(self, ax: Axes | None, lanes: int, values: list[float]) -> Axes:
+        if not values:
+            raise NothingToMeasureError("no load has that regret: there is nothing to draw")
+        if ax is None:
+            height_in = _MARGIN_IN + _ROW_IN * len(self._schemes) * max(1.0, 0.55 * lanes)
+            ax = output.ShownFigure(figsize=(_SIZE_IN, height_in), layout="constrained").subplots()
+        return ax
+
+    def _finish(self, ax: Axes, which: Which, told: str, lanes: int) -> None:
+        names = self._schemes
+        ax.set_xscale("log")
+        _tick(ax)
+        ax.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+        for row in range(1, len(names)):
+            ax.axhline(row - 0.5, color="0.9", linewidth=0.6, zorder=0)
+        ax.set_yticks(range(len(names)), [plain(name) for name in names])
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_xlabel(
+            f"regret {_WORDS[which]}: ByteIndex, times what none can beat", fontsize=SMALL
+        )
+        ax.set_title(plain(told), fontsize=SMALL + 1, loc="left")
+        ax.tick_params(labelsize=SMALL)
+        ax.spines[["top", "right"]].set_visible(False)
+        if lanes > 1:
+            ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
+
+
+def _lane(scheme: str, name: str, names: list[str]) -> str:
+    """Return what a lane of a scheme's row is called; the only one by the scheme alone."""
+    return scheme if len(names) == 1 else f"{scheme} ({name})"
+
+
+def _draw_pages(ax: Axes, at: float, number: int, values: list[float]) -> None:
+    look = line(number)
+    ax.plot(
+        values,
+        [at] * len(values),
+        marker=look.marker,
+        linestyle="none",
+        color=look.color,
+        markersize=3,
+        fillstyle="none",
+        alpha=0.35,
+    )
+
+
+def _draw_mean(ax: Axes, at: float, number: int, mean: float, label: str) -> None:
+    look = line(number)
+    known = ax.get_legend_handles_labels()[1]
+    ax.plot(
+        mean,
+        at,
+        marker=look.marker,
+        linestyle="none",
+        color=look.color,
+        markersize=6,
+        label=None if plain(label) in known else plain(label),
+    )
+
+
+def _draw_class(ax: Axes, at: float, number: int, row: CategoryOptimalityRow) -> None:
+    if row.mean is None:
+        return
+    if row.low is not None and row.high is not None:
+        ax.plot([row.low, row.high], [at, at], color=line(number).color, linewidth=1.2)
+    _draw_mean(ax, at, number, row.mean, f"{row.page_class} ({row.n_pages})")
+
+
+def _tick(ax: Axes) -> None:
+    """Tell the factors that are within the axis, those near 1 only where all is near it."""
+    low, high = ax.get_xlim()
+    width = math.log(high / low)
+    shown: list[float] = []
+    for tick in (tick for tick in _TICKS if low <= tick <= high):
+        # On an axis of logarithms those near 1 would stand on each other where it goes far.
+        if not shown or math.log(tick / shown[-1]) >= _LEAST_APART * width:
+            shown.append(tick)
+    ax.set_xticks(shown)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _check_which(which: object) -> None:
+    if which not in _WORDS:
+        raise InputError(
+            [ValidationIssue(key="which", message=f"must be 'all' or 'atf', is {which!r}")]
+        )

@@ -1,0 +1,143 @@
+"""Figures of a page, before anything is loaded: what asks for what, and what it weighs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.reporting import trees
+from h3sim.reporting.labels import plain, shortened
+from h3sim.reporting.output import Saved, ShownFigure, checks_axes, say
+from h3sim.reporting.palette import Palette
+from h3sim.reporting.qlog_plots import new_axes
+from h3sim.reporting.style import SMALL, in_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from h3sim.page import Kind, Page
+
+
+_ROW_IN, _FRAME_IN = 0.26, 0.9
+_BAR_HEIGHT = 0.64
+_WIDTH_IN = 12.0
+
+
+class KindRow(NamedTuple):
+    """The resources of a kind: how many, their bytes, and how many of those are above the fold."""
+
+    kind: Kind
+    n_resources: int
+    n_bytes: int
+    n_bytes_above_the_fold: int
+
+
+def kinds_of(page: Page) -> list[KindRow]:
+    """Return a row per kind, the heaviest first."""
+    rows = []
+    for kind in dict.fromkeys(resource.kind for resource in page.resources):
+        own = [resource for resource in page.resources if resource.kind is kind]
+        above = sum(resource.size_bytes for resource in own if resource.above_the_fold)
+        rows.append(KindRow(kind, len(own), sum(each.size_bytes for each in own), above))
+    return sorted(rows, key=lambda row: -row.n_bytes)
+
+
+@checks_axes
+class PagePlots(Saved):
+    """Draws a *page*. Nothing is shown: each method returns what it drew on, `save` writes it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._palette = Palette(page)
+
+    def dependencies(self, ax: Axes | None = None) -> Axes:
+        """Draw what makes the browser ask for what: a box per resource, right of its parent.
+
+        Three and more leaves of a kind share one. Returns *ax*, or the axes of a new figure.
+        """
+        nodes = trees.nodes_of(self.page)
+        with in_style():
+            ax = ax or new_axes(trees.dependencies_height_in(nodes))
+            title = f"What asks for what on {self._name}"
+            trees.draw_dependencies(ax, self.page, self._palette, title, self._weight)
+            depth = max(node.depth for node in nodes) + 1
+            say(ax, f"A tree of what asks for what, in {depth} steps.")
+        return ax
+
+    def kinds(self, ax: Axes | None = None) -> Axes:
+        """Draw the bytes of each kind of resource, and what of them is above the fold.
+
+        Returns *ax*, or the axes of a new figure.
+        """
+        rows = kinds_of(self.page)
+        with in_style():
+            ax = ax or new_axes(self._kinds_in)
+            _draw_kinds(ax, self.page, rows)
+            weights = ", ".join(
+                f"{row.n_resources} of kind {row.kind.value} with {row.n_bytes / 1000:,.0f} kB"
+                for row in rows
+            )
+            say(ax, f"A bar per kind: {weights}.")
+        return ax
+
+    def figure(self) -> ShownFigure:
+        """Return a new figure of both."""
+        graph_in = trees.dependencies_height_in(trees.nodes_of(self.page))
+        heights_in = [self._kinds_in, graph_in]
+        with in_style():
+            figure = ShownFigure(figsize=(_WIDTH_IN, sum(heights_in)), layout="constrained")
+            above, below = figure.subplots(2, height_ratios=heights_in)
+            self.kinds(above)
+            self.dependencies(below)
+        return figure
+
+    def __repr__(self) -> str:
+        return f"<Figures of {self.page.name}>"
+
+    @property
+    def _name(self) -> str:
+        return plain(shortened(self.page.name, 60))
+
+    @property
+    def _kinds_in(self) -> float:
+        return _ROW_IN * len(kinds_of(self.page)) + _FRAME_IN
+
+    def _weight(self, resources: tuple[int, ...]) -> str:
+        n_bytes = sum(self.page.resources[index].size_bytes for index in resources)
+        return f"{n_bytes / 1000:,.1f} kB"
+
+
+def _draw_kinds(ax: Axes, page: Page, rows: list[KindRow]) -> None:
+    above = [row.n_bytes_above_the_fold / 1000 for row in rows]
+    below = [row.n_bytes / 1000 - part for row, part in zip(rows, above, strict=True)]
+    height, edge = _BAR_HEIGHT, "0.2"
+    ax.barh(
+        range(len(rows)), above, height=height, color="#0b4f8c", edgecolor=edge, linewidth=0.8
+    ).set_label("above the fold")
+    ax.barh(
+        range(len(rows)),
+        below,
+        left=above,
+        height=height,
+        color="#dbe5f0",
+        edgecolor=edge,
+        linewidth=0.8,
+    ).set_label("the rest")
+    widest = max((row.n_bytes for row in rows), default=0) / 1000 or 1.0
+    for place, row in enumerate(rows):
+        plural = "s" * (row.n_resources != 1)
+        text = f" {row.n_resources} resource{plural}, {row.n_bytes / 1000:,.1f} kB"
+        ax.text(row.n_bytes / 1000, place, text, va="center_baseline", fontsize=SMALL)
+    ax.set_yticks(range(len(rows)), [row.kind.value for row in rows])
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.set_xlim(0, 1.25 * widest)  # room for the words behind the longest bar
+    ax.set_xlabel("kB")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    n, total = len(page.resources), f"{page.total_bytes / 1000:,.0f} kB"
+    why = page.nothing_visible_reason
+    note = f"; above the fold: {why}" if why else ""
+    name = plain(shortened(page.name, 60))
+    title = f"What {name} weighs: {n} resource{'s' * (n != 1)}, {total}{note}"
+    ax.set_title(title, fontsize=SMALL + 1, loc="left")
+    if not why:
+        ax.legend(loc="lower right", fontsize=SMALL, frameon=False)

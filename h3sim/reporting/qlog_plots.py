@@ -1,0 +1,178 @@
+"""Plots of measured logs and of any trace."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.reporting import time_series
+from h3sim.reporting.alt_texts import byte_ranges_alt, throughput_alt
+from h3sim.reporting.labels import plain, shortened
+from h3sim.reporting.output import Saved, ShownFigure, checks_axes, say
+from h3sim.reporting.style import SMALL, in_style, line
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.results.qlog_metrics import Measurement
+    from h3sim.trace import Trace
+
+
+_WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
+_ROW_IN, _AXIS_IN = 0.42, 0.9
+CURVE_IN = 2.6
+
+
+def byte_ranges_height_in(trace: Trace) -> float:
+    """Return how high the figure of byte ranges is, in inches."""
+    return _AXIS_IN + _ROW_IN * max(2, len(time_series.shown_streams(trace)))
+
+
+def new_axes(height_in: float) -> Axes:
+    """Return the axes of a new figure as wide as all, and as high as given, in inches."""
+    return ShownFigure(
+        figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained"
+    ).subplots()
+
+
+_LOG_WIDTH_IN, _LOG_MAX_HEIGHT_IN = 12.0, 200.0
+_MARGIN = 1.005
+_NAME_CHARS = 60
+_TIME = "time since the log began in ms"
+
+
+def delivered_curve(trace: Trace) -> tuple[list[float], list[int]]:
+    """Return when the application had how many bytes, all in order: times in ms, and sums."""
+    columns = trace.packet_rows.columns
+    came = sorted(
+        (at_ns, n_bytes)
+        for at_ns, n_bytes in zip(columns.delivered_at_ns, columns.length_bytes, strict=True)
+        if at_ns is not None
+    )
+    times = [0.0, *(to_ms(at_ns) for at_ns, _ in came)]
+    return times, [0, *accumulate(n_bytes for _, n_bytes in came)]
+
+
+@checks_axes
+class LogPlots(Saved):
+    """Draws measured *logs* over one axis of time, which begins where each log does.
+
+    Nothing is shown: each method returns what it drew on, and `save` writes it.
+
+    Raises:
+        InputError: if there is no log.
+    """
+
+    def __init__(self, logs: Sequence[Measurement]) -> None:
+        self.logs = tuple(logs)
+        if not self.logs:
+            raise InputError([ValidationIssue(key="logs", message="at least one is needed")])
+
+    def byte_ranges(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
+        """Draw of log *number*, from 1 on, which bytes of each stream came when, as qvis does.
+
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such log.
+        """
+        measured, told = self._log(number)
+        trace, resources = measured.trace, measured.log.resources
+        names = {
+            request.stream_id: plain(shortened(resources[request.resource].id))
+            for request in trace.requests
+        }
+        with in_style():
+            ax = ax or new_axes(byte_ranges_height_in(trace))
+            title = f"Byte ranges per stream of {told}"
+            time_series.draw_byte_ranges(ax, trace, names, title, end_ms=self.end_ms)
+            ax.set_xlabel(_TIME)
+        say(ax, f"{told}: {byte_ranges_alt(measured.hol.stream_bytes)}")
+        return ax
+
+    def throughput(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
+        """Draw of log *number* how many bytes arrived, and how many were delivered in order.
+
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such log.
+        """
+        measured, told = self._log(number)
+        with in_style():
+            ax = ax or new_axes(CURVE_IN)
+            title = f"Throughput of {told}"
+            time_series.draw_throughput(ax, measured.trace, title, end_ms=self.end_ms)
+            ax.set_xlabel(_TIME)
+        say(ax, f"{told}: {throughput_alt(measured.trace, self.end_ms)}")
+        return ax
+
+    def progress(self, ax: Axes | None = None) -> Axes:
+        """Draw how many bytes the application had when, a line per log.
+
+        Returns *ax*, or the axes of a new figure.
+        """
+        ends = []
+        with in_style():
+            ax = ax or new_axes(CURVE_IN)
+            for number, (measured, name) in enumerate(zip(self.logs, self._names, strict=True)):
+                look = line(number)
+                times, sums = delivered_curve(measured.trace)
+                ends.append(f"{name} reaches {sums[-1] / 1000:,.0f} kB after {times[-1]:,.0f} ms")
+                ax.step(
+                    [*times, self.end_ms],
+                    [n_bytes / 1000 for n_bytes in (*sums, sums[-1])],
+                    where="post",
+                    color=look.color,
+                    linestyle=look.linestyle,
+                    label=f"{name}: {measured.page_load_ms:,.0f} ms",
+                )
+            ax.set_xlim(0, self.end_ms)
+            ax.set_ylim(bottom=0)
+            ax.set_xlabel(_TIME)
+            ax.set_ylabel("kB")
+            ax.set_title("Bytes delivered in order", fontsize=SMALL + 1, loc="left")
+            ax.grid(color="0.9", linewidth=0.6)
+            ax.spines[["top", "right"]].set_visible(False)
+            ax.legend(loc="lower right", fontsize=SMALL)
+        say(ax, f"A line per log rises with what was delivered in order: {'; '.join(ends)}.")
+        return ax
+
+    def figure(self) -> ShownFigure:
+        """Return a new figure of all logs: their byte ranges one above the other, and progress."""
+        heights_in = [byte_ranges_height_in(measured.trace) for measured in self.logs]
+        heights_in.append(CURVE_IN)
+        with in_style():
+            height_in = min(sum(heights_in), _LOG_MAX_HEIGHT_IN)
+            figure = ShownFigure(figsize=(_LOG_WIDTH_IN, height_in), layout="constrained")
+            *ranges, last = figure.subplots(len(heights_in), height_ratios=heights_in)
+            for number, ax in enumerate(ranges, start=1):
+                self.byte_ranges(ax, number=number)
+            self.progress(last)
+        return figure
+
+    def _log(self, number: int) -> tuple[Measurement, str]:
+        if number not in range(1, len(self.logs) + 1):
+            message = f"must be 1 to {len(self.logs)}, is {number!r}"
+            raise InputError([ValidationIssue(key="number", message=message)])
+        return self.logs[number - 1], self._names[number - 1]
+
+    def __repr__(self) -> str:
+        return f"<Figures of {', '.join(measured.log.title for measured in self.logs)}>"
+
+    @property
+    def end_ms(self) -> float:
+        """Where the axis of time ends: a little after the last log does."""
+        return max(measured.page_load_ms for measured in self.logs) * _MARGIN or 1.0
+
+    @property
+    def _names(self) -> list[str]:
+        """The titles of the logs, with numbers where several say the same."""
+        titles = [plain(shortened(measured.log.title, _NAME_CHARS)) for measured in self.logs]
+        if len(set(titles)) == len(titles):
+            return titles
+        return [f"{title} ({number})" for number, title in enumerate(titles, start=1)]

@@ -1,0 +1,579 @@
+"""Plots of studies: schemes over pages, seeds and settings."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.page.categories import size_class
+from h3sim.reporting.labels import (
+    Interval,
+    ends_of,
+    listed,
+    plain,
+    shortened,
+    spreads_of,
+    value_label,
+    with_intervals,
+)
+from h3sim.reporting.output import ShownFigure, checks_axes, say
+from h3sim.reporting.style import SIGNIFICANT, SMALL, in_style, line
+from h3sim.study.results import no_column
+from h3sim.study.statistics import pairs_by_scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.study import Results
+    from h3sim.study.statistics import Ranks
+
+
+_SIZES = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
+"""The sizes of pages of Marx 2019, Fig. 12, in words."""
+_LANE = 0.25
+_LINE_CHARS = 96
+"""So many characters stand beside each other below a figure of a study."""
+_FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100)
+
+
+def name_columns(ax: Axes, names: Sequence[str]) -> None:
+    """Name the columns of a figure, upright where they would not stand beside each other."""
+    ax.set_xticks(range(len(names)), names)
+    longest = max((len(line) for name in names for line in name.splitlines()), default=0)
+    if len(names) * (longest + 2) > _LINE_CHARS:
+        ax.tick_params(axis="x", labelrotation=90)
+
+
+def check_beside(schemes: Collection[str], baseline: str, value: str) -> None:
+    """Refuse a figure of schemes beside a baseline that none stands beside.
+
+    Raises:
+        NothingToMeasureError: if there are no such *schemes*.
+    """
+    if not schemes:
+        raise NothingToMeasureError(f"no other scheme has {value} beside one of {baseline}")
+
+
+def _page_sizes(results: Results) -> dict[str, int]:
+    """Return the bytes of each page, in the order of the rows.
+
+    Raises:
+        InputError: if the results do not say.
+    """
+    if "page_bytes" not in results.columns:
+        raise InputError(
+            [ValidationIssue(key="page_bytes", message="the results have no such column")]
+        )
+    return {row["page"]: row["page_bytes"] for row in results}
+
+
+def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[str, list[float]]:
+    """Draw a point a page and scheme, beside each other by size; return those of each scheme."""
+    sizes = _page_sizes(results)
+    pairs = pairs_by_scheme(results, baseline, value)
+    schemes = [name for name in pairs if name != baseline]
+    check_beside(schemes, baseline, value)
+    told = set()
+    drawn: dict[str, list[float]] = {}
+    for place, scheme in enumerate(schemes):
+        logs: dict[str, list[float]] = {}
+        for pair in pairs[scheme]:
+            logs.setdefault(pair.page, []).append(math.log(pair.speedup))
+        for page, own in logs.items():
+            number = list(_SIZES).index(size_class(sizes[page]))
+            look = line(number)
+            factor = math.exp(math.fsum(own) / len(own))
+            drawn.setdefault(scheme, []).append(factor)
+            ax.plot(
+                place + _LANE * (number - 1),
+                factor,
+                marker=look.marker,
+                markersize=4.5,
+                color=look.color,
+                fillstyle=("none", "left", "full")[number],
+                linestyle="none",
+                label=None if number in told else [*_SIZES.values()][number],
+            )
+            told.add(number)
+    for place in range(1, len(schemes)):
+        ax.axvline(place - 0.5, color="0.85", linewidth=0.6, zorder=0)
+    ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
+    name_columns(ax, [plain(shortened(name)) for name in schemes])
+    ax.set_xlim(-0.5, len(schemes) - 0.5)
+    _factor_axis(ax)
+    return drawn
+
+
+def legend_by_size(ax: Axes) -> None:
+    """Say which marker is which size of page, the smallest first."""
+    handles, labels = ax.get_legend_handles_labels()
+    known = dict(zip(labels, handles, strict=True))
+    names = [name for name in _SIZES.values() if name in known]
+    ax.legend(
+        [known[name] for name in names],
+        names,
+        fontsize=SMALL,
+        frameon=False,
+        title="pages",
+        title_fontsize=SMALL,
+    )
+
+
+def _factor_axis(ax: Axes) -> None:
+    """Make the vertical axis one of factors: x2 as far above 1 as /2 is below."""
+    low, high = ax.dataLim.intervaly
+    reach = max(1.1, high, 1 / low) if low > 0 else 1.1
+    # A margin on an axis of logarithms is a power.
+    reach **= 1.08
+    # Where all is close to 1 finer steps are told; farther away they would stand on each other.
+    least = 2 if reach >= 7 else 1.25 if reach >= 1.5 else 1.05 if reach >= 1.1 else 1
+    shown = [factor for factor in _FACTORS if least <= factor <= reach]
+    ax.set_yscale("log")
+    ax.set_ylim(1 / reach, reach)
+    ticks = [*(1 / factor for factor in reversed(shown)), 1.0, *shown]
+    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda factor, _: _factor(factor)))
+
+
+def _factor(factor: float) -> str:
+    if abs(factor - 1) < 1e-9:
+        return "1"
+    return f"x{factor:.3g}" if factor > 1 else f"/{1 / factor:.3g}"
+
+
+def draw_buffers(
+    ax: Axes, results: Results, baseline: str, value: str, over: str
+) -> dict[str, list[tuple[object, float]]]:
+    """Draw each scheme's speedup with its interval at each value of *over*; return the points."""
+    places = list(dict.fromkeys(results.column(over)))
+    points: dict[str, list[tuple[int, float, float | None, float | None]]] = {}
+    for at, place in enumerate(places):
+        for row in results.filter(**{over: place}).compare(baseline, value=value):
+            if row.scheme != baseline:
+                point = (at, row.geometric, row.low, row.high)
+                points.setdefault(row.scheme, []).append(point)
+    check_beside(points, baseline, value)
+    for number, (scheme, own) in enumerate(points.items()):
+        look = line(number)
+        shift = 0.5 * ((number + 0.5) / len(points) - 0.5)
+        xs = [at + shift for at, *_ in own]
+        ax.plot(
+            xs,
+            [middle for _, middle, _, _ in own],
+            label=plain(scheme),
+            color=look.color,
+            linestyle=look.linestyle,
+            marker=look.marker,
+            markersize=4,
+            linewidth=1.0,
+        )
+        for x, (_, _, low, high) in zip(xs, own, strict=True):
+            if low is not None and high is not None:
+                ax.plot([x, x], [low, high], color=look.color, linewidth=1.4)
+    ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
+    ax.set_xticks(range(len(places)), [value_label(place) for place in places])
+    ax.set_xlim(-0.5, len(places) - 0.5)
+    _factor_axis(ax)
+    return {
+        scheme: [(places[at], middle) for at, middle, _, _ in own] for scheme, own in points.items()
+    }
+
+
+def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> list[float]:
+    """Draw a bar a page, the smallest page on the left; return their heights.
+
+    They are full where the correlation is significant.
+    """
+    sizes = _page_sizes(results)
+    pages = sorted(sizes, key=lambda page: (sizes[page], page))
+    look = line(1)
+    rhos = []
+    for place, page in enumerate(pages):
+        own = results.filter(page=page)
+        if any(len(set(own.column(name))) == 1 for name in (x, y)):
+            ax.text(place, 0, "none", ha="center", va="bottom", fontsize=SMALL - 1)
+            continue
+        found = own.correlation(x, y)
+        is_significant = found.p_rho < SIGNIFICANT
+        rhos.append(found.rho)
+        ax.bar(
+            place,
+            found.rho,
+            width=0.7,
+            facecolor=look.color if is_significant else "white",
+            edgecolor=look.color,
+            linewidth=1.0,
+        )
+    ax.axhline(0, color="0.3", linewidth=0.8)
+    ax.set_ylim(-1.05, 1.05)
+    ax.set_xlim(-0.6, len(pages) - 0.4)
+    names = [f"{plain(shortened(page))}\n{sizes[page] / 1000:,.0f} kB" for page in pages]
+    name_columns(ax, names)
+    return rhos
+
+
+def draw_ranks(ax: Axes, found: Ranks) -> None:
+    """Draw mean ranks on a ruler, and a bar over those that are not told apart (Demsar, Fig. 1)."""
+    names = sorted(found.ranks, key=lambda name: found.ranks[name])
+    n = len(names)
+    groups = found.groups()
+    first = -0.5 - 0.3 * len(groups)
+    half = (n + 1) // 2
+    for place, name in enumerate(names):
+        is_left = place < half
+        y = first - 0.6 * (place if is_left else n - 1 - place)
+        rank, end = found.ranks[name], 0.9 if is_left else n + 0.1
+        ax.plot([rank, rank, end], [0, y, y], color="0.35", linewidth=0.9)
+        ax.plot(rank, 0, marker="o", color="0.1", markersize=4, clip_on=False)
+        side = "right" if is_left else "left"
+        told = f"{plain(name)} {rank:.2f}" if is_left else f"{rank:.2f} {plain(name)}"
+        ax.text(end + (-0.04 if is_left else 0.04), y, told, ha=side, va="center", fontsize=SMALL)
+    for place, group in enumerate(groups):
+        ends = [found.ranks[group[0]] - 0.03, found.ranks[group[-1]] + 0.03]
+        ax.plot(ends, [-0.3 * (place + 1)] * 2, color="0.1", linewidth=3, solid_capstyle="butt")
+    _draw_ruler(ax, n, found.critical_difference)
+    ax.set_ylim(first - 0.6 * half, 1.9)
+    ax.set_xlim(1 - 0.28 * n, n + 0.28 * n)
+
+
+def _draw_ruler(ax: Axes, n: int, difference: float) -> None:
+    ax.plot([1, n], [0, 0], color="0.1", linewidth=1)
+    for rank in range(1, n + 1):
+        ax.plot([rank, rank], [0, 0.15], color="0.1", linewidth=1)
+        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=SMALL)
+    ax.plot([1, 1 + difference], [1.1, 1.1], color="0.1", linewidth=1.4, marker="|", markersize=6)
+    told = f"critical difference {difference:.2f}"
+    ax.text(1, 1.3, told, ha="left", va="bottom", fontsize=SMALL)
+    ax.set_axis_off()
+
+
+_THICK, _THIN = 2.2, 0.8
+_PERCENT = 100
+_SIZE_IN = (7.0, 4.0)
+_ROW_IN = 0.28
+_MOST_WITHIN = 5
+"""Of more lines than these, no place is left among them."""
+
+
+@checks_axes
+class StudyPlots:
+    """Draws *results*. Each method returns the axes that it drew on, and shows nothing."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def cdf(
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        relative_to: str = "rr",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw, per scheme, which share of pages has its median change below what (Sander, Fig. 5).
+
+        A page and setting is a step, at the change of its median over seeds against *relative_to*,
+        in percent; left of 0 is faster. A step is thick where Mann and Whitney's U test calls the
+        change significant (p < 0.005). Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+            NothingToMeasureError: if no other scheme has the value beside it.
+            MissingExtraError: if scipy is not installed.
+        """
+        rows = self._results.relative_medians(relative_to, value=value)
+        schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
+        check_beside(schemes, relative_to, value)
+        is_own = ax is None
+        with in_style():
+            ax = _axes(ax)
+            told = []
+            for number, scheme in enumerate(schemes):
+                steps = sorted(
+                    (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
+                    for row in rows
+                    if row.scheme == scheme
+                )
+                _draw_steps(ax, number, scheme, steps)
+                told.append(_steps_in_words(scheme, steps))
+            ax.axvline(0, color="0.6", linewidth=0.8)
+            ax.set_ylim(0, 1.02)
+            _label(
+                ax,
+                f"change of the median {value} to {relative_to} in %; thick where p < 0.005",
+                "share of pages",
+            )
+            _explain(ax, is_own=is_own)
+        what = f"the share of pages by the change of their median {value} to {relative_to}"
+        say(ax, f"A line of steps per scheme, {what}: {listed(told)}")
+        return ax
+
+    def forest(
+        self, value: str = "byte_index_all_ms", *, baseline: str = "rr", ax: Axes | None = None
+    ) -> Axes:
+        """Draw each scheme's speedup with its 95 % interval, one below the other.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+            MissingExtraError: if scipy is not installed.
+        """
+        rows = self._results.compare(baseline, value=value)
+        with in_style():
+            ax = _axes(ax, height_in=1 + _ROW_IN * len(rows))
+            for index, row in enumerate(rows):
+                look = line(index)
+                if row.low is not None and row.high is not None:
+                    ax.plot([row.low, row.high], [index, index], color=look.color, linewidth=1.5)
+                ax.plot(row.geometric, index, marker="D", color=look.color, markersize=5)
+            ax.axvline(1, color="0.6", linewidth=0.8)
+            ax.set_yticks(range(len(rows)), [plain(row.scheme) for row in rows])
+            ax.set_ylim(len(rows) - 0.5, -0.5)
+            what = f"speedup of {value} to {baseline}, geometric mean, 95 % interval"
+            _label(ax, what, "")
+        means = {row.scheme: Interval(row.geometric, row.low, row.high) for row in rows}
+        say(ax, f"A row per scheme, {what}: {with_intervals(means)}")
+        return ax
+
+    def lines(self, over: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None) -> Axes:
+        """Draw the mean of *value* over a column of numbers: a line a scheme, a band of one sd.
+
+        Raises:
+            InputError: if there is no such column of numbers.
+            NothingToMeasureError: if no load has the value.
+        """
+        rows = [row for row in self._summary(value, ["scheme", over]) if row["n"]]
+        if not rows:
+            raise NothingToMeasureError(f"no load has {value}: there is nothing to draw")
+        _check_numbers(over, [row[over] for row in rows])
+        is_own = ax is None
+        with in_style():
+            ax = _axes(ax)
+            lines: dict[str, list[tuple[object, float]]] = {}
+            for number, scheme in enumerate(dict.fromkeys(row["scheme"] for row in rows)):
+                own = [row for row in rows if row["scheme"] == scheme]
+                points = sorted((row[over], row["mean"], row["sd"] or 0) for row in own)
+                xs, means, spreads = zip(*points, strict=True)
+                lines[scheme] = [*zip(xs, means, strict=True)]
+                look = line(number)
+                style: dict[str, Any] = look._asdict()
+                ax.plot(xs, means, label=plain(scheme), markersize=4, linewidth=1.2, **style)
+                low = [mean - sd for mean, sd in zip(means, spreads, strict=True)]
+                high = [mean + sd for mean, sd in zip(means, spreads, strict=True)]
+                ax.fill_between(xs, low, high, color=look.color, alpha=0.12, linewidth=0)
+            _label(ax, over, f"mean {value}, band: one standard deviation")
+            _explain(ax, is_own=is_own)
+        say(ax, f"A line per scheme, the mean {value} over {over}: {ends_of(lines)}")
+        return ax
+
+    def heat(
+        self, x: str, y: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the mean of *value* over two columns as a map, with the numbers in it.
+
+        Raises:
+            InputError: if there is no such column.
+        """
+        rows = self._summary(value, [x, y])
+        columns, lines = (list(dict.fromkeys(row[name] for row in rows)) for name in (x, y))
+        means = {(row[x], row[y]): row["mean"] for row in rows}
+        nan = float("nan")
+        grid = [[_or(means.get((column, row)), nan) for column in columns] for row in lines]
+        with in_style():
+            ax = _axes(ax)
+            ax.imshow(grid, aspect="auto", cmap="cividis")
+            known = [mean for mean in means.values() if mean is not None]
+            middle = (min(known, default=0) + max(known, default=0)) / 2
+            for index, row in enumerate(grid):
+                for at, mean in enumerate(row):
+                    if mean != mean:
+                        continue
+                    # Where all are one, that is the least, and dark.
+                    color = "white" if mean <= middle else "black"
+                    ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
+            name_columns(ax, [value_label(name) for name in columns])
+            ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
+            _label(ax, x, y)
+            ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")
+        say(ax, f"A map of {x} and {y}, the mean {value} in each cell: {_extremes(means)}")
+        return ax
+
+    def scatter(
+        self, value: str = "byte_index_all_ms", *, baseline: str = "rr", ax: Axes | None = None
+    ) -> Axes:
+        """Draw each page's speedup with each scheme, by the size of the page (Marx 2019, Fig. 12).
+
+        Small pages are below 500 kB, large ones above 1000 kB. A point is the geometric mean of
+        the page's seeds and settings; x2 is as far above 1 as /2 is below.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+            NothingToMeasureError: if no other scheme has the value beside it.
+        """
+        with in_style():
+            ax = _axes(ax)
+            points = draw_scatter(ax, self._results, baseline, value)
+            what = f"speedup of {value} to {baseline}"
+            _label(ax, "", what)
+            legend_by_size(ax)
+        say(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
+        return ax
+
+    def buffers(
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        baseline: str = "rr",
+        over: str = "send_buffer_kb",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw each scheme's speedup and its 95 % interval with each send buffer, side by side.
+
+        The baseline has the same buffer. *over* may be any other column.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+            NothingToMeasureError: if no other scheme has the value beside it.
+            MissingExtraError: if scipy is not installed.
+        """
+        self._check_column(over)
+        is_own = ax is None
+        with in_style():
+            ax = _axes(ax)
+            lines = draw_buffers(ax, self._results, baseline, value, over)
+            what = f"speedup of {value} to {baseline}, 95 % interval"
+            _label(ax, over, what)
+            _explain(ax, is_own=is_own)
+        say(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
+        return ax
+
+    def correlations(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
+        """Draw Spearman's rho of two columns, a bar a page by its size (Sander 2022, Fig. 7).
+
+        Bars are full where p < 0.005.
+
+        Raises:
+            InputError: if there is no such column.
+            NothingToMeasureError: if a page has fewer than three rows with both.
+            MissingExtraError: if scipy is not installed.
+        """
+        self._check_column(x, y)
+        with in_style():
+            ax = _axes(ax)
+            rhos = draw_correlations(ax, self._results, x, y)
+            _label(ax, "pages by their size; full where p < 0.005", f"Spearman's rho\n{x}\n{y}")
+        what = f"Spearman's rho of {x} and {y}"
+        say(ax, f"A bar per page, the smallest first, {what}: {spreads_of({'rho': rhos})}")
+        return ax
+
+    def ranks(
+        self, value: str = "byte_index_all_ms", *, level: float = 0.05, ax: Axes | None = None
+    ) -> Axes:
+        """Draw mean ranks over pages; a bar joins those that are not told apart (Demsar 2006).
+
+        Raises:
+            InputError: if there is no such column, or *level* is out of range.
+            NothingToMeasureError: with fewer than three schemes or two pages.
+            MissingExtraError: if scipy is not installed.
+        """
+        found = self._results.ranks(value, level=level)
+        with in_style():
+            ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
+            draw_ranks(ax, found)
+            told = f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
+            ax.set_title(plain(told), fontsize=SMALL + 1, loc="left")
+        ranks = {name: Interval(rank) for name, rank in found.ranks.items()}
+        groups = listed(f"{', '.join(group)} are not told apart" for group in found.groups())
+        say(ax, f"A ruler of {told}: {with_intervals(ranks)} Of groups joined by a bar: {groups}")
+        return ax
+
+    def __repr__(self) -> str:
+        figures = "cdf, forest, lines, heat, scatter, buffers, correlations, ranks"
+        return f"<Figures of {self._results!r}: {figures}>"
+
+    def _check_column(self, *names: str) -> None:
+        known = self._results.columns
+        problems = [
+            ValidationIssue(key="column", message=no_column(name, known))
+            for name in names
+            if name not in known
+        ]
+        if problems:
+            raise InputError(problems)
+
+    def _summary(self, value: str, by: Sequence[str]) -> list[dict[str, Any]]:
+        try:
+            return list(self._results.summary(value, by=by))
+        except KeyError as error:
+            raise InputError([ValidationIssue(key="column", message=str(error.args[0]))]) from error
+
+
+def _check_numbers(name: str, values: Sequence[Any]) -> None:
+    if any(type(value) not in (int, float) for value in values):
+        raise InputError([ValidationIssue(key="over", message=f"{name} is no column of numbers")])
+
+
+def _steps_in_words(scheme: str, steps: Sequence[tuple[float, bool]]) -> str:
+    changes = [change for change, _ in steps]
+    n_clear = sum(is_significant for _, is_significant in steps)
+    return (
+        f"{scheme} from {changes[0]:.1f} to {changes[-1]:.1f} %, half of them below"
+        f" {statistics.median(changes):.1f} %, {n_clear} of {len(steps)} significant"
+    )
+
+
+def _extremes(means: Mapping[tuple[Any, Any], float | None]) -> str:
+    known = sorted((mean, *map(str, at)) for at, mean in means.items() if mean is not None)
+    ends = (known[0], known[-1]) if known else ()
+    return listed(
+        f"the {name} is {mean:,.0f} at {x} and {y}"
+        for name, (mean, x, y) in zip(("least", "largest"), ends, strict=False)
+    )
+
+
+def _or(value: float | None, other: float) -> float:
+    return other if value is None else value
+
+
+def _axes(ax: Axes | None, height_in: float = _SIZE_IN[1]) -> Axes:
+    if ax is not None:
+        return ax
+    return ShownFigure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
+
+
+def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float, bool]]) -> None:
+    """Draw a cumulative share, each step as thick as it is significant."""
+    look = line(number)
+    before, share = steps[0][0], 0.0
+    for index, (change, is_significant) in enumerate(steps):
+        after = (index + 1) / len(steps)
+        ax.plot(
+            [before, change, change],
+            [share, share, after],
+            color=look.color,
+            linestyle=look.linestyle,
+            linewidth=_THICK if is_significant else _THIN,
+            label=plain(scheme) if not index else None,
+        )
+        before, share = change, after
+
+
+def _explain(ax: Axes, *, is_own: bool) -> None:
+    """Say whose lines these are: many of them beside the lines, which they would cover."""
+    n_lines = len(ax.get_legend_handles_labels()[1])
+    look: dict[str, Any] = {"fontsize": SMALL, "frameon": False}
+    if is_own and n_lines > _MOST_WITHIN:
+        look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    ax.legend(**look)
+
+
+def _label(ax: Axes, x: str, y: str) -> None:
+    ax.set_xlabel(plain(x), fontsize=SMALL)
+    ax.set_ylabel("\n".join(map(plain, y.splitlines())), fontsize=SMALL)
+    ax.tick_params(labelsize=SMALL)
+    ax.spines[["top", "right"]].set_visible(False)

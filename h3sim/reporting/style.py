@@ -1,0 +1,123 @@
+"""Styles and fonts that all figures share."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from matplotlib import rc_context, rcParams
+from matplotlib.font_manager import findfont, fontManager, get_font
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+_OWN = "DejaVu Sans"
+_OTHERS = (
+    # Of Chinese and Japanese; several have Korean, too.
+    (
+        *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP"),
+        *("Source Han Sans SC", "Source Han Sans", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+        *("PingFang SC", "Hiragino Sans GB", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic"),
+        *("Meiryo", "SimHei", "IPAGothic", "Droid Sans Fallback"),
+    ),
+    ("Noto Sans CJK KR", "Noto Sans KR", "Apple SD Gothic Neo", "Malgun Gothic", "NanumGothic"),
+    ("Noto Sans Devanagari", "Kohinoor Devanagari", "Nirmala UI", "Lohit Devanagari"),
+    ("Noto Sans Thai", "Thonburi", "Leelawadee UI", "Loma"),
+    ("Arial Unicode MS", "Unifont", "Symbola"),
+)
+"""Of each row the first that is installed: every one that is there would be opened and read."""
+_SHOWN = 5
+_told: set[tuple[str, ...]] = set()
+"""What was installed when it was told that something lacks."""
+
+
+def families() -> list[str]:
+    """Return the fonts in which figures are written, the first that has a character goes first.
+
+    After DejaVu Sans come those that are installed for what it has not, and the reader's own.
+    """
+    # Who runs a notebook may add a font, or choose one, while it runs.
+    installed = frozenset(font.name for font in fontManager.ttflist)
+    return [*_families(tuple(rcParams["font.family"]), installed)]
+
+
+def is_drawn(character: str) -> bool:
+    r"""Return whether figures can show *character*.
+
+    >>> is_drawn("a"), is_drawn("\n")
+    (True, False)
+    """
+    return ord(character) in _glyphs(tuple(families()))
+
+
+def tell_missing(characters: str) -> None:
+    """Warn, once for what is installed, that no font has some *characters*."""
+    names = tuple(families())
+    if names in _told:
+        return
+    _told.add(names)
+    some = "".join(dict.fromkeys(characters))[:_SHOWN]
+    message = (
+        f"no font that is installed has {some}: figures show a square for what they lack."
+        " Install one, such as Noto Sans CJK (of Debian and Ubuntu: fonts-noto-cjk), or set"
+        " matplotlib's font.family to one that has them"
+    )
+    warnings.warn(message, UserWarning, stacklevel=2)
+
+
+@cache
+def _families(wanted: tuple[str, ...], installed: frozenset[str]) -> tuple[str, ...]:
+    others = [next((name for name in row if name in installed), None) for row in _OTHERS]
+    found = (name for name in (*others, *wanted) if name in installed)
+    return tuple(dict.fromkeys((_OWN, *map(str, found))))
+
+
+@cache
+def _glyphs(names: tuple[str, ...]) -> frozenset[int]:
+    return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in names))
+
+
+SMALL = 8.0
+"""The size, in points, of everything but titles."""
+
+_SETTINGS = {
+    "font.size": SMALL,
+    "hatch.linewidth": 0.7,
+    "svg.hashsalt": "h3sim",
+    "text.usetex": False,
+}
+
+SIGNIFICANT = 0.005
+"""A smaller p is drawn as a difference (Sander 2022 § 5)."""
+
+_LINE_COLOURS = ("#1b1b1b", "#0b4f8c", "#c4500a", "#007a5b", "#8f4a80", "#7a6400")
+_DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+_MARKERS = "os^DvPX<>*phd"
+
+
+def in_style() -> AbstractContextManager[None]:
+    """Return the context in which figures are built and written, whatever the reader's settings."""
+    return rc_context(cast(Any, _SETTINGS | {"font.family": families()}))
+
+
+class LineStyle(NamedTuple):
+    """How the line of a load is drawn."""
+
+    color: str
+    linestyle: str | tuple[int, tuple[int, ...]]
+    marker: str
+
+
+def line(number: int) -> LineStyle:
+    """Return the look of line *number* of a figure; thirteen differ by their markers alone.
+
+    >>> len({line(number).marker for number in range(13)})
+    13
+    """
+    return LineStyle(
+        _LINE_COLOURS[number % len(_LINE_COLOURS)],
+        _DASHES[number % len(_DASHES)],
+        _MARKERS[number % len(_MARKERS)],
+    )

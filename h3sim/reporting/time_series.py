@@ -1,0 +1,468 @@
+"""Time series of a load: byte ranges, congestion window, throughput and progress."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.reporting.labels import folded, plain, shortened
+from h3sim.reporting.style import SMALL, line
+from h3sim.schema import format_value
+from h3sim.text import decimals_of
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+    from h3sim.results import Load
+    from h3sim.results.connections import Connection
+    from h3sim.results.load import Which
+    from h3sim.trace import Trace
+
+
+MAX_STREAMS = 24
+"""Of more streams the largest are shown: a stream needs some height for its bytes to rise in."""
+_SHARE = 0.86
+_NEW, _AGAIN, _WAITED, _DELIVERED = "#0b4f8c", "#d4622a", "#1b1b1b", "#dbe5f0"
+_WIDTHS = {_NEW: 2.4, _AGAIN: 4.2, _WAITED: 0.8}
+"""Of marks in points: what came again is told apart in grey print, too."""
+
+
+class ByteRange(NamedTuple):
+    """Bytes of a stream that arrived in one packet; *is_again*: the first copy had been lost.
+
+    *delivered_ms* is when the application got them, None where it had them before.
+    """
+
+    stream_id: int
+    arrived_ms: float
+    delivered_ms: float | None
+    offset: int
+    n_bytes: int
+    is_again: bool
+
+
+def ranges_of(trace: Trace) -> list[ByteRange]:
+    """Return what arrived, in the order sent."""
+    found = []
+    ends: dict[int, int] = {}
+    for _, arrived_at_ns, stream_id, offset, n_bytes, _, delivered_at_ns in trace.packet_rows:
+        # -1, so that a stream without a byte, which ends at 0, counts as new.
+        is_again = offset + n_bytes <= ends.get(stream_id, -1)
+        ends[stream_id] = max(ends.get(stream_id, 0), offset + n_bytes)
+        if arrived_at_ns is not None:
+            delivered_ms = None if delivered_at_ns is None else to_ms(delivered_at_ns)
+            found.append(
+                ByteRange(stream_id, to_ms(arrived_at_ns), delivered_ms, offset, n_bytes, is_again)
+            )
+    return found
+
+
+def shown_streams(trace: Trace) -> list[int]:
+    """Return the streams that are shown, in request order: the largest, where there are many."""
+    by_size = sorted(trace.requests, key=lambda request: -request.length_bytes)
+    kept = {request.stream_id: None for request in by_size[:MAX_STREAMS]}
+    return [request.stream_id for request in trace.requests if request.stream_id in kept]
+
+
+def draw_byte_ranges(
+    ax: Axes,
+    trace: Trace,
+    labels: Mapping[int, str],
+    title: str,
+    *,
+    end_ms: float,
+    note: str = "",
+) -> None:
+    """Draw a row per stream, in which its bytes rise from bottom to top over time."""
+    streams = shown_streams(trace)
+    bottoms = {stream_id: len(streams) - 1 - row for row, stream_id in enumerate(streams)}
+    sizes = {request.stream_id: max(1, request.length_bytes) for request in trace.requests}
+    lines: dict[str, list[list[tuple[float, float]]]] = {_WAITED: [], _NEW: [], _AGAIN: []}
+    edges: dict[int, list[tuple[float, float]]] = {stream_id: [] for stream_id in streams}
+    for part in ranges_of(trace):
+        if part.stream_id not in bottoms:
+            continue
+        low, high = (
+            bottoms[part.stream_id] + _SHARE * offset / sizes[part.stream_id]
+            for offset in (part.offset, part.offset + part.n_bytes)
+        )
+        if part.delivered_ms is not None:
+            edges[part.stream_id].append((part.delivered_ms, high))
+            if part.delivered_ms > part.arrived_ms:
+                middle = (low + high) / 2
+                lines[_WAITED].append([(part.arrived_ms, middle), (part.delivered_ms, middle)])
+        colour = _AGAIN if part.is_again else _NEW
+        lines[colour].append([(part.arrived_ms, low), (part.arrived_ms, high)])
+    for stream_id, points in edges.items():
+        _draw_delivered(ax, points, bottoms[stream_id], end_ms)
+    _draw_marks(ax, lines)
+    _dress(ax, [labels[stream_id] for stream_id in streams], title, end_ms=end_ms)
+    more = len(trace.requests) - len(streams)
+    told = f"; the largest of {len(trace.requests)} streams" if more else ""
+    cut = f"; {note}" if note else ""
+    ax.set_xlabel(f"time since navigation start in ms{told}{cut}")
+    _legend(ax, lines)
+
+
+def _draw_marks(ax: Axes, lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]]) -> None:
+    """Draw the lines of each colour, each in front of those before it."""
+    for order, (colour, drawn) in enumerate(lines.items()):
+        collection = LineCollection(
+            drawn,
+            colors=colour,
+            linewidths=_WIDTHS[colour],
+            # The few bytes that a packet is of a large stream stay in sight.
+            capstyle="projecting",
+            # Else those of less than a pixel are moved to no length at all, and not drawn.
+            snap=False,
+            zorder=3 + order,
+        )
+        collection.set_gid(f"ranges-{('waited', 'new', 'again')[order]}")
+        # The limits are known; matplotlib would go through every line to find them.
+        ax.add_collection(collection, autolim=False)
+
+
+def _draw_delivered(
+    ax: Axes, points: Sequence[tuple[float, float]], bottom: float, end_ms: float
+) -> None:
+    """Draw as an area how far up the application has the bytes of a stream."""
+    times, tops = [0.0], [float(bottom)]
+    for at_ms, top in sorted(points):
+        times.append(at_ms)
+        tops.append(max(top, tops[-1]))
+    times.append(end_ms)
+    tops.append(tops[-1])
+    ax.fill_between(times, tops, bottom, step="post", color=_DELIVERED, linewidth=0, zorder=2)
+
+
+def _dress(ax: Axes, labels: Sequence[str], title: str, *, end_ms: float) -> None:
+    ax.set_xlim(0, end_ms)
+    ax.set_ylim(-0.1, len(labels))
+    ax.set_yticks([len(labels) - 1 - row + _SHARE / 2 for row in range(len(labels))], labels)
+    for row in range(len(labels)):
+        ax.axhline(row - 0.07, color="0.9", linewidth=0.6, zorder=1)
+    ax.set_title(plain(title), fontsize=SMALL + 1, loc="left")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _legend(ax: Axes, lines: Mapping[str, Sequence[object]]) -> None:
+    texts = {
+        _NEW: "arrived",
+        _AGAIN: "sent again,\narrived",
+        _WAITED: "waited\nfor bytes\nbefore it",
+    }
+    handles: list[Artist] = [
+        Line2D([], [], color=colour, linewidth=_WIDTHS[colour], label=text)
+        for colour, text in texts.items()
+        if lines[colour]
+    ]
+    ax.legend(
+        handles=[*handles, Patch(color=_DELIVERED, label="delivered\nin order")],
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+        borderaxespad=0.0,
+        fontsize=SMALL,
+    )
+
+
+_KB = 1000
+_IN_FLIGHT, _WINDOW, _LOST = "#7d9dc4", "#1b1b1b", "#c00000"
+_MANY_LOSSES, _MARK, _SMALL_MARK = 100, 5, 2.5
+"""Of more losses the marks are smaller: else they would hide the window."""
+
+
+class Sample(NamedTuple):
+    """The server's recovery after something happened to it: sizes in bytes.
+
+    *n_lost* is how many packets were declared lost then.
+    """
+
+    at_ms: float
+    congestion_window: int
+    bytes_in_flight: int
+    smoothed_rtt_ms: float
+    n_lost: int
+
+
+def connection_of(load: Load, number: int | None = None) -> Connection:
+    """Return connection *number* of *load*; without one, that which carries most.
+
+    Raises:
+        InputError: if there is no such connection.
+    """
+    known = {connection.number: connection for connection in load.connections}
+    if number is None:
+        # Of those that carry as much, the one that was opened first.
+        return max(load.connections, key=lambda each: (each.stream_bytes, -each.number))
+    if not isinstance(number, int) or number not in known:
+        message = f"must be one of {', '.join(map(str, known))}, is {format_value(number)}"
+        raise InputError([ValidationIssue(key="connection", message=message)])
+    return known[number]
+
+
+def told_connection(load: Load, connection: Connection) -> str:
+    """Return which of several connections that is, "" of the only one."""
+    n = len(load.connections)
+    hosts = shortened(", ".join(connection.hosts), 40)
+    return f"connection {connection.number} of 0 to {n - 1} ({hosts})" if n > 1 else ""
+
+
+def samples_of(trace: Trace) -> list[Sample]:
+    """Return how the server's recovery went on.
+
+    Raises:
+        NothingToMeasureError: if it was not recorded, or the load had none.
+    """
+    if not trace.recovery:
+        raise NothingToMeasureError(
+            "no recovery was recorded: simulate(..., record_packets=True), over links"
+        )
+    return [
+        Sample(
+            to_ms(row.at_ns),
+            row.congestion_window,
+            row.bytes_in_flight,
+            to_ms(row.smoothed_rtt_ns),
+            len(row.lost),
+        )
+        for row in trace.recovery
+    ]
+
+
+def draw_congestion(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
+    """Draw the window as a line of steps above the bytes in flight, and a cross at each loss."""
+    samples = samples_of(trace)
+    times = [sample.at_ms for sample in samples]
+    in_flight = [sample.bytes_in_flight / _KB for sample in samples]
+    window = [sample.congestion_window / _KB for sample in samples]
+    ax.fill_between(times, in_flight, step="post", color=_IN_FLIGHT, label="bytes in flight")
+    ax.plot(
+        times,
+        window,
+        drawstyle="steps-post",
+        color=_WINDOW,
+        linewidth=1.2,
+        label="congestion window",
+    )
+    lost = [(sample.at_ms, kb) for sample, kb in zip(samples, window, strict=True) if sample.n_lost]
+    if lost:
+        ax.plot(
+            [at_ms for at_ms, _ in lost],
+            [kb for _, kb in lost],
+            linestyle="",
+            marker="x",
+            color=_LOST,
+            markersize=_MARK if len(lost) <= _MANY_LOSSES else _SMALL_MARK,
+            label="declared lost",
+        )
+    ax.set_xlim(0, end_ms)
+    ax.set_ylim(bottom=0)
+    cut = f"; {note}" if note else ""
+    ax.set_xlabel(f"time since navigation start in ms{cut}", fontsize=SMALL)
+    ax.set_ylabel("kB", fontsize=SMALL)
+    ax.set_title(plain(title), fontsize=SMALL + 1, loc="left")
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0)
+
+
+_BINS = 60
+_ARRIVED, _THROUGHPUT_DELIVERED = "#7d9dc4", "#1b1b1b"
+
+
+class Bin(NamedTuple):
+    """What came in a span of time that begins at *start_ms*."""
+
+    start_ms: float
+    arrived_mbps: float
+    """Bytes of responses that came over the link, copies too."""
+    delivered_mbps: float
+    """Bytes that the application got: each once, and in order."""
+
+
+def bins_of(trace: Trace, end_ms: float) -> list[Bin]:
+    """Return the throughput of *trace* in spans of a round length, some sixty up to *end_ms*."""
+    width_ms = _round_up(max(end_ms, 1e-3) / _BINS)
+    n_bins = math.ceil(max(end_ms, 1e-3) / width_ms)
+    arrived, delivered = [0] * n_bins, [0] * n_bins
+    columns = trace.packet_rows.columns
+    for counted, times in ((arrived, columns.arrived_at_ns), (delivered, columns.delivered_at_ns)):
+        for at_ns, n_bytes in zip(times, columns.length_bytes, strict=True):
+            if at_ns is not None and (index := int(to_ms(at_ns) / width_ms)) <= n_bins:
+                # What comes at the very end belongs to the last span.
+                counted[min(index, n_bins - 1)] += n_bytes
+    mbps = 8 / 1000 / width_ms  # bytes a span to Mbit/s
+    return [
+        Bin(number * width_ms, came * mbps, used * mbps)
+        for number, (came, used) in enumerate(zip(arrived, delivered, strict=True))
+    ]
+
+
+def draw_throughput(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
+    """Draw both: what arrived as an area, what was delivered as a line of steps."""
+    bins = bins_of(trace, end_ms)
+    edges = [span.start_ms for span in bins]
+    width_ms = edges[1] if len(edges) > 1 else end_ms
+    edges.append(edges[-1] + width_ms)
+    arrived, delivered = ([span[column] for span in bins] for column in (1, 2))
+    ax.stairs(arrived, edges, fill=True, color=_ARRIVED, label="arrived")
+    ax.stairs(
+        delivered, edges, color=_THROUGHPUT_DELIVERED, linewidth=1.2, label="delivered in order"
+    )
+    ax.set_xlim(0, end_ms)
+    ax.set_ylim(bottom=0)
+    cut = f"; {note}" if note else ""
+    ax.set_xlabel(f"time since navigation start in ms, in spans of {width_ms:g}{cut}")
+    ax.set_ylabel("Mbit/s")
+    ax.set_title(plain(title), fontsize=SMALL + 1, loc="left")
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0)
+
+
+def _round_up(value: float) -> float:
+    """Return the next 1, 2 or 5 times a power of ten.
+
+    >>> _round_up(30.0), _round_up(0.3)
+    (50.0, 0.5)
+    """
+    power = float(10.0 ** math.floor(math.log10(value)))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= value * (1 - 1e-9))
+
+
+_MARKERS_PER_LINE = 6
+
+
+def curve(load: Load, which: Which) -> tuple[list[float], list[float]]:
+    """Return times in ms and, from each on, the share of bytes in complete resources.
+
+    The first point is the first request, with 0; the last has 1. The area above the steps is the
+    ByteIndex. Without a byte to weigh there is no point.
+    """
+    rows = [row for row in load.timings if row.bytes and (which == "all" or row.above_the_fold)]
+    if not rows:
+        return [], []
+    times_ms, step = np.unique([row.finished_ms for row in rows], return_inverse=True)
+    n_bytes = np.bincount(step, weights=[row.bytes for row in rows])
+    begin_ms = to_ms(load.trace.requests[0].requested_at_ns)
+    shares = np.cumsum(n_bytes) / n_bytes.sum()
+    return [begin_ms, *times_ms.tolist()], [0.0, *shares.tolist()]
+
+
+def shown_set(load: Load, which: Which) -> Which:
+    """Return *which*, or "all" where nothing above the fold has a byte.
+
+    Raises:
+        InputError: if there is no such set of resources.
+    """
+    if which not in ("all", "atf"):
+        message = f"must be 'all' or 'atf', is {which!r}"
+        raise InputError([ValidationIssue(key="which", message=message)])
+    try:
+        load.byte_index(which)
+    except NothingToMeasureError:
+        return "all"
+    return which
+
+
+def draw_progress(
+    ax: Axes,
+    loads: Sequence[Load],
+    labels: Sequence[str],
+    *,
+    shown: Which,
+    wanted: Which,
+    sample_ms: float | None = None,
+) -> None:
+    """Draw a line per load over the resources *shown*, and name them with their ByteIndexes."""
+    indexes = [load.byte_index_or_none(shown, sample_ms=sample_ms) for load in loads]
+    decimals = decimals_of(indexes, least=0)
+    for number, (load, label, index_ms) in enumerate(zip(loads, labels, indexes, strict=True)):
+        times_ms, shares = curve(load, shown)
+        if times_ms:
+            name = f"{folded(label)}: BI {index_ms:,.{decimals}f} ms"
+            _draw_line(ax, number, len(loads), times_ms, shares, name)
+    how = "" if sample_ms is None else f", sampled every {sample_ms:g} ms"
+    title = _title(shown, wanted, loads[0].page.nothing_visible_reason)
+    if len(loads) == 1 and ax.get_lines():
+        # A legend of one line would lie over it on some page; beside it, it would take its room.
+        title += f": {indexes[0]:,.0f} ms{how}"
+    ax.set_title(title, fontsize=SMALL + 1, loc="left")
+    ax.set_xlabel("time since navigation start in ms", fontsize=SMALL)
+    ax.set_ylabel("share of bytes,\nwhole resources only", fontsize=SMALL)
+    ax.set_xlim(left=0)
+    ax.set_ylim(0, 1.03)
+    ax.tick_params(labelsize=SMALL)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    if len(ax.get_lines()) > 1:
+        _progress_legend(ax, how)
+    elif not ax.get_lines():
+        ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
+
+
+def _draw_line(
+    ax: Axes,
+    number: int,
+    of: int,
+    times_ms: list[float],
+    shares: list[float],
+    label: str,
+) -> None:
+    look = line(number)
+    # Each line is marked at other points, and where it ends.
+    step = max(1, len(times_ms) // _MARKERS_PER_LINE)
+    marked = [*range(1 + number * step // of, len(times_ms) - 1, step), len(times_ms) - 1]
+    ax.plot(
+        times_ms,
+        shares,
+        drawstyle="steps-post",
+        color=look.color,
+        linestyle=look.linestyle,
+        linewidth=1.2,
+        marker=look.marker,
+        markevery=marked,
+        markersize=4.5,
+        markerfacecolor="white",
+        label=label,
+        clip_on=False,
+    )
+
+
+def _title(shown: Which, wanted: Which, why: str) -> str:
+    if shown == "atf":
+        return "ByteIndex of the resources above the fold"
+    if wanted == "atf":
+        return f"ByteIndex of all resources (above the fold: {why})"
+    return "ByteIndex of all resources"
+
+
+def _progress_legend(ax: Axes, how: str) -> None:
+    """Name the lines beside them, and *how* their ByteIndexes were taken."""
+    ax.legend(
+        handles=ax.get_lines(),
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        fontsize=SMALL,
+        title=f"BI: ByteIndex{how.replace(', ', f',{chr(10)}')}",
+        title_fontsize=SMALL,
+        alignment="left",
+        frameon=False,
+        handlelength=4,
+    )

@@ -1,0 +1,599 @@
+"""Tree drawings: a page's dependency graph, and the scheduler's state at an instant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.reporting.labels import plain, shortened
+from h3sim.reporting.style import SMALL
+from h3sim.schedulers import TreeScheduler
+from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES
+from h3sim.schedulers.tree.scheduler import ROOT
+from h3sim.schemes.registry import SignalKind
+from h3sim.signals import ORPHANS, BucketPriority, Eps, Rank, StrictPriority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.page import Page, Resource
+    from h3sim.reporting.palette import Paint, Palette
+    from h3sim.results import Load
+    from h3sim.signals import Signal
+
+
+HEIGHT_IN, TITLE_IN = 0.36, 0.5
+"""How high a row of boxes and a title are, in inches."""
+CHAIN = "#c00000"
+_WIDTH, _HEIGHT = 0.74, 0.72
+_COLUMNS = 6
+"""Deeper trees are drawn as an outline: a box a line, indented a little."""
+
+
+class Position(NamedTuple):
+    """Where a box stands.
+
+    *depth* counts its steps from what has no parent; *row* is from the top, *left* in columns.
+    """
+
+    depth: int
+    row: float
+    left: float
+
+
+def positions_of(parents: Sequence[int | None]) -> list[Position]:
+    """Return where boxes stand, each given by the index of its parent, which stands before it.
+
+    What is below a box follows it at once. A parent stands level with its first child, so that
+    chains run straight.
+
+    >>> [(at.row, at.left) for at in positions_of([None, 0, 0])]
+    [(0.0, 0), (0.0, 1), (1.0, 1)]
+    """
+    depths: list[int] = []
+    rows: list[float] = []
+    has_child = [False] * len(parents)
+    next_row = 0.0
+    for index, parent in enumerate(parents):
+        depths.append(0 if parent is None else depths[parent] + 1)
+        if (parent is not None and has_child[parent]) or (parent is None and index):
+            next_row += 1
+        if parent is not None:
+            has_child[parent] = True
+        rows.append(next_row)
+    if max(depths, default=0) < _COLUMNS:
+        return [Position(*at) for at in zip(depths, rows, depths, strict=True)]
+    # An outline, the deepest box in the last column.
+    step = (_COLUMNS - 1) / max(depths)
+    return [Position(depth, float(row), depth * step) for row, depth in enumerate(depths)]
+
+
+def draw_edge(
+    ax: Axes, parent: Position, child: Position, *, dashes: str = "-", is_chain: bool = False
+) -> None:
+    """Draw the line from a parent to its child."""
+    if child.left - parent.left < 1:
+        # In an outline: down from the left end of the parent, and into the child.
+        middle = (parent.left + child.left) / 2
+        xs = [middle, middle, child.left]
+        ys = [parent.row + _HEIGHT / 2, child.row, child.row]
+    else:
+        start, middle = parent.left + _WIDTH, parent.left + (1 + _WIDTH) / 2
+        xs, ys = [start, middle, middle, child.left], [parent.row, parent.row, child.row, child.row]
+    ax.plot(
+        xs,
+        ys,
+        color=CHAIN if is_chain else "0.55",
+        linewidth=2.0 if is_chain else 0.8,
+        linestyle=dashes,
+        zorder=2 if is_chain else 1,
+        solid_joinstyle="round",
+    )
+
+
+def draw_box(
+    ax: Axes,
+    at: Position,
+    text: str,
+    look: Paint | None = None,
+    *,
+    face: str = "white",
+    dashes: str = "-",
+    is_chain: bool = False,
+) -> None:
+    """Draw a box with its text, and beside that a band of the colour of *look*."""
+    from matplotlib.patches import Rectangle
+
+    low = at.row - _HEIGHT / 2
+    frame = Rectangle((at.left, low), _WIDTH, _HEIGHT, facecolor=face)
+    frame.set(edgecolor=CHAIN if is_chain else "0.4", linewidth=2.0 if is_chain else 0.8)
+    frame.set(linestyle=dashes, zorder=3)
+    ax.add_patch(frame)
+    if look is not None:
+        # The text stays readable on any colour.
+        band = Rectangle((at.left, low), 0.045, _HEIGHT, facecolor=look.face, edgecolor=look.ink)
+        band.set(hatch=look.hatch, linewidth=0, zorder=4)
+        ax.add_patch(band)
+    left = at.left + 0.06
+    ax.text(left, at.row, text, fontsize=SMALL - 1.5, va="center", linespacing=1.05, zorder=5)
+
+
+def set_limits(ax: Axes, positions: Sequence[Position]) -> None:
+    """Let the axes show all boxes, and no axis."""
+    ax.set_xlim(-0.05, max(3.0, max(at.left for at in positions)) + _WIDTH + 0.05)
+    ax.set_ylim(max(at.row for at in positions) + 0.6, -0.6)
+    ax.set_axis_off()
+
+
+_NAME_CHARS = 22
+_FOLDED_FROM = 3
+"""So many leaves of one kind below one parent share a node."""
+_MAX_NODES = 100
+_DASHES = {"time": ":", "request": ":", "offset": "-", "complete": "-", "executed": "--"}
+_GUIDE = "dotted: asked for with its parent; dashed: once that was executed"
+_CHAIN_GUIDE = "red: what the end waited for; "
+
+
+class ResourceBox(NamedTuple):
+    """Resources that share a box: one, or leaves of a kind below one parent.
+
+    *depth* counts the steps from navigation start; *row* is where the box stands, from the top, and
+    *left* where, in widths of a column; *parent* is the index of another node. *n_below* counts
+    resources below it that have no box.
+    """
+
+    resources: tuple[int, ...]
+    parent: int | None
+    depth: int
+    row: float
+    left: float
+    is_on_chain: bool
+    n_below: int = 0
+
+
+def chain_of(load: Load) -> list[int]:
+    """Return the resources that led to the end of the load, first to last, by index in the page.
+
+    Where the browser computed the load they are those of its critical path; else those that
+    triggered one another up to the one that was complete last.
+    """
+    page = load.page
+    if load.first_paint_ms is not None:
+        ids = dict.fromkeys(step.id for step in load.critical_path() if step.id is not None)
+        return [page.index[id_] for id_ in ids]
+    last = max(load.timings, key=lambda row: row.finished_ms)
+    chain = [page.index[last.id]]
+    while (by := _parent(page.resources[chain[-1]])) is not None:
+        chain.append(page.index[by])
+    return chain[::-1]
+
+
+def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[ResourceBox]:
+    """Return the nodes of the page's graph, parents before their children.
+
+    *chain* are resources that get a node of their own each.
+    """
+    on_chain = dict.fromkeys(chain)
+    nodes = _nodes(page, on_chain, None)
+    deepest = max(node.depth for node in nodes)
+    # Of large graphs what is deep goes first, but for the chain.
+    while len(nodes) > _MAX_NODES and deepest > 1:
+        deepest -= 1
+        nodes = _nodes(page, on_chain, deepest)
+    return nodes
+
+
+def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[ResourceBox]:
+    groups: list[tuple[tuple[int, ...], int | None, int]] = []
+
+    def add(resources: tuple[int, ...], parent: int | None, depth: int) -> None:
+        number = len(groups)
+        is_cut = depth == deepest and resources[0] not in on_chain
+        groups.append((resources, parent, _n_below(page, resources) if is_cut else 0))
+        folds_all = deepest is not None and depth + 1 >= deepest
+        for group in () if is_cut else _groups(page, resources, on_chain, folds_all=folds_all):
+            add(group, number, depth + 1)
+
+    for group in _groups(page, (), on_chain):
+        add(group, None, 0)
+    positions = positions_of([parent for _, parent, _ in groups])
+    return [
+        ResourceBox(resources, parent, *at, any(index in on_chain for index in resources), n_below)
+        for (resources, parent, n_below), at in zip(groups, positions, strict=True)
+    ]
+
+
+def _n_below(page: Page, resources: Sequence[int]) -> int:
+    """Return how many resources those lead to."""
+    count, waiting = 0, [*resources]
+    while waiting:
+        below = page.children.get(waiting.pop(), ())
+        count += len(below)
+        waiting += below
+    return count
+
+
+def dependencies_height_in(nodes: Sequence[ResourceBox]) -> float:
+    """Return how high the figure of *nodes* is, in inches."""
+    return HEIGHT_IN * (max(node.row for node in nodes) + 1) + TITLE_IN
+
+
+def draw_dependencies(
+    ax: Axes,
+    page: Page,
+    palette: Palette,
+    title: str,
+    note_of: Callable[[tuple[int, ...]], str],
+    *,
+    chain: Sequence[int] = (),
+) -> None:
+    """Draw a box per node from left to right by depth, and a line from each parent.
+
+    *note_of* says what stands below the name of those resources; *chain* is drawn in red.
+    """
+    nodes = nodes_of(page, chain)
+    positions = [Position(*node[2:5]) for node in nodes]
+    for node, at in zip(nodes, positions, strict=True):
+        resources = [page.resources[index] for index in node.resources]
+        if node.parent is not None:
+            discovered = resources[0].discovered
+            dashes = "-" if discovered is None else _DASHES[discovered.at.value]
+            is_chain = nodes[node.parent].is_on_chain and node.is_on_chain
+            draw_edge(ax, positions[node.parent], at, dashes=dashes, is_chain=is_chain)
+        is_one = len(resources) == 1
+        name = resources[0].id if is_one else f"{len(resources)} x {resources[0].kind.value}"
+        more = f", and {node.n_below} below" if node.n_below else ""
+        text = f"{plain(shortened(name, _NAME_CHARS))}\n{note_of(node.resources)}{more}"
+        look = palette.look_of_all(node.resources)
+        draw_box(ax, at, text, look, is_chain=node.is_on_chain)
+    set_limits(ax, positions)
+    guide = _CHAIN_GUIDE * bool(chain) + _GUIDE
+    ax.set_title(f"{title}\n{guide}", fontsize=SMALL + 1, loc="left")
+
+
+def _parent(resource: Resource) -> str | None:
+    return None if resource.discovered is None else resource.discovered.by
+
+
+def _groups(
+    page: Page, parents: tuple[int, ...], chain: dict[int, None], *, folds_all: bool = False
+) -> Iterator[tuple[int, ...]]:
+    """Yield what stands below a node (below none: the first ones), in the order of the page."""
+    if len(parents) > 1:
+        return
+    wanted = page.resources[parents[0]].id if parents else None
+    triggers = dict.fromkeys(map(_parent, page.resources))
+    children = [i for i, r in enumerate(page.resources) if _parent(r) == wanted]
+    leaves = [
+        i
+        for i in children
+        if i not in chain and (folds_all or page.resources[i].id not in triggers)
+    ]
+    counts = Counter(page.resources[i].kind for i in leaves)
+    done: dict[object, None] = {}
+    for index in children:
+        kind = page.resources[index].kind
+        if index not in leaves or counts[kind] < _FOLDED_FROM:
+            yield (index,)
+        elif kind not in done:
+            done[kind] = None
+            yield tuple(i for i in leaves if page.resources[i].kind is kind)
+
+
+class PrioritizedElement(NamedTuple):
+    """A stream, a placeholder, or a group of streams that the scheduler treats alike.
+
+    *parent* is the index of another element, which stands before this one. *state* is "waits"
+    (it has bytes to send), "done" (kept for what is placed relative to it), "idle" (asked for, and
+    nothing to send yet) or "group". *resource* is an index in the page, *sent* the share of its
+    response that was sent.
+    """
+
+    id: int | None
+    parent: int | None
+    label: str
+    state: str
+    resource: int | None = None
+    sent: float = 0.0
+
+
+class _Stream(NamedTuple):
+    resource: int
+    requested_at_ns: int
+    ready_at_ns: int
+    sent: list[tuple[int, int]]
+    """When it had been sent up to where, for the first time."""
+    length_bytes: int
+
+    def sent_bytes(self, at_ns: int) -> int:
+        return max((end for sent_at_ns, end in self.sent if sent_at_ns <= at_ns), default=0)
+
+    @property
+    def done_at_ns(self) -> int:
+        return self.sent[-1][0] if self.sent else self.ready_at_ns
+
+    def state(self, at_ns: int) -> str:
+        if at_ns < self.ready_at_ns:
+            return "idle"
+        return "waits" if at_ns < self.done_at_ns else "done"
+
+
+def busiest_ns(load: Load) -> int:
+    """Return the first instant at which most responses had bytes to send."""
+    changes = [
+        change
+        for stream in _streams_of(load).values()
+        for change in ((stream.ready_at_ns, 1), (stream.done_at_ns, -1))
+    ]
+    most, best_ns, count = 0, 0, 0
+    # What ends at an instant ends before others begin.
+    for at_ns, step in sorted(changes, key=lambda change: (change[0], change[1])):
+        count += step
+        if count > most:
+            most, best_ns = count, at_ns
+    return best_ns
+
+
+def elements_of(load: Load, at_ns: int) -> list[PrioritizedElement]:
+    """Return what the scheduler knew at *at_ns*, parents before what is below them.
+
+    A tree as it stands, without what was done with and holds nothing up; or, where there is none,
+    the groups of streams in the order in which they are served, of which a stream leaves when all
+    of its bytes were sent.
+    """
+    streams = _streams_of(load)
+    if load.scheme.mechanism.signal_kind is SignalKind.TREE:
+        return list(_tree(load, streams, at_ns))
+    return list(_state_groups(load, streams, at_ns))
+
+
+def _streams_of(load: Load) -> dict[int, _Stream]:
+    resources = load.page.resources
+    streams = {
+        request.stream_id: _Stream(
+            request.resource,
+            request.requested_at_ns,
+            request.arrived_at_ns + resources[request.resource].server_ns,
+            [],
+            request.length_bytes,
+        )
+        for request in load.trace.requests
+    }
+    for sent_at_ns, _, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
+        sent, end = streams[stream_id].sent, offset + n_bytes
+        # What is sent again brings the response no further.
+        if not sent or end > sent[-1][1]:
+            sent.append((sent_at_ns, end))
+    return streams
+
+
+def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[PrioritizedElement]:
+    graph = _replayed(load, streams, at_ns).to_networkx()
+    order: dict[Any, int] = {}
+    kept = {node: None for node in graph if _is_shown(graph, node, streams, at_ns)}
+
+    def walk(node: Any, parent: int | None) -> Iterator[PrioritizedElement]:
+        # Without recursion: an exclusive chain is as long as the page has resources.
+        waiting = [(node, parent)]
+        while waiting:
+            current, above = waiting.pop()
+            number = order[current] = len(order)
+            yield _element(graph, current, above, streams, at_ns)
+            below = [child for child in graph.successors(current) if child in kept]
+            below.sort(key=lambda child: graph.nodes[child]["place"], reverse=True)
+            waiting += [(child, number) for child in below]
+
+    yield from walk(ROOT, None)
+
+
+def _replayed(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeScheduler:
+    """Return the tree after all that was said, and was closed, up to that instant."""
+    made = load.scheme.make_scheduler(turn_bytes=DEFAULT_TURN_BYTES)
+    # Somebody's own scheduler may show no tree: then it is the one of RFC 7540 § 5.3.
+    tree = made if isinstance(made, TreeScheduler) else TreeScheduler()
+    retention_ns = load.scheme.resolved_retention_ns
+    happened: list[tuple[int, int, int, int, Signal | None]] = [
+        (told.at_ns, 0, number, told.element_id, told.signal)
+        for number, told in enumerate(load.trace.signals)
+    ]
+    happened += [
+        (stream.done_at_ns + retention_ns, 1, stream_id, stream_id, None)
+        for stream_id, stream in streams.items()
+    ]
+    # What is said at an instant comes before what is closed then.
+    happened.sort(key=lambda entry: entry[:3])
+    is_open: dict[int, bool] = {}
+    for now_ns, _, _, element_id, signal in happened:
+        if now_ns > at_ns:
+            break
+        if signal is None:
+            if is_open.get(element_id):
+                is_open[element_id] = False
+                tree.close(element_id)
+        elif element_id not in is_open:
+            is_open[element_id] = True
+            tree.open(element_id, signal)
+        elif is_open[element_id]:
+            tree.update(element_id, signal)
+    return tree
+
+
+def _is_shown(graph: Any, node: Any, streams: dict[int, _Stream], at_ns: int) -> bool:
+    """Return whether a node matters: it, or something below it, is not done with."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current == ROOT or current < 0:
+            return True
+        if current not in streams or streams[current].state(at_ns) != "done":
+            return True
+        waiting += graph.successors(current)
+    return False
+
+
+def _element(
+    graph: Any, node: Any, parent: int | None, streams: dict[int, _Stream], at_ns: int
+) -> PrioritizedElement:
+    if node == ROOT:
+        return PrioritizedElement(None, None, "root", "group")
+    if node == ORPHANS:
+        return PrioritizedElement(node, parent, "orphan placeholder", "group")
+    weight = graph.nodes[node]["weight"]
+    if node < 0:
+        return PrioritizedElement(node, parent, f"placeholder {-1 - node}, w={weight}", "group")
+    if node not in streams:
+        return PrioritizedElement(node, parent, f"stream {node}, w={weight}", "idle")
+    return _of_stream(node, parent, f"w={weight}", streams[node], at_ns)
+
+
+def _of_stream(
+    stream_id: int, parent: int | None, label: str, stream: _Stream, at_ns: int
+) -> PrioritizedElement:
+    share = stream.sent_bytes(at_ns) / stream.length_bytes if stream.length_bytes else 1.0
+    return PrioritizedElement(stream_id, parent, label, stream.state(at_ns), stream.resource, share)
+
+
+def _state_groups(
+    load: Load, streams: dict[int, _Stream], at_ns: int
+) -> Iterator[PrioritizedElement]:
+    """Yield the groups, the first to be served first, each with its streams."""
+    said = {
+        element_id: signal
+        for told_ns, element_id, signal in load.trace.signals
+        if told_ns <= at_ns and element_id >= 0
+    }
+    groups: dict[tuple[tuple[int, ...], str], list[int]] = {}
+    for stream_id, signal in said.items():
+        if streams[stream_id].state(at_ns) != "done":
+            groups.setdefault(_group(signal), []).append(stream_id)
+    yield PrioritizedElement(None, None, f"scheduler: {load.scheme.mechanism.value}", "group")
+    n = 1
+    for (_, label), members in sorted(groups.items()):
+        yield PrioritizedElement(None, 0, label, "group")
+        number = n
+        for stream_id in sorted(members):
+            yield _of_stream(stream_id, number, _word(said[stream_id]), streams[stream_id], at_ns)
+        n += 1 + len(members)
+
+
+def _group(signal: Signal) -> tuple[tuple[int, ...], str]:
+    """Return the group of a stream: where in the order it is served, and what it is called."""
+    match signal:
+        case Eps():
+            how = "incremental" if signal.incremental else "one by one"
+            return (signal.urgency, signal.incremental), f"u={signal.urgency}, {how}"
+        case BucketPriority():
+            how = {3: "before all others", 2: "one by one", 1: "in turn"}[signal.level]
+            return (
+                (-signal.bucket, -signal.level),
+                f"bucket {signal.bucket}.{signal.level}, {how}",
+            )
+        case StrictPriority():
+            return (-signal.strict,), f"strict {signal.strict}"
+        case Rank():
+            return (0,), "by rank"
+    return (0,), "no priorities"
+
+
+def _word(signal: Signal) -> str:
+    """Return what tells a stream from others of its group."""
+    match signal:
+        case StrictPriority():
+            return f"w={signal.weight}"
+        case Rank():
+            return f"rank {signal.value}"
+    return ""
+
+
+_MAX_BOXES = 60
+"""Of more, those in front are drawn, and how many there are more."""
+_FACES = {"waits": "white", "done": "#e4e4e4", "idle": "white", "group": "#eef2f7"}
+_TREE_DASHES = {"waits": "-", "done": "-", "idle": ":", "group": "-"}
+_STATES = {"idle": "nothing to send yet", "done": "all sent"}
+_TREE_GUIDE = "percent: what was sent of the response; grey: all sent; dotted: nothing to send yet"
+
+
+class ElementBox(NamedTuple):
+    """What one box shows: an element, or several alike; *parent* is the index of another box."""
+
+    elements: tuple[int, ...]
+    parent: int | None
+    text: str
+    state: str
+    resources: tuple[int, ...]
+
+
+def boxes_of(page: Page, elements: Sequence[PrioritizedElement]) -> list[ElementBox]:
+    """Return the boxes of *elements*, parents before what is below them."""
+    parents = {element.parent for element in elements}
+    found: list[ElementBox] = []
+    box_of: dict[int | None, int | None] = {None: None}
+    folded: dict[object, list[int]] = {}
+    for index, element in enumerate(elements):
+        if element.resource is not None and index not in parents:
+            folded.setdefault(_alike(page, element), []).append(index)
+    for index, element in enumerate(elements):
+        key = _alike(page, element) if element.resource is not None else None
+        members = folded.get(key, [index]) if index not in parents else [index]
+        if len(members) < _FOLDED_FROM:
+            members = [index]
+        if members[0] != index:
+            continue
+        if len(found) == _MAX_BOXES:
+            more = len(elements) - sum(len(box.elements) for box in found)
+            text = f"{more} more below"
+            found.append(ElementBox((), box_of.get(element.parent), text, "group", ()))
+            break
+        box_of[index] = len(found)
+        parent = box_of[element.parent]
+        text = _text(page, [elements[member] for member in members])
+        resources = [elements[member].resource for member in members]
+        shown = tuple(index for index in resources if index is not None)
+        found.append(ElementBox(tuple(members), parent, text, element.state, shown))
+    return found
+
+
+def _alike(page: Page, element: PrioritizedElement) -> tuple[object, ...]:
+    """Return what elements have in common that share a box."""
+    kind = None if element.resource is None else page.resources[element.resource].kind
+    has_begun = element.state == "waits" and element.sent > 0
+    return element.parent, element.label, element.state, kind, has_begun
+
+
+def _text(page: Page, elements: Sequence[PrioritizedElement]) -> str:
+    first = elements[0]
+    if first.resource is None:
+        return plain(first.label)
+    resource = page.resources[first.resource]
+    name = resource.id if len(elements) == 1 else f"{len(elements)} x {resource.kind.value}"
+    return f"{plain(shortened(name, _NAME_CHARS))}\n{_detail(elements)}"
+
+
+def _detail(elements: Sequence[PrioritizedElement]) -> str:
+    """Return the second line: what was said, and how much was sent."""
+    first = elements[0]
+    low, high = (pick(element.sent for element in elements) for pick in (min, max))
+    share = f"{low:.0%}" if low == high else f"{low:.0%} to {high:.0%}"
+    told = _STATES.get(first.state, f"{share} sent")
+    return ", ".join(part for part in (first.label, told) if part)
+
+
+def priority_tree_height_in(found: Sequence[ElementBox]) -> float:
+    """Return how high the figure of these boxes is, in inches."""
+    positions = positions_of([box.parent for box in found])
+    return HEIGHT_IN * (max(at.row for at in positions) + 1) + TITLE_IN
+
+
+def draw_tree(ax: Axes, found: Sequence[ElementBox], palette: Palette, title: str) -> None:
+    """Draw the boxes from left to right, those that are served first at the top."""
+    positions = positions_of([box.parent for box in found])
+    for box, at in zip(found, positions, strict=True):
+        if box.parent is not None:
+            draw_edge(ax, positions[box.parent], at)
+        look = palette.look_of_all(box.resources)
+        face, dashes = _FACES[box.state], _TREE_DASHES[box.state]
+        draw_box(ax, at, box.text, look, face=face, dashes=dashes)
+    set_limits(ax, positions)
+    ax.set_title(f"{title}\n{_TREE_GUIDE}", fontsize=SMALL + 1, loc="left")

@@ -1,0 +1,384 @@
+"""Waterfalls of one load, and of two loads compared resource by resource."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from matplotlib.colors import to_rgb
+
+from h3sim.reporting.labels import ATF_MARK, plain, resource_label, shortened, within
+from h3sim.reporting.palette import Paint
+from h3sim.reporting.style import SMALL
+from h3sim.results.requests import priorities_of
+from h3sim.units import NS_PER_MS, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.reporting.lane_layout import Window
+    from h3sim.reporting.palette import Palette
+    from h3sim.results import Load, ResourceTiming
+
+
+Fold = Literal["host", "kind"]
+"""What the resources of a row have in common."""
+MAX_ROWS = 60
+"""Of more resources, the smallest below the fold share rows with their neighbours."""
+_BAR_HEIGHT = 0.64
+_LIGHT = 0.3
+"""How much of its colour a bar has where none of its bytes come."""
+_MOSTLY = 0.9
+"""A bar shows its hatch where bytes came for so much of its time."""
+_LEAST_SHARE = 1 / 800
+"""How much of the axis a packet fills at least: a pixel or so."""
+_TITLE_CHARS = 40
+_GUIDE = (
+    "thin line: asked for, nothing there yet; bar: first to last byte, in full colour where bytes"
+    " come; \u25b2 above the fold"
+)
+_FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
+_SHOWN_KINDS = 2
+_MIXED = Paint("#8a8a8a", "", "#ffffff")
+_MILESTONES = {
+    "first_paint_ms": ("first paint", "-"),
+    "largest_paint_ms": ("largest paint", "--"),
+    "dom_content_loaded_ms": ("DOMContentLoaded", "-."),
+    "load_event_ms": ("load event", ":"),
+}
+
+
+class Chunk(NamedTuple):
+    """Bytes that were delivered one packet behind the other."""
+
+    start_ms: float
+    stop_ms: float
+
+
+class WaterfallRow(NamedTuple):
+    """A resource, or several that were asked for one behind the other."""
+
+    label: str
+    look: Paint
+    requested_ms: float
+    first_byte_ms: float
+    finished_ms: float
+    chunks: tuple[Chunk, ...]
+
+
+def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[WaterfallRow]:
+    """Return the rows of *load* in request order: one per resource, or fewer, folded."""
+    chunks = _chunks_of(load)
+    said = priorities_of(load.trace)
+    return [_row(load, palette, run, chunks, said) for run in _runs(load, fold)]
+
+
+def draw_waterfall(
+    ax: Axes, load: Load, palette: Palette, window: Window, *, fold: Fold | None = None
+) -> None:
+    """Draw the rows of *load*, in the order in which they were asked for, into *window*."""
+    rows = rows_of(load, palette, fold)
+    indices = range(len(rows))
+    _draw_bars(ax, rows, least_ms=window.end_ms * _LEAST_SHARE)
+    ax.set_yticks(indices, [row.label for row in rows])
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.set_xlim(0, window.end_ms)
+    _mark_milestones(ax, load)
+    ax.tick_params(labelsize=SMALL)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    names = (load.page.name, load.scheme.name, load.network.name)
+    page, scheme, network = (plain(shortened(name, _TITLE_CHARS)) for name in names)
+    title = f"Waterfall of {page} with {scheme} over {network}"
+    ax.set_title(title, fontsize=SMALL + 1, loc="left")
+    guide = _GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
+    note = f"; {window.note}" if window.note else ""
+    told = f"time since navigation start in ms{note}\n{guide}"
+    ax.set_xlabel(within(ax, told), fontsize=SMALL)
+
+
+def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, least_ms: float) -> None:
+    first = [row.first_byte_ms for row in rows]
+    lengths = [row.finished_ms - row.first_byte_ms for row in rows]
+    ax.hlines(
+        range(len(rows)), [row.requested_ms for row in rows], first, color="0.35", linewidth=0.9
+    )
+    for number, row in enumerate(rows):
+        _draw_chunks(ax, number, row, least_ms)
+    # A frame of its own, for a hatch has the colour of its edge; it keeps the bar of a single
+    # packet, which has no length, in sight.
+    ax.barh(
+        range(len(rows)),
+        lengths,
+        left=first,
+        height=_BAR_HEIGHT,
+        color="none",
+        edgecolor="0.2",
+        linewidth=0.8,
+    )
+
+
+def _mark_milestones(ax: Axes, load: Load) -> None:
+    """Draw a line where something was painted or the page was done, where that is known."""
+    if load.first_paint_ms is None:
+        return
+    for key, (name, dashes) in _MILESTONES.items():
+        at_ms = getattr(load, key)
+        if at_ms is not None:
+            label = f"{name}: {at_ms:,.0f} ms"
+            ax.axvline(at_ms, color="0.1", linestyle=dashes, linewidth=1.1, label=label)
+    # Beside the rows: there is always one that it would cover.
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        fontsize=SMALL,
+        frameon=False,
+    )
+
+
+def _runs(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
+    """Yield what stands in one row: a resource, or those that are folded."""
+    if fold is not None:
+        groups: dict[str, list[ResourceTiming]] = {}
+        for timing in load.timings:
+            groups.setdefault(timing.kind if fold == "kind" else host_of(timing.id), []).append(
+                timing
+            )
+        yield from groups.values()
+        return
+    folded = _folded(load)
+    run: list[ResourceTiming] = []
+    for index, timing in enumerate(load.timings):
+        if index in folded:
+            run.append(timing)
+            continue
+        if run:
+            yield run
+        run = []
+        yield [timing]
+    if run:
+        yield run
+
+
+def host_of(id_: str) -> str:
+    """Return the host of a resource whose id is a URL, "" of one that is a path.
+
+    >>> host_of("https://cdn.example.org/a.js"), host_of("a.js")
+    ('cdn.example.org', '')
+    """
+    match = re.match(r"[a-z][a-z0-9+.-]*://([^/?#]+)", id_, re.IGNORECASE)
+    return "" if match is None else match[1].lower()
+
+
+def _folded(load: Load) -> dict[int, None]:
+    """Return which rows are folded so that few enough are left: the least above the fold first."""
+    timings = load.timings
+    by_weight = sorted(
+        range(1, len(timings)), key=lambda i: (timings[i].above_the_fold, timings[i].bytes, -i)
+    )
+    folded: dict[int, None] = {}
+    n_rows = len(timings)
+    for index in by_weight:
+        if n_rows <= MAX_ROWS:
+            break
+        # A row more beside a folded one costs none, between two of them it joins them.
+        n_rows -= (index - 1 in folded) + (index + 1 in folded)
+        folded[index] = None
+    return folded
+
+
+def _chunks_of(load: Load) -> dict[int, list[Chunk]]:
+    """Return when the bytes of each stream were delivered, packets that touch made one."""
+    found: dict[int, list[Chunk]] = {}
+    # Before a packet there was another: what comes in the time of one packet touches it.
+    width_ms = 1.01 * load.network.packet_interval_ns / NS_PER_MS
+    columns = load.trace.packet_rows.columns
+    came = sorted(
+        (at_ns, stream_id)
+        for at_ns, stream_id in zip(columns.delivered_at_ns, columns.stream_id, strict=True)
+        if at_ns is not None
+    )
+    for at_ns, stream_id in came:
+        at_ms = to_ms(at_ns)
+        chunks = found.setdefault(stream_id, [])
+        if chunks and at_ms - chunks[-1].stop_ms <= width_ms:
+            chunks[-1] = Chunk(chunks[-1].start_ms, at_ms)
+        else:
+            chunks.append(Chunk(at_ms, at_ms))
+    return found
+
+
+def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> None:
+    """Draw a bar light, and in it in full colour when its bytes came."""
+    height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
+    took_ms = row.finished_ms - row.first_byte_ms
+    ax.broken_barh(
+        [(row.first_byte_ms, took_ms)], height, facecolor=_lighter(row.look.face), linewidth=0
+    )
+    # A packet ends where it was delivered, and is wide enough to be seen; none begins before the
+    # bar does.
+    spans = []
+    for start_ms, stop_ms in row.chunks:
+        begin_ms = max(row.first_byte_ms, min(start_ms, stop_ms - least_ms))
+        spans.append((begin_ms, max(stop_ms - begin_ms, least_ms / 2)))
+    drawn = ax.broken_barh(spans, height, facecolor=row.look.face, linewidth=0)
+    drawn.set_gid(f"chunks-{number + 1}")
+    if sum(stop_ms - start_ms for start_ms, stop_ms in row.chunks) >= _MOSTLY * took_ms:
+        # In slivers a hatch would hide the colour that tells them.
+        drawn.set(hatch=row.look.hatch, edgecolor=row.look.ink)
+
+
+def _lighter(colour: str) -> tuple[float, ...]:
+    return tuple(1 - _LIGHT * (1 - part) for part in to_rgb(colour))
+
+
+def _row(
+    load: Load,
+    palette: Palette,
+    run: list[ResourceTiming],
+    chunks: dict[int, list[Chunk]],
+    said: dict[int, str],
+) -> WaterfallRow:
+    indexes = [load.page.index[timing.id] for timing in run]
+    groups = dict.fromkeys(palette.groups[index] for index in indexes)
+    look = palette.look(next(iter(groups))) if len(groups) == 1 else _MIXED
+    if len(run) == 1:
+        label = resource_label(load.page, indexes[0])
+        priority = said.get(run[0].stream_id, "")
+        label += f"  {plain(priority)}" if priority else ""
+    else:
+        kinds = Counter(timing.kind for timing in run)
+        shown = [f"{n} {kind}" for kind, n in kinds.most_common(_SHOWN_KINDS)]
+        more = ", ..." if len(kinds) > _SHOWN_KINDS else ""
+        mixed = f"{len(run)}: {', '.join(shown)}{more}"
+        label = mixed if len(kinds) > 1 else f"{len(run)} x {run[0].kind}"
+        hosts = dict.fromkeys(host_of(timing.id) for timing in run)
+        if len(hosts) == 1 and (host := next(iter(hosts))):
+            label = f"{plain(shortened(host))}, {label}"
+    return WaterfallRow(
+        label,
+        look,
+        min(timing.requested_ms for timing in run),
+        min(timing.first_byte_ms for timing in run),
+        max(timing.finished_ms for timing in run),
+        tuple(chunk for timing in run for chunk in chunks.get(timing.stream_id, ())),
+    )
+
+
+_SOONER, _LATER = "#0b4f8c", "#d4622a"
+_MOST_NAMED = 4
+
+
+class Delta(NamedTuple):
+    """When a resource was complete in either load; *delta_ms* below 0 is sooner in the second.
+
+    A time is None where a load never asked for the resource. Of variants of a page, *bytes* and the
+    rest are those of the first that has it.
+    """
+
+    id: str
+    kind: str
+    bytes: int
+    above_the_fold: bool
+    first_ms: float | None
+    second_ms: float | None
+    delta_ms: float | None
+
+
+def deltas_of(first: Load, second: Load) -> list[Delta]:
+    """Return a row per resource: of the first load's page in its order, then what is new.
+
+    Resources of two variants of a page are the same where their ids are.
+    """
+    times = [{row.id: row.finished_ms for row in load.timings} for load in (first, second)]
+    # The first load last, so that its resources count where both have one.
+    resources = {each.id: each for load in (second, first) for each in load.page.resources}
+    rows = []
+    for id_ in dict.fromkeys(each.id for load in (first, second) for each in load.page.resources):
+        one, other = (found.get(id_) for found in times)
+        delta_ms = None if one is None or other is None else other - one
+        own = resources[id_]
+        kind, is_above = own.kind.value, own.above_the_fold
+        rows.append(Delta(id_, kind, own.size_bytes, is_above, one, other, delta_ms))
+    return rows
+
+
+def unshared(rows: Sequence[Delta]) -> str:
+    """Return in words what only one of two loads asked for, "" if nothing.
+
+    >>> unshared([Delta("a.js", "script", 9, False, 3.0, None, None)])
+    'only in the first: a.js'
+    """
+    told = []
+    for name, own, other in (("first", 4, 5), ("second", 5, 4)):
+        ids = [row.id for row in rows if row[own] is not None and row[other] is None]
+        names = ", ".join(plain(shortened(id_)) for id_ in ids[:_MOST_NAMED])
+        more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+        if ids:
+            told.append(f"only in the {name}: {names}{more}")
+    return "; ".join(told)
+
+
+def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
+    """Return which resources are shown, by index in the page, and how far each moved in ms."""
+    moved = [(index, row.delta_ms) for index, row in enumerate(rows) if row.delta_ms is not None]
+    kept = sorted(moved, key=lambda item: (-abs(item[1]), item[0]))[:MAX_ROWS]
+    return sorted(kept)
+
+
+def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> None:
+    """Draw a bar per resource: to the left where it was complete sooner in the second load."""
+    rows = deltas_of(first, second)
+    bars = shown(rows)
+    places, values = range(len(bars)), [delta_ms for _, delta_ms in bars]
+    ax.barh(
+        places,
+        values,
+        height=_BAR_HEIGHT,
+        color=[_SOONER if value <= 0 else _LATER for value in values],
+        # Told apart in grey print, too.
+        hatch=["" if value <= 0 else "/////" for value in values],
+        edgecolor="white",
+        linewidth=0,
+    )
+    for place, value in zip(places, values, strict=True):
+        # Towards the middle no other bar is in the way.
+        ax.annotate(
+            f"{value:+,.0f}" if round(value) else "0",
+            (0, place),
+            xytext=(4 if value <= 0 else -4, 0),
+            textcoords="offset points",
+            ha="left" if value <= 0 else "right",
+            va="center_baseline",
+            fontsize=SMALL - 1,
+        )
+    ax.axvline(0, color="0.2", linewidth=0.8)
+    widest = max(map(abs, values), default=0.0) or 1.0
+    ax.set_xlim(-1.05 * widest, 1.05 * widest)
+    ax.set_ylim(max(1, len(bars)) - 0.4, -0.6)
+    ax.set_yticks(places, [_label(rows[index], index) for index, _ in bars])
+    ax.tick_params(labelsize=SMALL)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    one, other = names
+    pages = dict.fromkeys(plain(shortened(load.page.name, 40)) for load in (second, first))
+    ax.set_title(
+        f"{' against '.join(pages)}: {other} against {one}", fontsize=SMALL + 1, loc="left"
+    )
+    n_both = sum(row.delta_ms is not None for row in rows)
+    cut = f"; the {len(bars)} of {n_both} that moved most" if len(bars) < n_both else ""
+    label = f"complete so many ms sooner (left) or later (right) with {other}"
+    own = unshared(rows)
+    ax.set_xlabel(f"{label}{cut}\n\u25b2 above the fold{f'; {own}' if own else ''}", fontsize=SMALL)
+
+
+def _label(row: Delta, index: int) -> str:
+    return f"{index + 1}  {plain(shortened(row.id))}{f' {ATF_MARK}' * row.above_the_fold}"

@@ -1,0 +1,159 @@
+"""The metrics of a logged connection, as those of a load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from h3sim import metrics
+from h3sim._version import __version__
+from h3sim.accessors import accessor
+from h3sim.qlog import read_qlog
+from h3sim.results.configuration import FORMAT, LoadIdentity, hol_figures
+from h3sim.results.connections import PacketCount
+from h3sim.results.figures import document_of
+from h3sim.results.load import Hol, Which
+from h3sim.results.load_document import RESOURCES, UNKNOWN_FOLD
+from h3sim.schema.fields import write_table
+from h3sim.trace import Delivery
+from h3sim.units import NS_PER_MS, ms, to_ms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.metrics import Timing
+    from h3sim.qlog import MeasuredLog
+    from h3sim.trace import Trace
+
+
+@dataclass(frozen=True, repr=False)
+class Measurement:
+    """The figures of a *log*: what it carried, and when; times are ms since the log began."""
+
+    log: MeasuredLog
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What the log does not say, and what stands in for it."""
+        return self.log.unknown
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of format `h3sim-load/2`; what the log cannot say is None."""
+        return measured_to_dict(self.log)
+
+    @property
+    def plot(self) -> Any:
+        """Figures of this log: `plot.byte_ranges()`, `plot.progress()`."""
+        return accessor("measured.plot", self)
+
+    @property
+    def trace(self) -> Trace:
+        """What happened."""
+        return self.log.trace
+
+    @property
+    def page_load_ms(self) -> float:
+        """When the last response was complete."""
+        return to_ms(max(row.finished_at_ns for row in self._timings))
+
+    @property
+    def first_paint_ms(self) -> None:
+        """None: a log knows no browser."""
+
+    @property
+    def speed_index_ms(self) -> None:
+        """None: a log knows no browser."""
+
+    @cached_property
+    def hol(self) -> Hol:
+        """Head-of-line blocking; in one order it is None where packets were not seen.
+
+        There it matters what those carried.
+        """
+        figures = hol_figures(self.trace)
+        if self.log.unseen_packets:
+            figures |= {"connection_bytes": None, "connection_delay_ms": None}
+        return Hol(**figures)
+
+    @property
+    def packets(self) -> PacketCount:
+        """How many data packets there were, those counted by their numbers that nobody saw.
+
+        Where there are such, it is None how many sent something again.
+        """
+        sent, lost, again = metrics.count_packets(self.trace)
+        unseen = self.log.unseen_packets
+        known: dict[str, Any] = {"retransmitted": None if unseen else again}
+        return PacketCount(sent=sent + unseen, lost=lost + unseen, **known)
+
+    def byte_index_or_none(
+        self, which: Which = "all", *, sample_ms: float | None = None
+    ) -> float | None:
+        """Return the ByteIndex from the first request on; None above the fold."""
+        if which == "atf":
+            return None
+        resources = self.log.resources
+        index_ns = metrics.byte_index_ns(
+            ((resources[row.resource].body_bytes, row.finished_at_ns) for row in self._timings),
+            origin_ns=self._timings[0].requested_at_ns,
+            sample_ns=None if sample_ms is None else ms(sample_ms),
+        )
+        return None if index_ns is None else float(index_ns / NS_PER_MS)
+
+    @cached_property
+    def _timings(self) -> list[Timing]:
+        return metrics.timings(self.trace)
+
+    def __repr__(self) -> str:
+        n = len(self.log.resources)
+        return f"<Measurement of {self.log.title!r}: {n} response{'s' * (n != 1)}>"
+
+
+def measure(path: str | Path, *, trace: int | None = None) -> Measurement:
+    """Measure the qlog at *path*, of a real stack or of h3sim, as a load is measured.
+
+    One connection is measured: from the client's log, from the server's, or best from both in one
+    file. Where a file holds several, *trace* says which log of it, from 1 on.
+
+    Raises:
+        LogError: if the file cannot be read, or listing the mistakes in it.
+    """
+    return Measurement(read_qlog(path, trace=trace))
+
+
+def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
+    """Return a log as a document like that of a load; what it cannot give is None.
+
+    Times are ms since the log began. ByteIndex counts from the first request on.
+    """
+    return {
+        "format": FORMAT,
+        **write_table(
+            LoadIdentity(
+                version=__version__,
+                page=log.title,
+                page_digest=None,
+                scheme=None,
+                network=None,
+                transport="quic" if log.trace.delivery is Delivery.STREAM else "tcp",
+                seed=None,
+                configuration=None,
+            )
+        ),
+        "above_the_fold": {**UNKNOWN_FOLD},
+        **document_of(Measurement(log)),
+        "resources": RESOURCES.write(_resource(log, row) for row in metrics.timings(log.trace)),
+    }
+
+
+def _resource(log: MeasuredLog, row: Timing) -> dict[str, Any]:
+    resource = log.resources[row.resource]
+    return {
+        "id": resource.id,
+        "stream_id": row.stream_id,
+        "requested_ms": to_ms(row.requested_at_ns),
+        "first_byte_ms": to_ms(row.first_byte_at_ns),
+        "finished_ms": to_ms(row.finished_at_ns),
+        "bytes": resource.body_bytes,
+    }

@@ -1,0 +1,115 @@
+"""Sequential schedulers: by stream id (first in, first out), or by a given rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.schedulers.queues import IndexedHeap
+from h3sim.signals import Rank
+
+if TYPE_CHECKING:
+    from h3sim.signals import Signal
+
+
+class FifoScheduler:
+    """Sends the active stream of the lowest id (Marx 2019, Table 1: fifo); signals are ignored.
+
+    >>> from h3sim.signals import H2Priority
+    >>> scheduler = FifoScheduler()
+    >>> for stream_id in (4, 0):
+    ...     scheduler.open(stream_id, H2Priority())
+    ...     scheduler.activate(stream_id)
+    >>> scheduler.pick()
+    0
+    """
+
+    def __init__(self) -> None:
+        self._active = IndexedHeap()
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Take up the stream."""
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Ignore the signal."""
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        if stream_id not in self._active:
+            self._active.put(stream_id, stream_id)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._active.drop(stream_id)
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self._active.drop(stream_id)
+
+    def pick(self) -> int | None:
+        """Return the active stream of the lowest id."""
+        return self._active.first
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Change nothing: a stream is sent to its end."""
+
+
+class RankScheduler:
+    """Sends the stream of the lowest `Rank`; of one rank, whichever has had data for longest.
+
+    So within a rank what is begun is ended. A signal of another type counts as rank 0.
+
+    >>> scheduler = RankScheduler()
+    >>> for stream_id, value in ((0, 3), (4, -1)):
+    ...     scheduler.open(stream_id, Rank(value=value))
+    ...     scheduler.activate(stream_id)
+    >>> scheduler.pick()
+    4
+    """
+
+    def __init__(self) -> None:
+        self._ranks: dict[int, int] = {}
+        self._active = IndexedHeap()
+        self._arrival: dict[int, int] = {}
+        self._arrived = 0
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Take up the stream."""
+        self._ranks[stream_id] = _rank(signal)
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Give the stream another rank; its place among those of that rank is by its arrival."""
+        self._ranks[stream_id] = _rank(signal)
+        if stream_id in self._active:
+            self._put(stream_id)
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream, behind others of its rank."""
+        if stream_id not in self._active:
+            # A stream that was blocked comes back behind its equals, which were begun meanwhile.
+            self._arrival[stream_id] = self._arrived
+            self._arrived += 1
+            self._put(stream_id)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._active.drop(stream_id)
+        self._arrival.pop(stream_id, None)
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self.deactivate(stream_id)
+        del self._ranks[stream_id]
+
+    def pick(self) -> int | None:
+        """Return the active stream of the lowest rank."""
+        return self._active.first
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Change nothing: a stream is sent to its end."""
+
+    def _put(self, stream_id: int) -> None:
+        self._active.put(stream_id, self._ranks[stream_id], self._arrival[stream_id])
+
+
+def _rank(signal: Signal) -> int:
+    return signal.value if isinstance(signal, Rank) else 0

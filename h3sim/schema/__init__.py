@@ -1,0 +1,28 @@
+"""Documents: files in and out, parsed, and held against one declaration per format."""
+
+from h3sim.schema.errors import format_choices, format_value, is_quantity, join_words
+from h3sim.schema.files import (
+    check_output,
+    open_input,
+    parse_json,
+    parse_toml,
+    read_text,
+    resolved_within,
+    shown_path,
+    write_whole,
+)
+
+__all__ = [
+    "check_output",
+    "format_choices",
+    "format_value",
+    "is_quantity",
+    "join_words",
+    "open_input",
+    "parse_json",
+    "parse_toml",
+    "read_text",
+    "resolved_within",
+    "shown_path",
+    "write_whole",
+]

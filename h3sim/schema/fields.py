@@ -1,0 +1,520 @@
+"""File formats as dataclasses: each field declares what it accepts, nested tables included.
+
+A field's metadata, made by `says`, holds its key, its type and a sentence about it. From that come
+the checks of a value on construction, reading with all mistakes at once, writing, and (in
+`h3sim.schema.output`) the published schema and the tables of the documentation.
+
+>>> @dataclasses.dataclass(frozen=True, kw_only=True)
+... class Link:
+...     rate_bps: int = dataclasses.field(metadata=declare(MegabitsPerSecond(low=1), "the rate"))
+...     delay_ns: int = dataclasses.field(default=0, metadata=declare(Milliseconds(low=0), "one way"))
+...
+...     def __post_init__(self):
+...         validate(self, InputError)
+>>> read_table(Link, {"rate_mbps": 2, "delay_ms": 1.5})
+Link(rate_bps=2000000, delay_ns=1500000)
+>>> write_table(Link(rate_bps=2_000_000))
+{'rate_mbps': 2.0}
+>>> read_document(Link, {"delay_ms": -1, "loss": 0}, InputError, source="a.toml")
+Traceback (most recent call last):
+...
+h3sim.errors.InputError: a.toml: loss: unknown key; allowed are rate_mbps, delay_ms
+a.toml: rate_mbps: is missing
+a.toml: delay_ms: must not be negative, is -1
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema.errors import (
+    ABSENT,
+    MAX_PROBLEMS,
+    RejectedValueError,
+    TooManyProblemsError,
+    collected,
+    format_value,
+    join_words,
+    joined,
+)
+from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+ValueT = TypeVar("ValueT")
+_UNITS = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))
+_METADATA = "h3sim"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSpec:
+    """A field of a format: where it stands in a value and in a file, and what it may hold."""
+
+    attribute: str
+    key: str
+    kind: ValueType
+    about: str
+    used_by: str
+    default: Any
+    stand_in: Any
+    is_premise: bool
+    keys: tuple[str, ...] = dataclasses.field(init=False)
+    """The keys of a file that it takes up."""
+    is_needed: bool = dataclasses.field(init=False)
+    """Whether a file must have it."""
+    is_optional: bool = dataclasses.field(init=False)
+    """Whether a file may do without, and nothing is to be looked up then."""
+
+    def __post_init__(self) -> None:
+        is_required = self.default is ABSENT
+        object.__setattr__(self, "keys", self.kind.keys or (self.key,))
+        object.__setattr__(self, "is_needed", is_required and not self.kind.keys)
+        object.__setattr__(self, "is_optional", not is_required)
+
+    def given_in(self, table: Mapping[str, Any]) -> Any:
+        """Return what a file says of it, or ABSENT."""
+        if not self.kind.keys:
+            return table.get(self.key, ABSENT)
+        return {key: table[key] for key in self.kind.keys if key in table} or ABSENT
+
+
+class _Said(NamedTuple):
+    kind: ValueType
+    about: str
+    used_by: str
+    key: str
+    stand_in: Any
+    is_premise: bool
+
+
+def declare(
+    kind: ValueType,
+    about: str = "",
+    *,
+    used_by: str = "",
+    key: str = "",
+    stand_in: Any = ABSENT,
+    is_premise: bool = False,
+) -> dict[str, _Said]:
+    """Return the metadata of a field that holds a *kind* of value.
+
+    *about*, and what it is *used_by*, are for people. Its key in a file is *key*, or its name with
+    the unit of files (`delay_ms` for `delay_ns`); *stand_in* takes the place of a wrong value
+    while the rest is checked; where one that *is_premise* is wrong, no rule is asked.
+    """
+    return {
+        _METADATA: _Said(
+            kind=kind,
+            about=about,
+            used_by=used_by,
+            key=key,
+            stand_in=stand_in,
+            is_premise=is_premise,
+        )
+    }
+
+
+def fields_of(cls: type) -> tuple[FieldSpec, ...]:
+    """Return the declared fields of a dataclass, in their order."""
+    if cls not in _DECLARED:
+        _DECLARED[cls] = _declared(cls)
+    return _DECLARED[cls]
+
+
+_DECLARED: dict[type, tuple[FieldSpec, ...]] = {}
+
+
+def _declared(cls: type) -> tuple[FieldSpec, ...]:
+    found: list[FieldSpec] = []
+    for field in dataclasses.fields(cls):
+        said: _Said | None = field.metadata.get(_METADATA)
+        if said is None:
+            continue
+        kind, stand_in = said.kind, said.stand_in
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        is_needed = default is dataclasses.MISSING
+        if stand_in is ABSENT:
+            stand_in = kind.stand_in if is_needed else default
+        found.append(
+            FieldSpec(
+                attribute=field.name,
+                key=said.key or _key(field.name, kind),
+                kind=kind,
+                about=said.about,
+                used_by=said.used_by,
+                default=ABSENT if is_needed else default,
+                stand_in=stand_in,
+                is_premise=said.is_premise,
+            )
+        )
+    return tuple(found)
+
+
+def _key(name: str, kind: ValueType) -> str:
+    for unit, inside, in_files in _UNITS:
+        if isinstance(kind, unit) and name.endswith(inside):
+            return name.removesuffix(inside) + in_files
+    return name
+
+
+def keys_of(cls: type) -> tuple[str, ...]:
+    """Return the keys that a table of a file may have."""
+    return tuple(key for field in fields_of(cls) for key in field.keys)
+
+
+# Checking
+
+
+def validate(value: Any, error: type[InputError], source: str = "") -> None:
+    """Check a value that is being constructed, and bring its fields into the types they have.
+
+    A class may say in `mistakes()` what must hold between its fields.
+
+    Raises:
+        error: listing every field that is wrong, and every rule that does not hold.
+    """
+    problems = validation_errors(value)
+    if problems:
+        raise error(problems, source if isinstance(source, str) else format_value(source))
+
+
+def validation_errors(value: Any) -> list[ValidationIssue]:
+    """Do as `settle` does, but return the problems."""
+    problems: list[ValidationIssue] = []
+    stand_ins: dict[str, Any] = {}
+    for field in fields_of(type(value)):
+        given = getattr(value, field.attribute)
+        # By identity: a value that only equals the default may be of another type (True for 1).
+        if given is field.default:
+            continue  # most are left as they are, in thousands of resources
+        if given is None and not isinstance(field.kind, OrNone):
+            if field.default is not None:
+                problems.append(ValidationIssue(key=field.key, message="must be given, is None"))
+                stand_ins[field.attribute] = field.stand_in
+            continue
+        try:
+            accepted = field.kind.accept(given)
+        except RejectedValueError as refused:
+            problems += refused.under("" if field.kind.keys else field.key)
+            stand_ins[field.attribute] = _stand_in(field, refused)
+        else:
+            if accepted is not given:
+                # The value is frozen for all but its own construction, which this is a part of.
+                object.__setattr__(value, field.attribute, accepted)
+    return _with_mistakes(value if not stand_ins else _changed(value, stand_ins), problems)
+
+
+def _stand_in(field: FieldSpec, refused: RejectedValueError) -> Any:
+    return field.stand_in if refused.stand_in is ABSENT else refused.stand_in
+
+
+def _changed(value: ValueT, changes: Mapping[str, Any]) -> ValueT:
+    """Return a copy of a frozen value with other fields, unchecked."""
+    changed = copy.copy(value)
+    for attribute, item in changes.items():
+        object.__setattr__(changed, attribute, item)
+    return changed
+
+
+def _with_mistakes(value: Any, problems: list[ValidationIssue]) -> list[ValidationIssue]:
+    """Return *problems*, and those of the rules at keys of which nothing was said yet."""
+    mistakes = getattr(value, "mistakes", None)
+    if mistakes is None:
+        return problems
+    if not problems:
+        return [*mistakes()]
+    reported = {problem.key for problem in problems}
+    if any(field.is_premise and field.key in reported for field in fields_of(type(value))):
+        return problems
+    return problems + [problem for problem in mistakes() if problem.key not in reported]
+
+
+# Reading
+
+
+def read_document(
+    cls: type[ValueT],
+    document: object,
+    error: type[InputError],
+    *,
+    source: str,
+    format_: str = "",
+    noun: str = "a table",
+    also: Callable[[ValueT], Iterable[ValidationIssue]] = lambda _: (),
+) -> ValueT:
+    """Return the value that a parsed file describes.
+
+    Where something is wrong, *also* is asked of the value, or of what stands in for it, what else
+    is: what else reads the value would find that one only when the rest is mended.
+
+    Raises:
+        error: listing every mistake in it.
+    """
+    problems: list[ValidationIssue] = []
+    table: Any = document
+    if format_ and isinstance(document, Mapping):
+        if document.get("format") != format_:
+            said = format_value(document["format"]) if "format" in document else "nothing"
+            problems.append(
+                ValidationIssue(key="format", message=f"must be {format_!r}, is {said}")
+            )
+        table = _Without(document, "format")
+    try:
+        value = read_table(cls, table, noun=noun)
+    except TooManyProblemsError as refused:
+        raise error([*problems, *refused.problems], source) from None
+    except RejectedValueError as refused:
+        problems += refused.problems
+        value = refused.stand_in
+    if problems:
+        raise error([*problems, *also(value)], source)
+    return value
+
+
+class _Without(dict[str, Any]):
+    """A table without one of its keys; it still knows which stood in it twice."""
+
+    def __init__(self, table: Mapping[str, Any], key: str) -> None:
+        super().__init__((name, value) for name, value in table.items() if name != key)
+        self.twice = getattr(table, "twice", ())
+
+
+def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fixed: Any) -> ValueT:
+    """Return the value that a table describes; *fixed* are attributes that no key sets.
+
+    Raises:
+        RejectedValueError: listing every mistake in it, with a value that stands in for it.
+    """
+    if not isinstance(given, Mapping):
+        raise RejectedValueError(
+            f"must be {noun}, is {format_value(given)}", _stand_in_for(cls, fixed)
+        )
+    fields = fields_of(cls)
+    if fixed:
+        fields = tuple(field for field in fields if field.attribute not in fixed)
+    problems = list(_key_problems(given, fields))
+    values: dict[str, Any] = dict(fixed)
+    for field in fields:
+        found = field.given_in(given) if field.kind.keys else given.get(field.key, ABSENT)
+        if found is ABSENT and field.is_optional:
+            continue
+        if found is ABSENT and field.kind.keys and field.default is ABSENT:
+            found = {}  # which of its keys are needed it says itself
+        if found is ABSENT:
+            if field.is_needed:
+                problems.append(ValidationIssue(key=field.key, message="is missing"))
+                values[field.attribute] = field.stand_in
+            continue
+        try:
+            values[field.attribute] = field.kind.read(found)
+        except RejectedValueError as refused:
+            problems += refused.under("" if field.kind.keys else field.key)
+            if isinstance(refused, TooManyProblemsError):
+                raise TooManyProblemsError(problems) from refused
+            values[field.attribute] = _stand_in(field, refused)
+    if not problems:
+        try:
+            return cls(**values)
+        except InputError as error:
+            raise RejectedValueError(error.problems, _unchecked(cls, values)) from error
+    stand_in = _unchecked(cls, values)
+    raise RejectedValueError(_with_mistakes(stand_in, problems), stand_in)
+
+
+def _key_problems(
+    given: Mapping[str, Any], fields: Iterable[FieldSpec]
+) -> Iterable[ValidationIssue]:
+    for name in itertools.islice(getattr(given, "twice", ()), MAX_PROBLEMS):
+        yield ValidationIssue(key=name, message="stands twice in one object")
+    known = [key for field in fields for key in field.keys]
+    unknown = [name for name in given if name not in known]
+    if len(unknown) > MAX_PROBLEMS:
+        yield ValidationIssue(
+            key="", message=f"{len(unknown):,} unknown keys, the first of which follow"
+        )
+    for name in unknown[:MAX_PROBLEMS]:
+        allowed = f"allowed are {join_words(known, near=name)}" if known else "none is allowed here"
+        key = name if isinstance(name, str) else format_value(name)
+        yield ValidationIssue(key=key, message=f"unknown key; {allowed}")
+
+
+def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:
+    """Return a value that stands in for a wrong one, so that what it belongs to can be checked."""
+    made = object.__new__(cls)
+    defaults = {
+        field.attribute: field.stand_in if field.default is ABSENT else field.default
+        for field in fields_of(cls)
+    }
+    for attribute, value in (defaults | dict(values)).items():
+        object.__setattr__(made, attribute, value)
+    return made
+
+
+def _stand_in_for(cls: type[ValueT], fixed: Mapping[str, Any]) -> ValueT:
+    """Return a value that stands in for what is no table at all."""
+    return _unchecked(
+        cls, {field.attribute: field.stand_in for field in fields_of(cls)} | dict(fixed)
+    )
+
+
+# Writing
+
+
+def write_table(value: Any, *, is_whole: bool = False) -> dict[str, Any]:
+    """Return the table of a file that describes *value*.
+
+    What has its default is left out, or with *is_whole* only what has none.
+    """
+    table: dict[str, Any] = {}
+    for field in fields_of(type(value)):
+        held = getattr(value, field.attribute)
+        can_say_none = is_whole and isinstance(field.kind, OrNone)
+        is_usual = not field.is_needed and held == field.default
+        if is_usual and not (can_say_none or (is_whole and held is not None)):
+            continue
+        written = field.kind.write(held)
+        if field.kind.keys:
+            table |= written
+        else:
+            table[field.key] = written
+    return table
+
+
+def schema_id(format_: str) -> str:
+    """Return the name under which the schema of a format is known."""
+    return f"urn:h3sim:schema:{format_.replace('/', '-')}"
+
+
+class Table(ValueType):
+    """A table of a file that describes a value of another declared class.
+
+    With *is_kept* what can be made of a wrong table is kept, so that the rules of the table around
+    it can be held against it; else the stand-in of the field takes its place.
+    """
+
+    def __init__(self, cls: type, *, noun: str = "a table", is_kept: bool = False) -> None:
+        self.cls, self._noun, self._is_kept = cls, noun, is_kept
+
+    def accept(self, value: Any) -> Any:
+        if isinstance(value, self.cls):
+            return value
+        raise RejectedValueError(f"must be a {self.cls.__name__}, is {format_value(value)}")
+
+    def read(self, given: Any) -> Any:
+        try:
+            return read_table(self.cls, given, noun=self._noun)
+        except RejectedValueError as refused:
+            is_whole = self._is_kept or isinstance(refused, TooManyProblemsError)
+            raise (refused if is_whole else RejectedValueError(refused.problems)) from refused
+
+    def write(self, value: Any) -> dict[str, Any]:
+        return write_table(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/{self.cls.__name__.lower()}"}
+
+
+class Inline(Table):
+    """A value whose keys stand among those of the table that has it."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The keys of the value's own fields."""
+        return keys_of(self.cls)
+
+    def schema(self) -> dict[str, Any]:
+        return {field.key: field.kind.schema() for field in fields_of(self.cls)}
+
+
+class Named(ValueType):
+    """A table of tables, each of which describes a value whose `name` is its key."""
+
+    stand_in = ()
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def accept(self, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, list | tuple) and all(isinstance(item, self.cls) for item in value):
+            return tuple(value)
+        raise RejectedValueError(f"must be a list of {self.cls.__name__}, is {format_value(value)}")
+
+    def read(self, given: Any) -> tuple[Any, ...]:
+        if not isinstance(given, Mapping):
+            raise RejectedValueError(f"must be a table, is {format_value(given)}")
+        values, problems = collected(
+            (name, partial(read_table, self.cls, name=name), entry) for name, entry in given.items()
+        )
+        if problems:
+            raise RejectedValueError(problems, tuple(values))
+        return tuple(values)
+
+    def write(self, value: Any) -> dict[str, Any]:
+        tables = {item.name: write_table(item) for item in value}
+        for table in tables.values():
+            table.pop("name", None)
+        return tables
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "additionalProperties": {"$ref": f"#/$defs/{self.cls.__name__.lower()}"},
+        }
+
+
+class Embedded(ValueType):
+    """A whole document of another format, which *read* and *write* know."""
+
+    def __init__(
+        self, format_: str, read: Callable[..., Any], write: Callable[[Any], dict[str, Any] | None]
+    ) -> None:
+        self._format, self._read, self._write = format_, read, write
+
+    def accept(self, value: Any) -> Any:
+        return value
+
+    def read(self, given: Any) -> Any:
+        try:
+            return self._read(given, source="")
+        except InputError as error:
+            raise RejectedValueError(error.problems) from error
+
+    def write(self, value: Any) -> dict[str, Any] | None:
+        return self._write(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"$ref": schema_id(self._format)}
+
+
+class NumbersByPath(ValueType):
+    """Numbers in a table and in tables within it; inside a plain table, by their paths.
+
+    >>> NumbersByPath().read({"pages": 43, "all": {"rr": 1, "fifo": 1.27}})
+    {'pages': 43, 'all.rr': 1, 'all.fifo': 1.27}
+    """
+
+    def accept(self, value: Any) -> dict[str, float]:
+        found = TableOf(_NumberOrMore()).accept(value)
+        return {
+            joined(key, below): number
+            for key, one in found.items()
+            for below, number in (one if isinstance(one, dict) else {"": one}).items()
+        }
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": ["number", "object"]}}
+
+
+class _NumberOrMore(Number):
+    def accept(self, value: Any) -> Any:
+        return NumbersByPath().accept(value) if isinstance(value, dict) else super().accept(value)

@@ -1,0 +1,405 @@
+"""What a declared field may hold: how it is checked, read from a file, written and described.
+
+>>> Whole(low=0).read(12.0), Milliseconds(high=1000).read(1.5), Milliseconds().write(1_500_000)
+(12, 1500000, 1.5)
+>>> Number(low=0, high=1, is_below=True).accept(1)
+Traceback (most recent call last):
+...
+h3sim.schema.errors.RejectedValueError: must be at least 0 and less than 1, is 1
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import ValidationIssue
+from h3sim.schema.errors import (
+    ABSENT,
+    RejectedValueError,
+    collected,
+    format_choices,
+    format_value,
+    is_quantity,
+    plain_number,
+)
+from h3sim.units import mbps, ms, to_mbps, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+_HUGE = 2**63
+_MANY = 10**6
+"""An upper bound above this says nothing to somebody whose value is negative."""
+
+
+class ValueType:
+    """What a field may hold; subclasses say what that is."""
+
+    stand_in: Any = None
+    """Takes the place of a wrong value while the rest is checked."""
+    keys: tuple[str, ...] = ()
+    """The keys of a file that it takes up, where these are not the field's own."""
+
+    def accept(self, value: Any) -> Any:
+        """Return *value* as the field holds it.
+
+        Raises:
+            RejectedValueError: if the field cannot hold it.
+        """
+        raise NotImplementedError
+
+    def read(self, given: Any) -> Any:
+        """Return the value that *given*, of a parsed file, stands for; errors as `accept`."""
+        return self.accept(given)
+
+    def write(self, value: Any) -> Any:
+        """Return what stands in a file for *value*."""
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of what stands in a file."""
+        raise NotImplementedError
+
+
+class Text(ValueType):
+    """Text, in whole characters; with *is_needed* not empty."""
+
+    stand_in = ""
+
+    def __init__(self, *, is_needed: bool = False) -> None:
+        self._is_needed = is_needed
+
+    def accept(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise RejectedValueError(f"must be text, is {format_value(value)}")
+        if self._is_needed and not value:
+            raise RejectedValueError("must not be empty")
+        # A lone half of a character comes of JSON's escapes, and cannot be written as UTF-8.
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            wanted = "must be whole characters, not halves of them (surrogates)"
+            raise RejectedValueError(f"{wanted}, is {format_value(value)}")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", **({"minLength": 1} if self._is_needed else {})}
+
+
+class Flag(ValueType):
+    """True or false."""
+
+    stand_in = False
+
+    def accept(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+            return bool(value)
+        raise RejectedValueError(f"must be true or false, is {format_value(value)}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+class Scalar(ValueType):
+    """One value of any type, but no list and no table; *hint* says in messages what else to do."""
+
+    def __init__(self, hint: str = "") -> None:
+        self._hint = f" ({hint})" if hint else ""
+
+    def accept(self, value: Any) -> str | float:
+        if isinstance(value, str | int | float):
+            return value
+        raise RejectedValueError(f"must be one value{self._hint}, is {format_value(value)}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "number", "boolean"]}
+
+
+class Number(ValueType):
+    """A finite number from *low* to *high*; *is_above* leaves *low* out, *is_below* *high*.
+
+    *hint* says in messages what the bounds mean; *example* what the number does.
+    """
+
+    stand_in: float = 0
+    _noun = "a number"
+
+    def __init__(
+        self,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        is_above: bool = False,
+        is_below: bool = False,
+        hint: str = "",
+        example: str = "",
+    ) -> None:
+        self.low, self.high, self.is_above, self.is_below = low, high, is_above, is_below
+        self.hint = f" ({hint or example})" if hint or example else ""
+        self._example = f" ({example})" if example else ""
+        self.stand_in = low or 0
+
+    def accept(self, value: Any) -> float:
+        value = plain_number(value)
+        if not is_quantity(value):
+            if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
+                raise RejectedValueError(f"{self._range(1)}, is {format_value(value)}")
+            raise RejectedValueError(
+                f"must be {self._noun}{self._example}, is {format_value(value)}"
+            )
+        if not self.holds(value):
+            raise RejectedValueError(f"{self._range(value)}, is {format_value(value)}")
+        number: float = value
+        return number
+
+    def holds(self, value: float) -> bool:
+        """Return whether *value* is in the range."""
+        low, high = self.low, self.high
+        return (
+            (low is None or value >= low)
+            and (high is None or value <= high)
+            and not (self.is_above and value == low)
+            and not (self.is_below and value == high)
+        )
+
+    def _range(self, value: float) -> str:
+        low, high = self.low, self.high
+        is_plain = not self.is_above and not self.is_below
+        if low == 0 and value < 0 and is_plain and (high is None or high > _MANY):
+            return "must not be negative"
+        if self.is_below and self.is_above:
+            return f"must be more than {_bound(low)} and less than {_bound(high)}{self.hint}"
+        if self.is_below:
+            return f"must be at least {_bound(low)} and less than {_bound(high)}{self.hint}"
+        if self.is_above:
+            end = "" if high is None else f", to {_bound(high)}"
+            return f"must be more than {_bound(low)}{end}{self.hint}"
+        if low is None:
+            return "must be a finite number"
+        if high is None:
+            return f"must be at least {_bound(low)}{self.hint}"
+        return f"must be {_bound(low)} to {_bound(high)}{self.hint}"
+
+    def schema(self) -> dict[str, Any]:
+        low = "exclusiveMinimum" if self.is_above else "minimum"
+        high = "exclusiveMaximum" if self.is_below else "maximum"
+        bounds = {low: self.low, high: self.high}
+        return {"type": "number"} | {k: bound for k, bound in bounds.items() if bound is not None}
+
+
+def _bound(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and abs(value) <= 2**30 else f"{value:g}"
+
+
+class Whole(Number):
+    """A whole number; a file may write it with a point (12.0)."""
+
+    _noun = "a whole number"
+
+    def accept(self, value: Any) -> int:
+        # Not `isinstance`: True is an int to Python, and no number here.
+        if type(value) is not int:
+            value = _as_int(value)
+        if not self.holds(value):
+            raise RejectedValueError(f"{self._range(value)}, is {format_value(value)}")
+        number: int = value
+        return number
+
+    def read(self, given: Any) -> int:
+        if isinstance(given, float) and given.is_integer():
+            given = int(given)
+        return self.accept(given)
+
+    def schema(self) -> dict[str, Any]:
+        return super().schema() | {"type": "integer"}
+
+
+def _as_int(value: Any) -> int:
+    """Return a whole number of another type, as those of numpy are."""
+    if not isinstance(value, bool) and hasattr(type(value), "__index__"):
+        return index(value)
+    raise RejectedValueError(f"must be a whole number, is {format_value(value)}")
+
+
+class _Scaled(Number):
+    """A number of a file that is held as a whole number of a smaller unit."""
+
+    def accept(self, value: Any) -> int:
+        whole = value if type(value) is int else _as_int(value)
+        # Before it is scaled: an int beyond a float's range cannot be divided.
+        if abs(whole) > _HUGE:
+            raise RejectedValueError(f"{self._range(1)}, is {format_value(whole)}")
+        written = self.write(whole)
+        if not self.holds(written):
+            raise RejectedValueError(f"{self._range(written)}, is {written:g}")
+        return whole
+
+    def read(self, given: Any) -> int:
+        if not is_quantity(given):
+            raise RejectedValueError(f"must be a number, is {format_value(given)}")
+        value = self._scaled(given)
+        written = self.write(value)
+        if not self.holds(written):
+            # What is shown is what stands in the file, before it was rounded.
+            raise RejectedValueError(f"{self._range(written)}, is {format_value(given)}")
+        return value
+
+    def _scaled(self, given: float) -> int:
+        raise NotImplementedError
+
+
+class Milliseconds(_Scaled):
+    """A time: whole nanoseconds inside, milliseconds in files and messages."""
+
+    def _scaled(self, given: float) -> int:
+        return ms(given)
+
+    def write(self, value: Any) -> float:
+        return to_ms(value)
+
+
+class MegabitsPerSecond(_Scaled):
+    """A rate: whole bits per second inside, Mbit/s in files and messages."""
+
+    def _scaled(self, given: float) -> int:
+        return mbps(given)
+
+    def write(self, value: Any) -> float:
+        return to_mbps(value)
+
+
+class Choice(ValueType):
+    """One of the members of an enumeration, or of plain names; either may be given by its name."""
+
+    def __init__(self, options: type[Enum] | Iterable[str | Enum]) -> None:
+        members: list[Any] = list(options)
+        self.options: Mapping[str, Any] = {getattr(m, "value", m): m for m in members}
+        self.stand_in = members[0]
+
+    def accept(self, value: Any) -> Any:
+        name = value.value if isinstance(value, Enum) else value
+        if isinstance(name, str) and name in self.options:
+            return self.options[name]
+        raise RejectedValueError(format_choices(name, self.options))
+
+    def write(self, value: Any) -> str:
+        return str(getattr(value, "value", value))
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.options)}
+
+
+class OrNone(ValueType):
+    """Another value, or none at all, which a file writes as "none", or with *none* as that."""
+
+    def __init__(self, kind: ValueType, *, none: str | None = "none") -> None:
+        self.of, self._none = kind, none
+
+    def accept(self, value: Any) -> Any:
+        return None if value is None else self.of.accept(value)
+
+    def read(self, given: Any) -> Any:
+        return None if given == self._none else self.of.read(given)
+
+    def write(self, value: Any) -> Any:
+        return self._none if value is None else self.of.write(value)
+
+    def schema(self) -> dict[str, Any]:
+        schema = self.of.schema()
+        if self._none is None and schema.keys() == {"type"} and isinstance(schema["type"], str):
+            return {"type": [schema["type"], "null"]}
+        return {"anyOf": [schema, {"const": self._none}]}
+
+
+class ListOf(ValueType):
+    """Several values of one type; a tuple inside."""
+
+    stand_in = ()
+
+    def __init__(self, kind: ValueType, noun: str) -> None:
+        self.of, self._noun = kind, noun
+
+    def accept(self, value: Any) -> tuple[Any, ...]:
+        return self._each(value, self.of.accept)
+
+    def read(self, given: Any) -> tuple[Any, ...]:
+        return self._each(given, self.of.read)
+
+    def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
+        if not isinstance(values, list | tuple):
+            raise RejectedValueError(f"must be a list of {self._noun}, is {format_value(values)}")
+        taken, problems = collected((f"[{n}]", take, value) for n, value in enumerate(values))
+        if problems:
+            raise RejectedValueError(problems, tuple(taken))
+        # What is right already stays the same object: a value that is checked again costs nothing.
+        if isinstance(values, tuple) and all(map(_is, values, taken)):
+            return values
+        return tuple(taken)
+
+    def write(self, value: Any) -> list[Any]:
+        return [self.of.write(item) for item in value]
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": self.of.schema()}
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+class OneOrMore(ListOf):
+    """The same, of which a file may write one without brackets."""
+
+    def read(self, given: Any) -> tuple[Any, ...]:
+        if isinstance(given, str):
+            return (self.of.read(given),)
+        if not isinstance(given, list):
+            raise RejectedValueError(f"must be text or a list of it, is {format_value(given)}")
+        try:
+            return super().read(given)
+        except RejectedValueError as refused:  # a word says itself which one it is
+            messages = (
+                ValidationIssue(key="", message=problem.message) for problem in refused.problems
+            )
+            raise RejectedValueError(messages, refused.stand_in) from refused
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self.of.schema(), super().schema()]}
+
+
+class TableOf(ValueType):
+    """A table of values of one type, under any keys."""
+
+    def __init__(self, kind: ValueType) -> None:
+        self.of = kind
+
+    def accept(self, value: Any) -> dict[str, Any]:
+        return self._each(value, self.of.accept)
+
+    def read(self, given: Any) -> dict[str, Any]:
+        return self._each(given, self.of.read)
+
+    def _each(self, value: Any, take: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise RejectedValueError(f"must be a table, is {format_value(value)}", {})
+        taken: dict[str, Any] = {}
+        problems: list[ValidationIssue] = []
+        for key, item in value.items():
+            try:
+                taken[Text().accept(key)] = take(item)
+            except RejectedValueError as refused:
+                problems += refused.under(key if isinstance(key, str) else format_value(key))
+                if refused.stand_in is not ABSENT:
+                    taken[key] = refused.stand_in
+        if problems:
+            raise RejectedValueError(problems, taken)
+        return value if all(map(_is, value.values(), taken.values())) else taken
+
+    def write(self, value: Any) -> dict[str, Any]:
+        return {str(key): self.of.write(item) for key, item in value.items()}
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": self.of.schema()}

@@ -1,0 +1,32 @@
+"""The interface of a client's priority policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim._mypyc import mypyc_attr
+
+if TYPE_CHECKING:
+    from h3sim.page import Resource, ResourceState
+    from h3sim.signals import SignalChange
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Policy:
+    """Turns requests into signals."""
+
+    def on_connected(self) -> list[SignalChange]:
+        """Return the placeholders to open, in order."""
+        raise NotImplementedError
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        """Return what changes with the request; the last entry opens the stream itself."""
+        raise NotImplementedError
+
+    def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
+        """Return what changes for open streams now that *change* is known of a resource, or all."""
+        raise NotImplementedError
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:
+        """Return what changes once the stream has left the scheduler."""
+        raise NotImplementedError

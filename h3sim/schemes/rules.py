@@ -1,0 +1,236 @@
+"""Rules, classes and placeholders of a scheme, as values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import SchemeError, ValidationIssue
+from h3sim.page import AS_WRITTEN, FetchPriority, Kind, ResourceState, ServerPriority
+from h3sim.schema import format_value
+from h3sim.schema.errors import RejectedValueError
+from h3sim.schema.fields import Inline, declare, validate
+from h3sim.schema.values import Choice, Flag, OneOrMore, Text, ValueType, Whole
+from h3sim.signals import (
+    DEFAULT_STRICT,
+    DEFAULT_URGENCY,
+    DEFAULT_WEIGHT,
+    MAX_STRICT,
+    MAX_URGENCY,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.page import Resource
+
+
+class Arrangement(enum.Enum):
+    """How the streams of a class stand under its group in the tree."""
+
+    SIBLINGS = "siblings"
+    """All are children of the group and share by weight."""
+    CHAIN = "chain"
+    """Each is the child of the one before: first in, first out."""
+    STRICT_CHAIN = "strict-chain"
+    """Exclusively below the last stream of the lowest class that is not below its own: classes in
+    the order of the file, first in first out in each (Chromium's lists of streams)."""
+    QUICKER_CHAIN = "quicker-chain"
+    """As `STRICT_CHAIN`, but a class whose last stream leaves the tree takes that stream's parent
+    for its last, whatever class the parent is of (dfifo in the code of Marx 2019)."""
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether streams are inserted exclusively."""
+        return self in (Arrangement.STRICT_CHAIN, Arrangement.QUICKER_CHAIN)
+
+
+_WEIGHT = Whole(low=0, high=256)
+_STRICT = Whole(low=0, high=MAX_STRICT)
+UPDATES = ResourceState._fields
+"""What may change while a stream is open."""
+CONDITIONS = {
+    "in_head": "in_head",
+    "async": "is_async",
+    "defer": "is_defer",
+    "preload": "preload",
+    "after_first_image": "after_first_image",
+    "above_the_fold": "above_the_fold",
+    "critical": "critical",
+    "render_blocking": "render_blocking",
+    "hero": "hero",
+}
+"""The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
+
+
+class _Conditions(ValueType):
+    """Which of the flags must be set, and which must not; each is a key of its own."""
+
+    keys = tuple(CONDITIONS)
+
+    def accept(self, value: Any) -> tuple[tuple[str, bool], ...]:
+        if not isinstance(value, list | tuple):
+            raise RejectedValueError(f"must be a list of flags, is {format_value(value)}")
+        for pair in value:
+            is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+            if not is_pair or pair[0] not in self.keys or not isinstance(pair[1], bool):
+                raise RejectedValueError(
+                    f"flags are names with true or false, is {format_value(pair)}"
+                )
+        return tuple((name, wanted) for name, wanted in value)
+
+    def read(self, given: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+        flags: list[tuple[str, bool]] = []
+        problems: list[ValidationIssue] = []
+        for key in self.keys:
+            try:
+                flags += [(key, Flag().accept(given[key]))] if key in given else []
+            except RejectedValueError as refused:
+                problems += refused.under(key)
+        if problems:
+            raise RejectedValueError(problems, tuple(flags))
+        return tuple(flags)
+
+    def write(self, value: Any) -> dict[str, bool]:
+        return dict(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {key: Flag().schema() for key in self.keys}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Puts a resource into a class if it is of one of *kinds* and each flag is as given.
+
+    *any_of* names flags of which at least one must be set; *root* asks for the main document;
+    *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
+    many images that are requested. *visible* and *hidden* ask for what becomes known while the
+    page loads: that layout shows it in the viewport, that its tab is in the background.
+    """
+
+    class_name: str = field(metadata=declare(Text(), "the class", key="class"))
+    kinds: tuple[Kind, ...] = field(
+        default=(),
+        metadata=declare(OneOrMore(Choice(Kind), "kinds"), "of one of these", key="kind"),
+    )
+    flags: tuple[tuple[str, bool], ...] = field(
+        default=(), metadata=declare(_Conditions(), "each flag is as given")
+    )
+    any_of: tuple[str, ...] = field(
+        default=(), metadata=declare(OneOrMore(Choice(CONDITIONS), "flags"), "one of these is set")
+    )
+    root: bool | None = field(default=None, metadata=declare(Flag(), "it is the main document"))
+    fetchpriority: FetchPriority | None = field(
+        default=None, metadata=declare(Choice(FetchPriority), "what the page's author asks for")
+    )
+    first_images: int | None = field(
+        default=None, metadata=declare(Whole(low=1), "it is among the first so many images")
+    )
+
+    visible: bool | None = field(
+        default=None, metadata=declare(Flag(), "layout has shown it in the viewport")
+    )
+    hidden: bool | None = field(
+        default=None, metadata=declare(Flag(), "its tab is in the background")
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, SchemeError)
+
+    def matches(
+        self, resource: Resource, *, images_before: int = 0, standing: ResourceState = AS_WRITTEN
+    ) -> bool:
+        """Return whether the rule speaks of *resource*, behind so many images."""
+        if self.visible is not None and self.visible != bool(standing.visible):
+            return False
+        if self.hidden is not None and self.hidden != bool(standing.hidden):
+            return False
+        if self.kinds and resource.kind not in self.kinds:
+            return False
+        if self.root is not None and self.root != resource.begins_page:
+            return False
+        if self.fetchpriority not in (None, resource.fetchpriority):
+            return False
+        if self.first_images is not None and not self._is_early_image(resource, images_before):
+            return False
+        if any(getattr(resource, CONDITIONS[name]) != wanted for name, wanted in self.flags):
+            return False
+        return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
+
+    def _is_early_image(self, resource: Resource, images_before: int) -> bool:
+        return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerHint:
+    """What the server says of responses whose id matches *path*, with `*` for any text."""
+
+    path: str = field(metadata=declare(Text(), "which responses: `*` stands for any text"))
+    says_: ServerPriority = field(metadata=declare(Inline(ServerPriority), "what it says of them"))
+
+    def __post_init__(self) -> None:
+        validate(self, SchemeError)
+
+    def matches(self, id_: str) -> bool:
+        """Return whether it is about that resource."""
+        return fnmatchcase(id_, self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placeholder:
+    """A node of the tree that only groups others, under *parent* or the root.
+
+    While class *yields_to* has a stream in the tree, the weight is *yielding_weight*. With the
+    mechanism `strict` it has a strict priority as well.
+    """
+
+    name: str = field(metadata=declare(Text(), "what classes call it"))
+    weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT, "its share"))
+    strict: int = field(default=DEFAULT_STRICT, metadata=declare(_STRICT, "its strict priority"))
+    parent: str | None = field(default=None, metadata=declare(Text(), "one declared before it"))
+    yields_to: str | None = field(default=None, metadata=declare(Text(), "a class"))
+    yielding_weight: int | None = field(
+        default=None, metadata=declare(_WEIGHT, "the weight while that class has a stream")
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, SchemeError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its values."""
+        if (self.yields_to is None) != (self.yielding_weight is None):
+            yield ValidationIssue(key="", message="yields_to and yielding_weight go together")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityClass:
+    """What the streams of a class ask for.
+
+    That is a weight under a placeholder, a strict priority as well or not, a bucket and level, or
+    an urgency, and sharing or not.
+    """
+
+    name: str = field(metadata=declare(Text(), "what rules call it"))
+    weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT, "its share"))
+    strict: int = field(default=DEFAULT_STRICT, metadata=declare(_STRICT, "its strict priority"))
+    group: str | None = field(default=None, metadata=declare(Text(), "a placeholder"))
+    arrangement: Arrangement = field(
+        default=Arrangement.SIBLINGS,
+        metadata=declare(Choice(Arrangement), "how its streams stand under the group"),
+    )
+    bucket: int | None = field(default=None, metadata=declare(Whole(low=0, high=63), "its bucket"))
+    level: int | None = field(default=None, metadata=declare(Whole(low=1, high=3), "its level"))
+    urgency: int = field(
+        default=DEFAULT_URGENCY, metadata=declare(Whole(low=0, high=MAX_URGENCY), "its urgency")
+    )
+    incremental: bool = field(default=False, metadata=declare(Flag(), "whether it shares"))
+
+    def __post_init__(self) -> None:
+        validate(self, SchemeError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield what is wrong between its values."""
+        if (self.bucket is None) != (self.level is None):
+            yield ValidationIssue(key="", message="bucket and level go together")

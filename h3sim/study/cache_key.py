@@ -1,0 +1,294 @@
+"""Cache keys of loads: every input that affects the result, user code included."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import pickle
+import sys
+import types
+from contextlib import suppress
+from functools import cache
+from importlib import metadata, resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h3sim import catalog
+from h3sim._version import __version__
+from h3sim.browser import BrowserModel
+from h3sim.config.load_config import recorded_network
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.headers.wire import LIBRARIES
+from h3sim.schema.fields import write_table
+from h3sim.schemes import scheme_to_dict
+from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.headers.base import HeaderLists
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.study.design import Design
+
+
+_HEAP_TYPE = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: what has it was made by a `class` statement, or might have been."""
+
+
+def code_parts(factory: Any, name: str) -> list[str]:
+    """Return what tells *factory*, which makes what is called *name*, from all that does otherwise.
+
+    Of a class that is its source, and that of the classes it derives from; of a function its own,
+    and that of the classes and functions it names; of all else its class and its state. What a
+    `functools.partial`, a method or a function holds counts as well.
+
+    Raises:
+        InputError: if a source cannot be read, or what it is made with cannot be pickled.
+
+    >>> seven, eight = (functools.partial(int, base=base) for base in (7, 8))
+    >>> code_parts(seven, "seven") == code_parts(eight, "eight")
+    False
+    """
+    return list(_Described(name).of(factory))
+
+
+class _Described:
+    """Describes what makes a scheduler, and each class and function on the way once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._seen: dict[int, object] = {}
+        """By identity; kept, so that no other one gets the same."""
+
+    def of(self, part: Any) -> Iterator[str]:
+        """Yield what tells *part*."""
+        if inspect.isclass(part) or inspect.isroutine(part) or isinstance(part, functools.partial):
+            if id(part) not in self._seen:
+                self._seen[id(part)] = part
+                yield from self._of_code(part)
+        else:
+            yield self._pickled(part)
+            yield from self.of(type(part))
+
+    def _of_code(self, part: Any) -> Iterator[str]:
+        if isinstance(part, functools.partial):
+            yield from self._of_all(part.func, *part.args, *part.keywords, *part.keywords.values())
+        elif inspect.isclass(part):
+            yield from self._sources(part)
+        elif inspect.ismethod(part):
+            yield from self._of_all(part.__func__, part.__self__)
+        elif inspect.isfunction(part):
+            yield self._source(part)
+            yield from self._of_all(*_held(part))
+        else:  # of C
+            yield f"{part.__module__}.{part.__qualname__}"
+
+    def _of_all(self, *parts: Any) -> Iterator[str]:
+        for part in parts:
+            yield from self.of(part)
+
+    def _sources(self, made_by: type) -> Iterator[str]:
+        """Yield the name and the source of the class and of its bases; those of C have none."""
+        for cls in made_by.__mro__:
+            yield f"{cls.__module__}.{cls.__qualname__}"
+            # A module without a name has classes that say they are builtins.
+            is_pythons = cls.__module__ != "builtins" and cls.__module__ in sys.stdlib_module_names
+            if cls is made_by and cls.__flags__ & _HEAP_TYPE and not is_pythons:
+                yield self._source(cls)
+            else:
+                # Compiled ones have none: those of h3sim are known by its version.
+                with suppress(OSError, TypeError):
+                    yield inspect.getsource(cls)
+
+    def _source(self, part: Any) -> str:
+        try:
+            return inspect.getsource(part)
+        except (OSError, TypeError) as error:
+            raise self._refused("code whose source cannot be read") from error
+
+    def _pickled(self, value: Any) -> str:
+        try:
+            return pickle.dumps(value).hex()
+        except Exception as error:  # whatever classes of somebody else's raise
+            what = f"made with what cannot be pickled ({type(error).__name__}: {error})"
+            raise self._refused(what) from error
+
+    def _refused(self, why: str) -> InputError:
+        message = f"{self._name} is {why}: no store could know it again"
+        return InputError([ValidationIssue(key="schemes", message=message)])
+
+
+def _held(function: types.FunctionType) -> Iterator[Any]:
+    """Yield what a function holds: defaults, what it closes over, and what it names of a module."""
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    named = inspect.getclosurevars(function)
+    for values in (named.nonlocals, named.globals):
+        for _, value in sorted(values.items()):
+            if not isinstance(value, types.ModuleType):
+                yield value
+
+
+def source_digest(module: str) -> str:
+    """Return a digest of the source of the package that *module* is in.
+
+    Nothing is imported. What is not there, or has no source, is an empty text's.
+
+    >>> len(source_digest("json.decoder")), source_digest("json.decoder") == source_digest("json")
+    (12, True)
+    """
+    digest = hashlib.blake2b(digest_size=6)
+    spec = None
+    with suppress(ImportError, ValueError):  # a module may have no spec
+        spec = find_spec(module.partition(".")[0])
+    folders = (
+        [] if spec is None else [Path(found) for found in spec.submodule_search_locations or ()]
+    )
+    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    if spec is not None and spec.has_location and not folders:
+        files = [Path(spec.origin or "")]
+    for path in files:
+        with suppress(OSError):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+_NO_SAY = ("capture", "cli", "conformance", "findings", "plots", "study", "corpora", "models")
+"""The packages that have no say in what a load comes to; what is shipped is told elsewhere."""
+_OF_STUDY = (
+    "study/worker.py",
+    "config/load_config.py",
+    "study/header_models.py",
+    "study/header_models.py",
+    "config/load_config.py",
+    "config/load_config.py",
+    "study/run.py",
+)
+"""What of a study has: it makes a load of names and options, and a row of the load."""
+_GROUPS = ("h3sim.schedulers", "h3sim.congestion")
+_KEY_BYTES = 16
+
+
+@cache
+def model_version() -> str:
+    """Return h3sim's version, a digest of the source of its model, and what else it rests on.
+
+    The digest is of the shipped networks and profiles as well; the rest is the plug-ins that are
+    there, and the libraries that compress headers.
+
+    Results of another model are not reused, even between two commits of one version.
+    """
+    digest = hashlib.blake2b(digest_size=6)
+    # Sorted: folders list their files in no order.
+    for name, source in sorted(_sources(resources.files("h3sim"), "")):
+        digest.update(name.encode() + b"\0" + source + b"\0")
+    # Read by names that no cell says: the usual network, and the profiles that networks name.
+    for named in (*catalog.list_networks(), *catalog.list_profiles()):
+        digest.update(_plain_text(named).encode() + b"\0")
+    others = sorted({*_plugins(), *_codecs()})
+    found = (f"h3sim {__version__}", digest.hexdigest(), *others)
+    return " ".join(found)
+
+
+def _sources(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        name = f"{prefix}{entry.name}"
+        if entry.is_dir():
+            yield from _sources(entry, f"{name}/")
+        elif name.endswith(".py") and (name.split("/")[0] not in _NO_SAY or name in _OF_STUDY):
+            yield name, entry.read_bytes()
+
+
+def _codecs() -> Iterator[str]:
+    for name in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            yield f"{name} {metadata.version(name)}"
+
+
+def _plugins() -> Iterator[str]:
+    for group in _GROUPS:
+        for entry in metadata.entry_points(group=group):
+            if entry.dist is not None:
+                # Its version stays while it is being written (`pip install -e`).
+                source = source_digest(entry.module)
+                yield f"{entry.dist.name} {entry.dist.version} {source}"
+
+
+class CellKeys:
+    """The keys of a design's cells: equal for equal cells of any design.
+
+    Raises:
+        InputError: if a scheme is code that could not be known again.
+    """
+
+    def __init__(self, design: Design, model: str) -> None:
+        self._design = design
+        self._head = digest(model, *design.metrics)  # rows that lack a column are other rows
+        self._pages = [digest(page.digest, page.name, *_recorded(page)) for page in design.pages]
+        self._schemes = [digest(_scheme(scheme)) for scheme in design.schemes]
+        self._setting: tuple[int, bytes] = (-1, b"")
+
+    def key(self, index: int) -> bytes:
+        """Return the key of the cell at *index*."""
+        page, setting, scheme, seed = self._design.indices(index)
+        # Cells come in order, so many in a row have one setting.
+        if self._setting[0] != setting:
+            self._setting = (setting, digest(_settings(self._design.settings[setting])))
+        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
+        hashed.update(self._pages[page] + self._schemes[scheme] + self._setting[1])
+        hashed.update(str(self._design.seeds[seed]).encode())
+        return hashed.digest()
+
+    def token(self) -> str:
+        """Return what tells this study from others: all that its cells are made of, in order."""
+        design = self._design
+        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
+        for part in (*self._pages, *self._schemes):
+            hashed.update(part)
+        for listed in design.settings.listed:
+            hashed.update(digest("listed", _settings(dict(listed))))
+        for name, values in design.settings.axes.items():
+            hashed.update(digest("axis", name, *(_settings({name: v}) for v in values)))
+        hashed.update(digest("seeds", *map(str, design.seeds)))
+        return hashed.hexdigest()
+
+
+def _recorded(page: Page | HeaderLists) -> list[str]:
+    """Return the network that a page brings along, which its digest does not know."""
+    network = recorded_network(page)
+    return [] if network is None else [json.dumps(network_to_dict(network))]
+
+
+def digest(*parts: str) -> bytes:
+    """Return what tells these texts, in this order, from others."""
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_KEY_BYTES).digest()
+
+
+def _settings(options: dict[str, Any]) -> str:
+    return json.dumps({name: _plain(value) for name, value in sorted(options.items())})
+
+
+def _plain_text(value: Any) -> str:
+    return json.dumps(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Network):
+        return network_to_dict(value)
+    if isinstance(value, TransportProfile):
+        return profile_to_dict(value)
+    if isinstance(value, BrowserModel):
+        return repr(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _scheme(scheme: Scheme) -> str:
+    document = scheme_to_dict(scheme)
+    if document is not None:
+        return json.dumps(document)
+    factory = getattr(scheme.mechanism, "factory", None)
+    return json.dumps([write_table(scheme), *code_parts(factory, scheme.name)])

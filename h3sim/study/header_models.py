@@ -1,0 +1,270 @@
+"""Models of header compression: Frindell's lossy path, and header lists over a connection.
+
+A packet takes half a round trip, and 1.1 to 2 round trips more for each time that it is lost. It
+carries up to 1400 bytes. Requests that are made within a millisecond leave together. Once a section
+is decoded, an acknowledgement comes back by the same law (Frindell 2017; proxygen,
+compress/experimental/simulator).
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from h3sim import engine, rng
+from h3sim._version import __version__
+from h3sim.config.load_config import header_compression_of
+from h3sim.constants import STREAM_ID_STEP
+from h3sim.headers import CodecSettings, DecodingEnd, EncodingEnd, field_bytes, make_codec
+from h3sim.headers.base import HeaderRun, SectionTimes
+from h3sim.study.run import resolve_config
+from h3sim.units import ms, to_ms
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator, Sequence
+
+    from h3sim.config.load_config import LoadConfig
+    from h3sim.headers import Decoded, FieldSection, StreamPart
+    from h3sim.headers.base import HeaderLists, TimedSection
+    from h3sim.schemes import Scheme
+    from h3sim.transport import Network
+
+
+_LONGEST_GAP_NS = ms(1000)
+"""Where a person read in between, nothing happens for longer than that."""
+_TRAIN_NS = ms(1)
+_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS = 1.1, 2.0
+
+
+def simulate_headers(
+    sections: Sequence[TimedSection],
+    scheme: str,
+    network: Network,
+    *,
+    settings: CodecSettings | None = None,
+    seed: int = 0,
+) -> HeaderRun:
+    """Return what happens when *sections* go over *network*, compressed by *scheme*.
+
+    The network is one of independent packets. The n-th packet of a run meets the same accident in
+    all schemes.
+
+    >>> from h3sim.catalog import load_network
+    >>> from h3sim.headers.base import TimedSection
+    >>> lists, path = [TimedSection(0, ((b"a", b"b"),))], load_network("frindell-2017")
+    >>> simulate_headers(lists, "static", path).sections[0].decoded_at_ns
+    50000000
+    """
+    return _Run(sections, scheme, network, settings, seed).run()
+
+
+class _Run:
+    """The path and both ends; every method is called at an instant."""
+
+    def __init__(
+        self,
+        sections: Sequence[TimedSection],
+        scheme: str,
+        network: Network,
+        settings: CodecSettings | None,
+        seed: int,
+    ) -> None:
+        codec = make_codec(scheme, settings)
+        assert network.independent_packets is not None, "it has no transport"  # noqa: S101
+        self._path = network.independent_packets
+        self._rtt_ns = network.rtt_ns
+        self._sender = EncodingEnd(codec.encoder)
+        self._receiver = DecodingEnd(codec.decoder)
+        self._packet_fates = rng.substream(seed, "headers.packets")
+        # Apart from packets: schemes differ in how many acknowledgements they cause, and packets
+        # would meet other accidents.
+        self._ack_fates = rng.substream(seed, "headers.acks")
+        self._events: list[tuple[int, int, Callable[[int, Any], None], Any]] = []
+        self._n_events = 0
+        self._left: dict[int, int] = {}
+        """So many bytes of a section have not arrived."""
+        self._result = HeaderRun()
+        for train in _trains(sections):
+            self._at(train[0].at_ns, self._send, train)
+
+    def run(self) -> HeaderRun:
+        """Run all that is scheduled."""
+        while self._events:
+            now_ns, _, call, value = heapq.heappop(self._events)
+            call(now_ns, value)
+        return self._result
+
+    def _at(self, at_ns: int, call: Callable[[int, Any], None], value: object) -> None:
+        heapq.heappush(self._events, (at_ns, self._n_events, call, value))
+        self._n_events += 1
+
+    def _send(self, now_ns: int, train: Sequence[TimedSection]) -> None:
+        """Encode the sections of a train, and put them into as few packets as they need."""
+        packet: list[StreamPart] = []
+        room = self._path.packet_bytes
+        self._sender.encoder.on_packet_boundary()
+        for section in train:
+            for part in self._encode(now_ns, section):
+                rest = part
+                while len(rest.data) > room:
+                    first, rest = rest.split(room)
+                    self._leave(now_ns, [*packet, first])
+                    packet, room = [], self._path.packet_bytes
+                    self._sender.encoder.on_packet_boundary()
+                packet.append(rest)
+                room -= len(rest.data)
+        self._leave(now_ns, packet)
+
+    def _encode(self, now_ns: int, section: TimedSection) -> list[StreamPart]:
+        stream_id = STREAM_ID_STEP * len(self._result.sections)
+        parts = self._sender.encode(stream_id, section.fields)
+        # The last part is the section; those before it go on the encoder stream.
+        self._left[stream_id] = len(parts[-1].data)
+        self._result.sections.append(SectionTimes(now_ns))
+        self._result.n_bytes += sum(len(part.data) for part in parts)
+        self._result.uncompressed_bytes += field_bytes(section.fields)
+        return parts
+
+    def _leave(self, now_ns: int, packet: list[StreamPart]) -> None:
+        n_losses, delay_ns = self._fate(self._packet_fates)
+        self._result.n_packets += 1 + n_losses
+        self._result.n_lost += n_losses
+        self._at(now_ns + delay_ns, self._arrive, packet)
+
+    def _fate(self, source: random.Random) -> tuple[int, int]:
+        """Return how often a packet is lost, and how long it takes in all."""
+        n_losses, delay_ns = 0, self._rtt_ns // 2
+        while source.random() < self._path.loss:
+            n_losses += 1
+            delay_ns += round(source.uniform(_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS) * self._rtt_ns)
+        return n_losses, delay_ns
+
+    def _arrive(self, now_ns: int, packet: Sequence[StreamPart]) -> None:
+        decoded: list[Decoded] = []
+        for part in packet:
+            if part.stream_id is not None:
+                self._left[part.stream_id] -= len(part.data)
+                if not self._left[part.stream_id]:
+                    self._times(part.stream_id).arrived_at_ns = now_ns
+            decoded += self._receiver.deliver(part)
+        for stream_id, _ in decoded:
+            self._times(stream_id).decoded_at_ns = now_ns
+        self._acknowledge(now_ns, decoded)
+        self._result.note_held(self._receiver.decoder.held)
+
+    def _times(self, stream_id: int) -> SectionTimes:
+        return self._result.sections[stream_id // STREAM_ID_STEP]
+
+    def _acknowledge(self, now_ns: int, decoded: Sequence[Decoded]) -> None:
+        """Send a packet for each section, the first with what the decoder stream has to carry."""
+        feedback = self._receiver.take_feedback()
+        streams: list[int | None] = [stream_id for stream_id, _ in decoded]
+        for stream_id in streams or ([None] if feedback else []):
+            _, delay_ns = self._fate(self._ack_fates)
+            self._at(now_ns + delay_ns, self._on_ack, (stream_id, feedback))
+            feedback = None
+
+    def _on_ack(self, now_ns: int, ack: tuple[int | None, StreamPart | None]) -> None:
+        del now_ns
+        stream_id, feedback = ack
+        if stream_id is not None:
+            self._sender.encoder.on_acked(stream_id)
+        if feedback is not None:
+            self._sender.on_feedback(feedback)
+
+
+def _trains(sections: Sequence[TimedSection]) -> Iterator[list[TimedSection]]:
+    """Yield sections that leave together; none leaves more than a second behind the last."""
+    train: list[TimedSection] = []
+    last_ns = saved_ns = 0
+    for section in sections:
+        # Times that are left out add up, and move all that comes later.
+        saved_ns += max(0, section.at_ns - last_ns - _LONGEST_GAP_NS)
+        if train and section.at_ns - last_ns > _TRAIN_NS:
+            yield train
+            train = []
+        last_ns = section.at_ns
+        train.append(section._replace(at_ns=section.at_ns - saved_ns))
+    if train:
+        yield train
+
+
+OF_SETTING = (
+    *("page", "network", "header_compression", "table_bytes", "blocked_streams", "rtt_ms", "loss"),
+)
+"""The columns by which runs that differ in their seeds alone belong together."""
+
+HEADER_FIGURES = (
+    *("sections", "hol_total_ms", "blocked", "n_bytes", "uncompressed_bytes", "n_packets"),
+    *("n_lost", "held_compressed_bytes", "held_decompressed_bytes"),
+)
+"""The columns that say what came of header lists: no row of theirs lacks one."""
+_NO_RESPONSE: FieldSection = ((b":status", b"200"),)
+
+
+def send_headers(
+    lists: HeaderLists, scheme: Scheme, config: LoadConfig, *, seed: int = 0
+) -> HeaderRun:
+    """Return what comes of *lists* over the network of *config*.
+
+    Over links they go over a transport, next to the bodies of responses, which *scheme* schedules;
+    packets are then those of the whole connection down. Over independent packets there are neither.
+    """
+    compression = header_compression_of(config.header_compression)
+    assert compression is not None, "`config_for` asks for it"  # noqa: S101
+    network = config.path.network
+    if network.independent_packets is not None:
+        codec, settings = compression.codec, compression.settings
+        return simulate_headers(lists.sections, codec, network, settings=settings, seed=seed)
+    both = tuple((entry.request, entry.response or _NO_RESPONSE) for entry in lists.in_order)
+    spec = resolve_config(lists.page, scheme, config)
+    load = engine.simulate(
+        replace(spec, header_compression=replace(compression, lists=both), seed=seed)
+    )
+    assert load.header_runs is not None, "headers were compressed"  # noqa: S101
+    run = load.header_runs[lists.of_responses]
+    run.n_packets, run.n_lost = load.packets.sent, load.packets.lost
+    return run
+
+
+def header_row(
+    lists: HeaderLists, scheme: Scheme, config: LoadConfig, named: dict[str, Any], *, seed: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the row of one run, *named* as it was asked for, and one for each list that waited."""
+    run = send_headers(lists, scheme, config, seed=seed)
+    compression = header_compression_of(config.header_compression)
+    assert compression is not None, "it was sent"  # noqa: S101
+    network = config.path.network
+    path = network.independent_packets or network.down
+    row = {
+        "page": lists.name,
+        "page_digest": lists.digest,
+        "scheme": scheme.name,
+        "header_compression": compression.codec,
+        "rtt_ms": to_ms(network.rtt_ns),
+        "loss": None if path is None else path.loss,
+        "seed": seed,
+        "network": network.name,
+        "of": "responses" if lists.of_responses else "requests",
+        **asdict(compression.settings),
+        "version": __version__,
+        "sections": len(run.sections),
+        "hol_total_ms": to_ms(sum(section.hol_ns for section in run.sections)),
+        "blocked": sum(section.hol_ns > 0 for section in run.sections),
+        "n_bytes": run.n_bytes,
+        "uncompressed_bytes": run.uncompressed_bytes,
+        "n_packets": run.n_packets,
+        "n_lost": run.n_lost,
+        "held_compressed_bytes": run.max_held.compressed,
+        "held_decompressed_bytes": run.max_held.decompressed,
+        **named,
+    }
+    setting = {column: row[column] for column in OF_SETTING}
+    waited = [
+        setting | {"id": str(number), "hol_ns": times.hol_ns, **asdict(times)}
+        for number, times in enumerate(run.sections)
+        if times.hol_ns
+    ]
+    return row, waited

@@ -1,0 +1,223 @@
+"""Saved loads (`h3sim-load/1`): read back, and run again from themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from h3sim.browser import OF_BROWSER, BrowserMode
+from h3sim.config.load_config import LoadConfig
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.http import SendBufferRefill
+from h3sim.page import ConnectionMode
+from h3sim.results import FORMAT
+from h3sim.results.configuration import LoadIdentity, LoadInputs
+from h3sim.schema import open_input, parse_json, read_text
+from h3sim.schema.errors import RejectedValueError
+from h3sim.schema.fields import Table, declare, keys_of, read_document, validate
+from h3sim.study.run import resolve_scheme, run_config
+from h3sim.transport import HandshakeMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from h3sim.page import Page
+    from h3sim.results import Load
+    from h3sim.schemes import Scheme
+    from h3sim.study.run import SchemeLike
+
+    ProgressCallback = Callable[[int, int], None]
+
+
+_NO_INPUTS: Any = None
+_HEAD_BYTES = 1000
+"""Documents have their format first, so a file need not be read to be told from others."""
+_SAMPLED = "h3sim-load/1"
+"""The format in which `byte_index_ms` was sampled every 100 ms, and that of roots, too."""
+_RENAMED = {"byte_index_ms": "byte_index_sampled_ms", "byte_index_exact_ms": "byte_index_ms"}
+_OWN = ("version", "build")
+"""What may differ between equal loads: who made them."""
+
+
+class SavedLoadError(InputError):
+    """A saved load cannot be read, or not run again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadDocument(LoadIdentity):
+    """What a document of a load says beside its figures."""
+
+    inputs: LoadInputs = field(
+        default=_NO_INPUTS,
+        metadata=declare(
+            Table(LoadInputs, is_kept=True), "page, scheme, network and profile themselves"
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, SavedLoadError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield why it cannot be run again."""
+        if self.inputs is _NO_INPUTS:
+            message = "is missing: a load of h3sim 0.1, or measured, cannot run again"
+            yield ValidationIssue(key="inputs", message=message)
+            return
+        # What could not be read is None.
+        page, network = self.inputs.page, self.inputs.network
+        if page is not None and page.digest != self.page_digest:
+            message = "is not that of inputs.page: one of the two was edited"
+            yield ValidationIssue(key="page_digest", message=message)
+        if network is not None:
+            try:
+                self.config()
+            except InputError as error:
+                yield from RejectedValueError(error.problems).under("configuration")
+
+    def config(self) -> LoadConfig:
+        """Return what resolves to what the load was run with: most is in its inputs.
+
+        Raises:
+            InputError: listing every setting that is out of range.
+        """
+        from h3sim.config.load_config import with_new_names  # on use: most loads are not saved ones
+
+        given = with_new_names(self.configuration or {})
+        of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
+        browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
+        return LoadConfig(
+            network=self.inputs.network,
+            transport_profile=self.inputs.transport_profile,
+            transport=self.transport,
+            send_buffer_kb=given.get("send_buffer_kb", 0.0),
+            # `or`: it is there as null where there was no buffer.
+            send_buffer_refill=given.get("send_buffer_refill") or SendBufferRefill.CONTINUOUS.value,
+            handshake=given.get("handshake", HandshakeMode.ONE_RTT.value),
+            seed=self.seed or 0,  # what is refused there was told under its own key
+            browser=replace(browser, **of_browser),
+            header_compression=given.get("header_compression"),
+            connections=given.get("connections", ConnectionMode.SINGLE.value),
+            dns_ms=given.get("dns_ms"),
+            cross_traffic=given.get("cross_traffic"),
+            time_limit_s=given.get("time_limit_s"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SavedLoad:
+    """A load as it was saved: `document` has its figures, and the rest what it was run with.
+
+    *scheme* is None where it was code: then `run` must be given it.
+    """
+
+    document: dict[str, Any] = field(hash=False)
+    page: Page
+    scheme: Scheme | None
+    config: LoadConfig
+
+    @property
+    def version(self) -> str:
+        """The version of h3sim that made it."""
+        return str(self.document["version"])
+
+    def run(
+        self,
+        *,
+        scheme: SchemeLike | None = None,
+        record_packets: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> Load:
+        """Load the page again as it was loaded, or with another *scheme*.
+
+        The same version of h3sim gives the same load, byte for byte.
+
+        Raises:
+            SavedLoadError: if the scheme was code, and none is given.
+        """
+        wanted = self.scheme if scheme is None else resolve_scheme(scheme)
+        if wanted is None:
+            message = "was code, and cannot be read back: give it to run()"
+            raise SavedLoadError([ValidationIssue(key="inputs.scheme", message=message)])
+        return run_config(
+            self.page, wanted, self.config, record_packets=record_packets, progress=progress
+        )
+
+    def differences(self, load: Load) -> list[str]:
+        """Return the keys of the document that *load* has other values for; no keys: it is it."""
+        document = load.to_dict(order="order" in self.document)
+        keys = dict.fromkeys((*self.document, *document))
+        return [
+            key
+            for key in keys
+            if key not in _OWN and self.document.get(key) != _through_json(document.get(key))
+        ]
+
+    def __repr__(self) -> str:
+        names = " ".join(str(self.document.get(key)) for key in ("page", "scheme", "network"))
+        return f"<SavedLoad of h3sim {self.version}: {names}>"
+
+
+def read_load(path: str | Path) -> SavedLoad:
+    """Return the load that was saved in the file at *path* (`h3sim run PAGE --json > path`).
+
+    Raises:
+        SavedLoadError: if the file cannot be read, or listing every mistake in it.
+    """
+    text = read_text(path, SavedLoadError)
+    document = parse_json(text, SavedLoadError, source=str(path))
+    return load_from_dict(document, source=str(path))
+
+
+def is_saved_load(path: str) -> bool:
+    """Return whether the file at *path* says at its beginning that it is a saved load."""
+    try:
+        with open_input(path, SavedLoadError) as file:
+            head = file.read(_HEAD_BYTES)
+    except InputError:
+        return False
+    # Before the brace there may be a byte order mark and some white space.
+    return re.search(rb'^[^{]{0,9}\{\s*"format"\s*:\s*"h3sim-load/', head) is not None
+
+
+def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
+    """Return the load that *document*, of format `h3sim-load/2`, describes.
+
+    Of `h3sim-load/1`, whose `byte_index_ms` was sampled, figures take the names that they have now.
+
+    Raises:
+        SavedLoadError: listing every mistake in what it was run with.
+
+    >>> import h3sim
+    >>> load = h3sim.simulate("davies-meenan", scheme="fifo", rtt_ms=40)
+    >>> saved = load_from_dict(load.to_dict())
+    >>> saved.run().to_dict() == load.to_dict()
+    True
+    """
+    if isinstance(document, Mapping) and document.get("format") == _SAMPLED:
+        document = _renamed(document)
+    tables = document
+    if isinstance(document, Mapping):  # the figures are not asked
+        known = ("format", *keys_of(LoadDocument))
+        tables = {key: document[key] for key in known if key in document}
+    read = read_document(LoadDocument, tables, SavedLoadError, source=source, format_=FORMAT)
+    inputs, config = read.inputs, read.config()
+    return SavedLoad(document=document, page=inputs.page, scheme=inputs.scheme, config=config)
+
+
+def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of `h3sim-load/1` with the keys of today's; that of roots is unknown."""
+    renamed = {_RENAMED.get(key, key): value for key, value in document.items()}
+    unknown = {"byte_index_ms": None, "byte_index_atf_ms": None}
+    if isinstance(roots := document.get("roots"), list):
+        renamed["roots"] = [{**row, **unknown} for row in roots if isinstance(row, Mapping)]
+    return renamed | {"format": FORMAT}
+
+
+def _through_json(value: Any) -> Any:
+    """Return *value* as it comes back from a file: tuples are lists there."""
+    import json  # on use: importing h3sim should stay quick
+
+    return json.loads(json.dumps(value))

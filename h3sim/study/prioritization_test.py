@@ -1,0 +1,235 @@
+"""The prioritization test of Davies and Meenan: do urgent responses overtake earlier ones?
+
+They asked for resources of low priority, and a little later for a few of high priority, of 35
+servers and CDNs: 9 sent these as soon as they could (Marx 2019, § 2.2). Others ignored priorities,
+or had filled their buffers by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim._version import __version__
+from h3sim.config.arguments import check_some
+from h3sim.config.load_config import config_of, with_options
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.page import page_from_dict
+from h3sim.results import in_words
+from h3sim.schema.arguments import ErrorCollector, check_arguments
+from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
+from h3sim.schema.values import Choice, Number
+from h3sim.study.run import resolve_schemes, run_config
+from h3sim.study.table import CONFIGURATION
+from h3sim.trace import Rows
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from h3sim.config.load_config import LoadConfig
+    from h3sim.page import Page
+    from h3sim.results import Load
+    from h3sim.study.run import SchemeLike
+
+
+LATE_KINDS = ("stylesheet", "script", "font", "image")
+"""What may come late: clients put each of them before images, one of these because it is seen."""
+N_EARLY, N_LATE = 30, 2
+_EARLY_BYTES, _LATE_BYTES = 50_000, 30_000
+_LATE_AFTER_MS = 1000
+_MOST_MEANWHILE = 0.1
+"""The share of the early bytes that may come before the late ones: what was on its way already."""
+_TOO_FAST = (
+    f"the network is too fast for this test: the {N_EARLY} images were complete before anything"
+    f" came late, {_LATE_AFTER_MS} ms after the document, so that there is nothing to overtake"
+)
+SURVEYED, SURVEYED_GOOD = 35, 9
+"""What Davies and Meenan tested, and how many passed (Marx 2019, § 2.2)."""
+
+
+class PrioritizationTestRow(NamedTuple):
+    """How one server did. Times are counted from the late requests on; *alone* is without others.
+
+    *meanwhile_bytes* of the early responses came before the late ones were complete, of
+    *waiting_bytes* that were missing when these were asked for.
+    """
+
+    scheme: str
+    passes: bool
+    first_byte_ms: float
+    complete_ms: float
+    alone_ms: float
+    meanwhile_bytes: int
+    waiting_bytes: int
+
+
+SERVER_CHECK = OutputSchema(
+    "h3sim-server-check/1",
+    "Which servers change the order at once",
+    VERSION,
+    CONFIGURATION,
+    Property("late", TEXT, "the kind of what comes late"),
+    Property(
+        "most_meanwhile", Number(low=0, high=1), "the share of early bytes that may come before"
+    ),
+    Property("passed", COUNT, "how many servers pass", of="n_passed"),
+    Property("rows", rows_of(PrioritizationTestRow), "one a server"),
+    Property(
+        "surveyed",
+        ObjectType(Property("servers", COUNT), Property("passed", COUNT), Property("year", COUNT)),
+        "what Davies and Meenan found (Marx 2019, § 2.2)",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrioritizationTest:
+    """Rows by scheme, in the order given."""
+
+    rows: Rows[PrioritizationTestRow]
+    late: str
+    version: str
+    configuration: dict[str, Any]
+    """What all loads have in common, as `Load.configuration`."""
+    words: dict[str, str]
+    """The same for people."""
+
+    @property
+    def n_passed(self) -> int:
+        """How many pass."""
+        return sum(row.passes for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a document, h3sim-server-check/1."""
+        surveyed = {"servers": SURVEYED, "passed": SURVEYED_GOOD, "year": 2018}
+        return SERVER_CHECK.write(self, most_meanwhile=_MOST_MEANWHILE, surveyed=surveyed)
+
+    def __repr__(self) -> str:
+        return f"<PrioritizationTest: {self.n_passed} of {len(self.rows)} pass>"
+
+
+@with_options
+def prioritization_test(
+    schemes: SchemeLike | Iterable[SchemeLike] = "servers",
+    *,
+    late: str = "stylesheet",
+    config: LoadConfig | None = None,
+    **options: Any,
+) -> PrioritizationTest:
+    """Return how servers do in the test of Davies and Meenan.
+
+    30 images are asked for, and a second later two resources of kind *late*. A server passes if at
+    most a tenth of what was missing of the images comes before these are complete. An image that
+    comes late is known to be seen right after its request. *schemes* are names, paths or values;
+    *options* are those of `simulate`, and change *config* where that is given: with a send buffer,
+    say, many fail.
+
+    Raises:
+        InputError: listing every mistake in what was given; if nothing is left to overtake.
+        UnknownNameError: if only a name is not known.
+
+    >>> prioritization_test(["chrome-eps", "rr"]).rows[0].passes
+    True
+    """
+    with ErrorCollector() as mistakes:
+        mistakes.of("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
+        given = mistakes.of(
+            "", partial(config_of, options, known=("schemes", "late", "config"), changed=config)
+        )
+        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        mistakes.of("", lambda: check_some(schemes=wanted))
+    page, alone = server_test_page(late), server_test_page(late, n_early=0)
+    rows, load = [], None
+    for scheme in wanted:
+        load = run_config(page, scheme, given)
+        rows.append(_row(load, _complete_ns(run_config(alone, scheme, given))))
+    assert load is not None  # noqa: S101 - there is at least one scheme
+    if not all(row.waiting_bytes for row in rows):
+        raise InputError([ValidationIssue(key="", message=_TOO_FAST)])
+    return PrioritizationTest(
+        rows=Rows(PrioritizationTestRow, rows),
+        late=late,
+        version=__version__,
+        configuration=load.configuration,
+        words=in_words(load),
+    )
+
+
+def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Page:
+    """Return the page of the test: a document, images of no importance, and what comes late.
+
+    >>> server_test_page("font")
+    <Page server-test: 33 resources, 1,561 kB>
+    """
+    entries: list[dict[str, Any]] = [{"id": "/", "kind": "document", "bytes": 1000}]
+    for number in range(1, n_early + 1):
+        found = {"by": "/", "at": "offset", "offset_bytes": 500}
+        entries.append(
+            {
+                "id": f"early{number}.jpg",
+                "kind": "image",
+                "bytes": _EARLY_BYTES,
+                "discovered": found,
+            }
+        )
+    for number in range(1, N_LATE + 1):
+        id_ = f"late{number}"
+        entry = {"id": id_, "kind": late, "bytes": _LATE_BYTES, "in_head": True, "critical": True}
+        entry |= {"above_the_fold": True}
+        entry["discovered"] = {"by": "/", "at": "complete", "delay_ms": _LATE_AFTER_MS}
+        if late == "image":
+            # Images are asked for alike, as clients do not know what is seen: the change tells.
+            entry["priority_changes"] = [{"when": {"by": id_, "at": "request"}, "visible": True}]
+        entries.append(entry)
+    return page_from_dict({"format": "h3sim-page/1", "name": "server-test", "resources": entries})
+
+
+def _row(load: Load, alone_ns: int) -> PrioritizationTestRow:
+    asked_at_ns, late_ids = _late(load)
+    delivered = _delivered(load)
+    late_ns = [at_ns for at_ns, stream_id, _ in delivered if stream_id in late_ids]
+    complete_ns = max(late_ns)
+    waiting = [
+        (at_ns, n_bytes)
+        for at_ns, stream_id, n_bytes in delivered
+        if stream_id not in late_ids and at_ns > asked_at_ns
+    ]
+    meanwhile_bytes = sum(n_bytes for at_ns, n_bytes in waiting if at_ns <= complete_ns)
+    waiting_bytes = sum(n_bytes for _, n_bytes in waiting)
+    return PrioritizationTestRow(
+        scheme=load.scheme.name,
+        passes=meanwhile_bytes <= _MOST_MEANWHILE * waiting_bytes,
+        first_byte_ms=to_ms(min(late_ns) - asked_at_ns),
+        complete_ms=to_ms(complete_ns - asked_at_ns),
+        alone_ms=to_ms(alone_ns),
+        meanwhile_bytes=meanwhile_bytes,
+        waiting_bytes=waiting_bytes,
+    )
+
+
+def _complete_ns(load: Load) -> int:
+    """Return how long the late responses took, from their requests on."""
+    asked_at_ns, late_ids = _late(load)
+    rows = _delivered(load)
+    return max(at_ns for at_ns, stream_id, _ in rows if stream_id in late_ids) - asked_at_ns
+
+
+def _delivered(load: Load) -> list[tuple[int, int, int]]:
+    """Return what the browser had when: (delivered at, stream, bytes)."""
+    return [
+        (delivered_at_ns, stream_id, n_bytes)
+        for _, _, stream_id, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
+        if delivered_at_ns is not None
+    ]
+
+
+def _late(load: Load) -> tuple[int, set[int]]:
+    """Return when the late requests were made, and their streams."""
+    late = [
+        request
+        for request in load.trace.requests
+        if load.page.resources[request.resource].id.startswith("late")
+    ]
+    return late[0].requested_at_ns, {request.stream_id for request in late}

@@ -1,0 +1,177 @@
+"""Sensitivity analysis: how much of a figure's variance each setting explains."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.config.arguments import SEED, check_running
+from h3sim.config.load_config import refuse_options
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.errors import plain_number
+from h3sim.study.design import Range
+from h3sim.study.statistics import check_columns
+from h3sim.study.sweep import load_study
+from h3sim.trace import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from h3sim.study.results import Results
+    from h3sim.study.run import PageLike, SchemeLike
+
+
+_OWN = ("cells", "seeds")
+"""What a study takes, and this one sets by itself."""
+
+
+class SensitivityRow(NamedTuple):
+    """One option: its share of the variance, alone (`first`) and with all others (`total`).
+
+    Each has a 95 % bootstrap interval.
+    """
+
+    option: str
+    first: float
+    first_low: float
+    first_high: float
+    total: float
+    total_low: float
+    total_high: float
+
+
+def sensitivity(
+    page: PageLike,
+    *,
+    scheme: SchemeLike = "rr",
+    value: str = "byte_index_all_ms",
+    samples: int = 64,
+    seed: int = 0,
+    store: str | Path | None = None,
+    executor: Any = None,
+    workers: int | None = None,
+    **options: Any,
+) -> Rows[SensitivityRow]:
+    """Return the Sobol' indices of *value* for each of *options* that is a `Range`.
+
+    The others are fixed. (d + 2) * *samples* loads run, for d ranges; *samples* is a power of two.
+    Ranges are taken as independent, and evenly filled (in the logarithm where they say so).
+    Saltelli's estimators, as scipy.stats.sobol_indices has them; more samples, narrower intervals.
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        NothingToMeasureError: if some loads do not have the value, or all have the same.
+        MissingExtraError: if scipy is not installed.
+
+    >>> rows = sensitivity(
+    ...     "davies-meenan", rtt_ms=Range(low=1, high=5), rate_mbps=Range(low=1, high=50),
+    ...     samples=8, executor="serial",
+    ... )
+    >>> rows[1].total > rows[0].total
+    True
+    """
+    ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
+    fixed = {name: given for name, given in options.items() if name not in (*ranges, *_OWN)}
+    lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
+    with ErrorCollector() as mistakes:
+        mistakes.of("", lambda: check_running(store=store, executor=executor, workers=workers))
+        taken = mistakes.of("", lambda: _check(ranges, samples, seed))
+        mistakes.of("", lambda: refuse_options([name for name in _OWN if name in options], ()))
+        mistakes.of("", lambda: load_study(page, schemes=[scheme], **lowest, **fixed))
+
+    def figures_at(points: list[dict[str, float]]) -> list[float]:
+        study = load_study(page, schemes=[scheme], seeds=[taken["seed"]], cells=points, **fixed)
+        results = study.run(store=store, executor=executor, workers=workers, progress=False)
+        return _column(results, value, len(points))
+
+    rows = _indices(figures_at, ranges, int(taken["samples"]), taken["seed"])
+    # The indices are parts of the variance, and of none they are 0 / 0.
+    if not all(math.isfinite(row.total) for row in rows):
+        raise NothingToMeasureError(f"{value} is the same in all loads")
+    return Rows(SensitivityRow, rows)
+
+
+def _column(results: Results, value: str, n: int) -> list[float]:
+    """Return the *value* of all *n* loads."""
+    if len(results):
+        check_columns(results, value=value)
+    found = results.column(value)
+    if len(found) < n or None in found:
+        why = "".join(f": {error}" for error in results.errors[:1])
+        raise NothingToMeasureError(f"not all loads have {value}{why}")
+    return found
+
+
+def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[str, Any]:
+    """Return how many *samples* there are, and the *seed*, as Python has them."""
+    own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
+    with ErrorCollector() as mistakes:
+        mistakes.of("", lambda: _check_ranges(ranges))
+        return mistakes.of("", lambda: check_arguments(InputError, **own))
+
+
+def _check_ranges(ranges: Mapping[str, Range]) -> None:
+    if len(ranges) < 2:
+        message = "at least two must be a Range: one alone explains all there is"
+        raise InputError([ValidationIssue(key="options", message=message)])
+
+
+def _is_balanced(samples: Any) -> bool:
+    number = plain_number(samples)
+    return type(number) is int and number >= 2 and not number & (number - 1)
+
+
+# Only so many points of Sobol's sequence are balanced; scipy refuses others.
+_SAMPLES = Predicate("a power of two of at least 2", _is_balanced)
+
+
+def _indices(
+    figures_at: Callable[[list[dict[str, float]]], list[float]],
+    ranges: Mapping[str, Range],
+    samples: int,
+    seed: int,
+) -> list[SensitivityRow]:
+    """Return a row for each of *ranges*, by what *figures_at* the drawn points are."""
+    with needing_extra("scipy", "study"):
+        import numpy as np  # on use: extras
+        from scipy import stats
+
+    def figures(shares: Any) -> Any:
+        """Return the figure at each column of *shares*, of which each row is one range."""
+        points = [
+            {
+                # Shares of each range are drawn evenly, and mapped here: neither logarithms nor
+                # whole numbers need a distribution of their own.
+                name: limits.at(float(share))
+                for (name, limits), share in zip(ranges.items(), column, strict=True)
+            }
+            for column in shares.T
+        ]
+        # All points in one study, so that its workers have them at once; scipy wants a row a
+        # figure.
+        return np.array([figures_at(points)])
+
+    indices = stats.sobol_indices(
+        func=figures, n=samples, dists=[stats.uniform()] * len(ranges), rng=seed
+    )
+    parts = zip(ranges, *_with_intervals(indices), strict=True)
+    return [SensitivityRow(name, *map(float, ends)) for name, *ends in parts]
+
+
+def _with_intervals(indices: Any) -> list[Any]:
+    """Return the indices of first order and in total, each with its low and high ends."""
+    import warnings
+
+    import numpy as np
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of what never varies, which has no interval
+        bounds = indices.bootstrap(confidence_level=0.95)
+    parts = []
+    for name in ("first_order", "total_order"):
+        found, interval = getattr(indices, name), getattr(bounds, name).confidence_interval
+        ends = [np.where(np.isnan(end), found, end) for end in (interval.low, interval.high)]
+        parts += [np.ravel(part) for part in (found, *ends)]
+    return parts

@@ -1,0 +1,251 @@
+"""The worker of a study: the task interface, and the tasks of a sweep.
+
+Rows travel and are stored as JSON text, so that they are the same bytes whoever made them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from h3sim import engine
+from h3sim._version import __version__
+from h3sim.config.load_config import LoadConfig, config_for
+from h3sim.errors import H3SimError, Terminated
+from h3sim.headers.base import HeaderLists
+from h3sim.results.figures import columns_of
+from h3sim.study.run import resolve_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from h3sim.results import Load
+    from h3sim.schemes import Scheme
+    from h3sim.study.design import Design, DesignPoint
+
+
+_KEPT = 4
+"""So many studies a worker remembers."""
+_known: OrderedDict[str, StudyWork] = OrderedDict()
+
+
+class StudyKeys(Protocol):
+    """By what cells are known again, in this study and in others."""
+
+    def key(self, index: int) -> bytes:
+        """Return the key of the cell at *index*: equal for cells that come to the same."""
+
+    def token(self) -> str:
+        """Return what tells this study from others: all that its cells are made of, in order."""
+
+
+class Cells(Protocol):
+    """What a driver runs: cells in an order, each of them independent of the others."""
+
+    @property
+    def name(self) -> str:
+        """What lists call the study."""
+
+    @property
+    def model(self) -> str:
+        """What h3sim runs the cells, for lists and for forgetting those of others."""
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether rows of its parts (the resources of a load) are kept of each cell as well."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The columns in which the cells differ, slowest first."""
+
+    def __len__(self) -> int: ...
+
+    def keys(self) -> StudyKeys:
+        """Return by what cells are known again."""
+
+    def work(self) -> StudyWork:
+        """Return what a worker needs to know."""
+
+    @property
+    def figures(self) -> Collection[str]:
+        """The columns of figures that each row must have."""
+
+    def columns(self, index: int) -> Mapping[str, Any]:
+        """Return what the row of the cell at *index* must have in some of its columns."""
+
+    def told(self, index: int) -> str:
+        """Return what an error calls the cell at *index*."""
+
+
+class Done(NamedTuple):
+    """What came of a cell: its row and, if asked for, its resources, as JSON; or an error."""
+
+    cell: int
+    row: str | None
+    resources: str | None
+    error: str | None
+    seconds: float
+
+
+class TimedOutError(H3SimError):
+    """A cell took longer than it may."""
+
+
+@dataclass(kw_only=True)
+class StudyWork(ABC):
+    """All that a worker needs to know of a study, once."""
+
+    timeout_s: float | None = None
+
+    @abstractmethod
+    def row(self, index: int) -> tuple[str, str | None]:
+        """Return the row of the cell at *index*, and its resources if they are kept, as JSON."""
+
+    def run(self, index: int) -> Done:
+        """Return what comes of the cell at *index*; what goes wrong in it is part of that."""
+        began = time.perf_counter()
+        row = resources = error = None
+        try:
+            with _at_most(self.timeout_s):
+                row, resources = self.row(index)
+        # A request to end is no failure of the cell: kept as one, it would not run again.
+        except Terminated:
+            raise
+        except (Exception, SystemExit) as caught:  # noqa: BLE001 - plug-ins may raise anything
+            error = f"{type(caught).__name__}: {caught}"
+        return Done(index, row, resources, error, time.perf_counter() - began)
+
+
+def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list[Done] | None:
+    """Return what comes of the cells at *indices* of the study that goes by *token*.
+
+    A worker that does not know the study returns None; it learns it from *payload*, once.
+    """
+    work = _known.get(token)
+    if work is None:
+        if payload is None:
+            return None
+        work = pickle.loads(payload)  # noqa: S301 - from our own driver
+        _known[token] = work
+        # A pool may serve many studies: their pages would fill the worker's memory.
+        while len(_known) > _KEPT:
+            _known.popitem(last=False)
+    return [work.run(index) for index in indices]
+
+
+@contextlib.contextmanager
+def _at_most(seconds: float | None) -> Iterator[None]:
+    """Stop what runs in here after so many *seconds*, where the system can: in a main thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if seconds is None or not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimedOutError(f"took longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        # The timer before the handler: an alarm in between would meet the old one.
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@dataclass(kw_only=True)
+class LoadWork(StudyWork):
+    """The loads of a sweep."""
+
+    design: Design
+    has_resources: bool = False
+    stand_in: Callable[[DesignPoint], dict[str, Any]] | None = None
+    """Takes the place of loading, for tests of the machinery."""
+    _resolved: tuple[tuple[int, int], LoadConfig | Exception] | None = field(
+        default=None, repr=False
+    )
+
+    def row(self, index: int) -> tuple[str, str | None]:
+        """Return the row of the load at *index*, and those of its resources if they are kept."""
+        if self.stand_in is not None:
+            return json.dumps(self.stand_in(self.design[index])), None
+        page, setting, scheme, seed = self.design.indices(index)
+        config, seeded = self._config(setting, page), self.design.seeds[seed]
+        subject, scheme_of = self.design.pages[page], self.design.schemes[scheme]
+        named = _as_named(self.design.settings[setting], config)
+        if isinstance(subject, HeaderLists):
+            return self._of_lists(subject, scheme_of, config, named, seeded)
+        spec = resolve_config(subject, scheme_of, config)
+        load = engine.simulate(replace(spec, seed=seeded))
+        row = row_of(load, metrics=self.design.metrics) | named
+        rows = [timing._asdict() for timing in load.timings] if self.has_resources else None
+        text = None if rows is None else json.dumps(rows, allow_nan=False)
+        return json.dumps(row, allow_nan=False), text
+
+    def _of_lists(
+        self,
+        lists: HeaderLists,
+        scheme: Scheme,
+        config: LoadConfig,
+        named: dict[str, Any],
+        seed: int,
+    ) -> tuple[str, str | None]:
+        from h3sim.study.header_models import header_row  # on use: most studies load pages
+
+        row, waited = header_row(lists, scheme, config, named, seed=seed)
+        text = json.dumps(waited, allow_nan=False) if self.has_resources else None
+        return json.dumps(row, allow_nan=False), text
+
+    def _config(self, index: int, page: int) -> LoadConfig:
+        """Return the setting at *index* over the page's network; neighbours share one."""
+        # Cells of a batch are neighbours: seeds and schemes go faster than settings.
+        if self._resolved is None or self._resolved[0] != (index, page):
+            found: LoadConfig | Exception
+            try:
+                given = LoadConfig(**self.design.settings[index])
+                found = config_for(self.design.pages[page], given)
+            except Exception as caught:  # noqa: BLE001 - told of each cell that has it
+                # Kept like an answer: the neighbours have the same error, and need not look for it.
+                found = caught
+            self._resolved = ((index, page), found)
+        known = self._resolved[1]
+        if isinstance(known, Exception):
+            raise known
+        return known
+
+
+def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
+    """Return the columns that say what was asked for, so that rows are found by it again."""
+    network = given.get("network", setting.network)
+    named = {"network": getattr(network, "name", str(network))}
+    # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
+    codec = setting.header_compression
+    if codec is not None:
+        named["header_compression"] = getattr(codec, "name", codec)
+    return named
+
+
+def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
+    """Return the row of *load*: what it was run with, column by column, and its figures.
+
+    Of those that are had on demand, those of *metrics*.
+    """
+    return {
+        "page": load.page.name,
+        "page_digest": load.page.digest,
+        "page_bytes": load.page.total_bytes,
+        "page_atf_bytes": sum(r.size_bytes for r in load.page.resources if r.above_the_fold),
+        "scheme": load.scheme.name,
+        **load.configuration,
+        "version": __version__,
+        **columns_of(load, asked=metrics),
+    }

@@ -1,0 +1,479 @@
+"""The packet table of a trace: columns that are read by rows as well, and its recorder.
+
+A row as an object takes some 300 bytes, seven numbers in arrays take 56. So what has been written
+down of long loads lies in arrays; of short ones, whose rows cost nothing to keep and much to pack,
+the columns are made of the rows when the first metric asks for them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from operator import add, eq, itemgetter, le, ne
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+
+from h3sim.errors import needing_extra
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from h3sim.trace.delivery import DeliveryTimes
+
+
+SentRow = tuple[int, int | None, int, int, int, int]
+"""A `Packet` as far as its way goes: all but when its bytes were delivered."""
+_N_SENT: Final = 6
+"""How many values that has."""
+PacketRow = tuple[int, int | None, int, int, int, int, int | None]
+"""A `Packet` as a plain tuple, which costs a third of a named one."""
+
+_NEVER = -(2**63)
+"""What stands for None in an array of times: no clock shows it."""
+_SHOWN = {_NEVER: None}
+
+
+class PackedTimes(Sequence[int | None]):
+    """Times in 8 bytes each, of which some may be None.
+
+    >>> times = PackedTimes([5, None])
+    >>> list(times), times[1], len(times)
+    ([5, None], None, 2)
+    """
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, times: Iterable[int | None] = ()) -> None:
+        self._numbers = array("q")
+        self.extend(times)
+
+    def extend(self, times: Iterable[int | None]) -> None:
+        """Append *times*."""
+        self._numbers.extend(_NEVER if at_ns is None else at_ns for at_ns in times)
+
+    @overload
+    def __getitem__(self, index: int) -> int | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int | None]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int | None] | None:
+        if isinstance(index, slice):
+            return [None if number == _NEVER else number for number in self._numbers[index]]
+        number = self._numbers[index]
+        return None if number == _NEVER else number
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[int | None]:
+        # No function of Python for each: metrics go through all of them.
+        return map(_SHOWN.get, self._numbers, self._numbers)
+
+
+class PacketColumns(NamedTuple):
+    """The columns of a table of packets, by the names of `Packet`, all of one length."""
+
+    sent_at_ns: Sequence[int]
+    arrived_at_ns: Sequence[int | None]
+    stream_id: Sequence[int]
+    offset: Sequence[int]
+    length_bytes: Sequence[int]
+    number: Sequence[int]
+    delivered_at_ns: Sequence[int | None]
+
+
+class PacketRows(Sequence[PacketRow]):
+    """The rows of a trace, as an immutable sequence of plain tuples in the order sent.
+
+    *make_columns* is called once, by the first who asks.
+
+    >>> rows = PacketRows.of([(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)])
+    >>> rows[1], rows.columns.stream_id, len(rows)
+    ((1, None, 4, 0, 10, 1, None), (0, 4), 2)
+    """
+
+    __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows", "_off_sequence")
+
+    is_sent_once = False
+    """Whether it is known that nothing was lost, nor anything sent again, and each row has a
+    packet of its own."""
+
+    def __init__(self, n_rows: int, make_columns: Callable[[], PacketColumns]) -> None:
+        self._n_rows = n_rows
+        self._make_columns: Callable[[], PacketColumns] | None = make_columns
+        self._columns: PacketColumns | None = None
+        self._is_in_order: bool | None = None
+        self._off_sequence: list[tuple[int, int]] | None = None
+
+    @classmethod
+    def of(cls, rows: Iterable[PacketRow]) -> PacketRows:
+        """Return a table of *rows*."""
+        kept = tuple(rows)
+        return cls(len(kept), partial(_columns_of, kept))
+
+    @property
+    def columns(self) -> PacketColumns:
+        """The same, column by column."""
+        if self._columns is None:
+            assert self._make_columns is not None  # noqa: S101 - one of the two is there
+            self._columns, self._make_columns = self._make_columns(), None
+        return self._columns
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether all packets came, in the order sent, and each was delivered when it came.
+
+        Then nothing waited for anything else. So it is in most loads at a constant rate, which
+        saves them the work of figures that are 0.
+        """
+        if self._is_in_order is None:
+            came = self.columns.arrived_at_ns
+            self._is_in_order = all(map(eq, came, self.columns.delivered_at_ns)) and _rises(came)
+        return self._is_in_order
+
+    @property
+    def off_sequence(self) -> list[tuple[int, int]]:
+        """The rows that are not the next bytes of their stream, and how far it had been sent.
+
+        That is -1 where nothing of it had been. They are what was sent again, ends without a byte,
+        and what follows on a part that a log leaves out: a few of many, and several figures ask.
+        """
+        if self._off_sequence is None:
+            self._off_sequence = _off_sequence(self.columns)
+        return self._off_sequence
+
+    def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
+        """Return when the first and the last bytes of each of the *requested* streams arrived.
+
+        A time is that of delivery. Streams of which nothing was delivered are left out; rows may
+        be of other streams, too, whose requests a log does not have.
+        """
+        columns = self.columns
+        streams, times = columns.stream_id, columns.delivered_at_ns
+        # Then the first row of a stream has its first bytes, and the search can end with the last
+        # stream.
+        if self.is_in_order:
+            forward = zip(streams, times, strict=True)
+            backward = zip(reversed(streams), reversed(times), strict=True)
+            return first_times_by_stream(forward, requested), first_times_by_stream(
+                backward, requested
+            )
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for stream_id, at_ns in zip(streams, times, strict=True):
+            if at_ns is None:
+                continue
+            known = last.get(stream_id)
+            if known is None:
+                first[stream_id] = last[stream_id] = at_ns
+            elif at_ns > known:
+                last[stream_id] = at_ns
+            elif at_ns < first[stream_id]:
+                first[stream_id] = at_ns
+        return first, last
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no two packets were delivered at one instant, and all in the order sent."""
+        times = self.columns.delivered_at_ns
+        return self.is_in_order and all(map(ne, times, islice(times, 1, None)))
+
+    def with_delivery_at(self, times: Sequence[int | None]) -> PacketRows:
+        """Return the same rows with other times of delivery.
+
+        >>> PacketRows.of([(0, 30, 0, 0, 10, 0, 30)]).with_delivery_at([40])[0]
+        (0, 30, 0, 0, 10, 0, 40)
+        """
+        columns = self.columns._replace(delivered_at_ns=times)
+        return PacketRows(len(self), partial(PacketColumns._make, columns))
+
+    def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns as arrays of numpy, by name.
+
+        Times that may be None are floating-point numbers, exact up to 2^53 ns (104 days), and not a
+        number where they are None; all others are whole.
+
+        Raises:
+            MissingExtraError: if numpy is not installed.
+        """
+        with needing_extra("numpy", "analysis"):
+            import numpy as np
+        dtypes = dict.fromkeys(PacketColumns._fields, "int64")
+        dtypes |= {"arrived_at_ns": "float64", "delivered_at_ns": "float64"}
+        return {
+            name: np.fromiter(
+                (np.nan if value is None else value for value in column), dtypes[name], len(self)
+            )
+            if dtypes[name] == "float64"
+            else np.array(column, dtypes[name])
+            for name, column in self.columns._asdict().items()
+        }
+
+    @overload
+    def __getitem__(self, index: int) -> PacketRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> PacketRows: ...
+    def __getitem__(self, index: int | slice) -> PacketRow | PacketRows:
+        if isinstance(index, slice):
+            return PacketRows.of(zip(*(column[index] for column in self.columns), strict=True))
+        return tuple(column[index] for column in self.columns)  # type: ignore[return-value]
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __iter__(self) -> Iterator[PacketRow]:
+        return zip(*self.columns, strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PacketRows):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows of packets>"
+
+
+def rows_of(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketRows:
+    """Return the rows of a trace, each with the time at which its bytes were delivered."""
+    return PacketRows(len(sent), partial(_joined, sent, delivered_at_ns))
+
+
+def first_times_by_stream(
+    rows: Iterable[tuple[int, int | None]], requested: Collection[int]
+) -> dict[int, int]:
+    """Return the first time of each requested stream; no more rows are read than it takes."""
+    first: dict[int, int] = {}
+    missing = set(requested)
+    for stream_id, at_ns in rows:
+        if stream_id in missing and at_ns is not None:
+            first[stream_id] = at_ns
+            missing.remove(stream_id)
+            if not missing:
+                break
+    return first
+
+
+def _off_sequence(columns: PacketColumns) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    reached: dict[int, int] = {}
+    known = reached.get
+    _, _, streams, offsets, lengths, *_ = columns
+    rows = zip(streams, offsets, map(add, offsets, lengths), strict=True)
+    for index, (stream_id, offset, end) in enumerate(rows):
+        before = known(stream_id, 0)
+        if before == offset < end:
+            reached[stream_id] = end
+        else:
+            # -1, so that a stream without a byte, which ends at 0, is new as well.
+            found.append((index, known(stream_id, -1)))
+            reached[stream_id] = max(before, end)
+    return found
+
+
+def _joined(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:
+    # Not `zip(*sent)`: it makes an iterator of each row, and takes three times as long where there
+    # are so many that they do not fit into the cache.
+    columns = (list(map(itemgetter(number), sent)) for number in range(_N_SENT))
+    return PacketColumns._make((*columns, delivered_at_ns))
+
+
+def _columns_of(rows: tuple[PacketRow, ...]) -> PacketColumns:
+    return PacketColumns._make(zip(*rows, strict=True) if rows else [()] * 7)
+
+
+def _rises(times: Sequence[int | None]) -> bool:
+    """Return whether all of *times* are there, none before the one before it."""
+    later = iter(times)
+    next(later, None)
+    try:
+        return all(map(le, times, later)) and None not in times  # type: ignore[arg-type]
+    except TypeError:  # a time is compared with None
+        return False
+
+
+_MAX_PENDING = 2**16
+"""So many packets are kept as they came, some 20 MB; packing them earlier saves nothing, and takes
+a tenth of the time of the shortest loads."""
+
+Chunk = tuple[int, int, int]
+"""Bytes of a stream: which, from where, and how many."""
+
+
+class RowRecorder:
+    """Takes down rows of packets that may get lost, or overtake each other.
+
+    Whoever sends appends to `pending` and, as long, to `delivered_at_ns`; and calls `pack` when
+    there are `max_pending`. Whoever delivers writes times into the latter.
+
+    >>> recorder = RowRecorder()
+    >>> recorder.pending += [(0, 30, 0, 0, 10, 0), (1, None, 4, 0, 10, 1)]
+    >>> recorder.delivered_at_ns += [None, None]
+    >>> recorder.pack()
+    >>> recorder.delivered_at_ns[0] = 30
+    >>> list(recorder.rows())
+    [(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)]
+    """
+
+    __slots__ = ("_arrived_at_ns", "_numbers", "delivered_at_ns", "max_pending", "pending")
+
+    def __init__(self) -> None:
+        self.max_pending = _MAX_PENDING
+        """Who appends compares with this: for each packet a function would cost too much."""
+        self.pending: list[SentRow] = []
+        self.delivered_at_ns: DeliveryTimes = []
+        self._numbers = [array("q") for _ in range(5)]
+        """All columns that are never None: sent, stream, offset, length, number."""
+        self._arrived_at_ns = PackedTimes()
+
+    @property
+    def n_packets(self) -> int:
+        """How many rows there are."""
+        return len(self.delivered_at_ns)
+
+    @property
+    def n_pending(self) -> int:
+        """How many of them are not packed."""
+        return len(self.pending)
+
+    def pack(self) -> None:
+        """Move what is pending into columns."""
+        sent, arrived, *others = zip(*self.pending, strict=True)
+        self._arrived_at_ns.extend(arrived)
+        for column, values in zip(self._numbers, (sent, *others), strict=True):
+            column.extend(values)
+        self.pending.clear()
+
+    def rows(self) -> PacketRows:
+        """Return the table of what was taken down; nothing may follow."""
+        if not self._arrived_at_ns:
+            return rows_of(self.pending, self.delivered_at_ns)
+        if self.pending:
+            self.pack()
+        sent, *others = self._numbers
+        times = PackedTimes(self.delivered_at_ns)
+        # Let go before columns are made of it: the load would be in memory twice.
+        self.delivered_at_ns = []
+        stream_id, offset, length_bytes, number = others
+        columns = PacketColumns(
+            sent, self._arrived_at_ns, stream_id, offset, length_bytes, number, times
+        )
+        return PacketRows(len(times), partial(PacketColumns._make, columns))
+
+
+class SteadyRecorder:
+    """Takes down packets that all arrive *delay_ns* after they were sent, and bring what is next.
+
+    Whoever sends appends to both lists, and calls `pack` when there are `max_pending`. With
+    *is_apart* no two of them leave at one instant.
+
+    >>> recorder = SteadyRecorder(50, is_apart=True)
+    >>> recorder.sent_at_ns.append(10); recorder.chunks.append((4, 0, 1400))
+    >>> recorder.rows()[0]
+    (10, 60, 4, 0, 1400, 0, 60)
+    """
+
+    __slots__ = ("_delay_ns", "_is_apart", "_packed", "chunks", "max_pending", "sent_at_ns")
+
+    def __init__(self, delay_ns: int, *, is_apart: bool) -> None:
+        self.max_pending = _MAX_PENDING
+        self._delay_ns = delay_ns
+        self._is_apart = is_apart
+        self.sent_at_ns: list[int] = []
+        self.chunks: list[Chunk] = []
+        self._packed = [array("q") for _ in range(4)]
+        """When packets were sent, and the three columns of their chunks."""
+
+    @property
+    def n_packets(self) -> int:
+        """How many packets were sent."""
+        return len(self._packed[0]) + len(self.chunks)
+
+    @property
+    def n_pending(self) -> int:
+        """How many of them are not packed."""
+        return len(self.chunks)
+
+    def pack(self) -> None:
+        """Move what is pending into columns."""
+        for column, values in zip(
+            self._packed, (self.sent_at_ns, *zip(*self.chunks, strict=True)), strict=True
+        ):
+            column.extend(values)
+        self.sent_at_ns.clear()
+        self.chunks.clear()
+
+    def rows(self) -> PacketRows:
+        """Return the table of what was taken down; nothing may follow."""
+        if not self._packed[0]:
+            return _SteadyRows(self.sent_at_ns, self.chunks, self._delay_ns, self._is_apart)
+        if self.chunks:
+            self.pack()
+        sent_at_ns, *parts = self._packed
+        return _SteadyRows(sent_at_ns, parts, self._delay_ns, self._is_apart)
+
+
+class _SteadyRows(PacketRows):
+    """Rows of packets of which each arrives as long after it was sent.
+
+    *chunks* are theirs where *sent_at_ns* is a list, and the three columns of them where it is an
+    array.
+    """
+
+    __slots__ = ("_chunks", "_delay_ns", "_is_apart", "_sent_at_ns")
+
+    is_sent_once = True
+
+    def __init__(
+        self,
+        sent_at_ns: Sequence[int],
+        chunks: Sequence[Chunk] | Sequence[Sequence[int]],
+        delay_ns: int,
+        is_apart: bool,
+    ) -> None:
+        super().__init__(len(sent_at_ns), self._derived)
+        self._sent_at_ns = sent_at_ns
+        self._chunks = chunks
+        self._delay_ns = delay_ns
+        self._is_in_order = True
+        self._is_apart = is_apart
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no two packets were delivered at one instant."""
+        return self._is_apart
+
+    def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
+        """Return when the first and the last bytes of each stream were delivered."""
+        sent_at_ns, delay_ns = self._sent_at_ns, self._delay_ns
+        forward: Iterator[int]
+        backward: Iterator[int]
+        if isinstance(sent_at_ns, array):
+            forward, backward = iter(self._chunks[0]), reversed(self._chunks[0])
+        else:
+            # Of all columns that of streams alone is asked for by every load.
+            of_stream = itemgetter(0)
+            forward, backward = map(of_stream, self._chunks), map(of_stream, self._chunks[::-1])
+        first = first_times_by_stream(zip(forward, sent_at_ns, strict=True), requested)
+        last = first_times_by_stream(zip(backward, reversed(sent_at_ns), strict=True), requested)
+        for times in (first, last):
+            for stream_id in times:
+                times[stream_id] += delay_ns
+        return first, last
+
+    def _derived(self) -> PacketColumns:
+        """Return columns of which two are derived, and one counts."""
+        sent_at_ns, delay_ns = self._sent_at_ns, self._delay_ns
+        came_at_ns: Sequence[int] = [at_ns + delay_ns for at_ns in sent_at_ns]
+        parts: Sequence[Sequence[int]] = self._chunks
+        if isinstance(sent_at_ns, array):
+            came_at_ns = array("q", came_at_ns)
+        else:
+            parts = list(zip(*self._chunks, strict=True)) or [(), (), ()]
+        stream_id, offset, length_bytes = parts
+        number = range(len(sent_at_ns))
+        return PacketColumns(
+            sent_at_ns, came_at_ns, stream_id, offset, length_bytes, number, came_at_ns
+        )

@@ -1,0 +1,359 @@
+"""Bottlenecks and their queues as recurrences, CoDel included (RFC 8289).
+
+Packets are served first in, first out, so when a packet leaves is settled as soon as it comes:
+nothing is scheduled, and what waits is known from when those before it leave.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from math import gcd, isqrt
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from h3sim.transport.link_profile import OPPORTUNITY_BYTES
+from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from h3sim.transport.link_profile import LinkProfile
+
+
+_RECENT_INTERVALS: Final = 16
+"""A dropping state that ended less than this ago is taken up again."""
+
+
+class CoDelState:
+    """Says of each packet whether it is dropped when its turn comes.
+
+    The pseudocode's `dequeue` goes on to the next packet where it drops one; here each packet is
+    one call. A packet that follows a drop later than at the same instant found the queue empty, and
+    ends the dropping state as the pseudocode's missing packet does: nothing waits with it.
+    """
+
+    __slots__ = (
+        "_count",
+        "_drop_next_ns",
+        "_first_above_ns",
+        "_has_just_dropped",
+        "_interval_ns",
+        "_is_dropping",
+        "_last_count",
+        "_max_packet_bytes",
+        "_target_ns",
+    )
+
+    def __init__(self, *, target_ns: int, interval_ns: int) -> None:
+        self._target_ns = target_ns
+        self._interval_ns = interval_ns
+        self._first_above_ns: int | None = None
+        self._drop_next_ns = 0
+        self._count = 0
+        self._last_count = 0
+        self._is_dropping = False
+        self._has_just_dropped = False
+        self._max_packet_bytes = 0
+
+    def drops(self, now_ns: int, sojourn_ns: int, waiting_bytes: int, n_bytes: int) -> bool:
+        """Return whether the packet whose turn it is at *now_ns* is dropped.
+
+        It has waited for *sojourn_ns*; *waiting_bytes* others wait.
+        """
+        has_just_dropped, self._has_just_dropped = self._has_just_dropped, False
+        may_drop = self._may_drop(now_ns, sojourn_ns, waiting_bytes, n_bytes)
+        if not self._is_dropping:
+            if may_drop:
+                self._start_dropping(now_ns)
+            return may_drop
+        if not may_drop:
+            self._is_dropping = False
+            return False
+        # Here and not with the drop: the pseudocode moves drop_next only if the next packet, too,
+        # has waited for too long.
+        if has_just_dropped:
+            self._drop_next_ns = self._next_drop_ns(self._drop_next_ns)
+        if now_ns < self._drop_next_ns:
+            return False
+        self._count += 1
+        self._has_just_dropped = True
+        return True
+
+    def _may_drop(self, now_ns: int, sojourn_ns: int, waiting_bytes: int, n_bytes: int) -> bool:
+        """Return whether packets have waited for too long, throughout an interval."""
+        self._max_packet_bytes = max(self._max_packet_bytes, n_bytes)
+        # A packet alone in the queue is the link's own time to send it, and no standing queue.
+        if sojourn_ns < self._target_ns or waiting_bytes <= self._max_packet_bytes:
+            self._first_above_ns = None
+        elif self._first_above_ns is None:
+            self._first_above_ns = now_ns + self._interval_ns
+        else:
+            return now_ns >= self._first_above_ns
+        return False
+
+    def _start_dropping(self, now_ns: int) -> None:
+        """Enter the dropping state, at the rate of the last one if that was recent."""
+        # Count was raised by this much in the last dropping state: its rate held the queue (§ 5.5).
+        since_last = self._count - self._last_count
+        is_recent = now_ns - self._drop_next_ns < _RECENT_INTERVALS * self._interval_ns
+        self._count = since_last if since_last > 1 and is_recent else 1
+        self._last_count = self._count
+        self._drop_next_ns = self._next_drop_ns(now_ns)
+        self._is_dropping = True
+
+    def _next_drop_ns(self, from_ns: int) -> int:
+        """Return *from_ns* + interval / sqrt(count), cut to whole nanoseconds."""
+        # The square root of a whole number: floats would differ in the last nanosecond.
+        return from_ns + isqrt(self._interval_ns * self._interval_ns // self._count)
+
+
+UNLIMITED: Final = 1 << 62
+"""More than any queue holds."""
+
+Leaves: TypeAlias = "Callable[[int, int], int | None]"
+"""(now_ns, n_bytes) -> when a packet that comes now has left the bottleneck; None: dropped."""
+
+
+class Bottleneck(Protocol):
+    """Serves packets one after the other; *now_ns* never falls from call to call."""
+
+    def ready_at_ns(self, now_ns: int) -> int:
+        """Return when it would turn to a packet that comes now."""
+
+    def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
+        """Take a packet; return when it has left."""
+
+
+class TokenBucket:
+    """Passes *rate_bps* on average, and *burst_bytes* at once after a rest (as tc-tbf does).
+
+    A packet leaves as soon as there are tokens for all its bytes. With a burst of 0 the link
+    serializes: a packet leaves when its last bit has been sent. A packet larger than the bucket,
+    which tc-tbf drops, waits for the part that does not fit to be sent.
+
+    Times are kept as whole multiples of the time of 1 bit (over the greatest common divisor), so k
+    packets take k times as long as one; cut to whole nanoseconds is only what is returned.
+
+    >>> link = TokenBucket(rate_bps=3_000_000, burst_bytes=0)
+    >>> [link.leaves_at_ns(0, 1000) for _ in range(3)]
+    [2666666, 5333333, 8000000]
+    """
+
+    __slots__ = ("_burst", "_per_byte", "_per_ns", "_spent_until")
+
+    def __init__(self, *, rate_bps: int, burst_bytes: int) -> None:
+        self._per_byte, self._per_ns, self._burst = token_units(rate_bps, burst_bytes)
+        # The bucket is full when this is not after now, empty when it is a burst after now.
+        self._spent_until = 0
+
+    def ready_at_ns(self, now_ns: int) -> int:
+        """Return when it would turn to a packet that comes now: when the one before has left."""
+        return max(now_ns, (self._spent_until - self._burst) // self._per_ns)
+
+    def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
+        """Take a packet; return when it has left."""
+        spent = now_ns * self._per_ns
+        if spent < self._spent_until:
+            spent = self._spent_until
+        self._spent_until = spent = spent + n_bytes * self._per_byte
+        leaves_at_ns = (spent - self._burst) // self._per_ns
+        return leaves_at_ns if leaves_at_ns > now_ns else now_ns
+
+    def change_rate(self, now_ns: int, rate_bps: int) -> None:
+        """Pass *rate_bps* from now on.
+
+        What was taken in leaves when it was said to; tokens that are there stay.
+
+        >>> link = TokenBucket(rate_bps=1_000_000, burst_bytes=0)
+        >>> first = link.leaves_at_ns(0, 1250)
+        >>> link.change_rate(5_000_000, 2_000_000)
+        >>> first, link.leaves_at_ns(5_000_000, 1250)
+        (10000000, 15000000)
+        """
+        # Rounded up, so that what leaves first at the new rate leaves behind what was taken in.
+        free_at_ns = -(-(self._spent_until - self._burst) // self._per_ns)
+        spent_bytes = max(0, self._spent_until - now_ns * self._per_ns) // self._per_byte
+        burst_bytes = self._burst // self._per_byte
+        self._per_byte, self._per_ns, self._burst = token_units(rate_bps, burst_bytes)
+        if free_at_ns > now_ns:
+            self._spent_until = free_at_ns * self._per_ns + self._burst
+        else:
+            self._spent_until = now_ns * self._per_ns + spent_bytes * self._per_byte
+
+
+def token_units(rate_bps: int, burst_bytes: int) -> tuple[int, int, int]:
+    """Return a byte, a nanosecond and a burst as whole multiples of one and the same time.
+
+    >>> token_units(2_000_000, 1500)
+    (4000, 1, 6000000)
+    """
+    common = gcd(rate_bps, BITS_PER_BYTE * NS_PER_S)
+    per_byte = BITS_PER_BYTE * NS_PER_S // common
+    return per_byte, rate_bps // common, burst_bytes * per_byte
+
+
+class OpportunityTrace:
+    """Passes packets at the instants of a Mahimahi trace, which repeats for ever.
+
+    Each instant is an opportunity of 1500 bytes. As in Mahimahi's link queue: a packet uses what it
+    needs of one or several and leaves with the last; what is over goes to packets that already
+    wait at that instant, or is lost; a packet that comes at the instant itself is too late for it.
+    Mahimahi counts 4 bytes of a TUN header with each packet and opportunity (1504), which only
+    packets that are not full notice.
+
+    >>> trace = OpportunityTrace([2, 5])
+    >>> [trace.leaves_at_ns(0, n) for n in (1000, 1000, 1000)]
+    [2000000, 5000000, 5000000]
+    """
+
+    __slots__ = ("_at_ns", "_left_bytes", "_next", "_period_ns", "_times_ns")
+
+    def __init__(self, opportunities_ms: Sequence[int]) -> None:
+        self._times_ns = [at_ms * NS_PER_MS for at_ms in opportunities_ms]
+        self._period_ns = self._times_ns[-1]
+        self._next = 0
+        self._at_ns = 0
+        self._left_bytes = 0
+
+    def ready_at_ns(self, now_ns: int) -> int:
+        """Return when it would turn to a packet that comes now: at the next opportunity."""
+        self._skip_to(now_ns)
+        return self._at_ns if self._left_bytes else self._time_ns(self._next)
+
+    def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
+        """Take a packet; return when it has left."""
+        self._skip_to(now_ns)
+        left_bytes = self._left_bytes
+        # A packet that fits exactly uses the opportunity up, and needs no further one.
+        while n_bytes > left_bytes:
+            n_bytes -= left_bytes
+            left_bytes = OPPORTUNITY_BYTES
+            self._at_ns = self._time_ns(self._next)
+            self._next += 1
+        self._left_bytes = left_bytes - n_bytes
+        return self._at_ns
+
+    def _skip_to(self, now_ns: int) -> None:
+        """Pass by the opportunities up to and at *now_ns* that were not used."""
+        if self._at_ns > now_ns:
+            return
+        # What was left of the last opportunity went by unused.
+        self._left_bytes = 0
+        cycle, within_ns = divmod(now_ns, self._period_ns)
+        # `bisect_right`: an opportunity at this very instant is gone.
+        self._next = cycle * len(self._times_ns) + bisect_right(self._times_ns, within_ns)
+
+    def _time_ns(self, number: int) -> int:
+        cycle, index = divmod(number, len(self._times_ns))
+        return cycle * self._period_ns + self._times_ns[index]
+
+
+class DropTail:
+    """A first-in-first-out queue that drops what does not fit.
+
+    The backlog is what was accepted and has not left yet, the packet in service included; a packet
+    is accepted if the backlog with it stays within both limits (as bfifo below tc-tbf does it).
+    """
+
+    __slots__ = (
+        "_backlog_bytes",
+        "_bottleneck",
+        "_limit_bytes",
+        "_limit_packets",
+        "_serve",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        bottleneck: Bottleneck,
+        *,
+        limit_bytes: int | None = None,
+        limit_packets: int | None = None,
+    ) -> None:
+        self._bottleneck = bottleneck
+        self._serve = bottleneck.leaves_at_ns
+        self._limit_bytes = UNLIMITED if limit_bytes is None else limit_bytes
+        self._limit_packets = UNLIMITED if limit_packets is None else limit_packets
+        self._waiting: deque[tuple[int, int]] = deque()  # (leaves_at_ns, n_bytes), rising
+        self._backlog_bytes = 0
+
+    def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
+        """Return when a packet that comes now has left, or None if it is dropped."""
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= now_ns:
+            self._backlog_bytes -= waiting.popleft()[1]
+        backlog_bytes = self._backlog_bytes + n_bytes
+        # Before the bottleneck is asked, which counts every packet that it is told of.
+        if backlog_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
+            return None
+        leaves_at_ns = self._serve(now_ns, n_bytes)
+        # What passes at once, on tokens that were there, never stood in the queue.
+        if leaves_at_ns > now_ns:
+            waiting.append((leaves_at_ns, n_bytes))
+            self._backlog_bytes = backlog_bytes
+        return leaves_at_ns
+
+
+class CoDelQueue(DropTail):
+    """Drops packets at its head as well, where they have waited for too long (CoDel, RFC 8289).
+
+    What a packet finds when its turn comes is settled when it enters, with one exception: if no
+    more than a packet's bytes wait behind it then, CoDel lets it pass, and those may still have to
+    come. Taken for them are the bytes before it when it enters, as many in a queue that stands.
+    """
+
+    __slots__ = ("_codel",)
+
+    def __init__(
+        self,
+        bottleneck: Bottleneck,
+        codel: CoDelState,
+        *,
+        limit_bytes: int | None = None,
+        limit_packets: int | None = None,
+    ) -> None:
+        super().__init__(bottleneck, limit_bytes=limit_bytes, limit_packets=limit_packets)
+        self._codel = codel
+
+    def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
+        """Return when a packet that comes now has left, or None if it is dropped."""
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= now_ns:
+            self._backlog_bytes -= waiting.popleft()[1]
+        before_bytes = self._backlog_bytes
+        if before_bytes + n_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
+            return None
+        # Asked without being taken: a packet that is dropped at its turn costs the link nothing.
+        turn_at_ns = self._bottleneck.ready_at_ns(now_ns)
+        is_dropped = self._codel.drops(turn_at_ns, turn_at_ns - now_ns, before_bytes, n_bytes)
+        leaves_at_ns = turn_at_ns if is_dropped else self._bottleneck.leaves_at_ns(now_ns, n_bytes)
+        if leaves_at_ns > now_ns:  # a packet that will be dropped takes room until its turn
+            waiting.append((leaves_at_ns, n_bytes))
+            self._backlog_bytes = before_bytes + n_bytes
+        return None if is_dropped else leaves_at_ns
+
+
+def make_bottleneck(profile: LinkProfile) -> TokenBucket | OpportunityTrace | None:
+    """Return the bottleneck of *profile*, None where it has none."""
+    if profile.rate_bps is not None:
+        return TokenBucket(rate_bps=profile.rate_bps, burst_bytes=profile.burst_bytes)
+    return None if profile.mahimahi is None else OpportunityTrace(profile.mahimahi)
+
+
+def make_queue(profile: LinkProfile, rtt_ns: int, bottleneck: Bottleneck | None) -> Leaves:
+    """Return what is told of each packet, and says when it leaves the bottleneck of *profile*."""
+    if bottleneck is None:
+        return lambda now_ns, _: now_ns
+    limit_bytes = profile.queue_limit_bytes(rtt_ns)
+    limit_packets = profile.queue_packets
+    if profile.codel is not None:
+        return CoDelQueue(
+            bottleneck,
+            CoDelState(target_ns=profile.codel.target_ns, interval_ns=profile.codel.interval_ns),
+            limit_bytes=limit_bytes,
+            limit_packets=limit_packets,
+        ).leaves_at_ns
+    if limit_bytes is None and limit_packets is None:
+        return bottleneck.leaves_at_ns
+    return DropTail(bottleneck, limit_bytes=limit_bytes, limit_packets=limit_packets).leaves_at_ns

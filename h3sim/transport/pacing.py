@@ -1,0 +1,242 @@
+"""Pacing: a window spread over a round trip (RFC 9002 § 7.7), and aioquic's token bucket."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.rtt import RttEstimator
+
+
+_BITS_BY_NS: Final = BITS_PER_BYTE * NS_PER_S
+
+
+class Pacer:
+    """A leaky bucket: up to *burst_bytes* at once, then at the rate of the moment.
+
+    That is the controller's own, else *gain* windows a round trip; without either, packets leave at
+    any time.
+
+    >>> from h3sim.transport.rtt import RttEstimator
+    >>> from h3sim.transport.congestion import ControllerSettings, make_controller
+    >>> controller = make_controller("newreno", ControllerSettings(max_datagram_bytes=1000))
+    >>> rtt = RttEstimator(initial_ns=333_000_000); rtt.on_sample(100_000_000)
+    >>> pacer = Pacer(controller, rtt, gain=1.0, burst_bytes=2000, packet_bytes=1000)
+    >>> pacer.begin(); pacer.on_sent(1000, now_ns=0); pacer.on_sent(1000, now_ns=0)
+    >>> pacer.rate_bps, pacer.allows(0), pacer.due_at_ns
+    (800000, False, 10000000)
+    """
+
+    __slots__ = (
+        "_ahead_bits",
+        "_ahead_ns",
+        "_burst_bytes",
+        "_controller",
+        "_gain",
+        "_packet_bytes",
+        "_packet_ns",
+        "_rtt",
+        "due_at_ns",
+        "empty_at_ns",
+        "rate_bps",
+        "ready_at_ns",
+    )
+
+    def __init__(
+        self,
+        controller: CongestionController,
+        rtt: RttEstimator,
+        *,
+        gain: float | None,
+        burst_bytes: int,
+        packet_bytes: int,
+    ) -> None:
+        self._controller = controller
+        self._rtt = rtt
+        self._gain = gain
+        self._burst_bytes = burst_bytes
+        self._packet_bytes = packet_bytes
+        self._packet_ns = 0
+        """How long a full packet takes at the rate of the moment."""
+        self._ahead_bits = self._bits_ahead(packet_bytes)
+        """How much less than a burst a full packet is, as in `_bits_ahead`."""
+        self._ahead_ns = 0
+        """How long before the bucket is empty a full packet fits into it."""
+        self.rate_bps: int | None = None
+        """The rate of the moment, None where nothing is paced."""
+        self.empty_at_ns = 0
+        """When the bucket is empty; from then on packets of any size may leave, at any rate."""
+        self.ready_at_ns = 0
+        """From when on a full packet may leave. It is looked at for each, so it is kept."""
+        self.due_at_ns: int | None = None
+        """When a packet may leave that had to wait."""
+
+    def begin(self) -> None:
+        """Take the rate of the moment; no packet waits."""
+        self.due_at_ns = None
+        controller = self._controller
+        rate_bps = controller.pacing_rate_bps(self._rtt)
+        if rate_bps is None:
+            if self._gain is None or not self._rtt.has_sample:
+                # kInitialRtt is made for timeouts. A first window over it would leave at 48 kB/s,
+                # where bursts of such a window are allowed (RFC 9002 § 7.7); ngtcp2 takes 1 ms.
+                self.end()
+                return
+            window_bits = controller.congestion_window * BITS_PER_BYTE
+            rate_bps = int(self._gain * window_bits * NS_PER_S / (self._rtt.smoothed_rtt_ns or 1))
+            rate_bps = rate_bps if rate_bps > 1 else 1
+        if rate_bps != self.rate_bps:  # a controller's own seldom changes
+            self.rate_bps = rate_bps
+            self._ahead_ns = self._ahead_bits // rate_bps
+            self._packet_ns = self._packet_bytes * _BITS_BY_NS // rate_bps
+            self.ready_at_ns = self.empty_at_ns - self._ahead_ns
+
+    def end(self) -> None:
+        """Pace nothing until the next beginning."""
+        self.rate_bps = None
+        self.ready_at_ns = 0
+
+    def allows(self, now_ns: int) -> bool:
+        """Return whether a full packet may leave now; note when it may otherwise."""
+        if self.ready_at_ns <= now_ns:
+            return True
+        self.due_at_ns = self.ready_at_ns
+        return False
+
+    def allows_part(self, n_bytes: int, now_ns: int) -> bool:
+        """Return the same of a packet of *n_bytes*, which may leave earlier than a full one."""
+        rate_bps = self.rate_bps
+        if rate_bps is None or self.empty_at_ns <= now_ns:
+            return True
+        ready_at_ns = self.empty_at_ns - self._bits_ahead(n_bytes) // rate_bps
+        if ready_at_ns <= now_ns:
+            return True
+        self.due_at_ns = ready_at_ns
+        return False
+
+    def on_sent(self, n_bytes: int, now_ns: int) -> None:
+        """Fill the bucket with what leaves now."""
+        rate_bps = self.rate_bps
+        if rate_bps is not None:
+            # An empty bucket fills from now on: what was not sent while nothing waited is no
+            # credit.
+            from_ns = self.empty_at_ns
+            if from_ns < now_ns:
+                from_ns = now_ns
+            took_ns = self._packet_ns  # nearly all are full
+            if n_bytes != self._packet_bytes:
+                took_ns = n_bytes * _BITS_BY_NS // rate_bps
+            self.empty_at_ns = empty_at_ns = from_ns + took_ns
+            self.ready_at_ns = empty_at_ns - self._ahead_ns
+
+    def _bits_ahead(self, n_bytes: int) -> int:
+        """Return what over a rate is how long before the bucket is empty *n_bytes* fit into it."""
+        spare = self._burst_bytes - n_bytes
+        return spare * _BITS_BY_NS if spare > 0 else 0
+
+
+_LEAST_PACKETS: Final = 2
+_MOST_PACKETS: Final = 16
+_WINDOW_SHARE: Final = 4
+_LEAST_NS: Final = NS_PER_MS // 1000
+"""A packet's time is a microsecond at least and a second at most, as aioquic bounds it."""
+
+
+class BucketPacer:
+    """Time fills a bucket; a packet leaves if there is any in it, and takes out a packet's time.
+
+    A packet's time is that of a full one at one window per round trip, whatever its size. Since
+    *any* time will do, a packet may leave whenever something else happens, an ACK say: what is
+    paced are bursts. The bucket holds a quarter of the window, 2 to 16 packets.
+
+    >>> pacer = BucketPacer(datagram_bytes=1000)
+    >>> pacer.begin(window_bytes=8000, rate_bps=8_000_000)
+    >>> pacer.ready_at_ns(500_000)
+    500000
+    >>> pacer.on_sent(500_000)
+    >>> pacer.ready_at_ns(500_000), pacer.ready_at_ns(500_001)
+    (1500000, 500001)
+    """
+
+    __slots__ = ("_datagram_bytes", "_filled_at_ns", "_left_ns", "_most_ns", "_packet_ns")
+
+    def __init__(self, *, datagram_bytes: int) -> None:
+        self._datagram_bytes = datagram_bytes
+        self._packet_ns = 0
+        self._most_ns = 0
+        self._left_ns = 0
+        self._filled_at_ns = 0
+
+    def begin(self, *, window_bytes: int, rate_bps: int) -> None:
+        """Take the window and the rate of the moment."""
+        full = self._datagram_bytes
+        burst_bytes = max(
+            _LEAST_PACKETS * full, min(window_bytes // _WINDOW_SHARE, _MOST_PACKETS * full)
+        )
+        ns_per_byte = BITS_PER_BYTE * NS_PER_S
+        self._packet_ns = max(_LEAST_NS, min(full * ns_per_byte // rate_bps, NS_PER_S))
+        # At any rate the bucket holds some time: rounded to nothing, it would let nothing leave.
+        self._most_ns = max(1, burst_bytes * ns_per_byte // rate_bps)
+        # The bucket may have shrunk with the window; what no longer fits is gone.
+        self._left_ns = min(self._left_ns, self._most_ns)
+
+    def ready_at_ns(self, now_ns: int) -> int:
+        """Return now if a packet may leave, else when it will without anything else happening."""
+        self._fill(now_ns)
+        # A whole packet's time, however little is missing: next_send_time of aioquic asks no
+        # closer.
+        return now_ns if self._left_ns > 0 else now_ns + self._packet_ns
+
+    def on_sent(self, now_ns: int) -> None:
+        """Take out a packet's time, or what there is."""
+        self._fill(now_ns)
+        self._left_ns = max(0, self._left_ns - self._packet_ns)
+
+    def _fill(self, now_ns: int) -> None:
+        self._left_ns = min(self._left_ns + now_ns - self._filled_at_ns, self._most_ns)
+        self._filled_at_ns = now_ns
+
+
+class AioquicPacer(Pacer):
+    """A `Pacer` whose bucket is a `BucketPacer`."""
+
+    __slots__ = ("_bucket",)
+
+    def __init__(
+        self,
+        controller: CongestionController,
+        rtt: RttEstimator,
+        *,
+        gain: float | None,
+        burst_bytes: int,
+        packet_bytes: int,
+    ) -> None:
+        super().__init__(
+            controller, rtt, gain=gain, burst_bytes=burst_bytes, packet_bytes=packet_bytes
+        )
+        self._bucket = BucketPacer(datagram_bytes=packet_bytes)
+
+    def begin(self) -> None:
+        """Take the rate of the moment; no packet waits."""
+        super().begin()
+        if self.rate_bps is not None:
+            window_bytes = self._controller.congestion_window
+            self._bucket.begin(window_bytes=window_bytes, rate_bps=self.rate_bps)
+
+    def allows_part(self, n_bytes: int, now_ns: int) -> bool:  # noqa: ARG002 - of any size
+        """Return whether a packet may leave now; note when it may otherwise."""
+        if self.rate_bps is None:
+            return True
+        ready_at_ns = self._bucket.ready_at_ns(now_ns)
+        if ready_at_ns <= now_ns:
+            return True
+        self.due_at_ns = ready_at_ns
+        return False
+
+    def on_sent(self, n_bytes: int, now_ns: int) -> None:  # noqa: ARG002 - whatever its size
+        """Take a packet's time out."""
+        if self.rate_bps is not None:
+            self._bucket.on_sent(now_ns)
