@@ -1,4 +1,4 @@
-"""`python -m benchmarks.parsers`: the parsers of `h3sim.importers` beside libraries that do the same.
+"""`python -m benchmarks.parsers`: the parsers of `h3sim.importers` beside those of libraries.
 
 It needs `pip install ijson cssselect2 html5lib`, which nothing else here does. Each pair reads the
 same made-up input in turns, in one process; the table has the least time of each as a ratio.

@@ -6,13 +6,13 @@
 True
 
 - one load: `simulate`, a `Load`: figures, timings, `load.plot`, `load.lower_bound`
-- many loads: `compare` (a table), `find` (which scheme is best), `sweep` (a study),
-  `sequential_sweep`, `sensitivity`, `regret`, `what_if`; `report` makes one file of what was found
+- many loads: `compare` (a table), `search` (which scheme is best), `sweep` (a study),
+  `sequential_sweep`, `sensitivity`, `optimality`, `what_if`; `report` writes it all into one file
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
-- recordings: `advise` (which scheme serves a HAR's page best), `import_page`, `read_har`;
+- recordings: `recommend` (the scheme that suits a HAR's page best), `import_page`, `read_har`;
   `measure` reads a qlog; `load.to_har` writes a HAR
-- checks: `check_server`, `check_rules`, `reproduce` (the papers), `show_versions`
+- checks: `prioritization_test`, `validate_scheme`, `reproduce` (the papers), `show_versions`
 - options: `help(h3sim.LoadConfig)` explains those that `simulate` and the others take
 - your own: `help(h3sim.schedulers)`, `help(h3sim.conformance)`, `help(h3sim.engine)`
 

@@ -79,3 +79,5 @@ from h3sim.study.what_if import what_if as what_if
 from h3sim.transport import Network as Network
 from h3sim.transport import read_network as read_network
 from h3sim.versions import show_versions as show_versions
+
+__all__: list[str]

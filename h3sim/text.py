@@ -23,8 +23,10 @@ def escape_control(text: str) -> str:
     what h3sim says. Characters that are seen stay as they are, whatever their script; so does a
     backslash, since paths have them.
 
-    >>> print(escape_control("caf\u00e9.css"), escape_control("a\x1b[2J\n\u202eb"), escape_control("\udcff"))
-    café.css a\x1b[2J\n\u202eb \udcff
+    >>> print(escape_control("caf\u00e9.css"), escape_control("a\x1b[2J\n\u202eb"))
+    café.css a\x1b[2J\n\u202eb
+    >>> print(escape_control("\udcff"))
+    \udcff
     """
     if text.isprintable():  # nearly all are, and this is asked of each cell of a table
         return text

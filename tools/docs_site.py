@@ -58,9 +58,9 @@ SECTIONS = {
 """The pages of the site by what a reader comes for; a page that is in none stands at the end."""
 
 PACKAGES = (
-    *("page", "catalog", "capture", "schemes", "signals", "schedulers", "conformance"),
-    *("transport", "engine", "browser", "compression", "results", "metrics", "trace"),
-    *("study", "findings", "plots", "qlog", "errors", "units", "seeds"),
+    *("page", "catalog", "importers", "schemes", "signals", "schedulers", "conformance"),
+    *("transport", "engine", "browser", "headers", "results", "metrics", "trace"),
+    *("study", "papers", "reporting", "qlog", "errors", "units", "rng"),
 )
 """The modules whose names users import beside those of `h3sim` itself."""
 

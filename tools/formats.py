@@ -24,7 +24,7 @@ def published() -> dict[Path, dict[str, Any]]:
         "page": {PAGE: of_models.pop(PAGE)},
         "catalog": of_models,
         "study": study_schemas() | result_schemas(),
-        "findings": findings_schemas(),
+        "papers": findings_schemas(),
     }
     return {
         _PACKAGE / package / f"{format_.replace('/', '-')}.schema.json": found

@@ -14,3 +14,5 @@ from h3sim.browser.model import OF_BROWSER as OF_BROWSER
 from h3sim.browser.model import OF_PARSING as OF_PARSING
 from h3sim.browser.rendering import RenderingBrowser as RenderingBrowser
 from h3sim.browser.replay import ReplayBrowser as ReplayBrowser
+
+__all__: list[str]

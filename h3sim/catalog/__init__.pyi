@@ -16,3 +16,5 @@ from h3sim.catalog.catalog import scheme_set_names as scheme_set_names
 from h3sim.catalog.catalog import text_of as text_of
 from h3sim.catalog.formats import schemas as schemas
 from h3sim.catalog.resources import page_summaries as page_summaries
+
+__all__: list[str]

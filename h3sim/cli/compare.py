@@ -419,9 +419,8 @@ def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: 
                 strict=True,
             )
             buffer = f", a send buffer of {send_buffer_kb:g} kB" if send_buffer_kb else ""
-            print(
-                f"{escape_control(name)} against {original} with the same scheme{buffer}: speedups\n"
-            )
+            version = escape_control(name)
+            print(f"{version} against {original} with the same scheme{buffer}: speedups\n")
             headers = ("scheme", "all", "above the fold", "page load")
             print(f"{table(headers, body, width=width)}\n")
 

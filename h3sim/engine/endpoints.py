@@ -16,7 +16,6 @@ from h3sim.transport import Handshake, MessageReassembler, Protocol, QuicEndpoin
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import ChangingLink, Link, RemoteLink, make_link
 from h3sim.transport.quic import TimerGranularityEndpoint
-from h3sim.transport.tcp import TcpEndpoint
 from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Endpoint, Source
     from h3sim.transport.packets import WirePacket
+    from h3sim.transport.tcp import TcpEndpoint
 
 
 _REPORT_EVERY_PACKETS: Final = 1024
@@ -252,6 +252,8 @@ class EndpointFactory:
     def _tcp(self, role: Role, source: Source, path_rtt_ns: int | None) -> TcpEndpoint:
         settings = self._profile.tcp if role is Role.SERVER else self._profile.tcp_client
         controller = self._controller(role, settings.mss_bytes)
+        from h3sim.transport.tcp import TcpEndpoint  # on use: most loads are over QUIC
+
         return TcpEndpoint(settings, controller, source, role, self._mode, path_rtt_ns=path_rtt_ns)
 
     def _packet_bytes(self, role: Role) -> int:

@@ -19,3 +19,5 @@ from h3sim.headers.registry import CodecScheme as CodecScheme
 from h3sim.headers.registry import HeaderCompression as HeaderCompression
 from h3sim.headers.registry import codec_scheme as codec_scheme
 from h3sim.headers.registry import make_codec as make_codec
+
+__all__: list[str]

@@ -13,3 +13,5 @@ from h3sim.http.signal_receiver import PriorityReceiver as PriorityReceiver
 from h3sim.http.signal_receiver import SchedulerUpdate as SchedulerUpdate
 from h3sim.http.signal_receiver import StreamPriorities as StreamPriorities
 from h3sim.http.stream_sender import StreamSender as StreamSender
+
+__all__: list[str]

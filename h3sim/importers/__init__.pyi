@@ -6,3 +6,5 @@ from h3sim.importers.detect import read_har as read_har
 from h3sim.importers.formats.fact_table import facts_from_dict as facts_from_dict
 from h3sim.importers.result import ImportedPage as ImportedPage
 from h3sim.importers.result import RecordingError as RecordingError
+
+__all__: list[str]

@@ -341,8 +341,8 @@ def see_multiplexing(requests: Iterable[RecordedRequest]) -> None:
 
     >>> from h3sim.importers.recorded_request import RecordedRequest, ConnectionInfo
     >>> requests = [
-    ...     RecordedRequest(key="", url="", protocol="unknown", sent_ms=at_ms, first_byte_ms=at_ms + 50)
-    ...     for at_ms in (0, 10, 20)]
+    ...     RecordedRequest(key="", url="", protocol="unknown", sent_ms=at, first_byte_ms=at + 50)
+    ...     for at in (0, 10, 20)]
     >>> for request in requests:
     ...     request.reached = ConnectionInfo(connection="7")
     >>> see_multiplexing(requests)

@@ -33,3 +33,5 @@ from h3sim.metrics.progress import object_index_ns as object_index_ns
 from h3sim.metrics.progress import seen_at_ns as seen_at_ns
 from h3sim.metrics.progress import speed_index_ns as speed_index_ns
 from h3sim.metrics.progress import timings as timings
+
+__all__: list[str]

@@ -34,3 +34,5 @@ from h3sim.page.transforms import with_inlined_styles as with_inlined_styles
 from h3sim.page.transforms import with_push as with_push
 from h3sim.page.transforms import with_revalidated as with_revalidated
 from h3sim.page.transforms import with_staged_hints as with_staged_hints
+
+__all__: list[str]

@@ -521,8 +521,10 @@ class ResourceState(NamedTuple):
     def tells(self, names: Collection[str]) -> bool:
         """Return whether it says anything of what is called one of *names*.
 
-        >>> ResourceState(hidden=True).tells(["visible"]), ResourceState(visible=False).tells(["visible"])
-        (False, True)
+        >>> ResourceState(hidden=True).tells(["visible"])
+        False
+        >>> ResourceState(visible=False).tells(["visible"])
+        True
         """
         values = zip(self._fields, self, strict=True)
         return any(value is not None and name in names for name, value in values)

@@ -14,3 +14,5 @@ from h3sim.papers.reproduce import ExperimentRun as ExperimentRun
 from h3sim.papers.reproduce import Reproduction as Reproduction
 from h3sim.papers.reproduce import findings_schemas as findings_schemas
 from h3sim.papers.reproduce import reproduce as reproduce
+
+__all__: list[str]

@@ -9,3 +9,5 @@ from h3sim.qlog.writer import LoggedResource as LoggedResource
 from h3sim.qlog.writer import check_qlog_path as check_qlog_path
 from h3sim.qlog.writer import qlog_document as qlog_document
 from h3sim.qlog.writer import write_qlog as write_qlog
+
+__all__: list[str]

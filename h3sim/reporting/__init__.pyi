@@ -8,3 +8,5 @@ from h3sim.reporting.output import alt_text as alt_text
 from h3sim.reporting.page_plots import PagePlots as PagePlots
 from h3sim.reporting.qlog_plots import LogPlots as LogPlots
 from h3sim.reporting.study_plots import StudyPlots as StudyPlots
+
+__all__: list[str]

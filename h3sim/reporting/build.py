@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from h3sim.reporting.load_pictures import NamedLoad
 
 
-Reported: TypeAlias = "Load | SavedLoad | Comparison | Results | Sequential | Measurement | Recommendation | SearchResult"
+Reported: TypeAlias = (
+    "Load | SavedLoad | Comparison | Results | Sequential | Measurement | Recommendation"
+    " | SearchResult"
+)
 _Other: TypeAlias = "Results | Measurement | Recommendation | SearchResult"
 
 

@@ -23,3 +23,5 @@ from h3sim.schedulers.tree import TreeRules as TreeRules
 from h3sim.schedulers.tree import TreeScheduler as TreeScheduler
 from h3sim.schedulers.tree import UnknownParent as UnknownParent
 from h3sim.schedulers.tree import Weights as Weights
+
+__all__: list[str]

@@ -57,8 +57,11 @@ class EpsScheduler:
     """
 
     def __init__(
-        self, *, mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST, turn: Quantum = Quantum()
-    ) -> None:  # noqa: B008 - a frozen value
+        self,
+        *,
+        mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST,
+        turn: Quantum = Quantum(),  # noqa: B008 - a frozen value
+    ) -> None:
         self._levels = [_LEVELS[mixed](turn) for _ in range(MAX_URGENCY + 1)]
         self._wanted: dict[int, Eps] = {}
         self._active: dict[int, int] = {}

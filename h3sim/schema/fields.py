@@ -7,7 +7,9 @@ the checks of a value on construction, reading with all mistakes at once, writin
 >>> @dataclasses.dataclass(frozen=True, kw_only=True)
 ... class Link:
 ...     rate_bps: int = dataclasses.field(metadata=declare(MegabitsPerSecond(low=1), "the rate"))
-...     delay_ns: int = dataclasses.field(default=0, metadata=declare(Milliseconds(low=0), "one way"))
+...     delay_ns: int = dataclasses.field(
+...         default=0, metadata=declare(Milliseconds(low=0), "one way")
+...     )
 ...
 ...     def __post_init__(self):
 ...         validate(self, InputError)

@@ -5,7 +5,8 @@ Documents and their published schemas come of the same keys.
 >>> class Row(NamedTuple):
 ...     scheme: str
 ...     ratio: float | None
->>> made_up = OutputSchema("h3sim-made-up/1", "Ratios", Property("rows", rows_of(Row), "one a scheme"))
+>>> rows = Property("rows", rows_of(Row), "one per scheme")
+>>> made_up = OutputSchema("h3sim-made-up/1", "Ratios", rows)
 >>> made_up.write({"rows": [Row("rr", None)]})
 {'format': 'h3sim-made-up/1', 'rows': [{'scheme': 'rr', 'ratio': None}]}
 """

@@ -83,7 +83,8 @@ def chain_lengths(page: Page) -> list[int]:
     """Return, for each index, how many resources the longest chain has that waits for its bytes.
 
     >>> from h3sim.page import Discovery, Kind, Page, Resource
-    >>> found = [None, Discovery(at=TriggerEvent.COMPLETE, by="0"), Discovery(at=TriggerEvent.COMPLETE, by="1")]
+    >>> after = [Discovery(at=TriggerEvent.COMPLETE, by=by) for by in "01"]
+    >>> found = [None, *after]
     >>> chain_lengths(Page(name="chain", resources=tuple(
     ...     Resource(id=str(n), kind=Kind.SCRIPT, size_bytes=9, discovered=d)
     ...     for n, d in enumerate(found))))

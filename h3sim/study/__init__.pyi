@@ -57,3 +57,5 @@ from h3sim.study.sweep import sweep as sweep
 from h3sim.study.what_if import WhatIf as WhatIf
 from h3sim.study.what_if import WhatIfRow as WhatIfRow
 from h3sim.study.what_if import what_if as what_if
+
+__all__: list[str]

@@ -157,17 +157,12 @@ def source_digest(module: str) -> str:
     return digest.hexdigest()
 
 
-_NO_SAY = ("capture", "cli", "conformance", "findings", "plots", "study", "corpora", "models")
-"""The packages that have no say in what a load comes to; what is shipped is told elsewhere."""
-_OF_STUDY = (
-    "study/worker.py",
-    "config/load_config.py",
-    "study/header_models.py",
-    "study/header_models.py",
-    "config/load_config.py",
-    "config/load_config.py",
-    "study/run.py",
+_NO_SAY = (
+    *("cli", "conformance", "importers", "papers", "reporting", "study"),
+    *("corpora", "models"),
 )
+"""The packages that have no say in what a load comes to; what is shipped is told elsewhere."""
+_OF_STUDY = ("study/header_models.py", "study/run.py", "study/worker.py")
 """What of a study has: it makes a load of names and options, and a row of the load."""
 _GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16

@@ -126,7 +126,7 @@ class Recommendation:
         return ADVICE.write(self, version=__version__)
 
     def __repr__(self) -> str:
-        return f"<Advice: {self.sentence}>"
+        return f"<Recommendation: {self.sentence}>"
 
     def _repr_html_(self) -> str:
         judged = [] if self.fidelity is None else self.fidelity.lines()

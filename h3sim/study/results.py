@@ -569,7 +569,7 @@ class Results(StudyRows):
 
     @property
     def plot(self) -> Any:
-        """Figures, by the methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`, ..."""
+        """Plots, by the methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`."""
         return accessor("results.plot", self)
 
     # To other forms

@@ -216,7 +216,8 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
 def _not_apart(row: dict[str, Any], cell: Sequence[str]) -> ValidationIssue:
     """Return the mistake that loads like that of *row* differ in what is not in *cell*."""
     alike = ", ".join(f"{name} {format_value(row.get(name))}" for name in cell)
-    message = f"several loads of {format_value(row[_SCHEME])} have {alike}, and differ: compare them apart"
+    scheme = format_value(row[_SCHEME])
+    message = f"several loads of {scheme} have {alike}, and differ: compare them apart"
     return ValidationIssue(key="axes", message=message)
 
 

@@ -21,3 +21,5 @@ from h3sim.transport.quic import Handshake as Handshake
 from h3sim.transport.quic import HandshakeMode as HandshakeMode
 from h3sim.transport.quic import QuicEndpoint as QuicEndpoint
 from h3sim.transport.quic import Role as Role
+
+__all__: list[str]

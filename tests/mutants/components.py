@@ -211,7 +211,7 @@ def byte_index_sampled_before(
 
 def lower_bound_with_empty_packets(responses: Any, *, interval_ns: int, delay_ns: int = 0) -> Any:
     """Lets every response take a packet more than it does."""
-    return metrics.bound.lower_bound_ns(
+    return metrics.lower_bounds.lower_bound_ns(
         [job._replace(n_packets=job.n_packets + 1) for job in responses],
         interval_ns=Fraction(interval_ns),
         delay_ns=delay_ns,

@@ -75,10 +75,10 @@ def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch: pytest.MonkeyPat
 def test_a_law_finds_losses_that_no_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     page = h3sim.load_page("davies-meenan")
     assert loaded(page, LOSING).trace.digest() == loaded(page, LOSING).trace.digest()
-    stream, numbers = endpoints.rng.stream, itertools.count()  # type: ignore[attr-defined]
+    stream, numbers = endpoints.rng.substream, itertools.count()  # type: ignore[attr-defined]
     monkeypatch.setattr(
         endpoints.rng,  # type: ignore[attr-defined]
-        "stream",
+        "substream",
         lambda seed, name: stream(next(numbers), name),
     )
     assert loaded(page, LOSING).trace.digest() != loaded(page, LOSING).trace.digest()

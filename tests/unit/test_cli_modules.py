@@ -43,7 +43,6 @@ OVER_LINKS = (
 OTHER_MECHANISMS = (
     *("h3sim.schedulers.tree.scheduler", "h3sim.schedulers.buckets", "h3sim.schedulers.strict"),
     *(
-        "h3sim.schedulers.round_robin",
         "h3sim.schedulers.static_priority",
         "h3sim.schedulers.adapters",
     ),

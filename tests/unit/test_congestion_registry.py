@@ -11,6 +11,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import ControllerError, InputError, UnknownNameError
+from h3sim.plugins import NO_PLUGINS_VARIABLE
 from h3sim.transport.congestion import (
     CongestionController,
     ConstantRateController,
@@ -131,7 +132,7 @@ LINKS: dict[str, Any] = {"rate_mbps": 5, "rtt_ms": 20, "loss": 0.01}
 
 @pytest.fixture(autouse=True)
 def _no_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.delenv(registry.NO_PLUGINS_VARIABLE, raising=False)
+    monkeypatch.delenv(NO_PLUGINS_VARIABLE, raising=False)
     registry.REGISTRY.forget()
     yield
     registry.REGISTRY.forget()
@@ -278,7 +279,7 @@ def test_a_plug_in_that_makes_no_controller_is_refused_by_name(plug_in: Any) -> 
 
 def test_plug_ins_are_left_out_on_demand(plug_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(fixed=f"{HERE}:fixed")
-    monkeypatch.setenv(registry.NO_PLUGINS_VARIABLE, "1")
+    monkeypatch.setenv(NO_PLUGINS_VARIABLE, "1")
     assert controller_names() == BUILT_IN
     with pytest.raises(UnknownNameError):
         make_controller("fixed", SETTINGS)

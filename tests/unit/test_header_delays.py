@@ -41,7 +41,7 @@ def lost(monkeypatch: pytest.MonkeyPatch, *losses: Any) -> None:
     """Let the packets be lost for which it says so, and no acknowledgement."""
     monkeypatch.setattr(
         header_models.rng,  # type: ignore[attr-defined]
-        "stream",
+        "substream",
         lambda _, purpose: Fates(losses if purpose == "headers.packets" else ()),
     )
 

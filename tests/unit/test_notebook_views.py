@@ -74,7 +74,7 @@ def test_what_is_found_is_a_line_when_it_is_printed() -> None:
         "<Comparison of davies-meenan: 1 row>": h3sim.compare(
             pages[0], schemes="fifo", send_buffers_kb=[0], baseline="fifo"
         ),
-        "<Regret of 2 pages: 2 rows>": h3sim.optimality(pages, schemes="fifo"),
+        "<Optimality of 2 pages: 2 rows>": h3sim.optimality(pages, schemes="fifo"),
         "<SearchResult of davies-meenan: 2 rows>": h3sim.search(
             pages[0], schemes=["fifo", "rr"], baseline="rr", networks=None
         ),
@@ -82,7 +82,7 @@ def test_what_is_found_is_a_line_when_it_is_printed() -> None:
     }
     assert [repr(value) for value in found.values()] == list(found)
     advice = h3sim.recommend(pages[0], schemes="fifo", n_seeds=1)
-    assert repr(advice) == f"<Advice: {advice.sentence}>"
+    assert repr(advice) == f"<Recommendation: {advice.sentence}>"
     imported = ImportedPage(page=h3sim.load_page(pages[0]), dialect="har", found={"requests": 9})
     assert repr(imported) == "<ImportedPage davies-meenan: 9 resources, 634,522 bytes, from har>"
 

@@ -76,9 +76,8 @@ def speeds(results: Any, scheme: Any) -> Any:
 
 
 def test_the_rows_are_those_of_a_sweep_over_as_many_seeds(tmp_path: Path) -> None:
-    found = h3sim.sequential_sweep(
-        PAGE, width=1e-9, most_seeds=10, store=tmp_path / "s.db", **LOSSY
-    )  # type: ignore[arg-type]
+    store = tmp_path / "s.db"
+    found = h3sim.sequential_sweep(PAGE, width=1e-9, most_seeds=10, store=store, **LOSSY)  # type: ignore[arg-type]
     assert not found.is_narrow
     assert found.looks == (8, 10)
     again = h3sim.sweep(PAGE, seeds=10, store=tmp_path / "s.db", **LOSSY)  # type: ignore[arg-type]

@@ -7,3 +7,5 @@ from h3sim.schedulers.tree.options import UnknownParent as UnknownParent
 from h3sim.schedulers.tree.options import Weights as Weights
 from h3sim.schedulers.tree.scheduler import TreeScheduler as TreeScheduler
 from h3sim.schedulers.tree.shape import SelfDependencyError as SelfDependencyError
+
+__all__: list[str]

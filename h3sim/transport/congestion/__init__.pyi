@@ -13,3 +13,5 @@ from h3sim.transport.congestion.registry import controller_names as controller_n
 from h3sim.transport.congestion.registry import is_controller as is_controller
 from h3sim.transport.congestion.registry import make_controller as make_controller
 from h3sim.transport.congestion.settings import ControllerSettings as ControllerSettings
+
+__all__: list[str]

@@ -8,3 +8,5 @@ from h3sim.transport.quic.handshake import HandshakeMode as HandshakeMode
 from h3sim.transport.quic.handshake import Role as Role
 from h3sim.transport.quic.packets import QuicPacket as QuicPacket
 from h3sim.transport.quic.settings import QuicSettings as QuicSettings
+
+__all__: list[str]

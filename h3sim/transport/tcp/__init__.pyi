@@ -6,3 +6,5 @@ from h3sim.transport.tcp.segments import SentSegment as SentSegment
 from h3sim.transport.tcp.settings import LossDetection as LossDetection
 from h3sim.transport.tcp.settings import TcpSettings as TcpSettings
 from h3sim.transport.tcp.settings import TlsVersion as TlsVersion
+
+__all__: list[str]
