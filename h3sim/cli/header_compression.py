@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 _EPILOG = f"""\
 examples:
-  h3sim headers tabler-gallery
-  h3sim headers requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
-  h3sim headers load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
-  h3sim headers load.har --direction responses --table-bytes 65536 --json > rows.json
-  h3sim headers load.har --model quic --network fibre
-  h3sim headers load.har --rtt-ms 10,50,100 --runs 100 --store headers.db -j 4
+  h3sim header-compression tabler-gallery
+  h3sim header-compression requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
+  h3sim header-compression load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
+  h3sim header-compression load.har --direction responses --table-bytes 65536 --json > rows.json
+  h3sim header-compression load.har --model quic --network fibre
+  h3sim header-compression load.har --rtt-ms 10,50,100 --runs 100 --store headers.db -j 4
 
 schemes: {", ".join(CODEC_NAMES)}
 
@@ -65,7 +65,7 @@ _LARGEST_TABLE_BYTES = 2**30 - 1
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "headers",
+        "header-compression",
         help=summary,
         description="Send header lists through header compression schemes over a lossy path, and"
         " show how long they wait for each other, and how far they are compressed.",
@@ -147,7 +147,7 @@ def _headers(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_plot_path(options.plot))
     lists = mistakes.collect(partial(_read, options.file, options.direction, ms(interval_ms)))
     if mistakes.lines or lists is None:
-        return mistakes.tell("headers")
+        return mistakes.tell("header-compression")
     settings, first = wanted["settings"], wanted["seed"]
     results = _run(
         options,
@@ -211,9 +211,9 @@ def _tell(results: Results, options: argparse.Namespace) -> int:
     """Print what became of the runs beside the output, which is the same whoever made it."""
     errors, counts = results.errors, results.counts
     if counts is not None and (options.store or errors):
-        print(f"h3sim headers: {plural(sum(counts), 'run')}: {counts}", file=sys.stderr)
+        print(f"h3sim header-compression: {plural(sum(counts), 'run')}: {counts}", file=sys.stderr)
     for error in errors[:_TOLD]:
-        print(f"h3sim headers: failed: {escape_control(error)}", file=sys.stderr)
+        print(f"h3sim header-compression: failed: {escape_control(error)}", file=sys.stderr)
     return FAILED if errors else 0
 
 

@@ -61,30 +61,45 @@ COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
     "report": "write loads, a study or a log as one file of HTML",
-    "what-if": "show what load events wait for, and what they would be without",
-    "advise": "say which scheme serves a page of your own best: from a HAR, in one command",
-    "regret": "show how far schemes are from the optimum",
-    "find": "find the scheme that serves pages best, and say how sure that is",
-    "sweep": "run a study: many loads, kept and resumed",
-    "reproduce": "do the papers' experiments again, and judge what they found",
-    "store": "show, check, export or tidy what studies kept",
-    "check-server": "test whether servers let what matters overtake",
-    "check-rules": "hold a scheme's rules against what browsers said",
-    "headers": "compare header compression schemes",
-    "measure": "measure a qlog",
-    "import": "make a page of a recording or a site",
+    "what-if": "show what load events wait for, and how much sooner they could fire",
+    "recommend": "recommend a scheme for a page of your own: from a HAR, in one command",
+    "optimality": "compare schemes with a lower bound that no scheme can beat",
+    "search": "find the best scheme for pages, with its uncertainty",
+    "sweep": "run a study: many loads, stored and resumed",
+    "reproduce": "repeat the papers' experiments and judge their findings",
+    "store": "show, verify, repair, export or prune the stores of studies",
+    "prioritization-test": "test whether a server lets urgent responses overtake",
+    "validate-scheme": "compare a scheme's rules with recorded browser priorities",
+    "header-compression": "compare header compression schemes",
+    "qlog": "compute the metrics of a qlog",
+    "import": "convert a recording or a site into a page",
     "record": "record a page in Chromium",
-    "edit": "make a page whose resources are pushed, hinted at, cached and so on",
-    "mark": "say what of a page is above the fold",
-    "list": "show what is shipped: pages, schemes, networks and more",
-    "show": "show all about one page, scheme, network or profile",
+    "transform": "edit a page: push, preload, cache or inline resources",
+    "annotate": "mark resources as above the fold",
+    "list": "list the shipped pages, schemes, networks and more",
+    "show": "show one page, scheme, network or profile in full",
 }
+_RENAMED = {
+    "advise": "recommend",
+    "check-rules": "validate-scheme",
+    "check-server": "prioritization-test",
+    "edit": "transform",
+    "find": "search",
+    "headers": "header-compression",
+    "mark": "annotate",
+    "measure": "qlog",
+    "regret": "optimality",
+}
+"""Commands of h3sim 0.1, and what they are called now."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 good, 1 failed, 2 bad usage or input."""
     _have_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments and arguments[0] in _RENAMED:
+        _complain(f"'{arguments[0]}' is called '{_RENAMED[arguments[0]]}' now")
+        return BAD_INPUT
     try:
         with exits_on_sigterm():
             return _run(arguments, is_own_process=argv is None)
@@ -156,11 +171,11 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.report import add_command
         case "what-if":
             from h3sim.cli.optimality import add_what_if as add_command
-        case "advise":
+        case "recommend":
             from h3sim.cli.search import add_recommend as add_command
-        case "regret":
+        case "optimality":
             from h3sim.cli.optimality import add_optimality as add_command
-        case "find":
+        case "search":
             from h3sim.cli.search import add_search as add_command
         case "sweep":
             from h3sim.cli.sweep import add_sweep as add_command
@@ -168,21 +183,21 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.reproduce import add_command
         case "store":
             from h3sim.cli.sweep import add_store as add_command
-        case "check-server":
+        case "prioritization-test":
             from h3sim.cli.validate import add_prioritization_test as add_command
-        case "check-rules":
+        case "validate-scheme":
             from h3sim.cli.validate import add_validate_scheme as add_command
-        case "headers":
+        case "header-compression":
             from h3sim.cli.header_compression import add_command
-        case "measure":
+        case "qlog":
             from h3sim.cli.measure import add_command
         case "import":
             from h3sim.cli.importing import add_import as add_command
         case "record":
             from h3sim.cli.importing import add_record as add_command
-        case "edit":
+        case "transform":
             from h3sim.cli.transform import add_transform as add_command
-        case "mark":
+        case "annotate":
             from h3sim.cli.transform import add_annotate as add_command
         case "list":
             from h3sim.cli.listing import add_command

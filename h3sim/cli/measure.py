@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  h3sim measure client.qlog
-  h3sim measure client.sqlog.gz --json > load.json
-  h3sim measure two-connections.qlog --trace 2
-  h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim measure load.qlog
-  h3sim measure client.qlog --with-log load.qlog --plot both.png
+  h3sim qlog client.qlog
+  h3sim qlog client.sqlog.gz --json > load.json
+  h3sim qlog two-connections.qlog --trace 2
+  h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim qlog load.qlog
+  h3sim qlog client.qlog --with-log load.qlog --plot both.png
 
 One connection is measured: from the client's log, from the server's, or best from both in one
 file. All dialects of qlog are read, from draft-00 on, as JSON or as a JSON text sequence.
@@ -35,7 +35,7 @@ file. All dialects of qlog are read, from draft-00 on, as JSON or as a JSON text
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "measure",
+        "qlog",
         help=summary,
         description="Read a qlog and show the same figures as for a load.",
         epilog=_EPILOG,
@@ -71,7 +71,7 @@ def _measure(options: argparse.Namespace) -> int:
     if options.with_log is not None:
         other = mistakes.collect(lambda: read_qlog(options.with_log))
     if log is None or mistakes.lines:
-        return mistakes.tell("measure")
+        return mistakes.tell("qlog")
     if options.plot is not None:
         _draw([log] if other is None else [log, other], options.plot)
     document = measured_to_dict(log)
@@ -80,7 +80,7 @@ def _measure(options: argparse.Namespace) -> int:
     else:
         _show(log, document, terminal_width(options))
     for what in log.unknown:
-        print(f"h3sim measure: not known: {what}", file=sys.stderr)
+        print(f"h3sim qlog: not known: {what}", file=sys.stderr)
     return 0
 
 

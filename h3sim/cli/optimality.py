@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  h3sim regret davies-meenan http2rulez
-  h3sim regret corpus:small --scheme dfifo,chrome-h2,atf-first
-  h3sim regret my-page.json --network cable --transport tcp --by-page
-  h3sim regret corpus --networks cable,4g --group-by size --plot regret.png
+  h3sim optimality davies-meenan http2rulez
+  h3sim optimality corpus:small --scheme dfifo,chrome-h2,atf-first
+  h3sim optimality my-page.json --network cable --transport tcp --by-page
+  h3sim optimality corpus --networks cable,4g --group-by size --plot regret.png
 
 A regret is a ratio: that of a load's ByteIndex to what no scheme can beat. 1.00 cannot be
 improved; 1.20 is at most 20 % behind the best there is, since the bound itself may not be reached.
@@ -60,7 +60,7 @@ _FEW_PAGES = 4
 def add_optimality(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "regret",
+        "optimality",
         help=summary,
         description="Load pages with several schemes and show how far each is from the optimum.",
         epilog=_EPILOG,
@@ -113,7 +113,7 @@ def _regret(options: argparse.Namespace) -> int:
         mistakes.collect(partial(catalog.load_network, name))
     config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     if mistakes.lines or config is None:
-        return mistakes.tell("regret")
+        return mistakes.tell("optimality")
     with progress_bar("load") as progress:
         held = optimality(
             pages,

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  h3sim find http2rulez --network cable --loss 1%
-  h3sim find corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --resources all
-  h3sim find http2rulez --scheme rr,wrr --param turn_packets=1,4,16
-  h3sim find my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
+  h3sim search http2rulez --network cable --loss 1%
+  h3sim search corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --resources all
+  h3sim search http2rulez --scheme rr,wrr --param turn_packets=1,4,16
+  h3sim search my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
 
 All schemes meet the same pages and seeds; the better half goes on, round by round, until what is
 best is sure or the seeds are used up. Then the choice is put over other networks, and over what
@@ -59,7 +59,7 @@ _MOST_WITHIN = 100
 def add_search(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "find",
+        "search",
         help=summary,
         description="Find the scheme with the least ByteIndex, and say how sure that is.",
         epilog=_EPILOG,
@@ -135,7 +135,7 @@ def _find(options: argparse.Namespace) -> int:
         mistakes.collect(partial(catalog.load_network, name))
     config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     if mistakes.lines or config is None:
-        return mistakes.tell("find")
+        return mistakes.tell("search")
     with progress_bar("load") as progress:
         found = search(
             pages,
@@ -223,11 +223,11 @@ def _show(found: SearchResult, width: int | None) -> None:
 
 _RECOMMEND_EPILOG = """\
 examples:
-  h3sim advise shop.har
-  h3sim advise shop.har --report shop.html --plot none
-  h3sim advise shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
-  h3sim advise shop.har --network cable --loss 1% --network-uncertainty 1
-  h3sim advise shop.json --above-the-fold seen.txt --json
+  h3sim recommend shop.har
+  h3sim recommend shop.har --report shop.html --plot none
+  h3sim recommend shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
+  h3sim recommend shop.har --network cable --loss 1% --network-uncertainty 1
+  h3sim recommend shop.json --above-the-fold seen.txt --json
 
 The page is loaded over the network that its recording tells of. That is an estimate: schemes are
 compared over networks of up to twice or half its RTT and rate, until what is best is sure.
@@ -238,7 +238,7 @@ _NO_PLOT = "none"
 def add_recommend(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "advise",
+        "recommend",
         help=summary,
         description="Say which scheme serves a page best, by how much, and how sure that is.",
         epilog=_RECOMMEND_EPILOG,
@@ -320,7 +320,7 @@ def _advise(options: argparse.Namespace) -> int:
     plot = _plot_path(options)
     mistakes.collect(partial(_check_recommend, options, plot))
     if mistakes.lines or subject is None or config is None:
-        return mistakes.tell("advise")
+        return mistakes.tell("recommend")
     page, imported = subject
     with progress_bar("load") as progress:
         advice = recommend(

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  h3sim edit shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
-  h3sim edit shop.json --cached script --cached stylesheet -o second-visit.json
-  h3sim edit shop.json --with-page news.json@500,background -o tabs.json
-  h3sim edit http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
+  h3sim transform shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
+  h3sim transform shop.json --cached script --cached stylesheet -o second-visit.json
+  h3sim transform shop.json --with-page news.json@500,background -o tabs.json
+  h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
 
 WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a pattern of ids.
 Quote patterns, lest the shell takes them for files. Changes are made in the order given.
@@ -99,7 +99,7 @@ _OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
 def add_transform(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "edit",
+        "transform",
         help=summary,
         description="Write a page whose resources reach the browser in other ways.",
         epilog=_EPILOG,
@@ -143,7 +143,7 @@ def _edit(options: argparse.Namespace) -> int:
             edited = mistakes.collect(partial(change, edited)) or edited
         edited = edited.with_resources(edited.resources, name=options.name)
     if mistakes.lines:
-        return mistakes.tell("edit")
+        return mistakes.tell("transform")
     put_file(options.output, edited.to_json())
     print(_told(page, edited), file=sys.stderr)
     return 0
@@ -176,10 +176,10 @@ def _told(page: Page, edited: Page) -> str:
 
 _ANNOTATE_EPILOG = """\
 examples:
-  h3sim mark shop.json
-  h3sim mark shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
-  h3sim mark shop.json --above-the-fold heuristic --set logo.svg -o marked.json
-  h3sim mark shop.json --above-the-fold none
+  h3sim annotate shop.json
+  h3sim annotate shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
+  h3sim annotate shop.json --above-the-fold heuristic --set logo.svg -o marked.json
+  h3sim annotate shop.json --above-the-fold none
 
 Without a change the resources are listed. With one the page is written again, whole: into its own
 file, or into that of -o. Quote globs, lest the shell takes them for files.
@@ -189,7 +189,7 @@ file, or into that of -o. Quote globs, lest the shell takes them for files.
 def add_annotate(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "mark",
+        "annotate",
         help=summary,
         description="Show what a page marks as above the fold, or mark it.",
         epilog=_ANNOTATE_EPILOG,
@@ -229,7 +229,7 @@ def _mark(options: argparse.Namespace) -> int:
         mistakes.collect(lambda: _check_target(options))
     changed = None if page is None else mistakes.collect(lambda: _changed(page, options))
     if changed is None or mistakes.lines:
-        return mistakes.tell("mark")
+        return mistakes.tell("annotate")
     if is_changed or options.output:
         put_file(target, changed.to_json())
         if target == STANDARD_OUTPUT:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  h3sim check-rules shop.json
-  h3sim check-rules corpus --scheme chrome-h2 --no-truncate
+  h3sim validate-scheme shop.json
+  h3sim validate-scheme corpus --scheme chrome-h2 --no-truncate
 
 `h3sim import shop.har -o shop.json` makes such a page.
 """
@@ -43,7 +43,7 @@ _HOW_TO = (
 def add_validate_scheme(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "check-rules",
+        "validate-scheme",
         help=summary,
         description="Hold a scheme's rules against what browsers said.",
         epilog=_EPILOG,
@@ -69,7 +69,7 @@ def _check(options: argparse.Namespace) -> int:
     if scheme is not None and not mistakes.lines:
         found = mistakes.collect(lambda: validate_scheme(pages, scheme=scheme))
     if found is None or mistakes.lines:
-        return mistakes.tell("check-rules")
+        return mistakes.tell("validate-scheme")
     if options.json:
         print(json.dumps(found.to_dict(), allow_nan=False))
     else:
@@ -101,9 +101,9 @@ def _cells(row: SchemeValidationRow) -> tuple[str, ...]:
 
 _SERVER_EPILOG = """\
 examples:
-  h3sim check-server
-  h3sim check-server h2o quic-go --send-buffer-kb 280
-  h3sim check-server my-server.toml --late-kind image --network cable
+  h3sim prioritization-test
+  h3sim prioritization-test h2o quic-go --send-buffer-kb 280
+  h3sim prioritization-test my-server.toml --late-kind image --network cable
 
 30 images are asked for, and two resources that matter a second later. A server passes if at most a
 tenth of the images' missing bytes comes before these are complete.
@@ -117,7 +117,7 @@ _HEADERS = (
 def add_prioritization_test(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "check-server",
+        "prioritization-test",
         help=summary,
         description="Put servers to the test of Davies and Meenan (2018).",
         epilog=_SERVER_EPILOG,
@@ -148,13 +148,13 @@ def _check_server(options: argparse.Namespace) -> int:
     groups = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
     config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb)
     if mistakes.lines or config is None:
-        return mistakes.tell("check-server")
+        return mistakes.tell("prioritization-test")
     schemes = [scheme for group in groups for scheme in group or ()]
     found = mistakes.collect(
         partial(prioritization_test, schemes, late=options.late_kind, config=config)
     )
     if found is None:
-        return mistakes.tell("check-server")
+        return mistakes.tell("prioritization-test")
     if options.json:
         print(json.dumps(found.to_dict(), allow_nan=False))
     else:

@@ -107,7 +107,9 @@ def codec_scheme(name: str) -> CodecScheme:
         UnknownNameError: if there is none.
     """
     if name not in _SCHEMES:
-        raise UnknownNameError("codec", name, CODEC_NAMES, shown_by="h3sim headers --help")
+        raise UnknownNameError(
+            "codec", name, CODEC_NAMES, shown_by="h3sim header-compression --help"
+        )
     return _SCHEMES[name]
 
 

@@ -250,7 +250,7 @@ class MarksFrom(enum.Enum):
     CRITICAL_PATH = "critical-path"
     """The critical path of a WProfX graph."""
     HAND = "hand"
-    """Somebody, by hand (`h3sim mark`)."""
+    """Somebody, by hand (`h3sim annotate`)."""
 
     @property
     def is_inferred(self) -> bool:

@@ -1,4 +1,4 @@
-"""`h3sim advise`: from a recording to the scheme that serves its page best."""
+"""`h3sim recommend`: from a recording to the scheme that serves its page best."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_one_command_makes_of_a_har_a_table_a_picture_and_a_sentence(
     more = [entry(f"/{n}.png", 260 + n, 30_000, send=0, wait=40, receive=90) for n in range(2)]
     document = {"log": {**HAR["log"], "entries": [*HAR["log"]["entries"], *more]}}
     path = har_file(tmp_path, document)
-    assert main(["advise", str(path), *SHORT, "--report", "shop.html"]) == 0
+    assert main(["recommend", str(path), *SHORT, "--report", "shop.html"]) == 0
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0].startswith("The replay fits the recording ")
@@ -64,15 +64,15 @@ def test_every_mistake_of_a_har_and_of_the_options_is_told(
         "--scheme",
         "nope",
     ]
-    assert main(["advise", str(path), *options]) == 2
+    assert main(["recommend", str(path), *options]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"h3sim advise: {path}: log.entries[0].request: must be an object, is 5",
-        f"h3sim advise: {path}: log.entries[0].request.url: skipped: is missing",
-        f"h3sim advise: {path}: holds no request that was answered over HTTP",
-        "h3sim advise: no scheme is called 'nope' (`h3sim list schemes` shows all)",
-        "h3sim advise: --seeds: must be 1 or more, is 0",
-        "h3sim advise: --network-uncertainty: must be 1 to 100, is 0.5",
-        "h3sim advise: --plot: must end in .png, .svg, .pdf, is 'x.gif'",
+        f"h3sim recommend: {path}: log.entries[0].request: must be an object, is 5",
+        f"h3sim recommend: {path}: log.entries[0].request.url: skipped: is missing",
+        f"h3sim recommend: {path}: holds no request that was answered over HTTP",
+        "h3sim recommend: no scheme is called 'nope' (`h3sim list schemes` shows all)",
+        "h3sim recommend: --seeds: must be 1 or more, is 0",
+        "h3sim recommend: --network-uncertainty: must be 1 to 100, is 0.5",
+        "h3sim recommend: --plot: must end in .png, .svg, .pdf, is 'x.gif'",
     ]
     assert not (tmp_path / "shop-advice.png").exists()
 
@@ -88,15 +88,15 @@ def test_every_mistake_of_a_har_and_of_the_options_is_told(
 def test_what_is_not_there_is_told(
     name: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["advise", name]) == 2
+    assert main(["recommend", name]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"h3sim advise: {message}")
+    assert line.startswith(f"h3sim recommend: {message}")
 
 
 def test_advice_as_json_holds_the_sentence_and_what_it_rests_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["advise", str(har_file(tmp_path)), *SHORT, "--json", "--plot", "none"]) == 0
+    assert main(["recommend", str(har_file(tmp_path)), *SHORT, "--json", "--plot", "none"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["above_the_fold_from"]) == ("h3sim-advice/2", "heuristic")
     assert document["sentence"]

@@ -113,7 +113,7 @@ class TestTheCommand:
         for page in (ONE, TWO):
             (tmp_path / f"{page.name}.json").write_text(page.to_json(), encoding="utf-8")
         target = tmp_path / "both.json"
-        assert main(["edit", str(tmp_path / "one.json"), *options, "-o", str(target)]) == 0
+        assert main(["transform", str(tmp_path / "one.json"), *options, "-o", str(target)]) == 0
         return Page.from_file(target)
 
     @pytest.mark.parametrize(
@@ -137,7 +137,8 @@ class TestTheCommand:
     ) -> None:
         target = tmp_path / "both.json"
         assert (
-            main(["edit", "http2rulez", "--with-page", f"http2rulez{how}", "-o", str(target)]) == 2
+            main(["transform", "http2rulez", "--with-page", f"http2rulez{how}", "-o", str(target)])
+            == 2
         )
         assert "--with-page: must be PAGE@MS" in capsys.readouterr().err
         assert not target.exists()

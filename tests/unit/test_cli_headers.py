@@ -1,4 +1,4 @@
-"""`h3sim headers` from the command line."""
+"""`h3sim header-compression` from the command line."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from h3sim.study.header_study import HeaderRow
 if TYPE_CHECKING:
     from pathlib import Path
 
+COMMAND = "header-compression"
+
 
 @pytest.fixture
 def lists(tmp_path: Path) -> Any:
@@ -24,7 +26,16 @@ def lists(tmp_path: Path) -> Any:
 
 
 def test_a_table_stands_below_each_path(lists: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["headers", lists, "--schemes", "hpack,static", "--rtt-ms", "10,100", "--loss", "5%"]
+    argv = [
+        "header-compression",
+        lists,
+        "--schemes",
+        "hpack,static",
+        "--rtt-ms",
+        "10,100",
+        "--loss",
+        "5%",
+    ]
     assert main(argv) == 0
     out = capsys.readouterr().out
     assert out.startswith("lists.qif: 30 requests, 5 runs, table of 4,096 bytes\n")
@@ -35,25 +46,35 @@ def test_a_table_stands_below_each_path(lists: Any, capsys: pytest.CaptureFixtur
 def test_json_tells_the_interval_as_it_was_read(
     lists: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["headers", lists, "--schemes", "hpack", "--interval-ms", " 0.50", "--json"]) == 0
+    assert main([COMMAND, lists, "--schemes", "hpack", "--interval-ms", " 0.50", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["interval_ms"] == 0.5
 
 
 def test_shares_alone_may_be_per_cent(lists: str, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["headers", lists, "--schemes", "hpack", "--runs", "1", "--loss", "0.07%"]
+    argv = [COMMAND, lists, "--schemes", "hpack", "--runs", "1", "--loss", "0.07%"]
     assert main([*argv, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["loss"] == 0.0007
     assert main([*argv, "--interval-ms", "50%", "--rtt-ms", "10,50%"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "h3sim headers: --rtt-ms: must be at least 0 and at most 60000, is '50%'",
-        "h3sim headers: --interval-ms: must be at least 0 and at most 60000, is '50%'",
+        f"h3sim {COMMAND}: --rtt-ms: must be at least 0 and at most 60000, is '50%'",
+        f"h3sim {COMMAND}: --interval-ms: must be at least 0 and at most 60000, is '50%'",
     ]
 
 
 def test_json_has_every_row_and_what_it_follows_from(
     lists: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = ["headers", lists, "--schemes", "qcram", "--runs", "2", "--table-bytes", "256", "--json"]
+    argv = [
+        "header-compression",
+        lists,
+        "--schemes",
+        "qcram",
+        "--runs",
+        "2",
+        "--table-bytes",
+        "256",
+        "--json",
+    ]
     assert main([*argv, "--seed", "4"]) == 0
     document = json.loads(capsys.readouterr().out)
     (row,) = document.pop("rows")
@@ -77,7 +98,16 @@ def test_a_figure_is_drawn_over_round_trip_times_or_losses(
 ) -> None:
     for name, axis in (("rtt.png", ["--rtt-ms", "10,100"]), ("loss.svg", ["--loss", "1%,5%"])):
         path = tmp_path / name
-        argv = ["headers", lists, "--schemes", "hpack,qpack", "--runs", "1", "--plot", str(path)]
+        argv = [
+            "header-compression",
+            lists,
+            "--schemes",
+            "hpack,qpack",
+            "--runs",
+            "1",
+            "--plot",
+            str(path),
+        ]
         assert main([*argv, *axis]) == 0
         first = path.read_bytes()
         assert main([*argv, *axis]) == 0
@@ -86,27 +116,27 @@ def test_a_figure_is_drawn_over_round_trip_times_or_losses(
 
 
 def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["headers", lists, "--schemes", "hpak,qpack", "--rtt-ms", "x", "--loss", "2"]
+    argv = [COMMAND, lists, "--schemes", "hpak,qpack", "--rtt-ms", "x", "--loss", "2"]
     argv += ["--runs", "0", "--table-bytes", "-1", "--seed", "-5", "--interval-ms", "1,2"]
     assert main([*argv, "--direction", "responses", "--network", "fibre"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "h3sim headers: no codec is called 'hpak'; did you mean hpack or qpack?"
-        " (`h3sim headers --help` shows all)",
-        "h3sim headers: --rtt-ms: must be at least 0 and at most 60000, is 'x'",
-        "h3sim headers: --loss: must be at least 0 and below 1, is '2'",
-        "h3sim headers: --runs: must be a whole number from 1 to 10,000, is '0'",
-        "h3sim headers: --table-bytes: must be a whole number from 0 to 1,073,741,823, is '-1'",
-        f"h3sim headers: --seed: must be a whole number from 0 to {2**63 - 1:,}, is '-5'",
-        "h3sim headers: --interval-ms: must be at least 0 and at most 60000, is '1,2'",
-        "h3sim headers: --network: goes only with --model quic",
-        f"h3sim headers: {lists}: has header lists of requests only (--direction requests)",
+        f"h3sim {COMMAND}: no codec is called 'hpak'; did you mean hpack or qpack?"
+        " (`h3sim header-compression --help` shows all)",
+        f"h3sim {COMMAND}: --rtt-ms: must be at least 0 and at most 60000, is 'x'",
+        f"h3sim {COMMAND}: --loss: must be at least 0 and below 1, is '2'",
+        f"h3sim {COMMAND}: --runs: must be a whole number from 1 to 10,000, is '0'",
+        f"h3sim {COMMAND}: --table-bytes: must be a whole number from 0 to 1,073,741,823, is '-1'",
+        f"h3sim {COMMAND}: --seed: must be a whole number from 0 to {2**63 - 1:,}, is '-5'",
+        f"h3sim {COMMAND}: --interval-ms: must be at least 0 and at most 60000, is '1,2'",
+        f"h3sim {COMMAND}: --network: goes only with --model quic",
+        f"h3sim {COMMAND}: {lists}: has header lists of requests only (--direction requests)",
     ]
 
 
 def test_lists_go_over_quic_where_that_is_asked_for(
     lists: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = ["headers", lists, "--schemes", "hpack", "--runs", "1", "--model", "quic"]
+    argv = [COMMAND, lists, "--schemes", "hpack", "--runs", "1", "--model", "quic"]
     assert main(argv) == 0
     assert ", QUIC over 4g\n" in capsys.readouterr().out
     assert main([*argv, "--network", "nowhere"]) == 2
@@ -116,7 +146,16 @@ def test_lists_go_over_quic_where_that_is_asked_for(
 def test_a_path_that_is_given_twice_is_run_once(
     lists: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = ["headers", lists, "--schemes", "hpack,hpack", "--runs", "1", "--rtt-ms", "20,20.0"]
+    argv = [
+        "header-compression",
+        lists,
+        "--schemes",
+        "hpack,hpack",
+        "--runs",
+        "1",
+        "--rtt-ms",
+        "20,20.0",
+    ]
     assert main([*argv, "--loss", "2%,0.02"]) == 0
     assert capsys.readouterr().out.count("\nhpack ") == 1
 
@@ -124,7 +163,7 @@ def test_a_path_that_is_given_twice_is_run_once(
 def test_the_largest_table_that_may_be_asked_for_can_be_used(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    argv = ["headers", "creative", "--schemes", "qpack", "--runs", "1"]
+    argv = [COMMAND, "creative", "--schemes", "qpack", "--runs", "1"]
     assert main([*argv, "--table-bytes", str(2**30 - 1)]) == 0
     assert ", table of 1,073,741,823 bytes\n" in capsys.readouterr().out
 
@@ -136,6 +175,15 @@ def test_both_paths_take_the_lists_of_one_direction_by_their_times(
     path.write_bytes(b"# at_ms 5\nx\tlate\n\n:status\t200\n\n# at_ms 1\nx\tsoon\n")
     for over in ("model", "quic"):
         for of, whole in (("requests", "2 requests"), ("responses", "1 response")):
-            argv = ["headers", str(path), "--schemes", "static", "--runs", "1", "--model", over]
+            argv = [
+                "header-compression",
+                str(path),
+                "--schemes",
+                "static",
+                "--runs",
+                "1",
+                "--model",
+                over,
+            ]
             assert main([*argv, "--direction", of]) == 0
             assert f"both.qif: {whole}, 1 run" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`h3sim measure`, and that a log of h3sim gives what its load gave."""
+"""`h3sim qlog`, and that a log of h3sim gives what its load gave."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def measure(*arguments: object) -> int:
-    return main(["measure", *map(str, arguments)])
+    return main(["qlog", *map(str, arguments)])
 
 
 OF_LOADS = (
@@ -171,8 +171,8 @@ def test_what_a_log_does_not_say_is_told_beside_the_figures(
     assert measure(log) == 0
     out, err = capsys.readouterr()
     assert err.splitlines()[:2] == [
-        "h3sim measure: not known: when packets were sent: the server has no log here",
-        "h3sim measure: not known: what 1 packet carried, of which only the number is missing;"
+        "h3sim qlog: not known: when packets were sent: the server has no log here",
+        "h3sim qlog: not known: what 1 packet carried, of which only the number is missing;"
         " taken as lost",
     ]
     assert "458 sent, 1 lost, - sent again" in out
@@ -188,8 +188,8 @@ def test_a_bad_log_is_told_line_by_line_with_exit_code_2(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        f"h3sim measure: {path}: traces[0]: must be an object",
-        f"h3sim measure: {path}: traces[1].events: is missing",
+        f"h3sim qlog: {path}: traces[0]: must be an object",
+        f"h3sim qlog: {path}: traces[1].events: is missing",
     ]
 
 
@@ -197,7 +197,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         measure("--help")
     assert caught.value.code == 0
-    assert "h3sim measure client.qlog" in capsys.readouterr().out
+    assert "h3sim qlog client.qlog" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -207,7 +207,7 @@ def test_the_command_line_writes_every_dialect_and_reads_it_back(
     log = str(tmp_path / "load.qlog")
     assert main(["run", "davies-meenan", "--json", "--qlog", log, "--qlog-dialect", dialect]) == 0
     ran = json.loads(capsys.readouterr().out)
-    assert main(["measure", log, "--json"]) == 0
+    assert main(["qlog", log, "--json"]) == 0
     measured = json.loads(capsys.readouterr().out)
     assert measured["hol"] == ran["hol"]
     assert measured["byte_index_ms"]["all"] == ran["byte_index_ms"]["all"]

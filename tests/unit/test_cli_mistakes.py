@@ -424,7 +424,7 @@ def test_two_pages_of_one_name_are_refused(
     assert "two pages are called 'http2rulez'" in line
 
 
-@pytest.mark.parametrize("command", [["mark"], ["show", "page"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["annotate"], ["show", "page"]], ids=" ".join)
 @pytest.mark.parametrize("name", ["shop.har", "shop.HAR.gz", "index.html"])
 def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
     command: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

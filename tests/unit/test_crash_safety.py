@@ -89,27 +89,27 @@ WRITERS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
         "x.svg",
         lambda folder: ["compare", _page(folder), "--scheme", "rr,fifo", "--plot"],
     ),
-    "regret --plot": (
+    "optimality --plot": (
         "x.svg",
-        lambda folder: ["regret", _page(folder), "--scheme", "rr,fifo", "--plot"],
+        lambda folder: ["optimality", _page(folder), "--scheme", "rr,fifo", "--plot"],
     ),
-    "advise --plot": (
+    "recommend --plot": (
         "x.svg",
-        lambda folder: ["advise", _page(folder), "--scheme", "rr,fifo", "--plot"],
+        lambda folder: ["recommend", _page(folder), "--scheme", "rr,fifo", "--plot"],
     ),
-    "advise --report": (
+    "recommend --report": (
         "x.html",
         lambda folder: [
-            *("advise", _page(folder), "--scheme", "rr,fifo", "--plot", "none", "--report"),
+            *("recommend", _page(folder), "--scheme", "rr,fifo", "--plot", "none", "--report"),
         ],
     ),
     "report": ("x.html", lambda folder: ["report", _page(folder), "-o"]),
     "show --plot": ("x.svg", lambda folder: ["show", "page", _page(folder), "--plot"]),
-    "measure --plot": ("x.svg", lambda folder: ["measure", _log(folder), "--plot"]),
+    "qlog --plot": ("x.svg", lambda folder: ["qlog", _log(folder), "--plot"]),
     "import": ("x.json", lambda folder: ["import", _recording(folder), "-o"]),
     "record": ("x.json", lambda _: ["record", "https://page.example/", "-o"]),
-    "mark": ("x.json", lambda folder: ["mark", _page(folder), "--set", "a.css", "-o"]),
-    "edit": ("x.json", lambda folder: ["edit", _page(folder), "--cached", "a.css", "-o"]),
+    "annotate": ("x.json", lambda folder: ["annotate", _page(folder), "--set", "a.css", "-o"]),
+    "transform": ("x.json", lambda folder: ["transform", _page(folder), "--cached", "a.css", "-o"]),
     "sweep --csv": ("x.csv", lambda folder: ["sweep", _study(folder), "-j", "1", "--csv"]),
     "sweep --parquet": (
         "x.parquet",
@@ -117,9 +117,9 @@ WRITERS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
     ),
     "sweep --save": ("x.jsonl", lambda folder: ["sweep", _study(folder), "-j", "1", "--save"]),
     "store export": ("x.csv", lambda folder: ["store", "export", _rows(folder)]),
-    "headers --plot": (
+    "header-compression --plot": (
         "x.svg",
-        lambda folder: ["headers", _recording(folder), "-j", "1", "--plot"],
+        lambda folder: ["header-compression", _recording(folder), "-j", "1", "--plot"],
     ),
     "reproduce --markdown": (
         "x.md",
@@ -127,7 +127,15 @@ WRITERS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
     ),
 }
 """What writes a file: its name, and the command, to which the path is added."""
-QUICK = ["run --qlog", "run --har", "compare --csv", "import", "edit", "mark", "store export"]
+QUICK = [
+    "run --qlog",
+    "run --har",
+    "compare --csv",
+    "import",
+    "transform",
+    "annotate",
+    "store export",
+]
 every_writer = pytest.mark.parametrize("name", WRITERS)
 
 
@@ -257,7 +265,7 @@ def test_an_interrupt_at_any_call_leaves_the_old_file_or_the_new_one(
 
 STORES: dict[str, Callable[[Path], list[str]]] = {
     "sweep": lambda folder: ["sweep", _study(folder)],
-    "headers": lambda folder: ["headers", _recording(folder)],
+    "header-compression": lambda folder: ["header-compression", _recording(folder)],
     "reproduce": lambda _: ["reproduce", EXPERIMENT],
 }
 """What keeps its finished loads in a store."""

@@ -41,14 +41,14 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, what: str) -
 
 
 @pytest.mark.parametrize("what", NOT_FILES)
-@pytest.mark.parametrize("command", ["import", "run", "record", "advise", "report"])
+@pytest.mark.parametrize("command", ["import", "run", "record", "recommend", "report"])
 def test_commands_refuse_it_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, command: str
 ) -> None:
     if what == "folder":
         tmp_path.joinpath("index.html").mkdir()
     path = _of(tmp_path, what)
-    outputs = {"record": ["-o", str(tmp_path / "page.json")], "advise": ["--plot", "none"]}
+    outputs = {"record": ["-o", str(tmp_path / "page.json")], "recommend": ["--plot", "none"]}
     outputs["report"] = ["-o", str(tmp_path / "report.html")]
     arguments = [command, path if "/" in path else f"{path}.json", *outputs.get(command, ())]
     assert main(arguments) == 2

@@ -158,7 +158,7 @@ def command(tmp_path: Path, store: Path) -> list[str]:
     path = tmp_path / "lists.qif"
     path.write_bytes(b":method\tGET\n:path\t/\nx-trace\t7\n\n" * 30)
     arguments = ["--schemes", "hpack,static", "--rtt-ms", "10,100", "--loss", "5%"]
-    return ["headers", str(path), *arguments, "--store", str(store)]
+    return ["header-compression", str(path), *arguments, "--store", str(store)]
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
@@ -172,7 +172,7 @@ def test_the_command_prints_the_same_bytes_with_any_workers_and_resumed(
         assert main([*command, *form, "-j", workers]) == 0
         out, err = capsys.readouterr()
         assert out == plain.out
-        assert err == f"h3sim headers: 20 runs: {counts}, failed 0\n"
+        assert err == f"h3sim header-compression: 20 runs: {counts}, failed 0\n"
     store.unlink()
     assert main([*command, *form, "-j", "2"]) == 0
     assert capsys.readouterr().out == plain.out

@@ -168,7 +168,7 @@ def test_mark_without_a_change_lists_and_leaves_the_file(
 ) -> None:
     path = write_page(tmp_path)
     before = path.read_bytes()
-    assert main(["mark", str(path)]) == 0
+    assert main(["annotate", str(path)]) == 0
     assert capsys.readouterr().out == (
         "p: 3 resources, 20,000 bytes\n"
         "above the fold: 1 of them, 5,000 bytes (by page)\n\n"
@@ -183,13 +183,15 @@ def test_mark_without_a_change_lists_and_leaves_the_file(
 
 def test_mark_sets_and_unsets_by_id_and_glob(tmp_path: Path) -> None:
     path = write_page(tmp_path)
-    assert main(["mark", str(path), "--set", "*.png", "--set", "/", "--clear", "b.png"]) == 0
+    assert main(["annotate", str(path), "--set", "*.png", "--set", "/", "--clear", "b.png"]) == 0
     document = json.loads(path.read_text(encoding="utf-8"))
     marked = [each["id"] for each in document["resources"] if each.get("above_the_fold")]
     assert (marked, document["above_the_fold_from"]) == (["/", "a.png"], "hand")
 
 
-@pytest.mark.parametrize("command", [["mark", "--set", "a.png"], ["edit", "--cached", "a.png"]])
+@pytest.mark.parametrize(
+    "command", [["annotate", "--set", "a.png"], ["transform", "--cached", "a.png"]]
+)
 def test_a_changed_page_can_go_to_standard_output(
     command: list[str],
     tmp_path: Path,
@@ -213,7 +215,7 @@ def test_mark_tells_every_mistake_and_writes_nothing(
 ) -> None:
     path = write_page(tmp_path)
     before = path.read_bytes()
-    assert main(["mark", str(path), "--set", "x", "--clear", "y*", "-o", str(tmp_path)]) == 2
+    assert main(["annotate", str(path), "--set", "x", "--clear", "y*", "-o", str(tmp_path)]) == 2
     told = capsys.readouterr().err.splitlines()
     assert [line.partition(": ")[2].partition(":")[0] for line in told] == [
         *("-o", "--set", "--clear"),

@@ -191,7 +191,7 @@ def test_a_share_that_is_none_is_refused(share: Any) -> None:
 def written(tmp_path: Path, *options: str) -> Page:
     source, target = tmp_path / "page.json", tmp_path / "edited.json"
     source.write_text(PAGE.to_json(), encoding="utf-8")
-    assert main(["edit", str(source), *options, "-o", str(target)]) == 0
+    assert main(["transform", str(source), *options, "-o", str(target)]) == 0
     return Page.from_file(target)
 
 
@@ -231,9 +231,9 @@ def test_every_mistake_is_told_and_nothing_is_written(
 ) -> None:
     target = tmp_path / "no" / "edited.json"
     arguments = ["davies-meenan", "--cached", "sound", "--push", "*.gif", "--remove", "x"]
-    assert main(["edit", *arguments, "-o", str(target)]) == 2
+    assert main(["transform", *arguments, "-o", str(target)]) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert [line.removeprefix("h3sim edit: ").split(": ")[:2] for line in lines[:3]] == [
+    assert [line.removeprefix("h3sim transform: ").split(": ")[:2] for line in lines[:3]] == [
         ["-o", f"there is no folder {str(target.parent)!r}"],
         ["davies-meenan", "sound"],
         ["davies-meenan", "*.gif"],

@@ -240,7 +240,7 @@ def test_a_recording_runs_over_the_connections_that_it_tells_of(
     assert main(["run", path, "--network", "fibre", "--connections", "single"]) == 0
     note = "share one connection here: with connections = per-host they have 2"
     assert note in " ".join(capsys.readouterr().out.split())
-    advised = ["advise", path, "--seeds", "1", "--plot", "none", "--scheme", "rr,fifo"]
+    advised = ["recommend", path, "--seeds", "1", "--plot", "none", "--scheme", "rr,fifo"]
     assert main([*advised, "--connections", "single"]) == 0
     assert note in " ".join(capsys.readouterr().out.split())
 

@@ -236,24 +236,24 @@ class TestRules:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         path = page_file(tmp_path, *self.PAGE)
-        assert main(["check-rules", path, "davies-meenan"]) == 0
+        assert main(["validate-scheme", path, "davies-meenan"]) == 0
         out = capsys.readouterr().out
         assert "1 of 2 pages with recorded priorities" in out
         assert "image              6      5      83.3" in out
         assert "5.png" in out
-        assert main(["check-rules", path, "--json"]) == 0
+        assert main(["validate-scheme", path, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert document["format"] == "h3sim-rule-check/1"
         assert len(document["disagreements"]) == 2
 
     def test_the_command_says_how_to_record(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["check-rules", "davies-meenan"]) == 0
+        assert main(["validate-scheme", "davies-meenan"]) == 0
         assert "`h3sim import` keeps those of a HAR" in capsys.readouterr().out.replace("\n", " ")
 
     def test_the_command_tells_mistakes(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["check-rules", "nobody", "--scheme", "nothing"]) == 2
+        assert main(["validate-scheme", "nobody", "--scheme", "nothing"]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 2
-        assert main(["check-rules", "davies-meenan", "--scheme", "fifo"]) == 2
+        assert main(["validate-scheme", "davies-meenan", "--scheme", "fifo"]) == 2
 
 
 def test_a_fact_table_brings_along_what_chrome_said() -> None:

@@ -131,7 +131,7 @@ def test_equal_regrets_are_drawn_as_equal_bytes(
 
 
 def test_a_table_has_the_byte_indexes_of_its_loads(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["regret", "davies-meenan", "--scheme", "fifo", "--bound", "requests"]) == 0
+    assert main(["optimality", "davies-meenan", "--scheme", "fifo", "--bound", "requests"]) == 0
     told = capsys.readouterr().out
     exact_ms = h3sim.simulate("davies-meenan", scheme="fifo").byte_index()
     assert "davies-meenan, ByteIndexes, given the requests:" in told

@@ -67,8 +67,10 @@ def test_nobody_passes_where_nothing_is_left_to_overtake(
     assert not row.passes
     with pytest.raises(InputError, match="too fast for this test"):
         h3sim.prioritization_test(["fifo", "h2o"], rate_mbps=13)
-    assert main(["check-server", "fifo", "--rate-mbps", "13"]) == 2
-    assert capsys.readouterr().err.startswith("h3sim check-server: the network is too fast for")
+    assert main(["prioritization-test", "fifo", "--rate-mbps", "13"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "h3sim prioritization-test: the network is too fast for"
+    )
 
 
 def test_mistakes_are_told() -> None:
@@ -81,7 +83,7 @@ def test_mistakes_are_told() -> None:
 
 
 def test_the_command_prints_a_table_and_the_survey(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "h2o", "quic-go"]) == 0
+    assert main(["prioritization-test", "h2o", "quic-go"]) == 0
     out = capsys.readouterr().out
     assert "h2o      passes" in out
     assert "quic-go  fails" in out
@@ -89,7 +91,7 @@ def test_the_command_prints_a_table_and_the_survey(capsys: pytest.CaptureFixture
 
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "h2o", "--json", "--send-buffer-kb", "280"]) == 0
+    assert main(["prioritization-test", "h2o", "--json", "--send-buffer-kb", "280"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["format"] == "h3sim-server-check/1"
     assert document["configuration"]["send_buffer_kb"] == 280
@@ -99,6 +101,9 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_command_lists_every_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        main(["check-server", "nobody", "nothing", "--loss", "2", "--send-buffer-kb", "many"]) == 2
+        main(
+            ["prioritization-test", "nobody", "nothing", "--loss", "2", "--send-buffer-kb", "many"]
+        )
+        == 2
     )
     assert len(capsys.readouterr().err.splitlines()) == 4
