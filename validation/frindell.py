@@ -83,9 +83,9 @@ def transport_rows() -> list[tuple[str, str, float, float]]:
         return []
     rows = []
     for rtt_ms, loss in _PATHS:
-        model = _rows(requests, headers=_UNLIMITED, rtt_ms=rtt_ms, loss=loss)
+        model = _rows(requests, header_compression=_UNLIMITED, rtt_ms=rtt_ms, loss=loss)
         over = {"network": "4g", "handshake": False}
-        quic = _rows(requests, headers=_UNLIMITED, rtt_ms=rtt_ms, loss=loss, **over)
+        quic = _rows(requests, header_compression=_UNLIMITED, rtt_ms=rtt_ms, loss=loss, **over)
         rows += [
             (f"{rtt_ms:g} ms, {100 * loss:g} %", a.scheme, a.hol_mean_ms, b.hol_mean_ms)
             for a, b in zip(model, quic, strict=True)

@@ -190,7 +190,7 @@ class MapCell(NamedTuple):
 def cells_of(loads: Loads, metric: str) -> Iterator[MapCell]:
     """Yield the cells of the map of *metric*, in the order of the study."""
     column = METRICS[metric]
-    names = ("rate_mbps", "rtt_ms", "loss", "burst")
+    names = ("rate_mbps", "rtt_ms", "loss", "mean_loss_burst")
     keys = dict.fromkeys(tuple(row[name] for name in names) for row in loads.rows)
     for key in keys:
         here = loads.where(**dict(zip(names, key, strict=True)))

@@ -347,15 +347,15 @@ class StoreFile:
                 raise self.refused("is empty")
             self.db.execute("PRAGMA query_only = ON")
             return
+        if not self.version:
+            # First of all, so that a file that was begun is either empty or a store. Two may make
+            # one file at once: IMMEDIATE lets one wait, and then find the tables there.
+            self.db.executescript(f"BEGIN IMMEDIATE;{script()}COMMIT;")
+            self.version = VERSION
         if self.path != MEMORY:
             self._log_ahead()
             # With WAL no commit is lost when a process dies, and none waits for the disk.
             self.db.execute("PRAGMA synchronous = NORMAL")
-        if not self.version:
-            # Two may make one file at once: IMMEDIATE lets one wait, and then find the tables
-            # there.
-            self.db.executescript(f"BEGIN IMMEDIATE;{script()}COMMIT;")
-            self.version = VERSION
 
     def _log_ahead(self) -> None:
         """Have writes logged ahead (WAL): readers and a writer do not wait for one another.

@@ -86,9 +86,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate, parsing": (h3sim.simulate, {"page": PAGE, "browser": "parse"}),
     "simulate, over links": (h3sim.simulate, {"page": PAGE, **MANY}),
     "compare": (h3sim.compare, {"pages": PAGE, "schemes": "fifo", "baseline": "fifo"}),
-    "regret": (h3sim.optimality, {"pages": PAGE, "schemes": "fifo"}),
+    "optimality": (h3sim.optimality, {"pages": PAGE, "schemes": "fifo"}),
     "what_if": (h3sim.what_if, {"pages": PAGE, "scheme": "fifo"}),
-    "find": (
+    "search": (
         h3sim.search,
         {
             "pages": PAGE,
@@ -99,11 +99,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "vary": {"send_buffer_kb": [0]},
         },
     ),
-    "advise": (
+    "recommend": (
         h3sim.recommend,
         {"page": PAGE, "schemes": "fifo", "baseline": "fifo", "n_seeds": 2},
     ),
-    "beside": (
+    "merge_pages": (
         h3sim.page.merge_pages,
         {"page": PAGE, "other": PAGE, "after_ms": 5, "opened": "front", "name": "both"},
     ),
@@ -118,7 +118,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "report": (h3sim.report, {"of": RESULTS, "title": "x"}),
     "report, of a load": (report_of_a_load, {"of": LOAD, "baseline": "fifo"}),
     "reproduce": (h3sim.reproduce, {"names": "no-such-experiment"}),
-    "check_server": (h3sim.prioritization_test, {"schemes": "fifo"}),
+    "prioritization_test": (h3sim.prioritization_test, {"schemes": "fifo"}),
     "LoadConfig": (h3sim.LoadConfig, {}),
     "import_page": (h3sim.import_page, {"path": "no-such.har"}),
     "read_har": (h3sim.read_har, {"path": "no-such.har"}),
@@ -144,7 +144,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "RecordedPriority": (RecordedPriority, {"urgency": 1}),
     "RecordedGroup": (RecordedGroup, {"name": "leaders", "weight": 201}),
     "RecordedLoad": (RecordedLoad, {"rtt_ns": 10**6, "rate_bps": 10**6, "protocol": "h2"}),
-    "check_rules": (h3sim.validate_scheme, {"pages": PAGE}),
+    "validate_scheme": (h3sim.validate_scheme, {"pages": PAGE}),
     "PriorityChange": (PriorityChange, {"when": Discovery(at=TriggerEvent.TIME), "visible": True}),
     "Page.from_dict": (Page.from_dict, {"document": DOCUMENT}),
     "Page.from_json": (Page.from_json, {"text": "{}"}),
@@ -246,10 +246,10 @@ NOT_CALLED_WITH_VALUES = {
     # What h3sim makes, or takes from its own parts, and not from people.
     *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),
     *(
-        "Advice",
+        "Recommendation",
         "PrioritizationTest",
         "SchemeValidation",
-        "Regret",
+        "Optimality",
         "WhatIf",
         "SearchResult",
         "Report",
@@ -257,7 +257,7 @@ NOT_CALLED_WITH_VALUES = {
         "RecordedPlace",
     ),
     *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
-    *("Standing", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
+    *("ResourceState", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "MessageReassembler"),
     # Made by `load_study`, which checks what it is made of.
     "Study",

@@ -309,7 +309,9 @@ def test_a_store_is_sound_after_an_interrupt_at_any_call(
     for n in range(moments):
         code, _ = interrupted([*arguments, str(store)], 3 + calls * n // moments)
         assert code in (130, 0)
-        assert not store.exists() or main(["store", "verify", str(store)]) == 0
+        # A file that SQLite had only just opened is empty.
+        is_begun = store.exists() and store.stat().st_size > 0
+        assert not is_begun or main(["store", "verify", str(store)]) == 0
     capsys.readouterr()
     assert main([*arguments, str(store)]) == 0
     assert name == "sweep" or capsys.readouterr().out == said

@@ -25,7 +25,7 @@ def test_files_made_to_take_time_and_memory_are_read_or_refused(reader: str) -> 
 def test_a_file_beyond_a_limit_ends_the_process() -> None:
     filled = (
         "import tests.hostile.one as one; from tests.fuzz.readers import Reader;"
-        "one.FILES['x'] = {'y': lambda n: b''};"
+        "one.FILES['x'] = {{'y': lambda n: b''}};"
         "one.READERS['x'] = Reader(file_name='x', samples=list, read={read});"
         "one.read('x', 'y', 1)"
     )

@@ -106,9 +106,9 @@ def test_the_command_draws_a_log_beside_another(
 ) -> None:
     real, simulated = (str(log_of(tmp_path, scheme)) for scheme in ("rr", "fifo"))
     path = tmp_path / "both.svg"
-    assert main(["qlog", real, "--with-page", simulated, "--plot", str(path)]) == 0
+    assert main(["qlog", real, "--with-log", simulated, "--plot", str(path)]) == 0
     assert "<svg" in path.read_text("utf-8")
-    assert main(["qlog", real, "--with-page", simulated]) == 2
-    assert "--with-page: goes only with --plot" in capsys.readouterr().err
-    assert main(["qlog", real, "--with-page", "no-such.qlog", "--plot", str(path)]) == 2
+    assert main(["qlog", real, "--with-log", simulated]) == 2
+    assert "--with-log: goes only with --plot" in capsys.readouterr().err
+    assert main(["qlog", real, "--with-log", "no-such.qlog", "--plot", str(path)]) == 2
     assert "no-such.qlog" in capsys.readouterr().err

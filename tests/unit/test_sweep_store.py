@@ -333,7 +333,7 @@ def test_a_row_that_contradicts_its_load_is_not_reused(store: Any, column: str) 
     [
         {"rtt_ms": [0, 1 / 3, 33.3333333333], "network": ["cable", "marx-2019"]},
         {"rate_mbps": [1 / 3, 7.123456789], "loss": [0, 0.0123456789]},
-        {"network": ["recorded"], "headers": ["none"], "transport": ["tcp", "quic"]},
+        {"network": ["recorded"], "header_compression": ["none"], "transport": ["tcp", "quic"]},
         {"samples": 3, "rtt_ms": Range(low=0.001, high=100, log=True)},
     ],
 )
