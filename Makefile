@@ -33,6 +33,10 @@ demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 20
 test: lint ## lint, types, floors, then every test, on all cores
 	$(BIN)/pytest --numprocesses auto
 
+.PHONY: check
+check: lint ## a minute before each commit: lint, types, floors, then recorded loads, closed forms, state machines and mutants
+	$(BIN)/pytest --numprocesses auto tests/golden tests/theory tests/stateful tests/mutants
+
 .PHONY: test-thorough
 test-thorough: $(DEV) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (most of an hour; ARGS="tests/stateful" for a part)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --numprocesses auto --dist worksteal --h3sim-profile=thorough $(or $(ARGS),tests/property tests/stateful tests/mutants tests/unit tests/theory)
