@@ -181,7 +181,7 @@ class RobustnessRow(NamedTuple):
     """How much longer the choice takes under another condition than the best there, as a share.
 
     *low* to *high* is its interval over pages, over seeds of a single page; None where there are
-    too few.
+    too few, and where the choice itself is the best.
     """
 
     changed: str
@@ -595,8 +595,10 @@ class _Ground:
         """Return how far *chosen* is behind the best by *logs*, one list per scheme."""
         best = _least(logs)
         apart = [own - least for own, least in zip(logs[chosen], logs[best], strict=True)]
-        is_exact = len(set(apart)) == 1
-        ends = (apart[0], apart[0]) if is_exact else interval_of(apart, 1 - confidence)
+        ends: tuple[float | None, float | None] = None, None
+        if best != chosen:
+            is_exact = len(set(apart)) == 1
+            ends = (apart[0], apart[0]) if is_exact else interval_of(apart, 1 - confidence)
         low, high = (None if end is None else ratio_end(end) - 1 for end in ends)
         loss = math.exp(math.fsum(apart) / len(apart)) - 1
         return RobustnessRow(changed, self._arms[best].name, loss, low, high)
