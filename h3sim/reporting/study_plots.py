@@ -315,15 +315,22 @@ class StudyPlots:
         return ax
 
     def forest(
-        self, value: str = "byte_index_all_ms", *, baseline: str = "rr", ax: Axes | None = None
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        baseline: str = "rr",
+        pool: Sequence[str] = (),
+        ax: Axes | None = None,
     ) -> Axes:
         """Draw each scheme's speedup with its 95 % interval, one below the other.
 
+        Axes other than page, scheme and seed are averaged over only where *pool* names them.
+
         Raises:
-            InputError: if there is no such scheme or column.
+            InputError: if there is no such scheme or column, or *pool* lacks an axis.
             MissingExtraError: if scipy is not installed.
         """
-        rows = self._results.compare(baseline, value=value)
+        rows = self._results.compare(baseline, value=value, pool=pool)
         means = {row.scheme: Interval(row.geometric, row.low, row.high) for row in rows}
         what = f"speedup of {value} to {baseline}, geometric mean, 95 % interval"
         return draw_ratios(means, what, ax=ax)
