@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,7 +51,6 @@ def test_an_added_axis_keeps_the_loads_that_are_the_same(
 
 def test_loads_that_differ_are_not_taken_for_each_other(tmp_path: Path) -> None:
     store = tmp_path / "study.db"
-    n_before = 0
     different: list[dict[str, Any]] = [
         {},
         {"cc": "bbr"},
@@ -72,19 +72,21 @@ def test_loads_that_differ_are_not_taken_for_each_other(tmp_path: Path) -> None:
     for options in different:
         counts = sweep(store=store, **{**GIVEN, **options}).counts
         assert (counts.reused, counts.ran) == (0, 4), options
-        n_before += 4
+
+
+def test_profiles_of_one_name_that_differ_are_other_loads(tmp_path: Path) -> None:
+    store = tmp_path / "study.db"
+    default = h3sim.load_profile("default")
+    sweep(store=store, transport_profile=default, **GIVEN)
+    small = replace(default, initial_window_bytes=5000)
+    assert sweep(store=store, transport_profile=small, **GIVEN).counts.reused == 0
+    assert sweep(store=store, transport_profile=default, **GIVEN).counts.reused == 4
 
 
 def test_a_network_by_another_name_keeps_rows_of_its_own(tmp_path: Path) -> None:
     store = tmp_path / "study.db"
     cable = h3sim.load_network("cable")
     sweep(store=store, network=cable)
-    other = sweep(store=store, network=h3sim.Network(**{**vars_of(cable), "name": "mine"}))
+    other = sweep(store=store, network=replace(cable, name="mine"))
     assert other.counts.reused == 0
     assert set(other.column("network")) == {"mine"}
-
-
-def vars_of(network: h3sim.Network) -> dict[str, Any]:
-    from dataclasses import fields
-
-    return {field.name: getattr(network, field.name) for field in fields(network)}
