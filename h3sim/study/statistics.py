@@ -438,7 +438,8 @@ def compare_over(
         interval_of = mistakes.of("", lambda: _interval(confidence, interval, seed))
         mistakes.of("", lambda: _check_over(over))
         mistakes.of("", lambda: check_columns(results, value=value, baseline=baseline, over=over))
-        mistakes.of("", lambda: check_pooled(results, over=over, by=by, pool=pool))
+        if isinstance(over, str):
+            mistakes.of("", lambda: check_pooled(results, over=over, by=by, pool=pool))
     groups = results.group(*by) if by else {(): results}
     rows = [
         row
