@@ -222,13 +222,13 @@ def add_marks(
     )
 
 
-def add_schemes(parser: argparse.ArgumentParser) -> None:
+def add_schemes(parser: argparse.ArgumentParser, *, usual: str = _SCHEMES) -> None:
     """Add the option that names schemes; it may stand more than once."""
     parser.add_argument(
         "--scheme",
         metavar="NAMES",
         action="append",
-        help=f"schemes, sets of them, or files.toml, with commas between (default: {_SCHEMES})",
+        help=f"schemes, sets of them, or files.toml, with commas between (default: {usual})",
     )
 
 
@@ -286,8 +286,10 @@ def check_choice(above_the_fold: str | None) -> None:
         read_text(above_the_fold, InputError)
 
 
-def read_schemes(options: argparse.Namespace, mistakes: ErrorList) -> list[Scheme]:
+def read_schemes(
+    options: argparse.Namespace, mistakes: ErrorList, *, usual: str = _SCHEMES
+) -> list[Scheme]:
     """Return the schemes that are meant, each once, after noting every unknown one."""
-    names = [name for given in options.scheme or [_SCHEMES] for name in given.split(",")]
+    names = [name for given in options.scheme or [usual] for name in given.split(",")]
     groups = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
     return list(dict.fromkeys(scheme for group in groups for scheme in group or ()))

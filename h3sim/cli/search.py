@@ -1,4 +1,4 @@
-"""`h3sim search` and `h3sim recommend`: the best scheme for pages, and how sure that is."""
+"""`h3sim search` and `h3sim recommend`: the best scheme for pages, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from h3sim.cli.options import (
     read_schemes,
 )
 from h3sim.cli.parsing import ErrorList, Parser, RawHelp, check_plot_path, progress_bar
-from h3sim.cli.tables import add_wide, fitted, plural, ratios, table, terminal_width, times
+from h3sim.cli.tables import add_wide, fitted, ratios, table, terminal_width, times
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import check_output, format_value
 from h3sim.study import recommend, resolve_scheme, resolve_schemes, search
 from h3sim.study.racing import arms_of
-from h3sim.study.recommendation import DEPLOYABLE, read_subject
+from h3sim.study.recommendation import EXAMPLE, read_subject
+from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
 from h3sim.text import SURE, escape_control
 
 if TYPE_CHECKING:
@@ -46,14 +47,15 @@ examples:
   h3sim search http2rulez --scheme rr,wrr --param turn_packets=1,4,16
   h3sim search my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
 
-All schemes meet the same pages and seeds; the better half goes on, round by round, until what is
-best is sure or the seeds are used up. Then the choice is put over other networks, and over what
-may have been misjudged. With --param, each scheme is tried with every combination of the values
+All schemes meet the same pages and seeds; the better half goes on, round by round, until the best
+is certain or the seeds are used up. Then the choice is tried on other networks, and with RTT, loss
+and sizes that were misjudged. Schemes that use what no client knows are marked so.
+With --param, each scheme is tried with every combination of the values
 that it can have: of keys of its file (h3sim show scheme NAME), with dots between tables, or of
 send_buffer_kb, send_buffer_refill, retransmission_order and cc, which servers choose.
 """
-_NETWORKS = "cable,4g,dsl"
 _MOST_WITHIN = 100
+_N_SEEDS = 30
 
 
 def add_search(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
@@ -66,7 +68,7 @@ def add_search(commands: argparse._SubParsersAction[Parser], summary: str) -> No
         formatter_class=RawHelp,
     )
     add_pages(parser)
-    add_schemes(parser)
+    add_schemes(parser, usual=",".join(DEPLOYABLE))
     parser.add_argument(
         "--param",
         metavar="KEY=VALUES",
@@ -74,26 +76,33 @@ def add_search(commands: argparse._SubParsersAction[Parser], summary: str) -> No
         default=[],
         help="try these values of a parameter, with commas between; may be given several times",
     )
+    _add_search_options(parser)
+    add_load_options(parser)
+    add_buffer_option(parser)
+    parser.add_argument("--json", action="store_true", help="print h3sim-found/1 instead")
+    add_wide(parser)
+    parser.set_defaults(command=_find)
+
+
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a search, which both commands have, with the same defaults."""
     parser.add_argument(
         "--baseline",
         metavar="NAME",
         default="chrome-eps",
-        help="what the gain is told over (default: %(default)s)",
+        help="scheme that the gain is relative to (default: %(default)s)",
     )
     parser.add_argument(
         "--resources",
         choices=("atf", "all"),
-        default="atf",
-        help="above the fold, or all resources",
+        help="compare above the fold or all resources (default: atf, if any is marked)",
     )
-    add_load_options(parser)
-    add_buffer_option(parser)
     parser.add_argument(
         "--seeds",
         type=int,
-        default=30,
+        default=_N_SEEDS,
         metavar="N",
-        help="at most so many, from --seed on (default: %(default)s)",
+        help="at most this many seeds, from --seed on (default: %(default)s)",
     )
     parser.add_argument(
         "--confidence", type=float, default=0.95, metavar="SHARE", help="default: %(default)s"
@@ -101,38 +110,48 @@ def add_search(commands: argparse._SubParsersAction[Parser], summary: str) -> No
     parser.add_argument(
         "--robustness-networks",
         metavar="NAMES",
-        default=_NETWORKS,
-        help="where the choice is tried as well, with commas between (default: %(default)s)",
+        default=",".join(ROBUSTNESS_NETWORKS),
+        help="other networks on which the choice is tried, with commas between (default:"
+        " %(default)s)",
     )
-    add_network_within(parser, usual=1.0)
-    parser.add_argument("--json", action="store_true", help="print h3sim-found/1 instead")
-    add_wide(parser)
-    parser.set_defaults(command=_find)
-
-
-def add_network_within(parser: argparse.ArgumentParser, *, usual: float) -> None:
-    """Add the option that takes the network for a guess."""
     parser.add_argument(
         "--network-uncertainty",
         type=float,
-        default=usual,
         metavar="FACTOR",
-        help="the network is a guess: draw RTT and rate anew with each seed, up to so many times or"
-        " as small a part of what is said (default: %(default)g; 1: as said)",
+        help="with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR"
+        f" (default: {ESTIMATED_WITHIN:g} for a network estimated from a recording, else 1)",
     )
+
+
+def _search_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "which": options.resources,
+        "baseline": options.baseline,
+        "n_seeds": options.seeds,
+        "confidence": options.confidence,
+        "networks": _networks(options),
+        "network_within": options.network_uncertainty,
+    }
+
+
+def _networks(options: argparse.Namespace) -> list[str]:
+    return [name for name in options.robustness_networks.split(",") if name]
+
+
+def _check_search(options: argparse.Namespace, mistakes: ErrorList) -> None:
+    mistakes.collect(partial(resolve_scheme, options.baseline))
+    mistakes.collect(partial(_check, options))
+    for name in _networks(options):
+        mistakes.collect(partial(catalog.load_network, name))
 
 
 def _find(options: argparse.Namespace) -> int:
     mistakes = ErrorList()
     pages = read_pages(options, mistakes)
-    wanted = read_schemes(options, mistakes)
-    mistakes.collect(partial(resolve_scheme, options.baseline))
-    mistakes.collect(partial(_check, options))
+    wanted = read_schemes(options, mistakes, usual=",".join(DEPLOYABLE))
+    _check_search(options, mistakes)
     vary = mistakes.collect(partial(_varied, options.param)) or {}
     mistakes.collect(partial(arms_of, wanted, vary))
-    networks = [name for name in options.robustness_networks.split(",") if name]
-    for name in networks:
-        mistakes.collect(partial(catalog.load_network, name))
     config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     if mistakes.lines or config is None:
         return mistakes.tell("search")
@@ -141,14 +160,9 @@ def _find(options: argparse.Namespace) -> int:
             pages,
             schemes=wanted,
             vary=vary,
-            which=options.resources,
-            baseline=options.baseline,
-            n_seeds=options.seeds,
-            confidence=options.confidence,
-            networks=networks,
-            network_within=options.network_uncertainty,
             config=config,
             progress=progress,
+            **_search_arguments(options),
         )
     if options.json:
         print(json.dumps(found.to_dict(), allow_nan=False))
@@ -180,14 +194,6 @@ def _value(text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
-def network_within_problems(options: argparse.Namespace) -> list[ValidationIssue]:
-    """Return what is wrong with how far the network may be off."""
-    if 1 <= options.network_uncertainty <= _MOST_WITHIN:
-        return []
-    message = f"must be 1 to {_MOST_WITHIN}, is {options.network_uncertainty:g}"
-    return [ValidationIssue(key="--network-uncertainty", message=message)]
-
-
 def _check(options: argparse.Namespace) -> None:
     problems = []
     if options.seeds < 1:
@@ -197,7 +203,10 @@ def _check(options: argparse.Namespace) -> None:
     if not 0 < options.confidence < 1:
         message = f"must be between 0 and 1, is {options.confidence:g}"
         problems.append(ValidationIssue(key="--confidence", message=message))
-    problems += network_within_problems(options)
+    within = options.network_uncertainty
+    if within is not None and not 1 <= within <= _MOST_WITHIN:
+        message = f"must be 1 to {_MOST_WITHIN}, is {within:g}"
+        problems.append(ValidationIssue(key="--network-uncertainty", message=message))
     if problems:
         raise InputError(problems)
 
@@ -213,12 +222,21 @@ def _show(found: SearchResult, width: int | None) -> None:
         [found.standing(row) for row in rows],
         strict=True,
     )
-    headers = ("scheme", "pairs", "times the best", "low", "high", "")
+    headers = ("scheme", "pairs", "ratio to the best", "low", "high", "")
     print(table(headers, body, width=width, shorten=True))
     if found.robustness:
-        print(f"\nwhat {escape_control(found.best)} loses where something is otherwise:\n")
-        lost = ((row.changed, row.best_there, f"{100 * row.loss:.1f}") for row in found.robustness)
-        print(table(("changed", "best there", "loss %"), lost, width=width, shorten=True))
+        best = escape_control(found.best)
+        print(f"\nsensitivity of {best}: distance from the best under other conditions\n")
+        lost = (
+            (row.changed, row.best_there, *map(_percent, (row.loss, row.low, row.high)))
+            for row in found.robustness
+        )
+        columns = ("changed", "best there", "loss %", "low", "high")
+        print(table(columns, lost, width=width, shorten=True))
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
 
 
 _RECOMMEND_EPILOG = """\
@@ -229,8 +247,9 @@ examples:
   h3sim recommend shop.har --network cable --loss 1% --network-uncertainty 1
   h3sim recommend shop.json --above-the-fold seen.txt --json
 
-The page is loaded over the network that its recording tells of. That is an estimate: schemes are
-compared over networks of up to twice or half its RTT and rate, until what is best is sure.
+It imports the recording, reports how well its replay fits, and searches as `h3sim search` does,
+with the same defaults. The network of a recording is an estimate: schemes are compared over
+networks of up to twice or half its RTT and rate.
 """
 _NO_PLOT = "none"
 
@@ -240,7 +259,7 @@ def add_recommend(commands: argparse._SubParsersAction[Parser], summary: str) ->
     parser = commands.add_parser(
         "recommend",
         help=summary,
-        description="Say which scheme serves a page best, by how much, and how sure that is.",
+        description="Find the best scheme for a page, by how much, and with which uncertainty.",
         epilog=_RECOMMEND_EPILOG,
         formatter_class=RawHelp,
     )
@@ -254,12 +273,6 @@ def add_recommend(commands: argparse._SubParsersAction[Parser], summary: str) ->
         metavar="NAMES",
         default=",".join(DEPLOYABLE),
         help="schemes, sets of them, or files.toml, with commas between (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--baseline",
-        metavar="NAME",
-        default="chrome-eps",
-        help="compared with (default: %(default)s)",
     )
     parser.add_argument("--host", metavar="HOST", help="of the recording keep one host's requests")
     parser.add_argument(
@@ -276,17 +289,6 @@ def add_recommend(commands: argparse._SubParsersAction[Parser], summary: str) ->
     add_load_options(parser)
     add_buffer_option(parser)
     parser.set_defaults(command=_advise)
-
-
-def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--seeds",
-        type=int,
-        default=20,
-        metavar="N",
-        help="at most so many, from --seed on (default: %(default)s)",
-    )
-    add_network_within(parser, usual=2.0)
 
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -316,7 +318,7 @@ def _advise(options: argparse.Namespace) -> int:
     config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
     for name in options.scheme.split(","):
         mistakes.collect(partial(resolve_schemes, name))
-    mistakes.collect(partial(resolve_scheme, options.baseline))
+    _check_search(options, mistakes)
     plot = _plot_path(options)
     mistakes.collect(partial(_check_recommend, options, plot))
     if mistakes.lines or subject is None or config is None:
@@ -326,12 +328,10 @@ def _advise(options: argparse.Namespace) -> int:
         advice = recommend(
             page if imported is None else imported,
             schemes=options.scheme.split(","),
-            baseline=options.baseline,
-            n_seeds=options.seeds,
-            network_within=options.network_uncertainty,
             keep_loads=plot is not None or options.report is not None,
             config=config,
             progress=progress,
+            **_search_arguments(options),
         )
     _write(advice, plot, options)
     if options.json:
@@ -349,12 +349,7 @@ def _plot_path(options: argparse.Namespace) -> str | None:
 
 
 def _check_recommend(options: argparse.Namespace, plot: str | None) -> None:
-    problems = []
-    if options.seeds < 1:
-        problems.append(
-            ValidationIssue(key="--seeds", message=f"must be 1 or more, is {options.seeds}")
-        )
-    problems += network_within_problems(options)
+    problems: list[ValidationIssue] = []
     for check in (partial(check_plot_path, plot), partial(_check_report, options.report)):
         try:
             check()
@@ -397,9 +392,9 @@ def _show_recommend(
         print(fitted(escape_control(line), width))
     for note in advice.comparison.notes.get(advice.page.name, ()):
         print(fitted(escape_control(note), width))
-    print(fitted(escape_control(advice.comparison.told()), width))
-    print(f"\n{_table(advice, width)}\n")
-    print(fitted(escape_control(advice.sentence), width))
+    print()
+    _show(advice.found, width)
+    print(f"\n{_example_table(advice, width)}")
 
 
 def _told(page: Page, imported: ImportedPage | None) -> Iterator[str]:
@@ -413,24 +408,18 @@ def _told(page: Page, imported: ImportedPage | None) -> Iterator[str]:
     yield from (line for line in rest if line.startswith(wanted))
 
 
-def _table(advice: Recommendation, width: int | None) -> str:
+def _example_table(advice: Recommendation, width: int | None) -> str:
+    """Return an example load of each scheme, in the order of the search."""
     by_scheme = {row.scheme: row for row in advice.comparison.rows}
-    headers = (
-        *("scheme", "above fold ms", "all ms", "last above fold at ms", "page load ms"),
-        *("times the best", "low", "high", ""),
-    )
-    found = advice.found.rows
-    loads = [by_scheme[row.scheme] for row in found]
+    loads = [by_scheme[row.scheme] for row in advice.found.rows]
+    headers = ("scheme", "above fold ms", "all ms", "last above fold at ms", "page load ms")
     rows = zip(
-        [row.scheme for row in found],
+        [load.scheme for load in loads],
         times(load.byte_index_atf_ms for load in loads),
         times(load.byte_index_all_ms for load in loads),
         times(load.last_atf_ms for load in loads),
         times(load.page_load_ms for load in loads),
-        *(ratios(found.column(name), apart=SURE) for name in ("ratio", "low", "high")),
-        [advice.found.standing(row) for row in found],
         strict=True,
     )
-    n_pairs = max(row.pairs for row in found)
-    note = f"times the best: ratios of ByteIndexes, over {plural(n_pairs, 'pair')} of loads at most"
-    return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(note, width)}"
+    note = f"{EXAMPLE}: {advice.comparison.told()}"
+    return f"{fitted(escape_control(note), width)}\n\n{table(headers, rows, width=width)}"

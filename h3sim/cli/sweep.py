@@ -6,15 +6,15 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.cli.options import add_marks, share, with_choice
 from h3sim.cli.parsing import FAILED, ErrorList, Parser, RawHelp, check_outputs_differ, progress_bar
 from h3sim.cli.tables import add_wide, fitted, table, terminal_width, times
-from h3sim.errors import InputError, ValidationIssue, require_extra
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
-from h3sim.schema import check_output
+from h3sim.schema import check_output, format_value
 from h3sim.study import Store, read_results
 from h3sim.study.backends import dask_client
 from h3sim.study.cache_key import model_version
@@ -37,6 +37,7 @@ examples:
   h3sim sweep study.toml --store study.db --csv rows.csv
   h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
   h3sim sweep study.toml --store study.db --target-ci-width 5%
+  h3sim sweep study.toml --store study.db --compare transport=tcp --by network,scheme
   h3sim store list study.db
 
 What is finished is kept in the store, whatever happens; the same command again runs the rest.
@@ -86,6 +87,23 @@ def add_sweep(commands: argparse._SubParsersAction[Parser], summary: str) -> Non
         help="add seeds until the interval of each scheme's speedup is narrower than that: 0.05,"
         " or 5%%; the study's table `until` says the rest",
     )
+    parser.add_argument(
+        "--compare",
+        metavar="AXIS=BASELINE",
+        help="compare the values of an axis with one of them, in pairs: transport=tcp",
+    )
+    parser.add_argument(
+        "--by",
+        metavar="NAMES",
+        default="",
+        help="with --compare: columns whose values have rows of their own, with commas between",
+    )
+    parser.add_argument(
+        "--pool",
+        metavar="NAMES",
+        default="",
+        help="with --compare: axes to average over besides pages and seeds",
+    )
     parser.add_argument("--csv", metavar="FILE", help="write the rows as CSV")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows as Parquet")
     parser.add_argument("--save", metavar="FILE", help="write the rows for h3sim.read_results")
@@ -108,8 +126,12 @@ def _sweep(options: argparse.Namespace) -> int:
     if study is not None and options.target_ci_width is not None:
         stopping = mistakes.collect(partial(_with_width, study, options.target_ci_width))
         study.stopping = stopping or study.stopping
+    if study is not None:
+        mistakes.collect(partial(_check_contrast, study, options))
     if study is None or mistakes.lines:
         return mistakes.tell("sweep")
+    if options.compare is not None:
+        require_extra("scipy", "study")  # when all loads have run
     if options.parquet is not None:
         require_extra("pyarrow", "study")  # when all loads have run
     study.has_resources = study.has_resources or options.resources
@@ -119,7 +141,10 @@ def _sweep(options: argparse.Namespace) -> int:
     with dask_client(options.dask) as client:
         results, until = _run(study, options, client)
     _write(results, options)
-    _show(results, options)
+    if options.compare is None:
+        _show(results, options)
+    else:
+        _show_contrast(results, options)
     if until is not None:
         _show_until(until, options)
     seconds = time.monotonic() - began
@@ -138,6 +163,104 @@ def _study(options: argparse.Namespace) -> Study:
         for page in study.design.pages
     )
     return replace(study, design=replace(study.design, pages=pages))
+
+
+class _Contrast(NamedTuple):
+    """What --compare, --by and --pool say."""
+
+    over: str
+    baseline: str
+    by: list[str]
+    pool: list[str]
+
+
+def _contrast(options: argparse.Namespace) -> _Contrast:
+    over, _, baseline = options.compare.partition("=")
+    by, pool = ([name for name in text.split(",") if name] for text in (options.by, options.pool))
+    return _Contrast(over, baseline, by, pool)
+
+
+def _check_contrast(study: Study, options: argparse.Namespace) -> None:
+    """Refuse, before anything runs, a comparison that the axes of *study* do not allow.
+
+    Raises:
+        InputError: listing every mistake.
+    """
+    if options.compare is None:
+        given = [f"--{name}" for name in ("by", "pool") if getattr(options, name)]
+        problems = [ValidationIssue(key=key, message="goes only with --compare") for key in given]
+        if problems:
+            raise InputError(problems)
+        return
+    wanted, axes = _contrast(options), study.axes
+    problems = []
+    if not wanted.over or not wanted.baseline:
+        message = f"must be like transport=tcp, is {format_value(options.compare)}"
+        problems.append(ValidationIssue(key="--compare", message=message))
+    keys = {"--compare": [wanted.over], "--by": wanted.by, "--pool": wanted.pool}
+    problems += (
+        ValidationIssue(key=key, message=f"no axis is called {name!r}: {', '.join(axes)}")
+        for key, names in keys.items()
+        for name in names
+        if name and name not in axes
+    )
+    named = {"page", "seed", wanted.over, *wanted.by, *wanted.pool}
+    if others := [name for name in axes if name not in named]:
+        message = f"the loads differ in {', '.join(others)}, too: add to --by, or to --pool"
+        problems.append(ValidationIssue(key="--compare", message=message))
+    if problems:
+        raise InputError(problems)
+
+
+def _show_contrast(results: Results, options: argparse.Namespace) -> None:
+    """Print how the values of an axis compare with one of them."""
+    over, text, by, pool = _contrast(options)
+    width, levels = terminal_width(options), dict.fromkeys(results.column(over))
+    baseline = next((level for level in levels if _is_meant(level, text)), None)
+    if baseline is None:
+        known = ", ".join(map(str, levels))
+        message = f"no load has {over} {text}; there are {known}"
+        raise InputError([ValidationIssue(key="--compare", message=message)])
+    headers = ("setting", over, "pairs", "clusters", "speedup", "low", "high", "p")
+    for figure in FIGURES:
+        if not figure.is_compared:
+            continue
+        try:
+            rows = results.compare(baseline, over=over, value=figure.name, by=by, pool=pool)
+        except NothingToMeasureError:
+            continue
+        body = [
+            (
+                row.setting or "all",
+                str(row.level),
+                f"{row.pairs:,}",
+                f"{row.clusters:,} {row.cluster}{'s' * (row.clusters != 1)}",
+                *("-" if end is None else _speedup(end) for end in (row.geometric, row.low)),
+                "-" if row.high is None else _speedup(row.high),
+                "-" if row.p_holm is None else f"{row.p_holm:.3f}",
+            )
+            for row in rows
+        ]
+        heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
+        print(f"{fitted(escape_control(heading), width)}\n")
+        print(f"{table(headers, body, width=width, shorten=True)}\n")
+        refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
+        for refusal in refusals:
+            print(f"{fitted(f'no interval: {refusal}', width)}\n")
+
+
+def _is_meant(level: object, text: str) -> bool:
+    """Return whether *text* is what a command line calls a value of an axis.
+
+    >>> _is_meant(60.0, "60"), _is_meant("tcp", "tcp"), _is_meant(True, "1")
+    (True, True, False)
+    """
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        try:
+            return level == float(text)
+        except ValueError:
+            return False
+    return str(level) == text
 
 
 def _with_width(study: Study, width: float) -> StoppingRule:

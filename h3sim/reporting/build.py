@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
@@ -10,13 +11,13 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting.document import Report, ReportTable
 from h3sim.reporting.load_sections import named, part_of, part_of_log, verdict_of, verdict_of_log
 from h3sim.reporting.study_sections import (
+    note_of_example,
     part_of_advice,
     part_of_found,
-    part_of_study,
     settings_of,
     settings_of_found,
+    told_of_study,
     verdict_of_advice,
-    verdict_of_study,
 )
 from h3sim.results import Load, in_words
 from h3sim.results.configuration import identity
@@ -48,9 +49,9 @@ def report(
     """Return a report of loads, a comparison that kept its loads, a study, or a measured log.
 
     Loads of one page are compared with each other: with that of scheme *baseline*, by default rr,
-    where there is none the first. Loads that were saved are run again. What `advise` and `find`
-    found is told with its sentence and its race, and the loads of an advice that kept them beside
-    the baseline that it had. *command* is shown as what made the report.
+    where there is none the first. Loads that were saved are run again. What `recommend` and
+    `search` return is reported with its verdict and the numbers behind it; the loads that a
+    recommendation kept follow as examples. *command* is shown as what made the report.
 
     Raises:
         InputError: if there is nothing to report, or something else.
@@ -104,12 +105,15 @@ def _told_of(value: _Other, baseline: str | None) -> Iterator[_Told]:
         made = settings_of_found(value.found)
         yield _Told(name, verdict_of_advice(value), part_of_advice(value), made)
         if loads:
-            yield _told_of_page(loads, baseline or value.comparison.baseline)
+            # Without a verdict of their own: one load each says less than the search.
+            told = _told_of_page(loads, baseline or value.comparison.baseline)
+            words = [note_of_example(value), *told.part.words]
+            yield told._replace(verdict=(), part=replace(told.part, words=words))
     elif isinstance(value, SearchResult):
         made = settings_of_found(value)
         yield _Told("the best scheme", [value.verdict], part_of_found(value), made)
     else:
-        verdict, part = verdict_of_study(value, baseline), part_of_study(value, baseline)
+        verdict, part = told_of_study(value, baseline)
         yield _Told("a study", verdict, part, _made_of_study(value))
 
 
@@ -136,7 +140,7 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
             found.append(value)
     wrong = [value for value in found if not isinstance(value, _KINDS)]
     if not found or wrong:
-        kinds = "loads, comparisons, results of studies, measured logs or what advise or find found"
+        kinds = "loads, comparisons, studies, measured logs, recommendations or searches"
         message = f"must be {kinds}, is {format_value(wrong[0]) if wrong else 'nothing'}"
         raise InputError([ValidationIssue(key="of", message=message)])
     return found

@@ -45,10 +45,17 @@ def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
     if judged is not None and judged.grade is Grade.POOR:
         return fits
     said = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
-    losses = any(pair.load.packets.lost for pair in pairs)
-    if losses and len({pair.load.seed for pair in pairs}) == 1:
-        said.append("Packets were lost, by one seed: look at several before believing this.")
-    return said
+    return [*said, _uncertainty(pairs)]
+
+
+def _uncertainty(pairs: Sequence[NamedLoad]) -> str:
+    """Return what a verdict over one load each is worth."""
+    if any(pair.load.packets.lost for pair in pairs):
+        return (
+            "One load each, with random losses: there is no interval, and another seed may order"
+            " them differently."
+        )
+    return "One load each: there is no interval, and other pages and networks may differ."
 
 
 def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:

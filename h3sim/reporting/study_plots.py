@@ -315,30 +315,25 @@ class StudyPlots:
         return ax
 
     def forest(
-        self, value: str = "byte_index_all_ms", *, baseline: str = "rr", ax: Axes | None = None
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        baseline: str = "rr",
+        pool: Sequence[str] = (),
+        ax: Axes | None = None,
     ) -> Axes:
         """Draw each scheme's speedup with its 95 % interval, one below the other.
 
+        Axes other than page, scheme and seed are averaged over only where *pool* names them.
+
         Raises:
-            InputError: if there is no such scheme or column.
+            InputError: if there is no such scheme or column, or *pool* lacks an axis.
             MissingExtraError: if scipy is not installed.
         """
-        rows = self._results.compare(baseline, value=value)
-        with in_style():
-            ax = _axes(ax, height_in=1 + _ROW_IN * len(rows))
-            for index, row in enumerate(rows):
-                look = line(index)
-                if row.low is not None and row.high is not None:
-                    ax.plot([row.low, row.high], [index, index], color=look.color, linewidth=1.5)
-                ax.plot(row.geometric, index, marker="D", color=look.color, markersize=5)
-            ax.axvline(1, color="0.6", linewidth=0.8)
-            ax.set_yticks(range(len(rows)), [plain(row.scheme) for row in rows])
-            ax.set_ylim(len(rows) - 0.5, -0.5)
-            what = f"speedup of {value} to {baseline}, geometric mean, 95 % interval"
-            _label(ax, what, "")
+        rows = self._results.compare(baseline, value=value, pool=pool)
         means = {row.scheme: Interval(row.geometric, row.low, row.high) for row in rows}
-        say(ax, f"A row per scheme, {what}: {with_intervals(means)}")
-        return ax
+        what = f"speedup of {value} to {baseline}, geometric mean, 95 % interval"
+        return draw_ratios(means, what, ax=ax)
 
     def lines(self, over: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None) -> Axes:
         """Draw the mean of *value* over a column of numbers: a line a scheme, a band of one sd.
@@ -511,6 +506,23 @@ class StudyPlots:
             return list(self._results.summary(value, by=by))
         except KeyError as error:
             raise InputError([ValidationIssue(key="column", message=str(error.args[0]))]) from error
+
+
+def draw_ratios(ratios: Mapping[str, Interval], what: str, *, ax: Axes | None = None) -> Axes:
+    """Draw ratios with their intervals, one per row, and 1 as a line (a forest plot)."""
+    with in_style():
+        ax = _axes(ax, height_in=1 + _ROW_IN * len(ratios))
+        for index, ratio in enumerate(ratios.values()):
+            look = line(index)
+            if ratio.low is not None and ratio.high is not None:
+                ax.plot([ratio.low, ratio.high], [index, index], color=look.color, linewidth=1.5)
+            ax.plot(ratio.value, index, marker="D", color=look.color, markersize=5)
+        ax.axvline(1, color="0.6", linewidth=0.8)
+        ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
+        ax.set_ylim(len(ratios) - 0.5, -0.5)
+        _label(ax, what, "")
+    say(ax, f"A row per scheme, {what}: {with_intervals(ratios)}")
+    return ax
 
 
 def _check_numbers(name: str, values: Sequence[Any]) -> None:

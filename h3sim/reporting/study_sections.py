@@ -2,72 +2,91 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.reporting.document import ReportTable, Section
+from h3sim.reporting.labels import Interval
 from h3sim.reporting.load_pictures import picture
-from h3sim.text import decimals_of
+from h3sim.reporting.study_plots import draw_ratios
+from h3sim.study.recommendation import EXAMPLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.axes import Axes
+    from collections.abc import Sequence
 
     from h3sim.reporting.document import Picture
     from h3sim.study import Recommendation, Results, SearchResult
+    from h3sim.study.statistics import SchemeRow
 
 
-_NOT_KEPT = "The loads were not kept, so none is drawn: advise(..., keep_loads=True) keeps them."
+_NOT_KEPT = "No load was kept to be drawn: recommend(..., keep_loads=True) keeps them."
 
 
 def verdict_of_advice(advice: Recommendation) -> list[str]:
-    """Return which scheme serves the page best, and how far its replay is from the recording."""
+    """Return how far its replay is from the recording, and the verdict of its search."""
     judged = [] if advice.fidelity is None else advice.fidelity.lines()
     return [*judged, advice.sentence]
 
 
 def part_of_advice(advice: Recommendation) -> Section:
-    """Return the section of an advice; its loads, where it kept them, have one of their own."""
+    """Return the section of a recommendation: that of its search, and what its page is made of."""
+    found = part_of_found(advice.found)
     compared = advice.comparison
-    words = [compared.told(), *compared.notes.get(advice.page.name, ())]
+    words = [*found.words, *compared.notes.get(advice.page.name, ())]
     words += [f"Of the recording: {text}" for text in _warnings(advice)]
     words += [] if compared.loads else [_NOT_KEPT]
-    table = ReportTable(
-        title=f"Each scheme over the network as it is said to be; speedups to {compared.baseline}",
-        columns=compared.rows.columns,
-        rows=[tuple(row) for row in compared.rows],
-    )
-    title = f"{advice.page.name}: which scheme serves it best"
-    return Section(title=title, words=words, tables=[_race(advice.found), table])
+    return Section(title=found.title, words=words, pictures=found.pictures, tables=found.tables)
 
 
 def part_of_found(found: SearchResult) -> Section:
-    """Return the section of a search for the best scheme."""
-    tables = [_race(found)]
+    """Return the section of a search for the best scheme: a figure and tables of its rows."""
+    race = _race(found)
+    ratios = {row.scheme: Interval(row.ratio, row.low, row.high) for row in found.rows}
+    tables = [race]
     if found.robustness:
         tables.append(
             ReportTable(
-                title=f"What {found.best} loses to the best where something is otherwise",
-                columns=("changed", "best there", "loss, %"),
-                rows=[(row.changed, row.best_there, 100 * row.loss) for row in found.robustness],
+                title=f"Sensitivity of {found.best}: distance from the best under other conditions",
+                columns=("changed", "best there", "loss, %", "low, %", "high, %"),
+                rows=[
+                    (row.changed, row.best_there, *map(_percent, (row.loss, row.low, row.high)))
+                    for row in found.robustness
+                ],
             )
         )
-    return Section(title="Which scheme is best", words=[found.told()], tables=tables)
+    return Section(
+        title=f"The best scheme for {', '.join(found.page_digests)}",
+        words=[found.told()],
+        pictures=[picture(draw_ratios(ratios, race.title), title=race.title, data=race)],
+        tables=tables,
+    )
+
+
+def note_of_example(advice: Recommendation) -> str:
+    """Return what to know of the loads that a recommendation kept."""
+    return f"{EXAMPLE[0].upper()}{EXAMPLE[1:]}: {advice.comparison.told()}."
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def settings_of_found(found: SearchResult) -> list[tuple[str, Any]]:
-    """Return what the race was run with."""
+    """Return what the search was run with."""
     pages = [(f"page {name}", digest) for name, digest in found.page_digests.items()]
     own = {
         "pages": len(found.page_digests),
         "seeds at most": found.n_seeds,
+        "seeds run": found.words["seed"],
         "confidence": found.confidence,
         "network within": found.network_within,
-        "loads of the race": found.n_loads,
+        "loads of the search": found.n_loads,
     }
-    config = [(name, "-" if v is None else str(v)) for name, v in found.configuration.items()]
+    config = [
+        (name, "-" if value is None else str(value))
+        for name, value in found.configuration.items()
+        if name != "seed"
+    ]
     return [*pages, *own.items(), *config]
 
 
@@ -75,8 +94,8 @@ def _race(found: SearchResult) -> ReportTable:
     of = "above the fold" if found.which == "atf" else "of all resources"
     level = f"{100 * found.confidence:g} %"
     return ReportTable(
-        title=f"The ByteIndex {of}, times that of {found.best}, with {level} intervals",
-        columns=("scheme", "pairs", "times the best", "low", "high", "standing"),
+        title=f"ByteIndex {of}: ratio to that of {found.best}, with {level} intervals",
+        columns=("scheme", "pairs", "ratio to the best", "low", "high", "standing"),
         rows=[
             (row.scheme, row.pairs, row.ratio, row.low, row.high, found.standing(row))
             for row in found.rows
@@ -94,10 +113,46 @@ _VALUES = (
 )
 _FIRST_FIGURE = "byte_index_all_ms"
 _BY = ("network", "scheme")
+_MOST_FIGURES = 6
+"""Of more settings than this none has a figure of its own: the table has them all."""
 
 
-def verdict_of_study(results: Results, baseline: str | None) -> list[str]:
-    """Return which scheme has the least mean, and how much that is, in sentences.
+class ComparedSetting(NamedTuple):
+    """The schemes of a study in one setting, compared with the baseline; or why they are not."""
+
+    setting: str
+    rows: Sequence[SchemeRow]
+    refusal: str = ""
+
+    def sentence(self, what: str, baseline: str) -> str:
+        """Return which scheme gains most over the baseline, and how sure that is."""
+        where = f"{what}, {self.setting}" if self.setting else what
+        others = [row for row in self.rows if row.scheme != baseline]
+        if not others:
+            return f"{where}: not compared, for {self.refusal or f'{baseline} is alone'}."
+        best = max(others, key=lambda row: row.geometric)
+        speedup = f"{best.geometric:.2f}"
+        most = f"{where}: {best.scheme} has the largest speedup to {baseline}"
+        if best.low is None or best.high is None:
+            few = f"{_clusters(best)}, too few for an interval"
+            return f"{most}: {speedup} ({few})."
+        reach = f"{best.low:.2f} to {best.high:.2f}, 95 % interval over {_clusters(best)}"
+        if best.low > 1:
+            return f"{most}: {speedup} ({reach})."
+        return (
+            f"{where}: no scheme is shown to be faster than {baseline}; {best.scheme} comes"
+            f" closest, with a speedup of {speedup} ({reach})."
+        )
+
+
+def _clusters(row: SchemeRow) -> str:
+    return f"{row.clusters} cluster{'s' * (row.clusters != 1)}"
+
+
+def told_of_study(results: Results, baseline: str | None) -> tuple[list[str], Section]:
+    """Return the verdict of a study and its section, of which both say the same numbers.
+
+    Schemes are compared setting by setting: a mean over networks or loss rates answers no question.
 
     Raises:
         InputError: if its rows are not loads, as those of header lists and of resources are not.
@@ -107,58 +162,63 @@ def verdict_of_study(results: Results, baseline: str | None) -> list[str]:
         raise InputError([ValidationIssue(key="study", message=message)])
     base = _baseline(results, baseline)
     failed = len(results.errors)
-    said = [
+    verdict = [
         f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
         + (f"; {failed:,} failed and are left out." if failed else ".")
     ]
-    for value, what in _VALUES:
-        means = _means(results, value)
-        if not means:
-            said.append(f"No load has a {what}.")
-            continue
-        (best, best_ms), (worst, worst_ms) = (
-            pick(means.items(), key=lambda item: item[1]) for pick in (min, max)
-        )
-        decimals = decimals_of((best_ms, worst_ms), least=0)
-        ratio = f" ({means[base] / best_ms:.2f} times as fast as {base})" if means.get(base) else ""
-        said.append(
-            f"{what}: {best} has the least mean over all loads, {best_ms:,.{decimals}f} ms{ratio};"
-            f" {worst} the largest, {worst_ms:,.{decimals}f} ms."
-        )
-    return said
-
-
-def part_of_study(results: Results, baseline: str | None) -> Section:
-    """Return the section of a study: intervals and tests where they can be had, means always."""
-    base = _baseline(results, baseline)
-    words: list[str] = []
     pictures: list[Picture] = []
     tables: list[ReportTable] = []
     for value, what in _VALUES:
-        if not _means(results, value):
+        if not _has_values(results, value):
+            verdict.append(f"No load has a {what}.")
             continue
+        compared = _compared(results, base, value)
+        verdict += [one.sentence(what, base) for one in compared]
+        tables.append(_speedups(compared, f"Speedups of {what} to {base}"))
+        drawn = compared if len(compared) <= _MOST_FIGURES else ()
+        pictures += (_forest(one, what, base) for one in drawn if one.rows)
+        if (lines := _over_axis(results, value, what)) is not None:
+            pictures.append(lines)
+        tables.append(_mean_table(results, value, what))
+    return verdict, Section(title="The study", pictures=pictures, tables=tables)
+
+
+def _compared(results: Results, baseline: str, value: str) -> list[ComparedSetting]:
+    """Return the comparison in each setting: all that the axes are but page, scheme and seed."""
+    axes = [name for name in results.axes if name not in ("page", "scheme", "seed")]
+    found = []
+    for key, rows in results.group(*axes).items() if axes else [((), results)]:
+        setting = ", ".join(f"{name} {_shown(v)}" for name, v in zip(axes, key, strict=True))
         try:
-            compared = results.compare(base, value=value)
-        except (H3SimError, KeyError) as error:
-            words.append(f"{what}: no comparison of schemes, for {error}.")
+            compared = rows.compare(baseline, value=value)
+        except H3SimError as error:
+            found.append(ComparedSetting(setting, (), str(error)))
         else:
-            rows = [tuple(row) for row in compared]
-            data = ReportTable(
-                title=f"Speedups of {what} to {base}", columns=compared.columns, rows=rows
-            )
-            _add(
-                *(pictures, words, f"{what}: speedups to {base}"),
-                partial(results.plot.forest, value, baseline=base),
-                data=data,
-            )
-        means = _mean_table(results, value, what)
-        _add(
-            *(pictures, words, f"{what}: schemes over settings"),
-            partial(_over_axis, results, value),
-            data=means,
-        )
-        tables.append(means)
-    return Section(title="The study", words=words, pictures=pictures, tables=tables)
+            found.append(ComparedSetting(setting, list(compared)))
+    return found
+
+
+def _speedups(compared: Sequence[ComparedSetting], title: str) -> ReportTable:
+    return ReportTable(
+        title=f"{title}, with 95 % intervals; above 1 is faster",
+        columns=("setting", *_COMPARED),
+        rows=[
+            (one.setting, *(getattr(row, name) for name in _COMPARED))
+            for one in compared
+            for row in one.rows
+        ],
+    )
+
+
+_COMPARED = ("scheme", "pairs", "clusters", "geometric", "low", "high", "p_holm")
+
+
+def _forest(compared: ComparedSetting, what: str, baseline: str) -> Picture:
+    data = _speedups([compared], f"Speedups of {what} to {baseline}")
+    ratios = {row.scheme: Interval(row.geometric, row.low, row.high) for row in compared.rows}
+    setting = f", {compared.setting}" if compared.setting else ""
+    title = f"{what}{setting}: speedups to {baseline}"
+    return picture(draw_ratios(ratios, f"{title}, 95 % intervals"), title=title, data=data)
 
 
 def settings_of(results: Results) -> list[str]:
@@ -169,50 +229,34 @@ def settings_of(results: Results) -> list[str]:
     return [name for name in results.axes if name in columns]
 
 
-def _add(
-    pictures: list[Picture],
-    words: list[str],
-    title: str,
-    draw: Callable[[], Axes | None],
-    *,
-    data: ReportTable,
-) -> None:
-    """Add a picture, or a sentence that says why it cannot be drawn."""
-    try:
-        drawn = draw()
-    except H3SimError as error:
-        words.append(f"{title}: not drawn, for {error}.")
-        return
-    if drawn is not None:
-        pictures.append(picture(drawn, title=title, data=data))
-
-
-def _over_axis(results: Results, value: str) -> Axes | None:
+def _over_axis(results: Results, value: str, what: str) -> Picture | None:
     """Return lines over the first axis of numbers but the seed, None where there is none."""
     for axis in results.axes:
         if axis in ("seed", "scheme", "page") or axis not in results.columns:
             continue
         values = set(results.column(axis))
         if len(values) > 1 and all(type(one) in (int, float) for one in values):
-            drawn: Axes = results.plot.lines(axis, value)
-            return drawn
+            title = f"{what} over {axis}"
+            data = _summary_table(results, value, (axis, "scheme"), f"{title}, ms")
+            return picture(results.plot.lines(axis, value), title=title, data=data)
     return None
 
 
-def _means(results: Results, value: str) -> dict[str, float]:
-    if value not in results.columns or "scheme" not in results.columns:
-        return {}
-    rows = results.summary(value, by=("scheme",))
-    return {row["scheme"]: row["mean"] for row in rows if row["mean"] is not None}
+def _has_values(results: Results, value: str) -> bool:
+    return value in results.columns and any(row.get(value) is not None for row in results)
 
 
 def _mean_table(results: Results, value: str, what: str) -> ReportTable:
     by = [name for name in _BY if name in results.columns]
     by += [name for name in results.axes if name not in (*by, "page", "seed")]
-    rows = [row for row in results.summary(value, by=by) if row["n"]]
+    return _summary_table(results, value, by, f"{what}, ms, over pages and seeds")
+
+
+def _summary_table(results: Results, value: str, by: Sequence[str], title: str) -> ReportTable:
+    rows = [row for row in results.summary(value, by=list(by)) if row["n"]]
     measures = [name for name in rows[0] if name not in (*by, "value")]
     return ReportTable(
-        title=f"{what}, ms, over all other parameters",
+        title=title,
         columns=(*by, *measures),
         rows=[(*(_shown(row[name]) for name in by), *(row[m] for m in measures)) for row in rows],
     )

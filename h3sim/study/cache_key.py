@@ -10,7 +10,7 @@ import pickle
 import sys
 import types
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata, resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,17 +19,19 @@ from typing import TYPE_CHECKING, Any
 from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
-from h3sim.config.load_config import recorded_network
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.config.load_config import RECORDED, LoadConfig, recorded_network
+from h3sim.errors import H3SimError, InputError, ValidationIssue
+from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
+from h3sim.results.configuration import configuration
 from h3sim.schema.fields import write_table
 from h3sim.schemes import scheme_to_dict
+from h3sim.study.run import resolve_config
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.headers.base import HeaderLists
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.design import Design
@@ -213,8 +215,18 @@ def _plugins() -> Iterator[str]:
                 yield f"{entry.dist.name} {entry.dist.version} {source}"
 
 
+_MOST_RESOLVED = 4096
+_NAMES_AND_SEED = ("network", "seed")
+"""Settings of a load that are in its key by themselves."""
+_ABOUT_NETWORK = ("name", "title", "source", "profile", "cc")
+"""Keys of a network that say nothing of its links: what it suggests is in the resolved profile."""
+
+
 class CellKeys:
     """The keys of a design's cells: equal for equal cells of any design.
+
+    A load is known by its resolved configuration, so that a study with another axis keeps the
+    loads that are the same.
 
     Raises:
         InputError: if a scheme is code that could not be known again.
@@ -225,18 +237,46 @@ class CellKeys:
         self._head = digest(model, *design.metrics)  # rows that lack a column are other rows
         self._pages = [digest(page.digest, page.name, *_recorded(page)) for page in design.pages]
         self._schemes = [digest(_scheme(scheme)) for scheme in design.schemes]
-        self._setting: tuple[int, bytes] = (-1, b"")
+        self._resolved = lru_cache(maxsize=_MOST_RESOLVED)(self._resolve)
 
     def key(self, index: int) -> bytes:
         """Return the key of the cell at *index*."""
         page, setting, scheme, seed = self._design.indices(index)
-        # Cells come in order, so many in a row have one setting.
-        if self._setting[0] != setting:
-            self._setting = (setting, digest(_settings(self._design.settings[setting])))
+        # What is resolved depends on the page only where it was recorded.
+        recorded = getattr(self._design.pages[page], "recorded_load", None) is not None
+        is_own = recorded or isinstance(self._design.pages[page], HeaderLists)
+        resolved = self._resolved(setting, scheme, page if is_own else None)
         hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
-        hashed.update(self._pages[page] + self._schemes[scheme] + self._setting[1])
+        hashed.update(self._pages[page] + self._schemes[scheme] + resolved)
         hashed.update(str(self._design.seeds[seed]).encode())
         return hashed.digest()
+
+    def _resolve(self, setting: int, scheme: int, page: int | None) -> bytes:
+        """Return what tells a setting from others by what it comes to, however it is given.
+
+        So `cc="cubic"` is the load that a network with CUBIC has by default. A setting that comes
+        to nothing, since something is wrong with it, is known by what is given.
+        """
+        options = self._design.settings[setting]
+        subject = self._design.pages[page or 0]
+        if isinstance(subject, HeaderLists):
+            return digest(_settings(options))
+        try:
+            spec = resolve_config(subject, self._design.schemes[scheme], LoadConfig(**options))
+        except H3SimError:
+            return digest(_settings(options))
+        network = network_to_dict(spec.network)
+        named = options.get("network", RECORDED)
+        return digest(
+            # The name under which rows have the network; that of a changed one lists the changes.
+            getattr(named, "name", str(named)),
+            _settings(configuration(spec) | dict.fromkeys(_NAMES_AND_SEED)),
+            json.dumps({key: network[key] for key in network if key not in _ABOUT_NETWORK}),
+            _plain_text(spec.profile),
+            _plain_text(spec.browser),
+            _plain_text(options.get("header_compression")),
+            str(spec.limit_ns),
+        )
 
     def token(self) -> str:
         """Return what tells this study from others: all that its cells are made of, in order."""

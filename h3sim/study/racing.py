@@ -14,7 +14,7 @@ from h3sim.errors import InputError, SchemeError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
-from h3sim.schema.values import Number, ValueType, Whole
+from h3sim.schema.values import Number, OrNone, ValueType, Whole
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.study.sequential import seed_interval
 
@@ -52,16 +52,16 @@ _VARY = _Varied()
 _MOST_ARMS = 1000
 _MOST_SEEDS = 10_000
 _TAKEN: dict[str, ValueType] = {
-    "which": Predicate("'all' or 'atf'", lambda value: value in ("all", "atf")),
+    "which": Predicate("'all' or 'atf'", lambda value: value in ("all", "atf", None)),
     "n_seeds": Whole(low=1, high=_MOST_SEEDS),
     "confidence": LEVEL,
-    "network_within": Number(low=1, high=100),
+    "network_within": OrNone(Number(low=1, high=100)),
     "vary": _VARY,
 }
 
 
 def check_race(*, progress: object, **given: object) -> dict[str, Any]:
-    """Return what is *given* of the arguments of `find`, as it takes them.
+    """Return what is *given* of the arguments of `search`, as it takes them.
 
     Raises:
         InputError: listing every one of them.
@@ -231,6 +231,7 @@ def race(
     *,
     confidence: float = 0.95,
     first_batch: int = 8,
+    is_random: bool = False,
 ) -> Race:
     """Return which arm has the least mean of *measure(arm, instance)* over instances 0 to n - 1.
 
@@ -247,14 +248,14 @@ def race(
     truth is not called worse, with probability *confidence* or more, if differences are about
     normal: it is among those that may be as good (a selected subset, as Gupta 1965 has it). Of two
     others, both behind it, nothing is claimed. Where differences are all equal and not 0, nothing
-    is random, and the sign decides.
+    is random, and the sign decides; so it does for a single instance unless that *is_random*.
 
     >>> times = [[5, 6, 5, 7], [4, 5, 4, 6], [9, 9, 8, 9]]
     >>> found = race(3, lambda arm, instance: times[arm][instance], 4, first_batch=2)
     >>> found.best, found.level_with_best
     (1, (1,))
     """
-    course = _Course(n_arms, measure, n_instances, confidence, first_batch)
+    course = _Course(n_arms, measure, n_instances, confidence, first_batch, is_random=is_random)
     return course.run()
 
 
@@ -268,8 +269,11 @@ class _Course:
         n_instances: int,
         confidence: float,
         first_batch: int,
+        *,
+        is_random: bool,
     ) -> None:
         self._measure = measure
+        self._is_random = is_random
         self._n_instances = n_instances
         self._values: list[list[float]] = [[] for _ in range(n_arms)]
         self._batches = _batches(n_instances, first_batch)
@@ -317,15 +321,21 @@ class _Course:
         pairs = list(zip(self._values[arm], self._values[best], strict=False))
         differences = [own - least for own, least in pairs]
         mean = statistics.fmean(differences)
-        # Of a single instance nothing is drawn: what it says is so.
-        is_exact = self._n_instances == 1 or len(set(differences)) == 1 < len(differences)
-        low, high = (mean, mean) if is_exact else _interval(differences, self._chance)
+        # A single instance that is not drawn stands for itself.
+        is_alone = self._n_instances == 1 and not self._is_random
+        is_exact = is_alone or len(set(differences)) == 1 < len(differences)
+        low, high = (mean, mean) if is_exact else interval_of(differences, self._chance)
         is_worse = arm != best and low is not None and low > 0
         return ArmRow(arm, len(pairs), mean, low, high, is_worse)
 
 
-def _interval(differences: list[float], chance: float) -> tuple[float | None, float | None]:
-    """Return Student's interval of the mean of *differences*, of two or more that vary."""
+def interval_of(
+    differences: Sequence[float], chance: float
+) -> tuple[float, float] | tuple[None, None]:
+    """Return Student's interval of the mean of paired *differences*; none of fewer than three.
+
+    It misses with that *chance*.
+    """
     if len(differences) < _LEAST:
         return None, None
     return seed_interval(differences, chance)

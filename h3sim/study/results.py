@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from h3sim.study.sample_size import PowerRow
-    from h3sim.study.statistics import Correlation, Method, Ranks, RelativeRow, SchemeRow
+    from h3sim.study.statistics import (
+        ContrastRow,
+        Correlation,
+        Method,
+        Ranks,
+        RelativeRow,
+        SchemeRow,
+    )
     from h3sim.trace import Rows
 
 
@@ -507,29 +514,66 @@ class Results(StudyRows):
 
     # What they say
 
+    @overload
     def compare(
         self,
         baseline: str = "rr",
         *,
         value: str = "byte_index_all_ms",
+        pool: Sequence[str] = (),
         confidence: float = 0.95,
         interval: Method = "bootstrap-t",
         seed: int = 0,
-    ) -> Rows[SchemeRow]:
+    ) -> Rows[SchemeRow]: ...
+    @overload
+    def compare(
+        self,
+        baseline: Any = "rr",
+        *,
+        over: str,
+        value: str = "byte_index_all_ms",
+        by: Sequence[str] = (),
+        pool: Sequence[str] = (),
+        confidence: float = 0.95,
+        interval: Method = "bootstrap-t",
+        seed: int = 0,
+    ) -> Rows[ContrastRow]: ...
+    def compare(
+        self,
+        baseline: Any = "rr",
+        *,
+        over: str | None = None,
+        value: str = "byte_index_all_ms",
+        by: Sequence[str] = (),
+        pool: Sequence[str] = (),
+        confidence: float = 0.95,
+        interval: Method = "bootstrap-t",
+        seed: int = 0,
+    ) -> Rows[SchemeRow] | Rows[ContrastRow]:
         """Return each scheme against *baseline*: speedup, interval, test, wins and losses.
 
-        See `h3sim.study.statistics.compare_schemes`, which says what they mean and assume.
-        """
-        from h3sim.study.statistics import compare_schemes  # on use: scipy is an extra
+        With *over*, each value of that axis is compared with *baseline*, one of them, in pairs of
+        loads that have all else in common, in each setting of the columns *by*. Pages and seeds are
+        averaged over, other axes only where *pool* names them. See `compare_schemes` and
+        `compare_over` in `h3sim.study.statistics`, which say what figures mean and assume.
 
-        return compare_schemes(
-            self,
-            baseline=baseline,
-            value=value,
-            confidence=confidence,
-            interval=interval,
-            seed=seed,
-        )
+        >>> rows = [
+        ...     {"page": page, "scheme": "rr", "transport": transport, "seed": 0, "ms": float(ms)}
+        ...     for page in ("a", "b")
+        ...     for transport, ms in (("tcp", 200), ("quic", 100))
+        ... ]
+        >>> study = Results.of(rows, axes=["page", "transport"])
+        >>> (row,) = study.compare(over="transport", baseline="tcp", value="ms")
+        >>> row.level, row.geometric, row.refusal
+        ('quic', 2.0, '2 independent pages: an interval takes 3 or more')
+        """
+        from h3sim.study.statistics import compare_over, compare_schemes  # on use: an extra
+
+        how: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
+        how |= {"value": value, "baseline": baseline, "pool": pool}
+        if over is None and not by:
+            return compare_schemes(self, **how)
+        return compare_over(self, over="scheme" if over is None else over, by=by, **how)
 
     def relative_medians(
         self, baseline: str = "rr", *, value: str = "byte_index_all_ms"

@@ -6,17 +6,19 @@ import html
 import math
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import rng
 from h3sim._version import __version__
 from h3sim.config.arguments import LEVEL
 from h3sim.config.load_config import (
     OF_NETWORK,
+    RECORDED,
     LoadConfig,
     config_for,
     config_of,
     over_networks,
+    recorded_network,
     with_options,
 )
 from h3sim.errors import NothingToMeasureError
@@ -26,12 +28,13 @@ from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, ro
 from h3sim.schema.values import Number, TableOf
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
-from h3sim.study.racing import Arm, arms_of, check_race, race
+from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
 from h3sim.study.run import run_config
 from h3sim.study.statistics import ratio_end
 from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,8 +45,19 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study.racing import ArmRow, Race
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.transport import Network
+
+    ConfigOfPage: TypeAlias = Callable[[Page], LoadConfig]
 
 
+DEPLOYABLE = ("rr", "fifo", "chrome-eps", "firefox-eps", "safari-eps", "h3sim-1")
+"""Schemes that can be deployed over HTTP/3: none knows more than a client does.
+
+rr and fifo stand for servers that ignore clients' priorities.
+"""
+ROBUSTNESS_NETWORKS = ("cable", "4g", "dsl")
+ESTIMATED_WITHIN = 2.0
+"""By which factor RTT and rate may be wrong where they were estimated from a recording."""
 _MISJUDGED = 2
 """RTT and sizes are guessed wrong by such a factor."""
 _SOME_LOSS = 0.02
@@ -83,24 +97,39 @@ def _faster(part: Any, rate: float) -> Any:
 
 def may_lose(config: LoadConfig) -> bool:
     """Return whether packets are lost at random."""
-    network = config.path.network
-    return any(link is not None and link.loss > 0 for link in (network.down, network.up))
+    return _loss(config.path.network) > 0
 
 
 def elsewhere(
     pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
-) -> Iterator[tuple[str, LoadConfig, Sequence[Page]]]:
-    """Yield each setting that may turn out to be true instead, in words and as it is loaded."""
-    here = config_for(pages[0], config).path.network
+) -> Iterator[tuple[str, ConfigOfPage, Sequence[Page]]]:
+    """Yield each setting that may turn out to be true instead: in words, its config, its pages.
+
+    What the search is over anyway is left out: its own network, and loss where it has as much.
+    """
+    here = [config_for(page, config).path.network for page in pages]
     for name in networks:
-        yield f"network {name}", replace(config, network=name), pages
-    if here.rtt_ns:
-        rtt_ms = here.rtt_ns / 10**6
-        yield "half the RTT", replace(config, rtt_ms=rtt_ms / _MISJUDGED), pages
-        yield "twice the RTT", replace(config, rtt_ms=rtt_ms * _MISJUDGED), pages
-    if here.constant_rate is None:
-        yield f"loss of {_SOME_LOSS:.0%}", replace(config, loss=_SOME_LOSS), pages
-    yield "sizes wrong by up to 2", config, [_misjudged(page) for page in pages]
+        if any(network.name != name for network in here):
+            yield f"network {name}", partial(_over, replace(config, network=name)), pages
+    if all(network.rtt_ns for network in here):
+        yield "half the RTT", partial(_with_rtt, config, 1 / _MISJUDGED), pages
+        yield "twice the RTT", partial(_with_rtt, config, _MISJUDGED), pages
+    if any(network.constant_rate is None and _loss(network) < _SOME_LOSS for network in here):
+        yield f"loss of {_SOME_LOSS:.0%}", partial(_over, replace(config, loss=_SOME_LOSS)), pages
+    yield "sizes wrong by up to 2", partial(_over, config), [_misjudged(page) for page in pages]
+
+
+def _over(config: LoadConfig, _: Page) -> LoadConfig:
+    return config
+
+
+def _with_rtt(config: LoadConfig, factor: float, page: Page) -> LoadConfig:
+    """Return *config* with so many times the RTT that it has for *page*."""
+    return replace(config, rtt_ms=factor * to_ms(config_for(page, config).path.network.rtt_ns))
+
+
+def _loss(network: Network) -> float:
+    return max((link.loss for link in (network.down, network.up) if link is not None), default=0)
 
 
 def _misjudged(page: Page) -> Page:
@@ -131,11 +160,12 @@ _LEAST_PAGES_TO_SPLIT = 4
 
 
 class SearchRow(NamedTuple):
-    """A scheme beside the best: how many times the best's ByteIndex its own is, by pairs.
+    """A scheme beside the best: the ratio of their ByteIndexes, a geometric mean over pairs.
 
     Where parameters are tried, *scheme* names them as well: "rr turn_packets=16".
-    *low* to *high* is the interval, None where there are too few pairs for one; *is_worse* says
-    that it is surely behind.
+    *low* to *high* is the interval, None where there are too few pairs for one; *is_worse*
+    marks schemes that are surely behind. *needs_server_knowledge* marks those that use what no
+    client knows (`Scheme.knows`).
     """
 
     scheme: str
@@ -144,14 +174,21 @@ class SearchRow(NamedTuple):
     low: float | None
     high: float | None
     is_worse: bool
+    needs_server_knowledge: bool = False
 
 
 class RobustnessRow(NamedTuple):
-    """How much longer the choice takes than the best where something is otherwise, as a share."""
+    """How much longer the choice takes under another condition than the best there, as a share.
+
+    *low* to *high* is its interval over pages, over seeds of a single page; None where there are
+    too few, and where the choice itself is the best.
+    """
 
     changed: str
     best_there: str
     loss: float
+    low: float | None = None
+    high: float | None = None
 
 
 FOUND = OutputSchema(
@@ -189,7 +226,9 @@ class SearchResult(ResultTable):
     """The best first, then those that may be as good, then those that are worse."""
     robustness: Rows[RobustnessRow]
     n_seeds: int
-    """How many there were at most; fewer ran where nothing is random, or all was sure."""
+    """The most seeds; fewer ran where nothing is random, or where all was sure."""
+    is_random: bool
+    """Whether another seed makes another load."""
     network_within: float
     n_loads: int
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict, hash=False)
@@ -201,62 +240,136 @@ class SearchResult(ResultTable):
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
 
     def standing(self, row: SearchRow) -> str:
-        """Return whether a row is "best", "level" with that, or "worse"."""
-        if row.is_worse:
-            return "worse"
-        return "best" if row.scheme == self.best and not self.level_with_best else "level"
+        """Return "best", "tied" with the best, or "worse", and whether it can be deployed."""
+        is_best = row.scheme == self.best and not self.level_with_best
+        standing = "worse" if row.is_worse else "best" if is_best else "tied"
+        return f"{standing}, {_KNOWING}" if row.needs_server_knowledge else standing
 
     @property
     def gain(self) -> float:
-        """How many times as fast as the baseline the best is."""
+        """Ratio of the baseline's ByteIndex to that of the best."""
         return next(row.ratio for row in self.rows if row.scheme == self.baseline)
 
     @property
     def verdict(self) -> str:
-        """What was found, in a sentence or two; over recordings as far as their replays fit."""
+        """The result, its uncertainty and its reason; for recordings as far as replays fit."""
         return gated(self._verdict, self.fidelity.values())
 
     @property
     def _verdict(self) -> str:
-        where = "above the fold" if self.which == "atf" else "on all"
-        level = self.level_with_best
-        is_drawn = self.rows[0].pairs > 1
-        sure = f"sure at {100 * self.confidence:g} %" if is_drawn else "nothing of it is random"
-        if level:
-            names = f"{', '.join((self.best, *level[:-1]))} and {level[-1]}"
-            head = f"Cannot tell which is best: {names} are level {where}."
+        best, *others = self.rows
+        if not others:
+            return f"Nothing was compared: {best.scheme} is the only scheme."
+        tied = [best, *(row for row in others if not row.is_worse)]
+        behind = [row for row in others if row.is_worse]
+        names = _listed([_named(row) for row in tied])
+        if len(tied) == 1:
+            head = f"{names} is the best scheme for {self._subject}"
+        elif all(row.low == row.high == 1 for row in tied[1:]):
+            head = f"{names} are equal for {self._subject}"
         else:
-            head = f"{self.best} is best {where} ({sure})."
-        row = next(row for row in self.rows if row.scheme == self.baseline)
-        if row.scheme == self.best:
-            return head
-        longer = f"{round(100 * (row.ratio - 1))} % longer than {self.best}{_percents(row)}"
-        tail = f"{self.baseline} takes {longer}."
-        return f"{head} {tail}"
+            head = f"{names} are statistically tied for {self._subject}"
+        if not behind:
+            return f"{head} ({self._byte_index}; {self._basis(best)})."
+        other = next((row for row in behind if row.scheme == self.baseline), behind[0])
+        lead = f"{_less(other.ratio)} less {self._byte_index} than {other.scheme}"
+        close = [row.scheme for row in behind if row.ratio < _NEAR and row is not other]
+        near = f"; {_listed(close)} within {_NEAR - 1:.0%}" if close else ""
+        who = "" if len(tied) == 1 else f"{best.scheme} has "
+        sure = ", ".join(filter(None, (_reach(other), self._basis(other))))
+        return f"{head}: {who}{lead} ({sure}){near}.{self._without_server_knowledge()}"
+
+    def _without_server_knowledge(self) -> str:
+        """Return which scheme a client could use is closest, where the best is none of those."""
+        best = self.rows[0]
+        usable = next((row for row in self.rows if not row.needs_server_knowledge), None)
+        if not best.needs_server_knowledge:
+            return ""
+        if usable is None:
+            return " No scheme that a client can use was compared."
+        if not usable.is_worse:
+            return f" {usable.scheme}, which a client can use, is tied with it."
+        sure = _reach(usable)
+        more = f"{best.scheme} has {_less(usable.ratio)} less{sure and f' ({sure})'}"
+        return f" Of the schemes that a client can use, {usable.scheme} comes closest: {more}."
+
+    @property
+    def _subject(self) -> str:
+        first, *others = self.page_digests
+        return f"{1 + len(others)} pages" if others else first
+
+    @property
+    def _byte_index(self) -> str:
+        return "ByteIndex above the fold" if self.which == "atf" else "ByteIndex of all resources"
+
+    def _basis(self, row: SearchRow) -> str:
+        """Return what the uncertainty is about: confidence and pairs, or that nothing is random."""
+        if row.pairs == 1:
+            return "one load per scheme, no interval" if self.is_random else "no seed changes it"
+        varied = f", {varied}" if (varied := varied_network(self.network_within)) else ""
+        return f"{100 * self.confidence:g} % confidence, {row.pairs} pairs of loads{varied}"
 
     def _repr_html_(self) -> str:
         verdict = f"<p>{html.escape(self.verdict)}</p><p>{html.escape(self.told())}</p>"
         return verdict + self.rows._repr_html_() + self.robustness._repr_html_()
 
 
-def _percents(row: SearchRow) -> str:
+_KNOWING = "needs server knowledge"
+_NEAR = 1.01
+"""Schemes that are surely behind by less are named: nobody changes a server for that."""
+
+
+def varied_network(within: float) -> str:
+    """Return in words by how much the network was varied; nothing where it was not."""
+    return f"RTT and rate varied by up to {within:g} times" if within > 1 else ""
+
+
+def _named(row: SearchRow) -> str:
+    return f"{row.scheme} ({_KNOWING})" if row.needs_server_knowledge else row.scheme
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them.
+
+    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _reach(row: SearchRow) -> str:
+    """Return the interval of how much less the best has than *row*; nothing where none is."""
     if row.low is None or row.high is None or row.low == row.high:
         return ""
-    return f" ({round(100 * (row.low - 1))} to {round(100 * (row.high - 1))} %)"
+    return f"{_less(row.low).removesuffix(' %')} to {_less(row.high)}"
+
+
+def _less(ratio: float) -> str:
+    """Return by how many per cent 1 is less than *ratio*.
+
+    >>> _less(1.25), _less(1.00004)
+    ('20.0 %', '0.004 %')
+    """
+    share = 100 * (1 - 1 / ratio)
+    return f"{share:.1f} %" if abs(share) >= _LEAST_SHOWN or not share else f"{share:.1g} %"
+
+
+_LEAST_SHOWN = 0.05
 
 
 @with_options
 def search(
     pages: PageLike | Iterable[PageLike],
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
     vary: Mapping[str, Sequence[Any]] | None = None,
-    which: Which = "atf",
+    which: Which | None = None,
     baseline: SchemeLike = "chrome-eps",
     n_seeds: int = 30,
     confidence: float = 0.95,
-    networks: Sequence[str] | None = ("cable", "4g", "dsl"),
-    network_within: float = 1,
+    networks: Sequence[str] | None = ROBUSTNESS_NETWORKS,
+    network_within: float | None = None,
     config: LoadConfig | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -264,10 +377,13 @@ def search(
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
 
     The arms of a race (`h3sim.study.racing`) are the schemes, which meet the same pages and seeds,
-    from *seed* on; what is compared is the logarithm of the ByteIndex, *which* "atf" or
-    "all". Where seeds make no difference there is one. Pages count as draws of those that are
-    meant: of a single page and seed what comes out is so. With *network_within*, say 2, each seed
-    draws RTT and rate anew, half to twice what is said. *progress* is told loads done and at most.
+    from *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
+    default above the fold, of all resources where no page has any marked as above it. If no seed
+    changes a load, one seed is run. Pages count as a sample; a single page stands for itself.
+
+    RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
+    factors between 1 / *network_within* and *network_within*, by default 2 for such a network and
+    1 for one that is named. *progress* is called with the number of loads done and the most.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
@@ -293,14 +409,14 @@ def search(
     read = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with ErrorCollector() as mistakes:
         taken = mistakes.of("", lambda: check_race(**racing))
-        given = mistakes.of("", lambda: _config(read, networks))
+        given = mistakes.of("", lambda: config_over(read, networks))
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
-    ground = _ground(*found, taken, progress)
+    ground = _ground(*found, given, taken, progress)
     return ground.found(given, taken["n_seeds"], taken["confidence"], networks)
 
 
-def _config(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> LoadConfig:
-    """Return the config; that it goes with each of *networks* is seen before anything is loaded."""
+def config_over(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> LoadConfig:
+    """Return the config, checked over each of *networks* before anything is loaded."""
     with ErrorCollector() as mistakes:
         config = mistakes.of("", given, instead=LoadConfig())
         mistakes.of("networks", lambda: over_networks(config, () if networks is None else networks))
@@ -310,11 +426,12 @@ def _config(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> 
 def _ground(
     given: Subjects,
     base: Scheme,
+    config: LoadConfig,
     racing: Mapping[str, Any],
     progress: Callable[[int, int], None] | None,
 ) -> _Ground:
     """Return what is compared, checked before anything is loaded; *racing* is as `check_race`'s."""
-    which, within = racing["which"], float(racing["network_within"])
+    which = racing["which"] or default_which(given.pages)
     known = [page for page in given.pages if _has_bytes(page, which)]
     if not known:
         raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
@@ -322,12 +439,22 @@ def _ground(
     if base not in (arm.scheme for arm in arms):
         arms.append(Arm(base.name, base))  # as it is, whatever is tried
     check_names(pages=known, schemes=[arm.scheme for arm in arms])
-    return _Ground(known, arms, base.name, which, progress, within=within)
+    within = racing["network_within"]
+    if within is None:
+        is_estimated = config.network == RECORDED and any(map(recorded_network, known))
+        within = ESTIMATED_WITHIN if is_estimated else 1
+    return _Ground(known, arms, base.name, which, progress, within=float(within))
+
+
+def default_which(pages: Sequence[Page]) -> Which:
+    """Return of which resources the ByteIndex is compared unless it is said."""
+    return "atf" if any(_has_bytes(page, "atf") for page in pages) else "all"
 
 
 def _found_row(arm: Arm, row: ArmRow) -> SearchRow:
     low, high = (None if end is None else ratio_end(end) for end in (row.low, row.high))
-    return SearchRow(arm.name, row.n, math.exp(row.mean), low, high, row.is_worse)
+    knows = bool(arm.scheme.knows)
+    return SearchRow(arm.name, row.n, math.exp(row.mean), low, high, row.is_worse, knows)
 
 
 def _seeded(config: LoadConfig, number: int) -> LoadConfig:
@@ -359,6 +486,7 @@ class _Ground:
         self._progress = progress
         self.within = within
         """How far the network of a seed may be from what is said, as a factor."""
+        self.is_random = False
         self.n_loads = 0
         self._n_most = 0
 
@@ -373,10 +501,11 @@ class _Ground:
         ended = self._race(config, n_seeds, confidence)
         changes: tuple[RobustnessRow, ...] = ()
         if networks is not None:
-            changes = tuple(self._robustness(ended.best, config, networks))
+            changes = tuple(self._robustness(ended.best, config, networks, confidence))
         best = self._arms[ended.best]
         load = run_config(self._pages[0], best.scheme, best.config(config))
-        rows = (_found_row(self._arms[row.arm], row) for row in ended.rows)
+        rows = [_found_row(self._arms[row.arm], row) for row in ended.rows]
+        seeds_ran = -(-max(row.pairs for row in rows) // len(self._pages))
         return SearchResult(
             best=best.name,
             which=self._which,
@@ -385,16 +514,24 @@ class _Ground:
             rows=Rows(SearchRow, rows),
             robustness=Rows(RobustnessRow, changes),
             n_seeds=n_seeds,
+            is_random=self.is_random,
             network_within=self.within,
             n_loads=self.n_loads,
             version=__version__,
             configuration=load.configuration,
-            words=in_words(load),
+            words=self._words(load, config.seed, seeds_ran),
             page_digests={page.name: page.digest for page in self._pages},
             fidelity={
                 page.name: judged for page in self._pages if (judged := fidelity(page)) is not None
             },
         )
+
+    def _words(self, load: Load, seed: int, seeds_ran: int) -> dict[str, str]:
+        """Return what all loads have in common: of the seeds those that ran."""
+        words = in_words(load)
+        seeds = words.pop("seed") if seeds_ran == 1 else f"seeds {seed} to {seed + seeds_ran - 1}"
+        varied = varied_network(self.within)
+        return {**words, **({"varied": varied} if varied else {}), "seed": seeds}
 
     def _race(self, config: LoadConfig, n_seeds: int, confidence: float) -> Race:
         """Return how the schemes come in: pages stand side by side in each seed."""
@@ -407,20 +544,23 @@ class _Ground:
                 seeded = with_drawn_network(config_for(pages[page], seeded), self.within)
             return self._log_index(pages[page], arm, seeded)
 
-        n = n_seeds if self.within > 1 or self._varies(pages, config, n_seeds) else 1
+        self.is_random = self.within > 1 or self._varies(pages, partial(_over, config), n_seeds)
+        n = n_seeds if self.is_random else 1
         self._n_most = self.n_loads + len(self._arms) * n * len(pages)
-        return race(len(self._arms), log_index, n * len(pages), confidence=confidence)
+        n_arms, n_instances = len(self._arms), n * len(pages)
+        return race(n_arms, log_index, n_instances, confidence=confidence, is_random=self.is_random)
 
-    def _varies(self, pages: Sequence[Page], config: LoadConfig, n_seeds: int) -> bool:
+    def _varies(self, pages: Sequence[Page], config: ConfigOfPage, n_seeds: int) -> bool:
         """Return whether another of so many seeds makes another load of one of *pages*."""
         for number, page in enumerate(pages):
-            is_lossy = may_lose(config_for(page, config))
+            own = config(page)
+            is_lossy = may_lose(config_for(page, own))
             if number and not is_lossy:
                 continue
             # Two seeds say it but where little is lost: then both may have met no loss at all.
             seeds = range(1, max(2, n_seeds) if is_lossy else 2)
-            first = self._digest(page, config, 0)
-            if any(first != self._digest(page, config, seed) for seed in seeds):
+            first = self._digest(page, own, 0)
+            if any(first != self._digest(page, own, seed) for seed in seeds):
                 return True
         return False
 
@@ -433,39 +573,50 @@ class _Ground:
         return math.log(self._load(page, arm, config).byte_index(self._which))
 
     def _robustness(
-        self, chosen: int, config: LoadConfig, networks: Iterable[str]
+        self, chosen: int, config: LoadConfig, networks: Iterable[str], confidence: float
     ) -> Iterator[RobustnessRow]:
         """Yield what the choice loses elsewhere."""
         for name, setting, there in elsewhere(self._pages, config, networks):
-            totals = self._totals(there, setting)
-            # `min` takes the first of equals.
-            best = min(range(len(totals)), key=totals.__getitem__)
-            loss = math.exp((totals[chosen] - totals[best]) / len(there)) - 1
-            yield RobustnessRow(name, self._arms[best].name, loss)
+            yield self._lost(name, self._logs(there, setting), chosen, confidence)
         if len(self._pages) >= _LEAST_PAGES_TO_SPLIT:
-            yield self._other_half(config)
+            yield self._other_half(config, confidence)
 
-    def _other_half(self, config: LoadConfig) -> RobustnessRow:
+    def _other_half(self, config: LoadConfig, confidence: float) -> RobustnessRow:
         # By digest, which has nothing to do with the order given, nor with sizes or names.
         drawn = sorted(self._pages, key=lambda page: page.digest)
-        halves = drawn[0::2], drawn[1::2]
-        one, other = (self._totals(half, config) for half in halves)
-        chosen = min(range(len(one)), key=one.__getitem__)
-        best = min(range(len(other)), key=other.__getitem__)
-        loss = math.exp((other[chosen] - other[best]) / len(halves[1])) - 1
-        return RobustnessRow("chosen by other pages", self._arms[best].name, loss)
+        one, other = (
+            self._logs(half, partial(_over, config)) for half in (drawn[0::2], drawn[1::2])
+        )
+        return self._lost("chosen by other pages", other, _least(one), confidence)
 
-    def _totals(self, pages: Sequence[Page], config: LoadConfig) -> list[float]:
-        """Return the sum over pages of the mean logarithm over a few seeds, of each scheme."""
+    def _lost(
+        self, changed: str, logs: Sequence[Sequence[float]], chosen: int, confidence: float
+    ) -> RobustnessRow:
+        """Return how far *chosen* is behind the best by *logs*, one list per scheme."""
+        best = _least(logs)
+        apart = [own - least for own, least in zip(logs[chosen], logs[best], strict=True)]
+        ends: tuple[float | None, float | None] = None, None
+        if best != chosen:
+            is_exact = len(set(apart)) == 1
+            ends = (apart[0], apart[0]) if is_exact else interval_of(apart, 1 - confidence)
+        low, high = (None if end is None else ratio_end(end) - 1 for end in ends)
+        loss = math.exp(math.fsum(apart) / len(apart)) - 1
+        return RobustnessRow(changed, self._arms[best].name, loss, low, high)
+
+    def _logs(self, pages: Sequence[Page], config: ConfigOfPage) -> list[list[float]]:
+        """Return logarithms at a few seeds, of each scheme: one per page, of one page per seed."""
         n_seeds = _ROBUST_SEEDS if self._varies(pages, config, _ROBUST_SEEDS) else 1
-        return [
-            math.fsum(
-                self._log_index(page, arm, _seeded(config, seed)) / n_seeds
+
+        def logs(arm: int) -> list[float]:
+            by_page = [
+                [self._log_index(page, arm, _seeded(config(page), n)) for n in range(n_seeds)]
                 for page in pages
-                for seed in range(n_seeds)
-            )
-            for arm in range(len(self._arms))
-        ]
+            ]
+            if len(by_page) == 1:
+                return by_page[0]
+            return [math.fsum(of_page) / n_seeds for of_page in by_page]
+
+        return [logs(arm) for arm in range(len(self._arms))]
 
     def _load(self, page: Page, arm: int, config: LoadConfig) -> Load:
         self.n_loads += 1
@@ -473,3 +624,8 @@ class _Ground:
             self._progress(self.n_loads, max(self.n_loads, self._n_most))
         chosen = self._arms[arm]
         return run_config(page, chosen.scheme, chosen.config(config))
+
+
+def _least(logs: Sequence[Sequence[float]]) -> int:
+    """Return the scheme with the least sum, the first of equals."""
+    return min(range(len(logs)), key=lambda arm: math.fsum(logs[arm]))

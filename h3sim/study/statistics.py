@@ -13,12 +13,12 @@ from h3sim.config.arguments import LEVEL, SEED
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
-from h3sim.schema.values import OrNone, Text
+from h3sim.schema.values import ListOf, OrNone, Scalar, Text
 from h3sim.study.results import no_column
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from h3sim.study.results import Results
 
@@ -157,13 +157,18 @@ class Pair(NamedTuple):
     speedup: float
 
 
-def check_columns(results: Results, *, value: object, baseline: object = None) -> None:
-    """Refuse a *value* that is no column of numbers, and a *baseline* that is no scheme there.
+def check_columns(
+    results: Results, *, value: object, baseline: object = None, over: str = _SCHEME
+) -> None:
+    """Refuse a *value* that is no column of numbers, and a *baseline* that column *over* lacks.
 
     Raises:
         InputError: listing both, and what tells loads apart that the rows do not say.
     """
-    check_arguments(InputError, value=(Text(), value), baseline=(OrNone(Text()), baseline))
+    of_baseline = OrNone(Text() if over == _SCHEME else Scalar())
+    check_arguments(
+        InputError, value=(Text(), value), baseline=(of_baseline, baseline), over=(Text(), over)
+    )
     columns = results.columns
     problems = []
     if value not in columns:
@@ -173,26 +178,35 @@ def check_columns(results: Results, *, value: object, baseline: object = None) -
     if lacking := [name for name in _LOAD if columns and name not in columns]:
         message = f"do not say {', '.join(lacking)}: nobody knows which loads belong together"
         problems.append(ValidationIssue(key="rows", message=message))
-    elif baseline is not None and baseline not in set(results.column(_SCHEME)):
-        problems.append(
-            ValidationIssue(key="baseline", message=f"no load has scheme {format_value(baseline)}")
-        )
+    elif columns and over not in columns:
+        problems.append(ValidationIssue(key="over", message=no_column(over, columns)))
+    elif baseline is not None and baseline not in (known := dict.fromkeys(results.column(over))):
+        message = f"no load has {over} {format_value(baseline)}"
+        if over != _SCHEME:
+            message += f"; there are {', '.join(map(format_value, known))}"
+        problems.append(ValidationIssue(key="baseline", message=message))
     if problems:
         raise InputError(problems)
 
 
 def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, list[Pair]]:
-    """Return the pairs of each scheme, the baseline's own among them, in the order of the rows.
+    """Return the pairs of each scheme, as `pairs_over`."""
+    return pairs_over(results, _SCHEME, baseline, value)
 
-    Loads without the value, or with 0, have no pair.
+
+def pairs_over(results: Results, over: str, baseline: Any, value: str) -> dict[Any, list[Pair]]:
+    """Return the pairs of each value of *over*, the baseline's own among them, in row order.
+
+    The two loads of a pair have all axes but *over* in common, page and seed among them. Loads
+    without the value, or with 0, have no pair.
 
     Raises:
-        InputError: if there is no such scheme or column, or loads of the baseline differ that no
+        InputError: if there is no such baseline or column, or loads of the baseline differ that no
             axis tells apart.
     """
-    check_columns(results, baseline=baseline, value=value)
+    check_columns(results, baseline=baseline, value=value, over=over)
     # Page and seed are columns even of studies that have one of each, where they are no axes.
-    cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
+    cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != over]
     rows = list(results)
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -202,22 +216,23 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
     for row in rows:
         # Of two loads that no axis tells apart one would stand for both, over another network, say.
         known = row.get(value)
-        if row[_SCHEME] == baseline and base.setdefault(key(row), known) != known:
-            raise InputError([_not_apart(row, cell)])
-    found: dict[str, list[Pair]] = {}
+        if row[over] == baseline and base.setdefault(key(row), known) != known:
+            raise InputError([_not_apart(row, over, cell)])
+    found: dict[Any, list[Pair]] = {}
     for row in rows:
         before = base.get(key(row))
         if (known := row.get(value)) and before:
-            pair = Pair(row["page"], row["seed"], before / known)
-            found.setdefault(row[_SCHEME], []).append(pair)
+            # Where pages are compared, the pair has two.
+            page = "" if over == "page" else row["page"]
+            found.setdefault(row[over], []).append(Pair(page, row["seed"], before / known))
     return found
 
 
-def _not_apart(row: dict[str, Any], cell: Sequence[str]) -> ValidationIssue:
+def _not_apart(row: dict[str, Any], over: str, cell: Sequence[str]) -> ValidationIssue:
     """Return the mistake that loads like that of *row* differ in what is not in *cell*."""
     alike = ", ".join(f"{name} {format_value(row.get(name))}" for name in cell)
-    scheme = format_value(row[_SCHEME])
-    message = f"several loads of {scheme} have {alike}, and differ: compare them apart"
+    level = format_value(row[over])
+    message = f"several loads of {level} have {alike}, and differ: compare them apart"
     return ValidationIssue(key="axes", message=message)
 
 
@@ -256,6 +271,29 @@ class SchemeRow(NamedTuple):
     losses_25: int
 
 
+class ContrastRow(NamedTuple):
+    """One value of an axis against the baseline, in one setting; a speedup above 1 is faster.
+
+    *pairing* names what the loads of a pair have in common, *cluster* what is independent: pages,
+    or seeds of a single page. *refusal* says why there is no interval. The rest is as in
+    `SchemeRow`; `p_holm` is corrected for all rows.
+    """
+
+    setting: str
+    level: Any
+    pairing: str
+    cluster: str
+    pairs: int
+    clusters: int
+    geometric: float
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    effect: float
+    refusal: str
+
+
 class RelativeRow(NamedTuple):
     """One scheme on one page and setting: medians over seeds, as Sander 2022 compares them."""
 
@@ -286,6 +324,7 @@ def compare_schemes(
     *,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
+    pool: Sequence[str] = (),
     confidence: float = 0.95,
     interval: Method = "bootstrap-t",
     seed: int = 0,
@@ -305,13 +344,16 @@ def compare_schemes(
     - Effect: matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1; above 0 is faster.
     - Wins and losses count pairs whose speedup lies beyond 5 % and 25 %.
 
+    Other axes than page, seed and scheme are averaged over only where *pool* names them.
+
     Raises:
-        InputError: if there is no such scheme or column.
+        InputError: if there is no such scheme or column, or loads differ in axes that *pool* lacks.
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
     with ErrorCollector() as mistakes:
         interval_of = mistakes.of("", lambda: _interval(confidence, interval, seed))
+        mistakes.of("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
         pairs = mistakes.of("", lambda: pairs_by_scheme(results, baseline, value))
     by_seed = len(set(results.column("page"))) == 1
     rows = [
@@ -330,6 +372,146 @@ def compare_schemes(
     corrected = holm([row.p for row in tested if row.p is not None])
     known = dict(zip((row.scheme for row in tested), corrected, strict=True))
     return Rows(SchemeRow, (row._replace(p_holm=known.get(row.scheme)) for row in rows))
+
+
+def check_pooled(
+    results: Results, *, over: str, by: Sequence[str] = (), pool: Sequence[str] = ()
+) -> None:
+    """Refuse to average over axes that nobody named; pages and seeds are what is averaged over.
+
+    Raises:
+        InputError: listing the axes in which the loads differ besides, and columns that are none.
+    """
+    check_arguments(InputError, by=(_NAMES, by), pool=(_NAMES, pool))
+    columns = results.columns
+    problems = [
+        ValidationIssue(key=key, message=no_column(name, columns))
+        for key, names in (("by", by), ("pool", pool))
+        for name in names
+        if columns and name not in columns
+    ]
+    named = {over, "page", "seed", *by, *pool}
+    others = [
+        name
+        for name in results.axes
+        if name not in named and name in columns and len(set(results.column(name))) > 1
+    ]
+    if others:
+        message = (
+            f"the loads differ in {', '.join(others)}, too: name what has a row of its own in by=,"
+            " what is averaged over in pool=, or filter"
+        )
+        problems.append(ValidationIssue(key="by", message=message))
+    if problems:
+        raise InputError(problems)
+
+
+_NAMES = ListOf(Text(), "names of columns")
+
+
+def compare_over(
+    results: Results,
+    *,
+    over: str,
+    baseline: Any,
+    value: str = "byte_index_all_ms",
+    by: Sequence[str] = (),
+    pool: Sequence[str] = (),
+    confidence: float = 0.95,
+    interval: Method = "bootstrap-t",
+    seed: int = 0,
+) -> Rows[ContrastRow]:
+    """Return each value of the axis *over* against *baseline*, paired, in each setting of *by*.
+
+    The loads of a pair have everything in common but *over*. Pairs of one page are averaged (as
+    logarithms) into a cluster, as `compare_schemes` does; of a single page, and where pages are
+    compared, each seed is a cluster. Interval, test and effect are those of `compare_schemes`;
+    where too few clusters are independent for them, the row says so.
+
+    Raises:
+        InputError: if there is no such column or baseline, or loads differ in axes that are named
+            nowhere.
+        NothingToMeasureError: if no pair has the value.
+        MissingExtraError: if scipy is not installed.
+    """
+    with ErrorCollector() as mistakes:
+        interval_of = mistakes.of("", lambda: _interval(confidence, interval, seed))
+        mistakes.of("", lambda: _check_over(over))
+        mistakes.of("", lambda: check_columns(results, value=value, baseline=baseline, over=over))
+        if isinstance(over, str):
+            mistakes.of("", lambda: check_pooled(results, over=over, by=by, pool=pool))
+    groups = results.group(*by) if by else {(): results}
+    rows = [
+        row
+        for key, some in groups.items()
+        if baseline in some.column(over)
+        for row in _contrasts(_setting(by, key), some, over, baseline, value, interval_of)
+    ]
+    if not rows:
+        raise NothingToMeasureError(f"no load has {value} beside one of {over} {baseline}")
+    tested = [index for index, row in enumerate(rows) if row.p is not None]
+    corrected = holm([p for row in rows if (p := row.p) is not None])
+    for index, p_holm in zip(tested, corrected, strict=True):
+        rows[index] = rows[index]._replace(p_holm=p_holm)
+    return Rows(ContrastRow, rows)
+
+
+def _check_over(over: str) -> None:
+    if over == "seed":
+        message = "must be an axis whose values differ in kind: seeds are replications"
+        raise InputError([ValidationIssue(key="over", message=message)])
+
+
+def _setting(by: Sequence[str], key: Sequence[Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(by, key, strict=True))
+
+
+def _contrasts(
+    setting: str,
+    results: Results,
+    over: str,
+    baseline: Any,
+    value: str,
+    interval: Callable[[list[float]], tuple[float, float] | tuple[None, None]],
+) -> Iterator[ContrastRow]:
+    """Yield the rows of one setting, one for each value beside the baseline."""
+    by_seed = over == "page" or len(set(results.column("page"))) == 1
+    cluster = "seed" if by_seed else "page"
+    shared = [
+        name
+        for name in dict.fromkeys(("page", *results.axes, "seed"))
+        if name != over and len(set(results.column(name))) > 1
+    ]
+    for level, pairs in pairs_over(results, over, baseline, value).items():
+        if level == baseline:
+            continue
+        ratios = _clusters(pairs, by_seed=by_seed)
+        is_alone = by_seed and len({pair.speedup for pair in pairs}) == 1
+        if is_alone:  # seeds that change nothing are one load
+            ratios = dict([next(iter(ratios.items()))])
+        row = _scheme_row("", ratios, interval)
+        yield ContrastRow(
+            setting=setting,
+            level=level,
+            pairing=", ".join(shared) or "all settings",
+            cluster=cluster,
+            pairs=len(pairs),
+            refusal=_refusal(row, cluster, is_alone=is_alone and len(pairs) > 1),
+            **{name: getattr(row, name) for name in _OF_CONTRAST},
+        )
+
+
+_OF_CONTRAST = ("clusters", "geometric", "low", "high", "p", "p_holm", "effect")
+
+
+def _refusal(row: SchemeRow, cluster: str, *, is_alone: bool) -> str:
+    """Return why a row has no interval; nothing where it has one."""
+    if row.low is not None:
+        return ""
+    if is_alone:
+        return "no seed changes the result: one independent load, which is no sample"
+    several = "s" * (row.clusters != 1)
+    return f"{row.clusters} independent {cluster}{several}: an interval takes {_LEAST} or more"
 
 
 def _interval(

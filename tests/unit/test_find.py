@@ -123,7 +123,10 @@ def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
         assert row.pairs == 1
         assert row.ratio == pytest.approx(indexes[row.scheme] / indexes["bucket-html"])
     assert found.gain == pytest.approx(indexes["chrome-eps"] / indexes["bucket-html"])
-    assert found.verdict.startswith("bucket-html is best above the fold (nothing of it is random).")
+    assert found.verdict.startswith(
+        "bucket-html (needs server knowledge) is the best scheme for davies-meenan: "
+    )
+    assert "(no seed changes it)" in found.verdict
 
 
 def test_where_two_seeds_happen_to_lose_nothing_others_are_asked() -> None:
@@ -144,8 +147,7 @@ def test_schemes_that_do_the_same_are_level() -> None:
     page = page_of({"id": "/", "kind": "document", "bytes": 5000})
     found = h3sim.search(page, schemes=["rr", "fifo"], which="all", networks=["cable"])
     assert found.level_with_best == ("fifo", "chrome-eps")
-    expected = "Cannot tell which is best: rr, fifo and chrome-eps are level on all."
-    assert found.verdict.startswith(expected)
+    assert found.verdict.startswith("rr, fifo and chrome-eps are equal for ")
     assert {row.loss for row in found.robustness} == {0.0}
 
 
@@ -192,7 +194,65 @@ def test_mistakes_are_told_together() -> None:
         "n_seeds: must be 1 to 10,000, is 0",
     ]
     with pytest.raises(NothingToMeasureError, match="no page has bytes that count"):
-        h3sim.search(page_of({"id": "/", "kind": "document", "bytes": 5000}), schemes="rr")
+        h3sim.search(
+            page_of({"id": "/", "kind": "document", "bytes": 5000}), schemes="rr", which="atf"
+        )
+
+
+# What is assumed, and what is claimed
+
+LOSSY: dict[str, Any] = {"loss": 0.02, "rtt_ms": 50, "schemes": ["fifo", "rr"]}
+
+
+def test_schemes_that_know_more_than_a_client_never_win_silently() -> None:
+    found = h3sim.search("davies-meenan", schemes=["fifo", "bucket-html"], networks=[])
+    assert {row.scheme: row.needs_server_knowledge for row in found.rows} == {
+        "bucket-html": True,
+        "fifo": False,
+        "chrome-eps": False,
+    }
+    assert found.standing(found.rows[0]) == "best, needs server knowledge"
+    assert "Of the schemes that a client can use, fifo comes closest" in found.verdict
+    usual = h3sim.search("davies-meenan", networks=[])
+    assert not any(row.needs_server_knowledge for row in usual.rows)
+    assert "server knowledge" not in usual.verdict
+
+
+def test_one_random_load_of_each_scheme_is_no_evidence() -> None:
+    found = h3sim.search("davies-meenan", n_seeds=1, networks=[], **LOSSY)
+    assert found.level_with_best == tuple(row.scheme for row in found.rows[1:])
+    assert "statistically tied" in found.verdict
+    assert "no interval" in found.verdict
+
+
+def test_seeds_that_ran_are_named_and_not_the_first_alone() -> None:
+    found = h3sim.search("davies-meenan", n_seeds=8, seed=3, networks=[], **LOSSY)
+    assert "seeds 3 to 10" in found.told()
+
+
+def test_conditions_that_hold_anyway_are_no_other_conditions() -> None:
+    def changed(**options: Any) -> list[str]:
+        found = h3sim.search(PAGE, schemes=["rr", "fifo"], n_seeds=2, **options)
+        return [row.changed for row in found.robustness]
+
+    assert "loss of 2%" in changed(network="cable", networks=[])
+    assert "loss of 2%" not in changed(network="cable", loss=0.02, networks=[])
+    there = changed(network="cable", networks=["cable", "4g"])
+    assert "network 4g" in there
+    assert "network cable" not in there
+
+
+def test_each_other_condition_has_an_interval_of_its_own() -> None:
+    found = h3sim.search("davies-meenan", n_seeds=4, networks=["4g"], **LOSSY)
+    behind = [row for row in found.robustness if row.best_there != found.best]
+    assert behind
+    for row in behind:
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low <= row.loss <= row.high
+    assert any(row.low != row.high for row in behind)
+    ahead = [row for row in found.robustness if row not in behind]
+    assert all((row.loss, row.low, row.high) == (0, None, None) for row in ahead)
 
 
 # Parameters

@@ -52,9 +52,11 @@ def test_a_cdf_steps_at_the_changes_of_the_medians_and_is_thick_where_they_are_s
 
 def test_a_forest_has_the_speedup_of_each_scheme_and_its_interval() -> None:
     results = study()
-    ax = results.plot.forest("ms", baseline="rr")
+    ax = results.plot.forest("ms", baseline="rr", pool=["rtt_ms"])
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["rr", "x"]
-    (row,) = [row for row in results.compare("rr", value="ms") if row.scheme == "x"]
+    (row,) = [
+        row for row in results.compare("rr", value="ms", pool=["rtt_ms"]) if row.scheme == "x"
+    ]
     drawn = [[float(x) for x in drawn.get_xdata()] for drawn in ax.get_lines()]
     assert [row.low, row.high] in drawn
     assert [row.geometric] in drawn

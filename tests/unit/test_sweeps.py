@@ -415,7 +415,7 @@ def test_an_axis_of_limits_has_a_column_in_all_rows() -> None:
         resources=True,
     )
     assert results.column("time_limit_s") == [3600, 3600, 500, 500]
-    assert [row.pairs for row in results.compare("rr")] == [2, 2]
+    assert [row.pairs for row in results.compare("rr", pool=["time_limit_s"])] == [2, 2]
     assert results.resources().column("time_limit_s")[-1] == 500
 
 
