@@ -254,7 +254,7 @@ class Experiment:
         *pages* are files that take the place of the corpus, where the experiment is over that.
 
         Raises:
-            InputError: listing every mistake of the study, or of a page.
+            InputError: listing every error of the study, or of a page.
         """
         file = self.file
         if isinstance(file, HeaderExperiment):
@@ -287,7 +287,7 @@ def load_experiment(name: str) -> Experiment:
 
     Raises:
         UnknownNameError: if there is none.
-        StudyError: listing every mistake of its file.
+        StudyError: listing every error of its file.
 
     >>> load_experiment("marx-2019-table-2").paper["atf.fifo"]
     1.93

@@ -320,7 +320,7 @@ class FindingsFile:
     """What a file of findings says.
 
     Raises:
-        FindingsError: listing every mistake in it.
+        FindingsError: listing every error in it.
     """
 
     findings: tuple[Finding, ...] = field(
@@ -359,7 +359,7 @@ def findings_from_dict(
     """Return the findings of *document*, a parsed file.
 
     Raises:
-        FindingsError: listing every mistake in it.
+        FindingsError: listing every error in it.
     """
     read = read_document(FindingsFile, document, FindingsError, source=source, format_=FORMAT)
     return read.findings

@@ -1,8 +1,8 @@
 """Limits of TOML files, checked by a light scan of the text before it is parsed.
 
-The parser of the standard library takes memory and time that grow with the square of the parts of
-a dotted key (80 kB of `a.a.a... = 1` took 5.5 GB), and about a kilobyte for each key. A file of
-h3sim has a few hundred short keys and nests four deep.
+The memory and time of the standard library's parser grow with the square of the parts of a dotted
+key (80 kB of `a.a.a... = 1` took 5.5 GB), plus about a kilobyte per key. Files of h3sim have a few
+hundred short keys and at most four levels.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 
 MAX_BYTES = 8 * 2**20
-"""The most bytes of a TOML file."""
+"""Largest TOML file, in bytes."""
 MAX_KEY_PARTS = 16
-"""The most parts of a dotted key or table name."""
+"""Most parts of a dotted key or table name."""
 MAX_NESTING = 16
-"""The most arrays and inline tables within each other."""
+"""Deepest nesting of arrays and inline tables."""
 MAX_KEYS = 50_000
-"""The most keys of a file; each part of a dotted key counts."""
+"""Most keys of a file; each part of a dotted key counts."""
 
 _MARK = re.compile(
     r"""
@@ -31,13 +31,13 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""What the scan looks at; all else (bare keys, numbers, dates, spaces) lies between."""
+"""Tokens of the scan; bare keys, numbers, dates and spaces lie between them."""
 
 
 def exceeded_limit(text: str) -> str:
-    r"""Return which limit *text*, meant as TOML, exceeds and in which line; "" if none.
+    r"""Return the limit that TOML *text* exceeds, with its line; "" if none.
 
-    A text that keeps the limits need not be TOML: that is the parser's to say.
+    The text need not be valid TOML: the parser checks that.
 
     >>> exceeded_limit("a.b = [[1.5, 2.5], [3.5]]")
     ''
@@ -56,7 +56,7 @@ def exceeded_limit(text: str) -> str:
         mark = match[0]
         if mark == ".":
             n_dots += 1
-            # More dots than this between two separators are in a key: a number has one.
+            # More dots than this between two separators are in a key: a number has only one.
             if n_dots >= MAX_KEY_PARTS:
                 return _at(match, f"a key has more than {MAX_KEY_PARTS} parts")
             continue
@@ -65,7 +65,7 @@ def exceeded_limit(text: str) -> str:
             if n_keys > MAX_KEYS:
                 return _at(match, f"there are more than {MAX_KEYS:,} keys")
         elif mark in "[{":
-            # The name of a table stands in brackets at the beginning of a line.
+            # The name of a table is in brackets at the beginning of a line.
             is_header = is_header or (depth == 0 and not is_value)
             depth += 1
             if depth > MAX_NESTING:

@@ -41,7 +41,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 def test_every_mistake_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("nothing", "-o", "no/such/page.json", "--log", "nor/log.json", "--repeat", "0")
     assert refused(capsys, *arguments) == [
-        "h3sim record: nothing: is neither an http(s) address nor an HTML file nor a folder with"
+        "h3sim record: nothing: is must be an http(s) URL nor an HTML file nor a folder with"
         " index.html",
         "h3sim record: --repeat: must be at least 1, is 0",
         "h3sim record: --output: there is no folder 'no/such'",

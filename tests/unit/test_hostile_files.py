@@ -202,7 +202,7 @@ def test_of_a_page_with_very_many_mistakes_the_rest_is_not_read(tmp_path: Path) 
         with pytest.raises(InputError) as caught:
             load_page(path)
         *_, last = caught.value.problems
-        assert (last.key, last.message) == (key, "more than 5,000 mistakes: the rest is not read")
+        assert (last.key, last.message) == (key, "more than 5,000 errors: the rest is not read")
         assert len(caught.value.problems) == 5002
         assert len(caught.value.lines()) == 101
 

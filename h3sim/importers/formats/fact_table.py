@@ -179,7 +179,7 @@ def read_facts(document: object, source: str) -> FactsTable:
     """Return the table that *document* is.
 
     Raises:
-        PageError: listing every mistake in it.
+        PageError: listing every error in it.
     """
     if not isinstance(document, dict):
         message = f"must be an object, is {format_value(document)}"
@@ -315,7 +315,7 @@ def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     headers are those of the recording, so of text where that was of HTTP/1.1.
 
     Raises:
-        PageError: listing every mistake in it.
+        PageError: listing every error in it.
 
     >>> read = facts_from_dict({"name": "two", "resources": [
     ...     {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
