@@ -1,4 +1,4 @@
-"""`h3sim.report`: chooses the sections for what is given."""
+"""`h3sim.report`: the choice of report sections for given results."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def report(
 
 
 class _Told(NamedTuple):
-    """What there is to tell of a page, a study or a log."""
+    """Parts of a report about a page, a study or a log."""
 
     name: str
     verdict: Sequence[str]

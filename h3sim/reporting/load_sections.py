@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _MAX_WATERFALLS = 3
-"""Of more loads than this no waterfalls are shown: nobody compares so many."""
+"""Most loads whose waterfalls are shown: nobody compares more."""
 _SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above the fold"))
 
@@ -110,7 +110,7 @@ def _finished(row: Any) -> float:
 
 
 def _regret(load: Load, which: Which) -> str:
-    """Return how far that is from what no scheme could beat, where that can be told."""
+    """Return the distance from the lower bound that no scheme can beat, if available."""
     try:
         ratio = load.regret(which)
     except (NothingToMeasureError, ZeroDivisionError):
