@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.reporting.document import Section
-    from h3sim.reporting.load_pictures import NamedLoad
+    from h3sim.reporting.load_sections import NamedLoad
 
 
 Reported: TypeAlias = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.reporting.document import ReportTable, Section
-from h3sim.reporting.load_pictures import picture
+from h3sim.reporting.load_sections import picture
 from h3sim.text import decimals_of
 
 if TYPE_CHECKING:
