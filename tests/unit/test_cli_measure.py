@@ -176,7 +176,7 @@ def test_what_a_log_does_not_say_is_told_beside_the_figures(
         " taken as lost",
     ]
     assert "458 sent, 1 lost, - retransmitted" in out
-    assert "HOL blocking across streams        -" in out
+    assert "HOL blocking across streams      -" in out
 
 
 def test_a_bad_log_is_told_line_by_line_with_exit_code_2(
