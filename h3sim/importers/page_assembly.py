@@ -224,7 +224,7 @@ def assemble(
     if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
         raise RecordingError(wrong, recording.source)
     if not any(_is_kept(entry, None) for entry in entries):
-        raise recording.refuse("holds no request that was answered over HTTP")
+        raise recording.refuse("contains no request with an HTTP response")
     return _Assembly(recording, entries, host).imported()
 
 

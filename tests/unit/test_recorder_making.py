@@ -206,7 +206,7 @@ def test_a_document_that_fails_says_why() -> None:
         event("loadingFailed", "0", timestamp=1.1, errorText="net::ERR_CONNECTION_RESET"),
     ]
     visit = Navigation(browser="b", events=events, measured=MEASURED)
-    with pytest.raises(ChromiumError, match="did not come: net::ERR_CONNECTION_RESET"):
+    with pytest.raises(ChromiumError, match="did not arrive: net::ERR_CONNECTION_RESET"):
         recorded_of(visit, "p")
 
 
