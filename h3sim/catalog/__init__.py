@@ -1,4 +1,4 @@
-"""The catalog: what is shipped, by name, and what people bring, by path."""
+"""The catalog: shipped pages, networks, schemes and profiles by name, and files by path."""
 
 from h3sim.lazy import attach
 

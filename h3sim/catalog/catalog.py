@@ -37,10 +37,10 @@ _SETS = TableOf(ListOf(Text(is_needed=True), "names"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameSets:
-    """The names in each set, in the order in which tables show them.
+    """Named sets of schemes and pages, in display order.
 
     Raises:
-        InputError: listing every set that is no list of names.
+        InputError: listing every set that is not a list of names.
     """
 
     schemes: Mapping[str, tuple[str, ...]] = field(metadata=declare(_SETS, "schemes by set"))
@@ -60,7 +60,7 @@ def shipped_sets() -> NameSets:
 ValueT = TypeVar("ValueT")
 _CORPUS = "corpus"
 _RECORDINGS = (".har", ".har.gz", ".html", ".htm")
-"""Endings of what `h3sim import` reads and nothing else does."""
+"""File name extensions of recordings, which only `h3sim import` reads."""
 _SIZES = {f"corpus:{size}": size for size in SIZES}
 """Sets of shipped pages by the bytes of their bodies."""
 
@@ -70,24 +70,26 @@ def load_page(name: str | Path) -> Page:
 
     Raises:
         UnknownNameError: if there is neither.
-        PageError: listing every mistake of the file.
+        PageError: listing every error in the file.
 
     >>> len(load_page("http2rulez").resources)
     32
     """
     path = _name_or_path(name, "page")
     if is_recording(path):
-        message = f"is no page file: `h3sim import {shown_path(path)} -o page.json` makes one of it"
+        message = (
+            f"is not a page file: convert it with `h3sim import {shown_path(path)} -o page.json`"
+        )
         raise PageError([ValidationIssue(key="", message=message)], path)
     return _load(name, "page", "json", _pages(), _shipped_page, read_page)
 
 
 def is_recording(path: object) -> bool:
-    """Return whether there is a file at *path* whose ending says that it is to be imported."""
+    """Return whether *path* is a file with the extension of a recording."""
     if not isinstance(path, str | os.PathLike):
         return False
     name = os.fsdecode(path)
-    # os.path, unlike pathlib, says no to what cannot be a path at all.
+    # os.path, unlike pathlib, returns False for invalid paths.
     return name.lower().endswith(_RECORDINGS) and os.path.isfile(name)  # noqa: PTH113
 
 
@@ -96,7 +98,7 @@ def load_network(name: str | Path) -> Network:
 
     Raises:
         UnknownNameError: if there is neither.
-        NetworkError: listing every mistake of the file.
+        NetworkError: listing every error in the file.
 
     >>> load_network("marx-2019").rtt_ns
     0
@@ -109,7 +111,7 @@ def load_scheme(name: str | Path) -> Scheme:
 
     Raises:
         UnknownNameError: if there is neither.
-        SchemeError: listing every mistake of the file.
+        SchemeError: listing every error in the file.
 
     >>> load_scheme("p+").mechanism.value
     'tree'
@@ -122,12 +124,12 @@ def load_profile(name: str | Path) -> TransportProfile:
 
     Raises:
         UnknownNameError: if there is neither.
-        ProfileError: listing every mistake of the file.
+        ProfileError: listing every error in the file.
 
     >>> load_profile("quicly").quic.datagram_bytes
     1280
     """
-    from h3sim.transport.profile import read_profile  # on use: a constant rate has none
+    from h3sim.transport.profile import read_profile  # lazy: unused at a constant rate
 
     return _load(name, "profile", "toml", _profiles(), _shipped_profile, read_profile)
 
@@ -170,14 +172,14 @@ def scheme_set(name: str) -> tuple[str, ...] | None:
 def page_set(name: str) -> tuple[str, ...] | None:
     """Return the names of the pages in that set, or None if there is no such set.
 
-    "corpus" is every shipped page, by name, but those in the set "made-up"; "corpus:small",
-    "corpus:medium" and "corpus:large" are those of it whose bodies are less than 500 kB, up to
-    1000 kB, and more (the classes of Marx 2019 § 5).
+    "corpus" has all shipped pages by name, except those in the set "made-up"; "corpus:small",
+    "corpus:medium" and "corpus:large" are its pages with body bytes below 500 kB, up to 1000 kB,
+    and above (the classes of Marx 2019 § 5).
 
     >>> page_set("papers")
     ('http2rulez', 'davies-meenan')
     """
-    given: object = name  # whatever the annotation says
+    given: object = name  # callers may ignore the annotation
     if not isinstance(given, str):
         return None
     sets = shipped_sets().pages
@@ -196,7 +198,7 @@ def scheme_set_names() -> tuple[str, ...]:
 
 
 def page_set_names() -> tuple[str, ...]:
-    """Return the names of all sets of pages, those that are counted first.
+    """Return the names of all sets of pages, the computed ones first.
 
     >>> page_set_names()[:2]
     ('corpus', 'corpus:small')
@@ -208,7 +210,7 @@ def text_of(kind: str, name: str) -> str:
     """Return the file that `load_<kind>(name)` reads: "page", "network", "scheme" or "profile".
 
     Raises:
-        UnknownNameError: if there is none of that name or at that path.
+        UnknownNameError: if there is no such name or file.
         InputError: if it cannot be read.
 
     >>> text_of("scheme", "rr").splitlines()[0]
@@ -228,7 +230,7 @@ def text_of(kind: str, name: str) -> str:
 
 
 def _name_or_path(name: str | Path, kind: str) -> str:
-    given: object = name  # whatever the annotation says
+    given: object = name  # callers may ignore the annotation
     if not isinstance(given, str | os.PathLike):
         message = f"must be a name or a path, is {format_value(name)}"
         raise InputError([ValidationIssue(key=kind, message=message)])
@@ -244,11 +246,11 @@ def _load(
     from_path: Callable[[str | Path], ValueT],
 ) -> ValueT:
     text = _name_or_path(name, kind)
-    # Before the file system: a file of that name in the working folder changes no result.
+    # Before the file system, so that a file of that name in the working folder changes nothing.
     if isinstance(name, str) and name in shipped:
         return from_shipped(shipped[name])
     looks_like_path = text.endswith(f".{suffix}") or os.sep in text or isinstance(name, Path)
-    # os.path, unlike pathlib, says no to what cannot be a path at all.
+    # os.path, unlike pathlib, returns False for invalid paths.
     if looks_like_path or os.path.isfile(text):  # noqa: PTH113
         return from_path(text)
     raise UnknownNameError(kind, text, sorted(shipped))
@@ -266,7 +268,7 @@ def _shipped_network(file: Traversable) -> Network:
     return _network_in(file.name)
 
 
-# Values that never change, named by each load of a study: read once in a process, not load by load.
+# Immutable values, named by each load of a study: read once per process, not once per load.
 @cache
 def _network_in(file_name: str) -> Network:
     file = _networks()[file_name.removesuffix(".toml")]
@@ -304,7 +306,7 @@ def _profiles() -> dict[str, Traversable]:
 
 @cache
 def _schemes() -> dict[str, Traversable]:
-    """Scheme files are named after the scheme, with "-plus" for "+"."""
+    """Return the scheme files by scheme; file names have "-plus" for "+"."""
     files = _files(root("models") / "schemes", ".toml")
     return {name.replace("-plus", "+"): file for name, file in files.items()}
 

@@ -16,9 +16,9 @@ from h3sim.transport.profile import FORMAT as PROFILE
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of each format; those of TOML files hold for the parsed document.
+    """Return the JSON Schema of each format; those of TOML files apply to the parsed document.
 
-    They come of the declarations that files are read by. What must hold between values is checked
+    They are generated from the declarations of the files. Rules between values are checked only
     when a file is read.
 
     >>> list(schemas())
@@ -54,12 +54,12 @@ _FACTS = {
     "names": ListOf(TEXT, "names"),
     "source": TEXT,
 }
-"""What is said of one kind or another; what a row has none of is left out."""
+"""Properties of rows, which depend on the kind of list."""
 LIST = OutputSchema(
     "h3sim-list/1",
-    "What is shipped, by name",
-    Property("version", TEXT, "of h3sim"),
-    Property("of", TEXT, "which list it is"),
+    "Shipped items, by name",
+    Property("version", TEXT, "version of h3sim"),
+    Property("of", TEXT, "the kind of list"),
     Property(
         "rows",
         ListOf(
@@ -69,6 +69,6 @@ LIST = OutputSchema(
             ),
             "rows",
         ),
-        "one for each; what it has none of is left out",
+        "one per item; missing values are left out",
     ),
 )

@@ -1,4 +1,4 @@
-"""Shipped files: where they are, and an index of the shipped pages."""
+"""Shipped files: their location, and an index of the shipped pages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def root(kind: str) -> Traversable:
     """Return the folder of *kind*, "models" or "corpora".
 
-    Where Python starts inside a checkout its `h3sim/` hides an installed one, which has the data;
-    then the folder beside it is taken.
+    If Python runs inside a checkout, its `h3sim/` hides an installed package, which has the data;
+    then the folder next to it is used.
     """
     for folder in (_PACKAGE / kind, _PACKAGE.parent / kind):
         if (folder / "__init__.py").is_file():
             return folder
-    # A package that is no folder, as in a zip file. On use: it takes longer than loading a page.
+    # A package inside a zip file. Lazy: the import takes longer than loading a page.
     from importlib.resources import files
 
     return files(f"h3sim.{kind}")
@@ -32,7 +32,7 @@ _SUFFIX = ".json"
 
 
 class PageSummary(NamedTuple):
-    """A shipped page in a line."""
+    """Summary of a shipped page for listings."""
 
     name: str
     n_resources: int
@@ -42,9 +42,9 @@ class PageSummary(NamedTuple):
 
 
 def page_summaries() -> list[PageSummary]:
-    """Return the shipped pages by name, of which each was checked before it was shipped.
+    """Return summaries of the shipped pages by name, without validating them.
 
-    So they are counted in their files as they stand: making pages of them takes ten times as long.
+    Values are counted in the parsed files: constructing the pages takes ten times as long.
 
     >>> next(row for row in page_summaries() if row.name == "http2rulez").n_resources
     32

@@ -1,4 +1,4 @@
-"""`h3sim compare`: pages by schemes, against a baseline, for one seed or for many."""
+"""`h3sim compare`: several schemes against a baseline, with one seed or many."""
 
 from __future__ import annotations
 
@@ -70,23 +70,21 @@ def add_seed_options(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=int,
         metavar="N",
-        help="load each with N seeds, from --seed on, and show intervals and wins (needs scipy)",
+        help="load each with N seeds, starting at --seed; show intervals and wins (needs scipy)",
     )
-    group.add_argument("-j", "--workers", type=int, metavar="N", help="processes for that")
-    group.add_argument("--csv", metavar="FILE", help="write a row a load")
+    group.add_argument("-j", "--workers", type=int, metavar="N", help="worker processes")
+    group.add_argument("--csv", metavar="FILE", help="write one row per load")
+    group.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     group.add_argument(
-        "--markdown", action="store_true", help="print the tables for a page of Markdown"
-    )
-    group.add_argument(
-        "--sort", action="store_true", help="the fastest scheme first (default: as given)"
+        "--sort", action="store_true", help="sort by speedup, fastest first (default: as given)"
     )
 
 
 def check_seed_options(options: argparse.Namespace) -> None:
-    """Refuse options that go only with many seeds, or not with them.
+    """Refuse options that need --seeds without it, and options that exclude it.
 
     Raises:
-        InputError: listing them.
+        InputError: with one issue per option.
     """
     problems = []
     if options.seeds is None:
@@ -117,7 +115,7 @@ def compare_over_seeds(
     config: LoadConfig,
     send_buffers_kb: Sequence[float],
 ) -> int:
-    """Run the loads, and print how each scheme fares against the baseline."""
+    """Run the loads, and print each scheme's speedup over the baseline."""
     require_extra("scipy", "study")  # for the intervals, when all loads have run
     changed: dict[str, Any] = {
         field.name: getattr(config, field.name)
@@ -178,9 +176,9 @@ def _tables(
 
 
 def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
-    """Return why the *rows* beside the baseline lack an interval or a p-value; empty if none does.
+    """Explain why *rows* other than the baseline lack an interval or a p-value; "" if none does.
 
-    Even where all n clusters agree, Wilcoxon's p is 2 / 2^n, and Holm's the same by the schemes.
+    Even if all n clusters agree, Wilcoxon's p is 2 / 2^n; Holm multiplies it by the schemes.
     """
     if not rows:
         return ""
@@ -193,7 +191,7 @@ def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
 
 
 def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
-    """Yield what a table shows of each row, with so many decimals that speedups differ."""
+    """Yield the table cells of each row, with enough decimals to tell speedups apart."""
     decimals = decimals_of((row.geometric for row in rows), least=2)
     for row in rows:
         has_interval = row.low is not None and row.high is not None
@@ -223,12 +221,12 @@ examples:
   h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
 
-A speedup is a ratio of ByteIndexes: that of the baseline without a send buffer to that of the
-scheme. 2.00 is twice as fast, 0.50 half as fast. Of several versions of one page each is also
-compared with the first.
+A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of the
+scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also compared
+with the first version.
 """
 _FEW_PAGES = 4
-"""Of more pages than this only the means are shown, unless told otherwise."""
+"""Largest number of pages whose own tables are shown by default; beyond it, only means are."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
 _LONGEST_NAME = 100
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
@@ -239,21 +237,21 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "compare",
         help=summary,
-        description="Load pages with several schemes and show who is faster, and why.",
+        description="Load pages with several schemes and show which are faster, and why.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     add_pages(parser)
     add_schemes(parser)
     parser.add_argument(
-        "--baseline", metavar="NAME", default="rr", help="compared with (default: %(default)s)"
+        "--baseline", metavar="NAME", default="rr", help="reference scheme (default: %(default)s)"
     )
     add_load_options(parser)
     parser.add_argument(
         "--send-buffer-kb",
         metavar="KB",
         default="0,1000",
-        help="send buffers in kB of 1000 bytes, with commas between (default: %(default)s)",
+        help="send buffers in kB (1000 bytes), comma-separated (default: %(default)s)",
     )
     parser.add_argument(
         "--mean", choices=tuple(_MEANS), default="arithmetic", help="default: %(default)s"
@@ -262,14 +260,14 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw each page's loads, by scheme: FILE.png, .svg or .pdf; with several pages the"
-        " page's name is put before the ending",
+        help="plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
+        " page's name is inserted before the extension",
     )
     add_sample_option(parser)
     parser.add_argument(
         "--by-page",
         action=argparse.BooleanOptionalAction,
-        help=f"show each page's table, too (default: of up to {_FEW_PAGES} pages)",
+        help=f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
     )
     add_seed_options(parser)
     add_wide(parser)
@@ -328,7 +326,7 @@ def _buffers(text: str) -> list[float]:
         try:
             buffers.append(float(part))
         except ValueError:
-            message = f"must be numbers with commas between, is {part!r}"
+            message = f"must be comma-separated numbers, is {part!r}"
             problems.append(ValidationIssue(key="--send-buffer-kb", message=message))
             continue
         if not 0 <= buffers[-1] <= 1e9:
@@ -369,7 +367,7 @@ def _show_pages(
 
 
 def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
-    """Say what must be known of the page before believing its figures."""
+    """Print the caveats that apply to the page's figures."""
     notes = [*comparison.notes.get(page, ())]
     if page in comparison.missing_reason:
         notes.append(f"above the fold: {comparison.missing_reason[page]}")
@@ -402,7 +400,7 @@ def _show_means(
 
 
 def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: int | None) -> None:
-    """Print what other versions of the first page change, scheme by scheme."""
+    """Print the speedup of each other version over the first page, scheme by scheme."""
     original = escape_control(comparison.rows[0].page)
     for name in dict.fromkeys(comparison.versions.column("page")):
         for send_buffer_kb in send_buffers_kb:
@@ -426,10 +424,10 @@ def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: 
 
 
 def _explain(schemes: list[Scheme], width: int | None) -> None:
-    """Say what a reader must know of the schemes before comparing them."""
+    """Print the caveats of the schemes."""
     notes = [f"{scheme.name}: {scheme.caveat}" for scheme in schemes if scheme.caveat]
     notes += [
-        f"{scheme.name}: knows what no browser does ({', '.join(scheme.knows)})"
+        f"{scheme.name}: uses information that browsers do not have ({', '.join(scheme.knows)})"
         for scheme in schemes
         if scheme.knows
     ]
@@ -457,7 +455,7 @@ def _page_table(rows: list[ComparisonRow], width: int | None) -> str:
 
 
 def _sampled_table(rows: list[ComparisonRow], width: int | None) -> str:
-    """Return the ByteIndexes of `--sample-ms`, which are not those of speedups."""
+    """Return the table of ByteIndexes sampled with `--sample-ms`; speedups use the exact ones."""
     body = zip(
         [row.scheme for row in rows],
         times(row.byte_index_sampled_all_ms for row in rows),
@@ -468,7 +466,7 @@ def _sampled_table(rows: list[ComparisonRow], width: int | None) -> str:
 
 
 def _paint_table(rows: list[ComparisonRow], width: int | None) -> str:
-    """Return what only browsers that compute their load can tell."""
+    """Return the table of paint and load-event times, which only computing browsers have."""
     headers = ("scheme", "first paint ms", "largest paint ms", "SpeedIndex ms", "load event ms")
     body = zip(
         [row.scheme for row in rows],
@@ -494,9 +492,9 @@ def _draw(
 
 
 def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
-    """Return where the figure of each page goes: *path*, or with the page's name before its ending.
+    """Return each page's figure path: *path*, or with the page's name before its extension.
 
-    A name is cut, and what a name of a file should not hold is a hyphen, so that none is a path.
+    Names are truncated; characters unfit for file names become hyphens, so no name is a path.
 
     >>> [str(made) for made in plot_paths("a/b.png", ["docs/index", "docs-index"])]
     ['a/b-docs-index.png', 'a/b-docs-index-2.png']

@@ -1,4 +1,4 @@
-"""`h3sim header-compression`: blocking and compression of header schemes over lossy paths."""
+"""`h3sim header-compression`: HOL blocking and compression ratios over lossy paths."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ examples:
 
 schemes: {", ".join(CODEC_NAMES)}
 
-Without --model quic the path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round
-trips more for each time that a packet of 1400 bytes is lost. HOL delay is the time from the arrival
-of a header list to its decoding.
+Without --model quic the path follows Frindell 2017: half a round trip, plus 1.1 to 2 round trips
+each time a packet of 1400 bytes is lost. HOL delay is the time from a header list's arrival until
+it is decoded.
 
-What is finished is kept in the store, whatever happens; the same command again runs the rest.
+The store keeps every finished run; if interrupted, run the same command again to resume.
 """
 _TOLD = 10
 _OVER_QUIC = "4g"
 _SCHEME = "rr"
-"""All responses share the link, so that none waits for others to end."""
+"""Default scheme: all responses share the link, so none waits for another to end."""
 _MOST_RUNS = 10_000
 _SOME_LOSS = 0.1
-"""Any loss turns a constant rate into links; so the network is checked as it will be used."""
+"""Loss assumed while checking the network: any loss turns a constant rate into links."""
 _LARGEST_RTT_MS = 60_000.0
 _LARGEST_TABLE_BYTES = 2**30 - 1
-"""What ls-qpack can be told of: it takes a larger capacity for a broken encoder stream."""
+"""Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
 
 
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
@@ -67,31 +67,35 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "header-compression",
         help=summary,
-        description="Send header lists through header compression schemes over a lossy path, and"
-        " show how long they wait for each other, and how far they are compressed.",
+        description="Send header lists through header compression schemes over a lossy path;"
+        " show head-of-line blocking and compression ratios.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     parser.add_argument(
-        "file", metavar="FILE", help="a HAR, header lists in QIF, or the name of shipped ones"
+        "file", metavar="FILE", help="a HAR, a QIF file, or the name of shipped header lists"
     )
     parser.add_argument(
         "--schemes",
         metavar="NAMES",
         default=",".join(CODEC_NAMES),
-        help="with commas between (default: all)",
+        help="compression schemes, comma-separated (default: all)",
     )
     parser.add_argument(
         "--direction",
         choices=("requests", "responses"),
         default="requests",
-        help="whose header lists (default: %(default)s)",
+        help="header lists to compress (default: %(default)s)",
     )
     _add_path(parser)
-    parser.add_argument("--seed", default="0", metavar="N", help="default: %(default)s")
+    parser.add_argument(
+        "--seed", default="0", metavar="N", help="random seed (default: %(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print h3sim-headers/1 instead")
     parser.add_argument(
-        "--plot", metavar="FILE", help="draw HOL delay and ratio: FILE.png, .svg or .pdf"
+        "--plot",
+        metavar="FILE",
+        help="plot HOL delay and compression ratio: FILE.png, .svg or .pdf",
     )
     _add_where(parser)
     add_wide(parser)
@@ -99,12 +103,12 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 
 def _add_path(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say over what lists go, how often, and what a decoder allows."""
+    """Add the options of the path, the number of runs and the decoder's limits."""
     parser.add_argument(
         "--model",
         choices=("model", "quic"),
         default="model",
-        help="the model of a path of Frindell 2017, or QUIC next to response bodies"
+        help="path model: that of Frindell 2017, or QUIC shared with response bodies"
         " (default: %(default)s)",
     )
     parser.add_argument(
@@ -113,12 +117,12 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
         help=f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})",
     )
     for option, default, metavar, text in (
-        ("--rtt-ms", "100", "MS", "round-trip times, with commas between"),
-        ("--loss", "2%", "SHARES", "shares of packets lost, with commas between: 0.02, or 2%%"),
-        ("--runs", "5", "N", "how often each, with seeds that follow each other"),
-        ("--table-bytes", "4096", "BYTES", "the dynamic table"),
-        ("--blocked-streams", "100", "N", "how many streams QPACK may block"),
-        ("--interval-ms", "10", "MS", "the time from list to list in QIF files without times"),
+        ("--rtt-ms", "100", "MS", "round-trip times, comma-separated"),
+        ("--loss", "2%", "SHARES", "packet loss rates, comma-separated: 0.02, or 2%%"),
+        ("--runs", "5", "N", "runs per condition, with consecutive seeds"),
+        ("--table-bytes", "4096", "BYTES", "dynamic table capacity"),
+        ("--blocked-streams", "100", "N", "maximum number of streams that QPACK may block"),
+        ("--interval-ms", "10", "MS", "time between header lists of a QIF file without timestamps"),
     ):
         parser.add_argument(
             option, metavar=metavar, default=default, help=f"{text} (default: %(default)s)"
@@ -126,17 +130,15 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where runs go and what is kept of them; as those of sweeps."""
-    parser.add_argument("--store", metavar="FILE", help="keep and reuse the runs that are finished")
+    """Add the options of workers and the store, as for sweeps."""
+    parser.add_argument("--store", metavar="FILE", help="store finished runs and reuse them")
     parser.add_argument(
-        "-j", "--workers", type=int, metavar="N", help="processes (default: one a core)"
+        "-j", "--workers", type=int, metavar="N", help="worker processes (default: one per core)"
     )
     parser.add_argument(
         "--dask", metavar="ADDRESS", help="run on the workers of this dask.distributed scheduler"
     )
-    parser.add_argument(
-        "--retry-failed", action="store_true", help="run again what failed in the store"
-    )
+    parser.add_argument("--retry-failed", action="store_true", help="rerun loads that failed")
 
 
 def _headers(options: argparse.Namespace) -> int:
@@ -161,7 +163,7 @@ def _headers(options: argparse.Namespace) -> int:
         network=network or FOR_HEADER_LISTS,
     )
     waits = results.resources() if len(results) else ()
-    # A row of which a run failed would be the mean of others than its neighbours are.
+    # With a failed run, a row would be a mean over other seeds than its neighbours.
     rows = [row for row in header_rows(results, waits) if row.runs == wanted["runs"]]
     if options.plot is not None and rows:
         _draw(rows, options.plot)
@@ -171,10 +173,10 @@ def _headers(options: argparse.Namespace) -> int:
 
 
 def _network(options: argparse.Namespace) -> str | None:
-    """Return the network that lists go over, None for the model.
+    """Return the name of the network, or None with the path model.
 
     Raises:
-        InputError: if one is given for the model, or cannot be used.
+        InputError: if a network is given with the path model, or cannot be used.
     """
     if options.model == "model":
         if options.network is not None:
@@ -185,7 +187,12 @@ def _network(options: argparse.Namespace) -> str | None:
     network: str = options.network or _OVER_QUIC
     if LoadConfig(network=network, loss=_SOME_LOSS).path.named.independent_packets is not None:
         raise InputError(
-            [ValidationIssue(key="--network", message=f"{network} carries no transport")]
+            [
+                ValidationIssue(
+                    key="--network",
+                    message=f"{network} cannot carry QUIC packets: choose another network",
+                )
+            ]
         )
     return network
 
@@ -208,7 +215,7 @@ def _run(options: argparse.Namespace, lists: HeaderLists, **study: Any) -> Resul
 
 
 def _tell(results: Results, options: argparse.Namespace) -> int:
-    """Print what became of the runs beside the output, which is the same whoever made it."""
+    """Print run counts and failures to standard error, so the output stays reproducible."""
     errors, counts = results.errors, results.counts
     if counts is not None and (options.store or errors):
         print(f"h3sim header-compression: {plural(sum(counts), 'run')}: {counts}", file=sys.stderr)
@@ -218,7 +225,7 @@ def _tell(results: Results, options: argparse.Namespace) -> int:
 
 
 def _print(rows: Sequence[HeaderRow], options: argparse.Namespace, given: dict[str, Any]) -> None:
-    """Print the rows, with what they follow from."""
+    """Print the rows under the settings that produced them."""
     if options.json:
         print(json.dumps(rows_to_dict(rows, **given), allow_nan=False))
         return
@@ -234,7 +241,7 @@ def _print(rows: Sequence[HeaderRow], options: argparse.Namespace, given: dict[s
 
 
 def _wanted(options: argparse.Namespace, mistakes: ErrorList) -> dict[str, Any]:
-    """Return what is to be studied, after noting what is wrong with it."""
+    """Return the arguments of the study, after collecting every error in the options."""
     schemes = list(dict.fromkeys(name.strip() for name in options.schemes.split(",")))
     for name in schemes:
         mistakes.collect(partial(codec_scheme, name))
@@ -259,13 +266,13 @@ def _read(given: str, what: str, interval_ns: int) -> HeaderLists:
     )
     if not lists.sections:
         other = "responses" if what == "requests" else "requests"
-        message = f"has header lists of {other} only (--direction {other})"
+        message = f"contains only header lists of {other}: use --direction {other}"
         raise HeaderListError([ValidationIssue(key="", message=message)], given)
     return lists
 
 
 def _path(given: str, what: str) -> str:
-    """Return the file of shipped lists that goes by that name, or what was given as a path."""
+    """Return the file of the shipped header lists with that name, or *given* as a path."""
     kind = "req" if what == "requests" else "resp"
     folder = root("corpora") / "headers"
     shipped = {
@@ -276,26 +283,28 @@ def _path(given: str, what: str) -> str:
     if given in shipped:
         return shipped[given]
     if not Path(given).suffix and not Path(given).exists():
-        message = f"is no file, and none of the shipped lists: {join_words(sorted(shipped))}"
+        message = (
+            f"is neither a file nor one of the shipped header lists: {join_words(sorted(shipped))}"
+        )
         raise HeaderListError([ValidationIssue(key="", message=message)], shown_path(given))
     return given
 
 
 class _Numbers:
-    """Takes numbers out of options, and notes what is wrong with them."""
+    """Reader of numeric options that collects their errors."""
 
     def __init__(self, options: argparse.Namespace, mistakes: ErrorList) -> None:
         self._options = options
         self._mistakes = mistakes
 
     def several(self, name: str, *, most: float | None = None) -> list[float]:
-        """Return the numbers of an option, each once; without *most* they are shares below 1."""
+        """Return the distinct numbers of an option; without *most* they are shares below 1."""
         texts = getattr(self._options, name).split(",")
         found = [self._number(name, text, most) for text in texts]
         return list(dict.fromkeys(value for value in found if value is not None))
 
     def one(self, name: str, *, most: float) -> float:
-        """Return the number of an option; 0 where it is wrong."""
+        """Return the number of an option, or 0 after an error."""
         return self._number(name, getattr(self._options, name), most) or 0.0
 
     def _number(self, name: str, text: str, most: float | None) -> float | None:
@@ -307,7 +316,7 @@ class _Numbers:
         return value
 
     def whole(self, name: str, *, least: int = 0, most: int) -> int:
-        """Return the whole number of an option."""
+        """Return the integer of an option, or *least* after an error."""
         text = getattr(self._options, name)
         if text.isascii() and text.isdigit() and least <= int(text[:20]) <= most:
             return int(text)
@@ -331,8 +340,8 @@ def _number(read: Callable[[str], float], text: str) -> float | None:
 
 def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
     headers = (
-        *("scheme", "HOL ms a run", "a list", "p95", "max", "blocked", "runs without"),
-        *("sent %", "saved %", "held bytes", "decoded"),
+        *("scheme", "HOL ms per run", "per list", "p95", "max", "blocked", "runs without"),
+        *("sent %", "saved %", "buffered bytes", "decoded"),
     )
     for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
         cell = [_cells(row) for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]

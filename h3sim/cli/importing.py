@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _INDENT = "  "
 _MOST_REPLAYED = 2000
-"""Larger pages are imported without being loaded: that would take longer than reading them."""
+"""Most resources of a page whose replay is checked; larger ones take too long to load."""
 _EPILOG = """\
 examples:
   h3sim import shop.har -o shop.json && h3sim run shop.json
@@ -47,8 +47,8 @@ examples:
   h3sim import devtoolslog.json -o - | less
   h3sim import shop.har --above-the-fold seen.txt -o shop.json
 
-A page file holds facts only: no cookie, no value of a header, no query string. What was found and
-what had to be inferred is shown; without -o that is all.
+A page file contains no cookies, no header values and no query strings. The report lists observed
+and inferred values; without -o only the report is printed.
 """
 
 
@@ -57,28 +57,36 @@ def add_import(commands: argparse._SubParsersAction[Parser], summary: str) -> No
     parser = commands.add_parser(
         "import",
         help=summary,
-        description="Read a HAR, a DevTools log, a WProf graph or a static site, and write a page.",
+        description="Convert a HAR, a DevTools log, a WProf graph or a static site into a page.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     parser.add_argument(
-        "file", metavar="FILE", help="a recording, may be gzipped; or the HTML file of a site"
+        "file", metavar="FILE", help="a recording (may be gzipped), or the HTML file of a site"
     )
     parser.add_argument(
-        "-o", "--output", metavar="PAGE", help="write the page file there; - is standard output"
+        "-o", "--output", metavar="PAGE", help="write the page file here; - is standard output"
     )
     parser.add_argument(
-        "--dialect", metavar="NAME", help=f"insist that it is one of {', '.join(DIALECTS)}"
-    )
-    parser.add_argument("--host", metavar="HOST", help="keep one host's requests (default: all)")
-    parser.add_argument(
-        "--page", type=int, default=1, metavar="N", help="which page load of several (default: 1)"
+        "--dialect", metavar="NAME", help=f"require this format: {', '.join(DIALECTS)}"
     )
     parser.add_argument(
-        "--root", metavar="DIR", help="where a site's paths begin (default: its document's folder)"
+        "--host", metavar="HOST", help="keep only requests to this host (default: all)"
     )
     parser.add_argument(
-        "--strict", action="store_true", help="refuse a file of which any part cannot be used"
+        "--page",
+        type=int,
+        default=1,
+        metavar="N",
+        help="page load to import, if there are several (default: 1)",
+    )
+    parser.add_argument(
+        "--root",
+        metavar="DIR",
+        help="root folder of a site's paths (default: its document's folder)",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="reject a file if any part of it cannot be used"
     )
     add_marks(parser, usual=HEURISTIC)
     parser.add_argument("--json", action="store_true", help="print the report as h3sim-import/1")
@@ -111,7 +119,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _check_output(options: argparse.Namespace) -> None:
     if options.output == STANDARD_OUTPUT and options.json:
-        message = "only one of the page and --json can go to standard output"
+        message = "the page and --json cannot both go to standard output"
         raise InputError([ValidationIssue(key="-o", message=message)])
     if options.output is not None:
         check_file(options.output)
@@ -123,7 +131,7 @@ def _write(imported: ImportedPage, output: str) -> None:
 
 
 def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
-    """Print the report; where the page itself was printed, beside standard output."""
+    """Print the report, to standard error if the page itself went to standard output."""
     page = imported.page
     judged = fidelity(page) if len(page.resources) <= _MOST_REPLAYED else None
     if options.json:
@@ -136,7 +144,7 @@ def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
 
 
 def _hanging(line: str, width: int | None) -> str:
-    """Return a line folded to *width* cells, all but the first of its lines set in."""
+    """Return a line wrapped to *width* cells with a hanging indent."""
     first, *rest = fitted(line, width).split("\n")
     if width is None or not rest or width <= len(_INDENT):
         return "\n".join([first, *rest])
@@ -150,8 +158,8 @@ examples:
   h3sim record site/shop/index.html --root site -o shop.json --repeat 3
   h3sim record https://www.example.org/ -o example.json --log example-load.json
 
-A folder or a file is served on this machine and loaded with every other host blocked. It needs
-Chromium (--chromium, $CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
+A folder or file is served locally, with all other hosts blocked. Requires Chromium (--chromium,
+$CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
 """
 
 
@@ -160,36 +168,38 @@ def add_record(commands: argparse._SubParsersAction[Parser], summary: str) -> No
     parser = commands.add_parser(
         "record",
         help=summary,
-        description="Load a page in an installed Chromium and write what it consists of.",
+        description="Load a page in an installed Chromium and write it as a page file.",
         epilog=_RECORD_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("what", metavar="URL|DIR|FILE.html", help="what to load")
+    parser.add_argument("what", metavar="URL|DIR|FILE.html", help="the page to load")
     parser.add_argument("-o", "--output", required=True, metavar="PAGE.json", help="the page file")
-    parser.add_argument("--root", metavar="DIR", help="serve this folder, in which FILE.html lies")
+    parser.add_argument("--root", metavar="DIR", help="serve this folder, which contains FILE.html")
     parser.add_argument("--name", default="", help="the page's name (default: from the address)")
     parser.add_argument(
-        "--repeat", type=int, default=1, metavar="N", help="load N times and take median times"
+        "--repeat", type=int, default=1, metavar="N", help="load N times and use median times"
     )
     parser.add_argument(
         "--compression",
         choices=("gzip", "br", "none"),
         default="gzip",
-        help="how a folder is served (default: %(default)s)",
+        help="HTTP version that serves a folder (default: %(default)s)",
     )
-    parser.add_argument("--chromium", metavar="PATH", help="the browser to run")
+    parser.add_argument("--chromium", metavar="PATH", help="the Chromium executable")
     parser.add_argument(
         "--headers",
         action="store_true",
-        help="also write the header lists, to PAGE.req.qif and PAGE.resp.qif",
+        help="also write header lists to PAGE.req.qif and PAGE.resp.qif",
     )
     parser.add_argument(
-        "--log", metavar="FILE", help="also write times, Chrome's priorities and stacks, as JSON"
+        "--log",
+        metavar="FILE",
+        help="also write times, Chrome's priorities and stack traces as JSON",
     )
-    add_marks(parser, shown="what Chromium saw")
-    parser.add_argument("--source", metavar="TEXT", help="provenance: where the page comes from")
+    add_marks(parser, shown="what Chromium rendered")
+    parser.add_argument("--source", metavar="TEXT", help="provenance: origin of the page")
     parser.add_argument("--licence", metavar="TEXT", help="provenance: the page's licence")
-    parser.add_argument("--notes", metavar="TEXT", help="provenance: what else to know")
+    parser.add_argument("--notes", metavar="TEXT", help="provenance: other notes")
     parser.set_defaults(command=_record)
 
 
@@ -234,7 +244,7 @@ def _check_repeat(repeat: int) -> None:
 
 
 def _outputs(options: argparse.Namespace) -> list[tuple[str, str | Path]]:
-    """Return the files that will be written, each with the option that asks for it."""
+    """Return the output files, each with the option that requests it."""
     outputs: list[tuple[str, str | Path]] = [("--output", options.output)]
     if options.log is not None:
         outputs.append(("--log", options.log))
@@ -244,12 +254,12 @@ def _outputs(options: argparse.Namespace) -> list[tuple[str, str | Path]]:
 
 
 def _list_path(output: str, kind: str) -> Path:
-    """Return where the header lists of that kind go: next to the page."""
+    """Return the path of the header lists of that kind, next to the page."""
     return Path(output).with_name(f"{Path(output).stem}.{kind}.qif")
 
 
 def write_page(page: Page, path: Path) -> None:
-    """Write a page file with a line for each resource."""
+    """Write a page file with one line per resource."""
     document = page_to_dict(page)
     rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in document["resources"])
     head = {key: value for key, value in document.items() if key != "resources"}
@@ -285,4 +295,4 @@ def _show(page: Page, recording: PageRecording) -> None:
     for note in load.notes:
         print(f"h3sim record: {note}", file=sys.stderr)
     for line in recording.differences:
-        print(f"h3sim record: not the same in all recordings: {line}", file=sys.stderr)
+        print(f"h3sim record: differs between recordings: {line}", file=sys.stderr)

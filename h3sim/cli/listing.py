@@ -1,4 +1,4 @@
-"""`h3sim list`: what is shipped, by name."""
+"""`h3sim list`: the shipped pages, schemes, networks and other resources, by name."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ examples:
   h3sim list sets
   h3sim list schemes --json > schemes.json
 
-`h3sim show` tells all about one of them.
+`h3sim show` shows one of them in full.
 """
 _SHOWN_NAMES = 12
 _NONE = "-"
 
 
 class _Column(NamedTuple):
-    """A column of a table: the fact that stands in it, and how."""
+    """Table column: its header, the key of its value and the value's format."""
 
     head: str
     key: str
@@ -44,9 +44,9 @@ class _Column(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """What there is, a row of facts each, by the keys of `h3sim-list/1`; and the table of them.
+    """List of shipped items: one row each with the keys of `h3sim-list/1`, and table columns.
 
-    Columns beyond *shown* stand in it only where it may be as wide as it gets.
+    Columns after the first *shown* appear only in tables of unlimited width.
     """
 
     columns: Sequence[_Column]
@@ -60,7 +60,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "list",
         help=summary,
-        description="Show what is shipped, by the names that other commands take.",
+        description="List what is shipped, by the names that other commands accept.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
@@ -73,7 +73,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _list(options: argparse.Namespace) -> int:
     listing = _LISTS[options.what]()
     if options.json:
-        from h3sim.catalog.formats import LIST  # on use: tables need none of it
+        from h3sim.catalog.formats import LIST  # lazy: tables do not need it
 
         document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
         print(json.dumps(LIST.write(document), allow_nan=False))
@@ -182,13 +182,13 @@ def _profiles() -> _Listing:
 
 
 def _controllers() -> _Listing:
-    from h3sim.transport.congestion.registry import REGISTRY  # on use: plug-ins are searched for
+    from h3sim.transport.congestion.registry import REGISTRY  # lazy: plug-ins are searched for
 
     return _registered("controller", REGISTRY, {})
 
 
 def _schedulers() -> _Listing:
-    from h3sim.schemes.registry import ABOUT, REGISTRY  # on use: plug-ins are searched for
+    from h3sim.schemes.registry import ABOUT, REGISTRY  # lazy: plug-ins are searched for
 
     return _registered("scheduler", REGISTRY, ABOUT)
 
@@ -207,10 +207,10 @@ def _registered(kind: str, registry: PluginRegistry[Any], said: Mapping[str, str
 
 
 def _first_sentence(entry: Listed[Any]) -> str:
-    """Return what the class or function says of itself; of ours, what is made."""
+    """Return the first sentence of the docstring; for shipped factories, of what they make."""
     part = entry.part
     if isinstance(part, partial):
-        # Others' may be expensive to make, or fail.
+        # Making a plug-in's object may be expensive, or fail.
         part = type(part()) if entry.is_own else part.func
     text = doc_of(part) or ""
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")

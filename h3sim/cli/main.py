@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 _KILLED = 128
-"""A shell's exit code for a signal is so much above the signal's number."""
+"""Offset from a signal's number to the shell's exit code for it."""
 
 
 @contextmanager
 def exits_on_sigterm() -> Iterator[None]:
-    """Leave on a request to end the process (SIGTERM) as on Ctrl-C: drafts go, browsers end.
+    """Handle SIGTERM like Ctrl-C, so that temporary files are removed and browsers stopped.
 
-    Without it, Python ends at once and runs no `finally`. What was there before is put back. Only
-    the main thread may set what a signal does; on another nothing is changed.
+    Without it, Python exits at once and runs no `finally`. The previous handler is restored
+    afterwards. Only the main thread may set signal handlers; other threads change nothing.
     """
 
     def leave(number: int, _frame: object) -> None:
@@ -55,14 +55,14 @@ examples:
   h3sim compare http2rulez davies-meenan --plot schemes.png
   h3sim list schemes
 
-exit codes: 0 good, 1 a run failed, 2 bad usage or bad input
+exit codes: 0 success, 1 a run failed, 2 bad usage or bad input
 """
 COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
-    "report": "write loads, a study or a log as one file of HTML",
-    "what-if": "show what load events wait for, and how much sooner they could fire",
-    "recommend": "recommend a scheme for a page of your own: from a HAR, in one command",
+    "report": "write loads, a study or a log as a single HTML file",
+    "what-if": "explain what delays load events, and how much sooner they could fire",
+    "recommend": "recommend a scheme for your own page, from a HAR in one command",
     "optimality": "compare schemes with a lower bound that no scheme can beat",
     "search": "find the best scheme for pages, with its uncertainty",
     "sweep": "run a study: many loads, stored and resumed",
@@ -90,15 +90,15 @@ _RENAMED = {
     "measure": "qlog",
     "regret": "optimality",
 }
-"""Commands of h3sim 0.1, and what they are called now."""
+"""Commands of h3sim 0.1, with their present names."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 good, 1 failed, 2 bad usage or input."""
+    """Run the command line and return its exit code: 0 success, 1 failure, 2 bad usage or input."""
     _have_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments and arguments[0] in _RENAMED:
-        _complain(f"'{arguments[0]}' is called '{_RENAMED[arguments[0]]}' now")
+        _complain(f"'{arguments[0]}' was renamed to '{_RENAMED[arguments[0]]}'")
         return BAD_INPUT
     try:
         with exits_on_sigterm():
@@ -112,22 +112,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain("interrupted", *getattr(interrupt, "__notes__", ()))
         return _INTERRUPTED
     except BrokenPipeError:
-        _drop_output()  # whoever read our output has seen enough
+        _drop_output()  # the reader of our output closed the pipe
     except OSError as error:
         if error.filename is not None:
-            raise  # not the output's fault
+            raise  # not caused by the output
         _drop_output()
         _complain(f"standard output cannot be written: {error.strerror or error}")
     return FAILED
 
 
 def _run(arguments: Sequence[str], *, is_own_process: bool) -> int:
-    """Run the command, and write what it printed: a full disk may say so only then."""
+    """Run the command and flush its output: a full disk may show only then."""
     try:
         with gc_paused():
             options = make_parser(arguments).parse_args(arguments)
             if is_own_process:
-                gc.freeze()  # what was imported stays to the end: nobody need look at it again
+                gc.freeze()  # imported modules live to the end: no collection need visit them
                 warnings.formatwarning = _formatted
         options.arguments = arguments
         code: int = options.command(options)
@@ -137,7 +137,7 @@ def _run(arguments: Sequence[str], *, is_own_process: bool) -> int:
 
 
 def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser; of the commands only the one that is asked for, if any, is imported."""
+    """Return the parser; only the requested command, if any, is imported."""
     parser = Parser(
         prog="h3sim",
         description="Replay web pages through HTTP/2 and HTTP/3 prioritization schemes.",
@@ -147,7 +147,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"h3sim {__version__} ({build()})")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     wanted = next((word for word in arguments if not word.startswith("-")), "")
-    # Where the first word is a command nothing is said of the others, whose parsers take as long as
+    # If the first word is a command, the other parsers are not built: that would take as long as
     # reading a page.
     is_first = arguments[:1] == [wanted] and wanted in COMMANDS
     for name, summary in COMMANDS.items():
@@ -161,7 +161,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str], None]:
-    """Return what adds the command to the parser."""
+    """Return the function that adds the command to the parser."""
     match name:
         case "run":
             from h3sim.cli.run import add_command
@@ -207,22 +207,22 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
 
 
 def _have_streams() -> None:
-    """Put something in the place of a closed standard stream, which is None in Python.
+    """Replace closed standard streams, which are None in Python.
 
-    What stands for the output can only be read, so that writing to it fails, as to a closed one.
-    What the output's encoding does not have is spelt out.
+    The substitute for standard output is read-only, so that writing fails as on a closed one.
+    Characters that the output's encoding lacks are escaped.
     """
     if sys.stdout is None:
         sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115 - stays open
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - stays open
-    # What is piped has the encoding of the system, which on Windows knows few scripts.
+    # Pipes use the system's encoding, which on Windows lacks most scripts.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:
-    """Send what is still to be written nowhere, lest the interpreter complain at exit."""
+    """Discard unwritten output, so that the interpreter does not complain at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -237,8 +237,8 @@ def _formatted(
     lineno: int,
     line: str | None = None,
 ) -> str:
-    """Return a warning as Python shows it; one of plug-ins in a line, without the place here."""
-    from h3sim.plugins import PluginWarning  # on use: most commands warn of nothing
+    """Return a warning as Python formats it; a plug-in's on one line, without source location."""
+    from h3sim.plugins import PluginWarning  # lazy: most commands give no warning
 
     if issubclass(category, PluginWarning):
         return f"h3sim: {message}\n"

@@ -1,4 +1,4 @@
-"""`h3sim qlog`: the metrics of a log of a real stack, or of h3sim."""
+"""`h3sim qlog`: the metrics of a qlog from a real stack or from h3sim."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ examples:
   h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim qlog load.qlog
   h3sim qlog client.qlog --with-log load.qlog --plot both.png
 
-One connection is measured: from the client's log, from the server's, or best from both in one
-file. All dialects of qlog are read, from draft-00 on, as JSON or as a JSON text sequence.
+Metrics are those of one connection, from the client's log, the server's, or (best) both in one
+file. All qlog versions since draft-00 are supported, as JSON or as a JSON text sequence.
 """
 
 
@@ -37,26 +37,26 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "qlog",
         help=summary,
-        description="Read a qlog and show the same figures as for a load.",
+        description="Compute from a qlog the same metrics as for a simulated load.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("file", metavar="FILE", help="a qlog: JSON or JSON-SEQ, may be gzipped")
+    parser.add_argument("file", metavar="FILE", help="a qlog: JSON or JSON-SEQ (may be gzipped)")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print h3sim-load/2; what a log cannot give is null",
+        help="print h3sim-load/2, with null for values that the log lacks",
     )
     parser.add_argument(
-        "--trace", type=int, metavar="N", help="measure log N alone of a file that holds several"
+        "--trace", type=int, metavar="N", help="use only trace N of a file with several traces"
     )
     parser.add_argument(
-        "--plot", metavar="FILE", help="draw which bytes came when: FILE.png, .svg or .pdf"
+        "--plot", metavar="FILE", help="plot the arrival of bytes over time: FILE.png, .svg or .pdf"
     )
     parser.add_argument(
         "--with-log",
         metavar="FILE",
-        help="another qlog, drawn below with --plot: of a real stack, one of `h3sim run --qlog`",
+        help="another qlog to plot below the first, for example one from `h3sim run --qlog`",
     )
     add_wide(parser)
     parser.set_defaults(command=_measure)
@@ -80,7 +80,7 @@ def _measure(options: argparse.Namespace) -> int:
     else:
         _show(log, document, terminal_width(options))
     for what in log.unknown:
-        print(f"h3sim qlog: not known: {what}", file=sys.stderr)
+        print(f"h3sim qlog: unknown: {what}", file=sys.stderr)
     return 0
 
 
@@ -90,7 +90,7 @@ def _check_beside(options: argparse.Namespace) -> None:
 
 
 def _draw(logs: list[MeasuredLog], path: str) -> None:
-    from h3sim.reporting import LogPlots  # on use: most logs are only measured
+    from h3sim.reporting import LogPlots  # lazy: most logs are not plotted
 
     LogPlots([Measurement(log) for log in logs]).save(path)
 
@@ -121,10 +121,10 @@ def _figures(document: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("ByteIndex", f"{in_ms(document['byte_index_ms']['all'])} ms"),
         ("page load", f"{in_ms(document['page_load_ms'])} ms"),
-        ("packets", f"{packets['sent']:,} sent, {packets['lost']:,} lost, {again} sent again"),
+        ("packets", f"{packets['sent']:,} sent, {packets['lost']:,} lost, {again} retransmitted"),
         ("HOL blocking within streams", _hol(hol, "stream")),
-        ("HOL blocking in one order", _hol(hol, "connection")),
-        ("both as Sander 2022 counts them", counted),
+        ("HOL blocking across streams", _hol(hol, "connection")),
+        ("both, counted as in Sander 2022", counted),
         ("delivery batches", batches(hol["stack_histogram"])),
     ]
 

@@ -1,4 +1,4 @@
-"""`h3sim optimality` and `h3sim what-if`: distances from the optimum, and what causes them."""
+"""`h3sim optimality` and `h3sim what-if`: ratios to a lower bound, and critical paths."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ examples:
   h3sim optimality my-page.json --network cable --transport tcp --by-page
   h3sim optimality corpus --networks cable,4g --group-by size --plot regret.png
 
-A regret is a ratio: that of a load's ByteIndex to what no scheme can beat. 1.00 cannot be
-improved; 1.20 is at most 20 % behind the best there is, since the bound itself may not be reached.
-Given the page, a bound holds for every order in which responses could be sent; given the requests,
-for every order that leaves them, and over links the arrivals of packets, when they were.
+The optimality ratio is a load's ByteIndex divided by a lower bound: 1.00 is optimal, 1.20 at most
+20 % above the optimum (the bound itself may be out of reach). Given the page, the bound holds for
+every order of responses; given the requests, for every order that keeps the times of requests and,
+over links, of packet arrivals.
 """
 _FEW_PAGES = 4
-"""Of more pages than this only the schemes' figures are shown, unless told otherwise."""
+"""Largest number of pages whose own tables are shown by default."""
 
 
 def add_optimality(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
@@ -62,7 +62,7 @@ def add_optimality(commands: argparse._SubParsersAction[Parser], summary: str) -
     parser = commands.add_parser(
         "optimality",
         help=summary,
-        description="Load pages with several schemes and show how far each is from the optimum.",
+        description="Load pages with several schemes and compare each with a lower bound.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
@@ -71,24 +71,24 @@ def add_optimality(commands: argparse._SubParsersAction[Parser], summary: str) -
     parser.add_argument(
         "--bound",
         choices=("page", "requests"),
-        help="lower bound for the page, or for the requests as they were made (default: the page at"
-        " a constant rate where the browser replays; else the requests)",
+        help="lower bound given the page, or given the times of requests (default: page if the"
+        " network has a constant rate and the browser replays; else requests)",
     )
     parser.add_argument(
         "--networks",
         metavar="NAMES",
-        help="several networks, with commas between: tables for each, in place of --network",
+        help="networks to compare, comma-separated, instead of --network",
     )
     parser.add_argument(
         "--group-by",
         choices=tuple(PAGE_CLASSES),
-        help="show the means of each class of pages, with 95 %% intervals, too",
+        help="also show the mean of each class of pages, with 95 %% intervals",
     )
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw the regrets above the fold there (.png, .svg, .pdf): each page's, or with"
-        " --group-by the means of classes",
+        help="plot the ratios above the fold (.png, .svg, .pdf): one per page, or with --group-by"
+        " the means of classes",
     )
     add_load_options(parser)
     add_buffer_option(parser)
@@ -96,7 +96,7 @@ def add_optimality(commands: argparse._SubParsersAction[Parser], summary: str) -
     parser.add_argument(
         "--by-page",
         action=argparse.BooleanOptionalAction,
-        help=f"show each page's table, too (default: of up to {_FEW_PAGES} pages)",
+        help=f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
     )
     add_wide(parser)
     parser.set_defaults(command=_regret)
@@ -155,8 +155,8 @@ def _show(held: Optimality, options: argparse.Namespace) -> None:
 
 
 def _show_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
-    """Print a table of means on all and one of those above the fold: a column a class."""
-    for which, said in (("all", "on all resources"), ("atf", "above the fold")):
+    """Print one table of means for all resources and one above the fold, a column per class."""
+    for which, said in (("all", "for all resources"), ("atf", "above the fold")):
         here = [row for row in rows if row.which == which]
         counts = {row.page_class: row.n_pages for row in here}
         headers = ("scheme", *(f"{name} ({n})" for name, n in counts.items()))
@@ -176,8 +176,8 @@ def _with_interval(row: CategoryOptimalityRow) -> str:
 
 def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
     headers = (
-        *("scheme", "all ms", "at best", "regret"),
-        *("above fold ms", "at best", "regret"),
+        *("scheme", "all ms", "bound", "ratio"),
+        *("above fold ms", "bound", "ratio"),
     )
     body = zip(
         [row.scheme for row in rows],
@@ -215,9 +215,9 @@ examples:
   h3sim what-if corpus:small --network cable --cpu-slowdown 4
   h3sim what-if my-page.json --scheme chrome-eps --network 4g --json
 
-What led to the load event is told by the policies of WProf: F, one needs what the other brings; O,
-they must come in that order (a script stops the parser, a stylesheet the paint); B, it could be
-asked for earlier or later; R, it waits for the main thread.
+The critical path is split by the dependency policies of WProf: F (flow), one activity needs the
+other's output; O (output), a fixed order (scripts block the parser, stylesheets block painting);
+B (binding), late discovery; R (resources), waiting for the main thread.
 """
 _POLICIES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start": "start"}
 
@@ -227,7 +227,7 @@ def add_what_if(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "what-if",
         help=summary,
-        description="Ask of pages what their load event waits for, as WProf did.",
+        description="Explain what the load event waits for, with the what-if analysis of WProf.",
         epilog=_WHAT_IF_EPILOG,
         formatter_class=RawHelp,
     )
@@ -267,10 +267,14 @@ def _show_what_if(found: WhatIf, width: int | None) -> None:
         body.append([f"mean of {plural(len(body), 'page')}", *means])
     headers = ("load event, ms", *WHAT_IFS)
     print(table(headers, body, width=width, shorten=True))
-    for by, said in (("policy", "policy"), ("kind", "kind of resource"), ("part", "what it was")):
+    for by, said in (
+        ("policy", "blocking rule"),
+        ("kind", "kind of resource"),
+        ("part", "activity"),
+    ):
         rows = [row for row in found.contributions if row.by == by]
         parts = (f"{_POLICIES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows)
-        said_of = f"of the way there, by {said}: {', '.join(parts)}"
+        said_of = f"critical path by {said}: {', '.join(parts)}"
         print(f"\n{fitted(said_of, width)}")
 
 

@@ -1,6 +1,6 @@
 """Options that several commands share: pages, schemes, network, transport and browser.
 
-Each comes of the declaration of a field of `LoadConfig`; none is named here.
+Each is generated from the declaration of a field of `LoadConfig`; none is named here.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 _LONGEST_SAMPLE_MS = 1e9
 _AS_IN_A_NETWORK = {"loss_burst": "mean_loss_burst"}
-"""Keys of a network file that the command line calls otherwise."""
+"""Keys of a network file whose option has another name."""
 
 
 def add_load_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say over what a page is loaded."""
+    """Add the options of network, transport and browser."""
     groups: dict[str, argparse._ArgumentGroup] = {}
     for entry in fields_of(LoadConfig):
         how = option_of(LoadConfig, entry.attribute)
@@ -60,32 +60,31 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_buffer_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that gives the server one send buffer."""
+    """Add the option for a single send buffer."""
     parser.add_argument(
         "--send-buffer-kb",
         type=partial(_or_text, float),
         default=0.0,
         metavar="KB",
-        help="the send buffer, in kB of 1000 bytes (default: none)",
+        help="the server's send buffer in kB (1000 bytes) (default: none)",
     )
 
 
 def add_sample_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that shows sampled ByteIndexes, too."""
+    """Add the option that also shows sampled ByteIndexes."""
     parser.add_argument(
         "--sample-ms",
         type=float,
         metavar="MS",
-        help="show ByteIndexes sampled so often, too: 100 as in Marx 2019, to compare with that"
-        " paper",
+        help="also show ByteIndexes sampled at this interval; use 100 to compare with Marx 2019",
     )
 
 
 def check_sample_option(options: argparse.Namespace) -> None:
-    """Refuse an interval of nothing.
+    """Refuse a sampling interval of 0 or less, or one that is too long.
 
     Raises:
-        InputError: if it is not more than 0.
+        InputError: if it is out of range.
     """
     if options.sample_ms is not None and not 0 < options.sample_ms <= _LONGEST_SAMPLE_MS:
         message = f"must be more than 0, at most {_LONGEST_SAMPLE_MS:g}, is {options.sample_ms:g}"
@@ -103,7 +102,7 @@ def switch(key: str) -> str:
 
 
 def switch_of(key: str, given: Mapping[str, Any]) -> str:
-    """Return the option that gave the value of a field of `LoadConfig`: of flags, the one set.
+    """Return the option that set a field of `LoadConfig`; for flags, the one given.
 
     >>> switch_of("handshake", {"handshake": "0-rtt"}), switch_of("rtt_ms", {})
     ('--zero-rtt', '--rtt-ms')
@@ -120,7 +119,7 @@ def _argument(entry: FieldSpec, how: Option) -> dict[str, Any]:
     usual = "" if entry.default is None else " (default: %(default)s)"
     argument: dict[str, Any] = {"help": entry.about.replace("%", "%%") + usual}
     if isinstance(entry.kind, Choice):
-        # The config refuses what is none of them, and tells it with all that is wrong besides.
+        # Other values are refused by the config, together with all other errors.
         return {**argument, "metavar": f"{{{','.join(entry.kind.options)}}}"}
     if how.is_share:
         argument["type"] = partial(_or_text, share)
@@ -130,7 +129,7 @@ def _argument(entry: FieldSpec, how: Option) -> dict[str, Any]:
 
 
 def _or_text(read: Callable[[str], float], text: str) -> float | str:
-    """Return what *read* makes of *text*, or the text, which the config refuses with the rest."""
+    """Return *text* converted by *read*, or unchanged: the config then refuses it."""
     try:
         return read(text)
     except ValueError:
@@ -138,16 +137,16 @@ def _or_text(read: Callable[[str], float], text: str) -> float | str:
 
 
 def share(text: str) -> float:
-    """Return the share that *text* says: 0.02, or 2%; per cent as if two digits stood behind.
+    """Parse a share, "0.02" or "2%"; per cent shift the decimal point by two digits.
 
     >>> share("2%"), share("0.02"), share("0.07%")
     (0.02, 0.02, 0.0007)
     """
     if not text.endswith("%"):
         return float(text)
-    from decimal import Decimal  # on use: starting should stay quick
+    from decimal import Decimal  # lazy: keeps startup fast
 
-    # Not divided as floats: of 0.07 that leaves 0.0007000000000000001, another load for a study.
+    # Dividing floats would give 0.0007000000000000001 for 0.07 %: another load to a study.
     return float(Decimal(repr(float(text[:-1]))) / 100)
 
 
@@ -158,9 +157,9 @@ def read_config(
     send_buffer_kb: float,
     pages: Sequence[Page | None] = (),
 ) -> LoadConfig | None:
-    """Return the config that the options say, or None after noting every mistake in them.
+    """Return the config that the options describe, or None after collecting every error.
 
-    What the network of one of *pages* has no use for is a mistake, too.
+    An option that has no effect with the network of one of *pages* is an error, too.
     """
     network: Network | str | None = options.network
     if network != RECORDED:
@@ -176,12 +175,12 @@ def _config(
     send_buffer_kb: float,
     pages: Sequence[Page | None],
 ) -> LoadConfig:
-    """Return the config; mistakes are told by the names of the command line."""
+    """Return the config; errors name the options of the command line."""
     given = {entry.attribute: getattr(options, entry.attribute) for entry in fields_of(LoadConfig)}
     try:
         config = LoadConfig(**{**given, "network": network, "send_buffer_kb": send_buffer_kb})
         for page in pages:
-            if page is not None:  # one that could not be read is told already
+            if page is not None:  # otherwise its error is already collected
                 config_for(page, config)
     except InputError as error:
         if error.source:
@@ -203,37 +202,40 @@ def add_pages(parser: argparse.ArgumentParser) -> None:
         "pages",
         metavar="PAGE",
         nargs="+",
-        help="shipped pages, sets of them, files.json, or recordings",
+        help="shipped pages, page sets, page files (.json) or recordings",
     )
     add_marks(parser)
 
 
 def add_marks(
-    parser: argparse.ArgumentParser, *, usual: str | None = None, shown: str = "as the page says"
+    parser: argparse.ArgumentParser,
+    *,
+    usual: str | None = None,
+    shown: str = "as marked in the page",
 ) -> None:
-    """Add the option that says what is above the fold; *shown* is what happens without it."""
-    shown = shown if usual is None else f"{usual}, where the recording does not know"
+    """Add the option for resources above the fold; *shown* describes its default."""
+    shown = shown if usual is None else f"{usual} if the recording has no marks"
     parser.add_argument(
         "--above-the-fold",
         metavar="FILE|heuristic|none",
         default=usual,
-        help="what is above the fold: the ids or globs in FILE, one a line; or what markup and"
-        f" order make likely; or nothing (default: {shown})",
+        help="resources above the fold: ids or globs from FILE, one per line; guessed from markup"
+        f" and order; or none (default: {shown})",
     )
 
 
 def add_schemes(parser: argparse.ArgumentParser, *, usual: str = _SCHEMES) -> None:
-    """Add the option that names schemes; it may stand more than once."""
+    """Add the option that names schemes; it may be repeated."""
     parser.add_argument(
         "--scheme",
         metavar="NAMES",
         action="append",
-        help=f"schemes, sets of them, or files.toml, with commas between (default: {usual})",
+        help=f"schemes, scheme sets or scheme files (.toml), comma-separated (default: {usual})",
     )
 
 
 def read_pages(options: argparse.Namespace, mistakes: ErrorList) -> list[Page]:
-    """Return the pages that are meant, in the order given, after noting every unknown one."""
+    """Return the named pages in the order given, after collecting an error for each unknown one."""
     groups = [
         mistakes.collect(partial(named_pages, name, options.above_the_fold))
         for name in options.pages
@@ -242,45 +244,45 @@ def read_pages(options: argparse.Namespace, mistakes: ErrorList) -> list[Page]:
 
 
 def named_pages(name: str, above_the_fold: str | None) -> list[Page]:
-    """Return the pages of that name, with the marks that are asked for.
+    """Return the pages of that name, with the requested marks.
 
     Raises:
-        InputError: listing every mistake in a page, or in the file of marks.
+        InputError: listing every error in a page, or in the file of marks.
         UnknownNameError: if there is none.
     """
     return [with_choice(page, above_the_fold) for page in resolve_pages(name)]
 
 
 def named_page(name: str, above_the_fold: str | None) -> Page:
-    """Return the page of that name, no set of them, with the marks that are asked for.
+    """Return the single page of that name (not a set), with the requested marks.
 
     Raises:
-        InputError: listing every mistake in the page, or in the file of marks.
+        InputError: listing every error in the page, or in the file of marks.
         UnknownNameError: if there is none.
     """
     return with_choice(resolve_page(name), above_the_fold)
 
 
 def with_choice(page: Page, above_the_fold: str | None) -> Page:
-    """Return *page* with the marks that are asked for, its own where none are.
+    """Return *page* with the requested marks, or with its own if none are requested.
 
     Raises:
-        InputError: listing every mistake in the file of marks.
+        InputError: listing every error in the file of marks.
     """
     if above_the_fold is None:
         return page
-    from h3sim.browser import with_marks  # on use: starting should stay quick
+    from h3sim.browser import with_marks  # lazy: keeps startup fast
 
     return with_marks(page, above_the_fold)
 
 
 def check_choice(above_the_fold: str | None) -> None:
-    """Refuse a file of marks that cannot be read, before there is a page that it could mark.
+    """Refuse an unreadable file of marks before any page is read.
 
     Raises:
         InputError: if it cannot be read.
     """
-    from h3sim.browser.above_the_fold import HEURISTIC, NONE  # on use: starting should stay quick
+    from h3sim.browser.above_the_fold import HEURISTIC, NONE  # lazy: keeps startup fast
 
     if above_the_fold not in (None, HEURISTIC, NONE):
         read_text(above_the_fold, InputError)
@@ -289,7 +291,7 @@ def check_choice(above_the_fold: str | None) -> None:
 def read_schemes(
     options: argparse.Namespace, mistakes: ErrorList, *, usual: str = _SCHEMES
 ) -> list[Scheme]:
-    """Return the schemes that are meant, each once, after noting every unknown one."""
+    """Return the named schemes, each once, after collecting an error for each unknown one."""
     names = [name for given in options.scheme or [usual] for name in given.split(",")]
     groups = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
     return list(dict.fromkeys(scheme for group in groups for scheme in group or ()))

@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 
 FAILED, BAD_INPUT = 1, 2
-"""Exit codes: something did not work out; what was given is wrong."""
+"""Exit codes: a run failed; bad usage or bad input."""
 _BAR_AFTER_S = 1.0
 _WIDTH_UNKNOWN = 100
 
 
 class RawHelp(argparse.RawDescriptionHelpFormatter):
-    """Shows examples as they stand; knows its width without importing shutil and its archives.
+    """Help formatter that keeps examples as typed and finds its width without importing shutil.
 
-    argparse makes a formatter for each argument, not for help alone.
+    argparse makes a formatter for every argument, so importing shutil would slow every start.
     """
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=output_width() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Fold paragraphs of sentences to the terminal; examples stay as they are typed."""
+        """Wrap paragraphs to the terminal; keep examples as typed."""
         import textwrap  # for help only
 
         return "".join(
@@ -49,16 +49,16 @@ class RawHelp(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with a command line, a line for each mistake, and where help is."""
+    """Argument parser that reports every error, one per line, and points to help."""
 
     def __init__(self, **keys: Any) -> None:
         self._refused: list[str] = []
         super().__init__(**{"formatter_class": RawHelp} | keys)
 
-    def parse_known_args(  # type: ignore[override]  # as it is called, by this and by subparsers
+    def parse_known_args(  # type: ignore[override]  # the signature that subparsers call
         self, args: Any = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuse what the command does not know here, where its name and its options are known."""
+        """Refuse unknown arguments here, where the command's name and options are known."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]
@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
         return options, unknown
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Return what a word says; a wrong one is told when the others have been looked at."""
+        """Return the value of a word; report a bad one after all others have been checked."""
         try:
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
@@ -93,18 +93,18 @@ class Parser(argparse.ArgumentParser):
         self._refused.append(f"{key}: {said}{hint}" if key else f"{said}{hint}")
 
     def error(self, message: str) -> NoReturn:
-        """Exit with 2 after a line for each mistake; the last one says where help is."""
+        """Exit with 2 after one line per error; the last line points to help."""
         lines = [f"{self.prog}: {escape_control(line)}" for line in (*self._refused, message)]
         self.exit(BAD_INPUT, "\n".join(lines) + f" (see `{self.prog} --help`)\n")
 
 
 _REFUSED: Any = object()
-"""Stands for the value of a word that was refused."""
+"""Placeholder for the value of a refused word."""
 _WANTED = {"int": "a whole number", "float": "a number", "share": "a share (0.02, or 2%)"}
 
 
 def _called(action: argparse.Action) -> str:
-    """Return what people call an argument: its longest switch, or how help writes it."""
+    """Return the display name of an argument: its longest switch, or its metavar."""
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest
     if action.nargs == argparse.PARSER:
         return metavar.lower()
@@ -113,27 +113,27 @@ def _called(action: argparse.Action) -> str:
 
 def _renamed(flag: str) -> str:
     """Return the present name of a flag that was renamed, as the end of a message."""
-    from h3sim.config.load_config import FLAGS  # on a mistake only
+    from h3sim.config.load_config import FLAGS  # lazy: needed for errors only
 
-    return f"; {flag} is called {FLAGS[flag]} now" if flag in FLAGS else ""
+    return f"; {flag} was renamed to {FLAGS[flag]}" if flag in FLAGS else ""
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the names that are spelt alike, as the end of a message."""
-    import difflib  # on a mistake only
+    """Return similar names as the end of a message."""
+    import difflib  # lazy: needed for errors only
 
     near = difflib.get_close_matches(word, list(known), n=2)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 class ErrorList:
-    """Collects the mistakes of several inputs, so that all can be told at once."""
+    """Collector of the errors of several inputs, so that all are reported at once."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def collect(self, read: Callable[[], ValueT]) -> ValueT | None:
-        """Return what *read* returns, or None after noting what was wrong."""
+        """Call *read* and return its result, or None after collecting its errors."""
         try:
             return read()
         except InputError as error:
@@ -143,14 +143,14 @@ class ErrorList:
         return None
 
     def tell(self, command: str) -> int:
-        """Print each mistake as a line of that command, and return the exit code for it."""
+        """Print one line per error, prefixed with the command, and return the exit code."""
         for line in self.lines:
             print(f"h3sim {command}: {line}", file=sys.stderr)
         return BAD_INPUT
 
 
 def output_width() -> int:
-    """Return how many cells are in a line of output: $COLUMNS, or the terminal's, or 100."""
+    """Return the width of the output in cells: $COLUMNS, or the terminal's, or 100."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns) > 0:
         return int(columns)
@@ -162,9 +162,9 @@ def output_width() -> int:
 
 @contextmanager
 def progress_bar(unit: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield what to tell of progress (done, total): a bar after a second, on a terminal only.
+    """Yield a progress callback (done, total) that shows a bar after one second.
 
-    Where there is no terminal, nobody is told, and tqdm is not even imported.
+    Without a terminal it yields None, and tqdm is not imported.
     """
     if not sys.stderr.isatty():
         yield None
@@ -181,29 +181,29 @@ def progress_bar(unit: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 STANDARD_OUTPUT = "-"
-"""What stands for it where a file is named that is written."""
+"""File name that means standard output."""
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def print_file(text: str) -> None:
-    """Print the *text* of a file that others will read: in UTF-8, whatever a terminal has."""
+    """Print the *text* of a file in UTF-8, whatever the terminal's encoding."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     print(text.removesuffix("\n"))
 
 
 def check_file(path: str) -> None:
-    """Refuse, before anything runs, a file that `put_file` could not write.
+    """Refuse, before anything runs, a path that `put_file` could not write.
 
     Raises:
-        InputError: saying what is wrong with the path.
+        InputError: if the path is unusable.
     """
     if path != STANDARD_OUTPUT:
         check_output(path, key="-o")
 
 
 def put_file(path: str, text: str) -> None:
-    """Write *text* to the file at *path*, whole or not at all; print it where that is `-`.
+    """Write *text* to *path* atomically, or print it if *path* is `-`.
 
     Raises:
         InputError: if the file cannot be written.
@@ -215,10 +215,10 @@ def put_file(path: str, text: str) -> None:
 
 
 def check_plot_path(path: str | None) -> None:
-    """Refuse, before anything runs, a figure that could not be written.
+    """Refuse, before anything runs, a figure path that could not be written.
 
     Raises:
-        InputError: saying what is wrong with the path.
+        InputError: if the path is unusable.
     """
     if path is None:
         return
@@ -229,16 +229,15 @@ def check_plot_path(path: str | None) -> None:
 
 
 def check_outputs_differ(options: argparse.Namespace, **outputs: str) -> None:
-    """Refuse, before anything runs, outputs that would take the place of what is read.
+    """Refuse, before anything runs, outputs that would overwrite an input or each other.
 
-    *outputs* says of each option that names one how people write it. Two of them at one path are
-    refused as well.
+    *outputs* maps each attribute that names an output file to its option.
 
     Raises:
-        InputError: for each that is at the path of something else.
+        InputError: with one issue per conflicting path.
     """
     taken = {
-        _real(path): "what is read"
+        _real(path): "an input file"
         for path in _words(options, but=tuple(outputs))
         if os.path.isfile(path)  # noqa: PTH113 - words and paths alike
     }
@@ -249,7 +248,7 @@ def check_outputs_differ(options: argparse.Namespace, **outputs: str) -> None:
         if path is None or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
             continue
         if (other := taken.get(_real(path))) is not None:
-            message = f"{format_value(path)} is {other}, too: name another file"
+            message = f"{format_value(path)} is also {other}: choose another file"
             problems.append(ValidationIssue(key=key, message=message))
         taken[_real(path)] = key
     if problems:
@@ -257,7 +256,7 @@ def check_outputs_differ(options: argparse.Namespace, **outputs: str) -> None:
 
 
 def _words(options: argparse.Namespace, but: tuple[str, ...]) -> Iterator[str]:
-    """Yield each word given, those of options *but* left out."""
+    """Yield each word of the command line, except those of options *but*."""
     for name, value in vars(options).items():
         # "arguments" is the command line as it was typed, outputs and all.
         if name not in (*but, "arguments"):

@@ -1,4 +1,4 @@
-"""`h3sim report`: loads, a comparison, a study or a log as one file of HTML."""
+"""`h3sim report`: loads, a comparison, a study or a log as a single HTML file."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ examples:
   h3sim report study.db --baseline fifo -o report.html
   h3sim report client.qlog -o report.html
 
-The file needs no other file and no network. It says in words what was found, shows it in figures,
-each with its data in a table, and ends with every setting.
+The report is self-contained: findings in words, figures with their data in tables, and all
+settings.
 """
 _LOGS = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 _SQLITE = b"SQLite format 3\0"
 _RESULTS = b'{"format": "h3sim-results/'
 _OWN = ("what", "out", "title", "baseline")
-"""The options that do not say what is loaded."""
+"""Options that do not describe a load."""
 
 
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
@@ -61,7 +61,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "report",
         help=summary,
-        description="Write a report of loads, a study or a log: words, figures and tables.",
+        description="Write a report of loads, a study or a log, with findings, figures and tables.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
@@ -69,18 +69,20 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "what",
         metavar="WHAT",
         nargs="+",
-        help="pages or sets of them, which are loaded; or what was kept: loads (h3sim run --json),"
-        " a store or saved results of a study, qlogs",
+        help="pages or page sets to load; or saved results: loads (h3sim run --json), the store or"
+        " saved results of a study, qlogs",
     )
     parser.add_argument("-o", "--out", metavar="FILE", required=True, help="FILE.html")
     parser.add_argument(
         "--scheme",
         metavar="NAMES",
         action="append",
-        help="schemes, sets of them, or files.toml, with commas between (default: rr)",
+        help="schemes, scheme sets or scheme files (.toml), comma-separated (default: rr)",
     )
     parser.add_argument(
-        "--baseline", metavar="NAME", help="compared with (default: rr where it is, else the first)"
+        "--baseline",
+        metavar="NAME",
+        help="reference scheme (default: rr if present, else the first)",
     )
     parser.add_argument("--title", metavar="TEXT", help="the title of the report")
     add_marks(parser)
@@ -91,7 +93,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 
 def _report(options: argparse.Namespace) -> int:
-    from h3sim.reporting.document import check_suffix  # on use, as what follows: matplotlib
+    from h3sim.reporting.document import check_suffix  # lazy, like the next: imports matplotlib
 
     mistakes = ErrorList()
     mistakes.collect(lambda: check_suffix(options.out, key="--out"))
@@ -128,7 +130,7 @@ def _write(found: list[Any], options: argparse.Namespace) -> None:
 
 
 def _reader_of(name: str) -> Callable[[str], Any] | None:
-    """Return what reads what was kept in the file of this name, None for a page to be loaded."""
+    """Return the reader for a file of saved results, or None for a page to load."""
     if name.lower().endswith(_LOGS):
         from h3sim.results.qlog_metrics import measure
 
@@ -138,7 +140,7 @@ def _reader_of(name: str) -> Callable[[str], Any] | None:
     try:
         with open_input(name, InputError) as file:
             head = file.read(max(len(_SQLITE), len(_RESULTS)))
-    except InputError:  # the name of a shipped page, or a mistake that is told later
+    except InputError:  # the name of a shipped page, or an error reported later
         return None
     return read_results if head.startswith((_SQLITE, _RESULTS)) else None
 
@@ -151,7 +153,7 @@ def _again(name: str) -> Any:
 def _cells(
     names: list[str], options: argparse.Namespace, mistakes: ErrorList
 ) -> list[tuple[Page, Scheme, LoadConfig]]:
-    """Return what is to be loaded, page by page; nothing where there are mistakes."""
+    """Return the loads to run, page by page; none after errors."""
     pages = [
         page
         for name in names
@@ -175,9 +177,9 @@ def _cells(
 def _no_cells(
     options: argparse.Namespace, mistakes: ErrorList
 ) -> list[tuple[Page, Scheme, LoadConfig]]:
-    """Refuse options of a load where nothing is loaded: what was kept has its own settings."""
+    """Refuse options of a load if nothing is loaded: saved results have their own settings."""
     mistakes.lines += [
-        f"--{key.replace('_', '-')}: goes only with a page that is to be loaded"
+        f"--{key.replace('_', '-')}: is valid only with a page to load"
         for key, value in vars(options).items()
         if key in options.usual and key not in _OWN and value != options.usual[key]
     ]

@@ -1,4 +1,4 @@
-"""`h3sim reproduce`: the experiments of the papers again, and a verdict on what they found."""
+"""`h3sim reproduce`: the papers' experiments repeated, with a verdict on each finding."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ examples:
   h3sim reproduce all --full --dry-run
   h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
 
-A finding is named as in docs/findings.md; all experiments that it needs are done. What is finished
-is kept in the store, whatever happens; the same command again runs the rest.
+Findings are named as in docs/findings.md; all experiments that they need are run. The store keeps
+every finished load; if interrupted, run the same command again to resume.
 """
 _FAILED = 1
 _MINUTE_S = 60
@@ -46,44 +46,46 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "reproduce",
         help=summary,
-        description="Do experiments of the papers again: the paper's numbers beside h3sim's, and a"
-        " verdict on each finding with the figures that it rests on.",
+        description="Repeat experiments of the papers: show their numbers next to h3sim's, and"
+        " judge each finding with the figures behind it.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="experiments or findings, or all (see --list)"
     )
-    parser.add_argument("--list", action="store_true", help="say which experiments there are")
+    parser.add_argument("--list", action="store_true", help="list the experiments")
     parser.add_argument(
         "--full",
         action="store_true",
-        help="all pages, and as many seeds as the paper had runs (hours; default: minutes)",
+        help="use all pages, and as many seeds as the paper had runs (hours; default: minutes)",
     )
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="say how many loads there are and about how long they take, after trying a few",
+        help="show the number of loads and estimate their duration from a few samples",
     )
     parser.add_argument(
-        "--pages", metavar="DIR", help="load the page files of this folder in place of the corpus"
+        "--pages", metavar="DIR", help="load the page files in this folder instead of the corpus"
     )
-    parser.add_argument("--store", metavar="FILE", help="keep and reuse what is finished")
+    parser.add_argument("--store", metavar="FILE", help="store finished loads and reuse them")
     parser.add_argument(
-        "-j", "--workers", type=int, metavar="N", help="processes (default: one a core)"
+        "-j", "--workers", type=int, metavar="N", help="worker processes (default: one per core)"
     )
     parser.add_argument("--json", action="store_true", help="print h3sim-reproduction/1 instead")
     parser.add_argument(
         "--markdown",
         metavar="FILE",
-        help="write verdicts and tables there; fails, and writes nothing, if the file stands and"
-        " has another verdict (see --update). In a file that has the lines"
-        f" {report.BEGIN!r} and {report.END!r} only what is between them is written",
+        help="write verdicts and tables to FILE; fails without writing if FILE has a different"
+        " verdict (see --update). In a file with the lines"
+        f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
     )
     parser.add_argument(
-        "--update", action="store_true", help="with --markdown: write changed verdicts, too"
+        "--update", action="store_true", help="with --markdown: accept changed verdicts"
     )
-    parser.add_argument("--figures", metavar="DIR", help="draw each experiment there, as PNG")
+    parser.add_argument(
+        "--figures", metavar="DIR", help="plot each experiment as PNG into this folder"
+    )
     add_wide(parser)
     parser.set_defaults(command=_reproduce)
 
@@ -127,19 +129,19 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    """Print all experiments, and how their quick variants are reduced."""
+    """Print all experiments and the reductions of their quick variants."""
     rows = []
     for name in experiment_names():
         experiment = load_experiment(name)
-        quick = "the same" if experiment.is_about_headers else str(experiment.quick)
+        quick = "not reduced" if experiment.is_about_headers else str(experiment.quick)
         rows.append((name, experiment.title, quick))
-    headers = ("experiment", "what it is", "quick variant")
+    headers = ("experiment", "description", "quick variant")
     print(table(headers, rows, width=terminal_width(options)))
     return 0
 
 
 def _plan(options: argparse.Namespace) -> int:
-    """Print for each experiment how many loads it is, and about how long they take on one core."""
+    """Print the number of loads of each experiment and their estimated time on one core."""
     files = None if options.pages is None else page_files(options.pages)
     rows, seconds = [], 0.0
     for name in chosen_experiments(options.names):
@@ -148,7 +150,7 @@ def _plan(options: argparse.Namespace) -> int:
         seconds += plan.seconds
         known = f"{plan.reused:,}"
         rows.append((name, f"{plan.loads:,}", known, f"{plan.seconds / _MINUTE_S:,.1f}"))
-    headers = ("experiment", "loads", "known", "minutes on one core")
+    headers = ("experiment", "loads", "stored", "minutes on one core")
     print(table(headers, rows, width=terminal_width(options)))
     print(f"\nabout {seconds / _MINUTE_S:,.0f} minutes on one core")
     return 0
@@ -185,12 +187,12 @@ def _show_judgement(judgement: Judgement, width: int | None) -> None:
             print(textwrap.indent(fitted(text, None if width is None else width - 2), "  "))
     if claims:
         rows = report.claim_rows(judgement)
-        print(table(("holds", "claim", "h3sim (95 %)", "wanted"), rows, width=width))
+        print(table(("holds", "claim", "h3sim (95 %)", "limit"), rows, width=width))
     print()
 
 
 def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
-    """Write the document unless a verdict changed that nobody accepted; return whether it was."""
+    """Write the document unless a verdict changed without --update; return whether it was."""
     stands = _standing(path)
     text = report.written_into(stands, done)
     before, now = report.verdicts_in(stands), report.verdicts_in(text)
@@ -208,22 +210,22 @@ def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
 
 
 def _standing(path: Path) -> str:
-    """Return what stands in the document already.
+    """Return the present text of the document; "" if there is none.
 
     Raises:
-        InputError: if that cannot be read, or is no text.
+        InputError: if it cannot be read, or is not text.
     """
     return read_text(path, InputError) if path.is_file() else ""
 
 
 def _check_folder(given: str) -> None:
-    """Make the folder that figures go to.
+    """Create the folder for figures.
 
     Raises:
-        InputError: if that cannot be.
+        InputError: if it cannot be created.
     """
     try:
         Path(given).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"{given}: cannot be made: {error.strerror}"
+        message = f"{given}: cannot be created: {error.strerror}"
         raise InputError([ValidationIssue(key="--figures", message=message)]) from error

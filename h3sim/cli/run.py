@@ -1,4 +1,4 @@
-"""`h3sim run`: one page, one scheme, everything about it."""
+"""`h3sim run`: one load of a page with one scheme, in full detail."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OUTPUTS = (
     *("page", "json", "order", "plot", "qlog", "qlog_dialect", "har"),
     *("against", "animate", "critical_path", "sample_ms", "wide"),
 )
-"""The options that do not say what is loaded."""
+"""Options that do not describe the load."""
 _EPILOG = """\
 examples:
   h3sim run http2rulez --scheme bucket-html
@@ -81,21 +81,21 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "run",
         help=summary,
-        description="Load a page with one scheme and show when each resource came.",
+        description="Load a page with one scheme and show when each resource arrives.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     parser.add_argument(
         "page",
         metavar="PAGE",
-        help="a shipped page or a file.json: a page, or a saved load, which is run again; or a"
-        " recording such as a HAR",
+        help="a shipped page, a page file (.json), a saved load to run again, or a recording"
+        " such as a HAR",
     )
     parser.add_argument(
         "--scheme",
         metavar="NAME",
         default="rr",
-        help="a shipped scheme or a file.toml (default: %(default)s)",
+        help="a shipped scheme or a scheme file (.toml) (default: %(default)s)",
     )
     add_marks(parser)
     add_load_options(parser)
@@ -103,67 +103,69 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     _add_output_options(parser)
     add_sample_option(parser)
     add_wide(parser)
-    # What options are when nobody gives them, to tell which were given beside a saved load.
+    # Defaults, to detect options given in addition to a saved load.
     parser.set_defaults(usual=vars(parser.parse_args(["PAGE"])))
     parser.set_defaults(command=_run)
 
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add what is printed, drawn and written."""
+    """Add the options for printed, plotted and written output."""
     parser.add_argument("--json", action="store_true", help="print the load as h3sim-load/2")
-    parser.add_argument("--order", action="store_true", help="add the stream id of each packet")
-    parser.add_argument("--plot", metavar="FILE", help="draw the load: FILE.png, .svg or .pdf")
+    parser.add_argument(
+        "--order", action="store_true", help="also show the stream id of each packet"
+    )
+    parser.add_argument("--plot", metavar="FILE", help="plot the load: FILE.png, .svg or .pdf")
     parser.add_argument(
         "--animate",
         metavar="FILE",
-        help="write packets on the wire, and what TCP and QUIC hold back: FILE.html or .gif",
+        help="animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
     )
     parser.add_argument(
         "--diff",
         metavar="PAGE",
-        help="another version of the page, loaded alike: --plot draws both, and what moved",
+        help="another version of the page, loaded with the same settings; --plot compares both",
     )
     parser.add_argument(
         "--qlog",
         metavar="FILE",
-        help="write what both ends would have logged: FILE.qlog, or FILE.sqlog (the client only)",
+        help="write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
     )
     parser.add_argument(
         "--qlog-dialect",
         metavar="NAME",
         default="0.3",
-        help="0.3, which qvis opens, or draft: the current drafts (default: %(default)s)",
+        help="qlog version: 0.3 (for qvis) or draft, the current drafts (default: %(default)s)",
     )
     parser.add_argument(
         "--har",
         metavar="FILE",
-        help="write the load as a HAR 1.2, which DevTools and waterfall viewers open: FILE.har",
+        help="write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
     )
     parser.add_argument(
         "--multiplexing",
         action="store_true",
-        help="show how responses shared the link, and what priorities came to",
+        help="also show multiplexing and prioritization metrics",
     )
     parser.add_argument(
         "--critical-path",
         action="store_true",
-        help="show what the load event waited for, step by step (with --browser parse)",
+        help="show the critical path to the load event (with --browser parse)",
     )
 
 
 def _check_animation(path: str | None) -> None:
-    """Refuse, before anything runs, an animation that could not be written."""
+    """Refuse, before anything runs, an animation path that could not be written."""
     if path is not None:
-        from h3sim.reporting.animation import check_animation_path  # on use: few loads are animated
+        from h3sim.reporting.animation import check_animation_path  # lazy: few loads are animated
 
         check_animation_path(path, key="--animate")
 
 
 def _check_qlog(options: argparse.Namespace) -> None:
-    """Refuse, before anything runs, a log that could not be written."""
+    """Refuse, before anything runs, a qlog path that could not be written."""
     if options.qlog is None:
         return
-    from h3sim.qlog import DIALECTS, check_qlog_path  # on use: few loads are logged
+    from h3sim.qlog import DIALECTS, check_qlog_path  # lazy: few loads are logged
 
     if options.qlog_dialect not in DIALECTS:
         message = f"must be one of {', '.join(DIALECTS)}, is {options.qlog_dialect!r}"
@@ -180,7 +182,9 @@ def _check_path(options: argparse.Namespace) -> None:
 
 def _check_sampled_json(options: argparse.Namespace) -> None:
     if options.json and options.sample_ms not in (None, SAMPLE_MS):
-        message = f"must be {SAMPLE_MS:g} with --json, whose byte_index_sampled_ms is always that"
+        message = (
+            f"must be {SAMPLE_MS:g} with --json: byte_index_sampled_ms always has that interval"
+        )
         raise InputError([ValidationIssue(key="--sample-ms", message=message)])
 
 
@@ -194,21 +198,21 @@ def _other_page(options: argparse.Namespace) -> Page | None:
 
 def _scheme(name: str) -> Scheme:
     if catalog.scheme_set(name) is not None:
-        message = f"{name!r} is a set of schemes: take `h3sim compare`"
+        message = f"{name!r} is a set of schemes: use `h3sim compare`"
         raise InputError([ValidationIssue(key="--scheme", message=message)])
     try:
         return catalog.load_scheme(name)
     except UnknownNameError as error:
         if "," not in name:
             raise
-        message = f"{format_value(name)} names several schemes: take `h3sim compare`"
+        message = f"{format_value(name)} names several schemes: use `h3sim compare`"
         raise InputError([ValidationIssue(key="--scheme", message=message)]) from error
 
 
 def _given(
     options: argparse.Namespace, mistakes: ErrorList
 ) -> tuple[Page, Scheme, LoadConfig] | None:
-    """Return what the options say to load, or None after noting what is wrong."""
+    """Return the load that the options describe, or None after collecting every error."""
     page = mistakes.collect(lambda: named_page(options.page, options.above_the_fold))
     scheme = mistakes.collect(lambda: _scheme(options.scheme))
     config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=[page])
@@ -219,7 +223,7 @@ def _given(
 def _saved(
     options: argparse.Namespace, mistakes: ErrorList
 ) -> tuple[Page, Scheme, LoadConfig] | None:
-    """Return what a saved load was run with; it brings its own settings."""
+    """Return the settings of a saved load; options of a load are refused."""
     given = [
         ValidationIssue(key=switch_of(key, vars(options)), message="does not go with a saved load")
         for key, value in vars(options).items()
@@ -234,7 +238,9 @@ def _saved(
     if saved.version != __version__:
         print(f"h3sim run: saved by h3sim {saved.version}, this is {__version__}", file=sys.stderr)
     if saved.scheme is None:
-        mistakes.lines.append(f"{options.page}: inputs.scheme: was code, and cannot be read back")
+        mistakes.lines.append(
+            f"{options.page}: inputs.scheme: was defined in Python and cannot be read from a file"
+        )
         return None
     return saved.page, saved.scheme, saved.config
 
@@ -245,7 +251,7 @@ def _run(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: _check_qlog(options))
     if options.har is not None:
-        from h3sim.results.har import check_har_path  # on use: most loads are not written so
+        from h3sim.results.har import check_har_path  # lazy: few loads are written as HAR
 
         mistakes.collect(lambda: check_har_path(options.har, key="--har"))
     mistakes.collect(lambda: _check_animation(options.animate))
@@ -316,5 +322,5 @@ def _show(load: Load, *, order: bool, sample_ms: float | None, width: int | None
     print(table((*headers, *times), rows, width=width, shorten=True))
     if order:
         runs = ((stream, len(list(group))) for stream, group in itertools.groupby(load.trace.order))
-        print("\norder of packets (stream x packets in a row):")
+        print("\norder of packets (stream x consecutive packets):")
         print(" ".join(f"{stream}x{n}" for stream, n in runs))

@@ -1,4 +1,4 @@
-"""`h3sim show`: all about one page, scheme, network or profile, or its file to start one's own."""
+"""`h3sim show`: one page, scheme, network or profile in full, or its file as a template."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOADERS: dict[str, Callable[[str], object]] = {
     "profile": catalog.load_profile,
 }
 _HEADED = ("format", "name", "title")
-"""What stands in the head, or in no need of being said."""
+"""Keys shown in the heading, or not at all."""
 _CLASS = "class"
 
 
@@ -47,19 +47,19 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser = commands.add_parser(
         "show",
         help=summary,
-        description="Show all about one page, scheme, network or transport profile.",
+        description="Show one page, scheme, network or transport profile in full.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     parser.add_argument("what", choices=tuple(_LOADERS), metavar="|".join(_LOADERS))
-    parser.add_argument("name", metavar="NAME", help="what is shipped by that name, or a file")
+    parser.add_argument("name", metavar="NAME", help="a shipped name, or a file")
     as_file = parser.add_mutually_exclusive_group()
-    as_file.add_argument("--toml", action="store_true", help="print the file, which is TOML")
-    as_file.add_argument("--json", action="store_true", help="print a page's file, which is JSON")
+    as_file.add_argument("--toml", action="store_true", help="print the TOML file")
+    as_file.add_argument("--json", action="store_true", help="print the JSON file of a page")
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw a page, what it weighs and what asks for what: FILE.png, .svg or .pdf",
+        help="plot a page's sizes and dependencies: FILE.png, .svg or .pdf",
     )
     add_wide(parser)
     parser.set_defaults(command=_show)
@@ -86,18 +86,22 @@ def _show(options: argparse.Namespace) -> int:
 
 def _check_form(options: argparse.Namespace) -> None:
     if options.toml and options.what == "page":
-        raise InputError([ValidationIssue(key="--toml", message="a page is JSON: --json")])
+        raise InputError([ValidationIssue(key="--toml", message="a page is JSON: use --json")])
     if options.plot is not None and options.what != "page":
         raise InputError(
-            [ValidationIssue(key="--plot", message=f"goes with pages, not a {options.what}")]
+            [
+                ValidationIssue(
+                    key="--plot", message=f"is valid only with a page, not with a {options.what}"
+                )
+            ]
         )
     if options.json and options.what != "page":
-        message = f"a {options.what} is TOML: --toml"
+        message = f"a {options.what} is TOML: use --toml"
         raise InputError([ValidationIssue(key="--json", message=message)])
 
 
 def _of(text: str, width: int | None) -> Iterator[str]:
-    """Yield what a TOML file says: its values, then each of its tables."""
+    """Yield the text of a TOML file: its values, then each of its tables."""
     document = parse_toml(text, InputError, source="")
     yield _head(document.get("name"), document.get("title"), width)
     yield figures(_values(document), width=width)
@@ -129,9 +133,9 @@ def _is_table(value: object) -> bool:
 
 
 def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
-    """Return tables of a file as rows; a column for each key that one of them has."""
+    """Return an array of tables as text, one row per table and one column per key."""
     keys = list(dict.fromkeys(name for row in rows for name in row))
-    keys.sort(key=_CLASS.__eq__)  # what a rule leads to stands behind what it asks for
+    keys.sort(key=_CLASS.__eq__)  # the result of a rule follows its conditions
     body = table(keys, [[_cell(row.get(name, "")) for name in keys] for row in rows], width=width)
     return body if key in keys else f"{key}\n{body}"
 
@@ -151,7 +155,7 @@ def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterato
     said = _values(known | dict(page.provenance))
     if said:
         yield figures(said, width=width)
-    headers = ("resource", "kind", "bytes", "above the fold", "asked for")
+    headers = ("resource", "kind", "bytes", "above the fold", "requested")
     rows = [
         (
             resource.id,
@@ -166,7 +170,7 @@ def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterato
 
 
 def _asked(resource: Resource) -> str:
-    """Return when a resource is asked for, in a few words."""
+    """Describe in a few words when a resource is requested."""
     found = resource.discovered
     if found is None:
         return "at navigation start"

@@ -1,4 +1,4 @@
-"""`h3sim sweep` and `h3sim store`: studies, run and resumed, and the stores that keep them."""
+"""`h3sim sweep` and `h3sim store`: running and resuming studies, and managing stores."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ examples:
   h3sim sweep study.toml --store study.db --compare transport=tcp --by network,scheme
   h3sim store list study.db
 
-What is finished is kept in the store, whatever happens; the same command again runs the rest.
+The store keeps every finished load; if interrupted, run the same command again to resume.
 """
 _TOLD = 10
 _HUGE = 1e6
-"""From here on no digit of a speedup tells anything."""
+"""Smallest speedup that is printed in scientific notation."""
 _SHOWN_BY = ("network", "scheme")
 _FIGURES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 
@@ -54,38 +54,38 @@ def add_sweep(commands: argparse._SubParsersAction[Parser], summary: str) -> Non
     parser = commands.add_parser(
         "sweep",
         help=summary,
-        description="Run every load of a study, and write one row a load.",
+        description="Run every load of a study and write one row per load.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("study", metavar="STUDY", help="a file.toml of format h3sim-study/1")
-    parser.add_argument("--store", metavar="FILE", help="keep and reuse what is finished")
+    parser.add_argument("study", metavar="STUDY", help="a study file (.toml, format h3sim-study/1)")
+    parser.add_argument("--store", metavar="FILE", help="store finished loads and reuse them")
     parser.add_argument(
-        "-j", "--workers", type=int, metavar="N", help="processes (default: one a core)"
+        "-j", "--workers", type=int, metavar="N", help="worker processes (default: one per core)"
     )
     parser.add_argument(
         "--dask", metavar="ADDRESS", help="run on the workers of this dask.distributed scheduler"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say how many loads there are, and how long it takes"
+        "--dry-run",
+        action="store_true",
+        help="show the number of loads and their estimated duration",
     )
+    parser.add_argument("--retry-failed", action="store_true", help="rerun loads that failed")
     parser.add_argument(
-        "--retry-failed", action="store_true", help="run again what failed in the store"
-    )
-    parser.add_argument(
-        "--resources", action="store_true", help="keep a row a resource, and write those"
+        "--resources", action="store_true", help="keep one row per resource, and write these"
     )
     parser.add_argument(
         "--metrics",
         metavar="NAME,...",
-        help=f"columns that take longer, besides: {', '.join(ON_DEMAND)}",
+        help=f"additional columns that take longer: {', '.join(ON_DEMAND)}",
     )
     parser.add_argument(
         "--target-ci-width",
         type=share,
         metavar="SHARE",
-        help="add seeds until the interval of each scheme's speedup is narrower than that: 0.05,"
-        " or 5%%; the study's table `until` says the rest",
+        help="add seeds until each speedup's confidence interval is narrower: 0.05 or 5%%; other"
+        " settings come from the study's table `until`",
     )
     parser.add_argument(
         "--compare",
@@ -106,7 +106,7 @@ def add_sweep(commands: argparse._SubParsersAction[Parser], summary: str) -> Non
     )
     parser.add_argument("--csv", metavar="FILE", help="write the rows as CSV")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows as Parquet")
-    parser.add_argument("--save", metavar="FILE", help="write the rows for h3sim.read_results")
+    parser.add_argument("--save", metavar="FILE", help="write results for h3sim.read_results")
     add_marks(parser)
     add_wide(parser)
     parser.set_defaults(command=_sweep)
@@ -133,7 +133,7 @@ def _sweep(options: argparse.Namespace) -> int:
     if options.compare is not None:
         require_extra("scipy", "study")  # when all loads have run
     if options.parquet is not None:
-        require_extra("pyarrow", "study")  # when all loads have run
+        require_extra("pyarrow", "study")  # fail now, not after all loads have run
     study.has_resources = study.has_resources or options.resources
     if options.dry_run:
         return _plan(study, options)
@@ -276,7 +276,7 @@ def _with_width(study: Study, width: float) -> StoppingRule:
 
 
 def _plan(study: Study, options: argparse.Namespace) -> int:
-    """Print what would run; where seeds are added, at first and at most."""
+    """Print the planned loads; if seeds are added, for the first and the last round."""
     if study.stopping is None:
         print(study.plan(store=options.store, workers=options.workers))
         return 0
@@ -315,7 +315,7 @@ def _write(results: Results, options: argparse.Namespace) -> None:
 
 
 def _show_until(until: Sequential, options: argparse.Namespace) -> None:
-    """Print each scheme's speedup with its interval over seeds, and whether that is narrow."""
+    """Print each scheme's speedup with its interval over seeds."""
     rule = until.rule
     percent = f"{100 * rule.confidence:g} %"
     headers = ("scheme", "seeds", f"speedup to {rule.baseline}", "low", "high", "width %")
@@ -324,7 +324,7 @@ def _show_until(until: Sequential, options: argparse.Namespace) -> None:
             row.scheme,
             row.seeds,
             *(_speedup(number) for number in (row.geometric, row.low, row.high)),
-            # Of next to no seeds an interval may be so wide that it ends at 0.
+            # With few seeds an interval may extend down to 0.
             f"{100 * (row.high / row.low - 1):.1f}" if row.low else "-",
         )
         for row in until.rows
@@ -333,12 +333,12 @@ def _show_until(until: Sequential, options: argparse.Namespace) -> None:
     print(f"\n{fitted(f'{rule.value}, {percent} intervals over seeds of these pages', width)}")
     print(f"\n{table(headers, rows, width=width, shorten=True)}")
     if not until.is_narrow:
-        told = f"not all are narrower than {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
+        told = f"some intervals exceed {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
         print(f"h3sim sweep: {told}: raise until.most_seeds", file=sys.stderr)
 
 
 def _speedup(number: float) -> str:
-    """Return a speedup; the upper end of an interval that says nothing may have 300 digits.
+    """Format a speedup; huge ends of meaningless intervals use scientific notation.
 
     >>> _speedup(1.23456), _speedup(2e300)
     ('1.235', '2e+300')
@@ -379,33 +379,40 @@ def add_store(commands: argparse._SubParsersAction[Parser], summary: str) -> Non
     parser = commands.add_parser(
         "store",
         help=summary,
-        description="Show, check, export or tidy a store of studies.",
+        description="Show, verify, repair, export or prune a store of studies.",
         epilog=_STORE_EPILOG,
         formatter_class=RawHelp,
     )
     actions = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
     for name, action, text in (
-        ("list", _list, "show the studies and what is known of them"),
-        ("verify", _verify, "check that the file is sound, and name what is damaged"),
-        ("repair", _repair, "drop what is damaged, so that the next run makes it again"),
+        ("list", _list, "list the studies and their finished loads"),
+        ("verify", _verify, "check the file's integrity and list damaged entries"),
+        ("repair", _repair, "drop damaged entries, so that the next run computes them again"),
         ("export", _export, "write the rows of a study"),
-        ("prune", _prune, "forget what is of no use any more"),
+        ("prune", _prune, "delete entries that are no longer useful"),
     ):
         command = actions.add_parser(name, help=text, description=text)
-        command.add_argument("store", metavar="STORE", help="the file")
+        command.add_argument("store", metavar="STORE", help="the store file")
         command.set_defaults(command=action)
         if name == "export":
             command.add_argument("file", metavar="FILE", help=f"FILE{', FILE'.join(_FORMATS)}")
             command.add_argument(
-                "--study", type=int, metavar="N", help="its number in the list (default: the last)"
+                "--study",
+                type=int,
+                metavar="N",
+                help="the study's number in `h3sim store list` (default: the last)",
             )
-            command.add_argument("--resources", action="store_true", help="a row a resource")
+            command.add_argument(
+                "--resources", action="store_true", help="write one row per resource"
+            )
         if name == "list":
             add_wide(command)
         if name == "prune":
-            command.add_argument("--failed", action="store_true", help="what failed")
+            command.add_argument("--failed", action="store_true", help="delete failed loads")
             command.add_argument(
-                "--other-models", action="store_true", help="what other versions of h3sim made"
+                "--other-models",
+                action="store_true",
+                help="delete loads of other versions of h3sim",
             )
 
 
@@ -441,7 +448,7 @@ def _repair(options: argparse.Namespace) -> int:
     dropped = repair_store(options.store)
     for line in dropped:
         print(escape_control(f"{options.store}: dropped: {line}"))
-    left = "the same sweep runs again what is missing" if dropped else "nothing to drop"
+    left = "run the same sweep again to recompute them" if dropped else "nothing to drop"
     print(escape_control(f"{options.store}: {left}"))
     return 0
 
@@ -461,11 +468,11 @@ def _export(options: argparse.Namespace) -> int:
 
 def _prune(options: argparse.Namespace) -> int:
     if not options.failed and not options.other_models:
-        message = "say what is of no use: --failed, --other-models or both"
+        message = "choose what to delete: --failed, --other-models or both"
         raise InputError([ValidationIssue(key="prune", message=message)])
-    Store(options.store, may_write=False).close()  # where there is none, none shall be made
+    Store(options.store, may_write=False).close()  # a missing store must not be created
     keep = model_version() if options.other_models else None
     with Store(options.store) as store:
         n = store.prune(keep_model=keep, failed=options.failed)
-    print(escape_control(f"{options.store}: forgot {n:,} cells"))
+    print(escape_control(f"{options.store}: deleted {n:,} entries"))
     return 0

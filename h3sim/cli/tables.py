@@ -1,6 +1,6 @@
 """Text tables, fitted to the terminal, and the tables of a load.
 
-They are laid out here and not by a library: to import one takes longer than to load a small page.
+No library is used for the layout: importing one takes longer than loading a small page.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 _NONE = "-"
 _GAP = "  "
 _NARROWEST, _FIRST = 8, 32
-"""No column is made narrower than that, the first not than this while others can be."""
+"""Least widths of a column and, while others can shrink, of the first."""
 
 
 def add_wide(parser: argparse.ArgumentParser) -> None:
-    """Add the option that lets tables be as wide as what is in them."""
+    """Add the option that disables truncation of tables."""
     parser.add_argument(
         "--no-truncate",
         action="store_true",
-        help="show all in full, however wide (default: folded and shortened to the terminal)",
+        help="do not wrap or truncate output (default: fit the terminal)",
     )
 
 
 def terminal_width(options: argparse.Namespace) -> int | None:
-    """Return how wide output may be, None for as wide as it gets (`--no-truncate`)."""
+    """Return the width limit of the output; None means unlimited (`--no-truncate`)."""
     return None if options.no_truncate else output_width()
 
 
@@ -45,11 +45,11 @@ def table(
     width: int | None = None,
     shorten: bool = False,
 ) -> str:
-    """Return a table whose columns line up, of at most *width* cells where that can be done.
+    """Return an aligned text table, at most *width* cells wide where possible.
 
-    To fit, heads are folded at first, then what the widest columns of words hold: folded at its
-    spaces, or, where it has none, shortened in its middle; with *shorten* all is shortened, so that
-    each row stays one line.
+    To fit, headers are wrapped first, then the cells of the widest text columns: wrapped at
+    spaces or, without any, truncated in the middle. With *shorten* all are truncated, so that each
+    row stays on one line.
 
     >>> print(table(["scheme", "ByteIndex ms"], [["rr", "1.50"], ["fifo", "12.25"]], width=17))
             ByteIndex
@@ -63,7 +63,7 @@ def table(
     widths = _widths(headers, body, is_left, width)
     heads = [wrap(head, limit) for head, limit in zip(headers, widths, strict=True)]
     n_lines = max(map(len, heads), default=0)
-    # Empty lines above short heads: all heads end next to the rule.
+    # Empty lines above short headers: all headers end next to the rule.
     lines = [*_lines([[""] * (n_lines - len(head)) + head for head in heads], widths, is_left)]
     lines.append(_GAP.join("-" * limit for limit in widths))
     for row in body:
@@ -76,7 +76,7 @@ def table(
 
 
 def figures(rows: Sequence[tuple[str, str]], *, width: int | None = None) -> str:
-    """Return names and what they stand for in two columns; what is too long is folded.
+    """Return names and values in two columns; long values are wrapped.
 
     >>> print(figures([("packets", "1,168"), ("page load", "11,680.0 ms")]))
     packets    1,168
@@ -92,7 +92,7 @@ def figures(rows: Sequence[tuple[str, str]], *, width: int | None = None) -> str
 
 
 def fitted(text: str, width: int | None) -> str:
-    """Return *text* in lines of at most *width* cells.
+    """Wrap *text* to lines of at most *width* cells.
 
     >>> print(fitted("so many words", 8))
     so many
@@ -102,17 +102,17 @@ def fitted(text: str, width: int | None) -> str:
 
 
 def in_ms(value_ms: float | None) -> str:
-    """Return a time with one decimal, or a dash for none."""
+    """Format a time with one decimal; None is a dash."""
     return _NONE if value_ms is None else f"{value_ms:,.1f}"
 
 
 def ratio(value: float | None) -> str:
-    """Return a ratio with two decimals, or a dash for none."""
+    """Format a ratio with two decimals; None is a dash."""
     return _NONE if value is None else f"{value:.2f}"
 
 
 def times(column: Iterable[float | None]) -> list[str]:
-    """Return a column of times with one decimal, more where others would look alike.
+    """Format times with one decimal, or more where unequal times would look equal.
 
     >>> times([1234.56, None]), times([5.04, 4.96])
     (['1,234.6', '-'], ['5.04', '4.96'])
@@ -121,9 +121,9 @@ def times(column: Iterable[float | None]) -> list[str]:
 
 
 def ratios(column: Iterable[float | None], *, apart: float = APART) -> list[str]:
-    """Return a column of ratios with two decimals, more where others would look alike.
+    """Format ratios with two decimals, or more where unequal ratios would look equal.
 
-    That is where they differ by more than *apart*, relative to the larger.
+    Ratios are unequal if they differ by more than *apart*, relative to the larger.
 
     >>> ratios([1, 1.254]), ratios([1, 1.004], apart=0.001)
     (['1.00', '1.25'], ['1.000', '1.004'])
@@ -149,7 +149,7 @@ def plural(number: int, noun: str) -> str:
 def _widths(
     headers: Sequence[str], body: list[list[str]], is_left: list[bool], width: int | None
 ) -> list[int]:
-    """Return how wide each column is: heads give way first, then the widest columns of words."""
+    """Return the width of each column: headers shrink first, then the widest text columns."""
     full = [
         max((cell_width(row[index]) for row in body), default=0) for index in range(len(headers))
     ]
@@ -159,7 +159,7 @@ def _widths(
     words = [max(map(cell_width, head.split(" "))) for head in headers]
     widths = [max(limit, word) for limit, word in zip(full, words, strict=True)]
     floors = [max(word, _NARROWEST) for word in words]
-    # The first column says what a row is of: it gives way last.
+    # The first column identifies the row: it shrinks last.
     _narrow(widths, [max(words[0], _FIRST), *floors[1:]], is_left, width)
     _narrow(widths, floors, is_left, width)
     _raise_heads(headers, widths, width)
@@ -167,7 +167,7 @@ def _widths(
 
 
 def _narrow(widths: list[int], floors: list[int], is_left: list[bool], width: int) -> None:
-    """Take from the widest columns of words, down to their floors, what is too much."""
+    """Shrink the widest text columns, down to their floors, until the table fits."""
     while _total(widths) > width:
         wide = [
             (limit, index)
@@ -180,7 +180,7 @@ def _narrow(widths: list[int], floors: list[int], is_left: list[bool], width: in
 
 
 def _raise_heads(headers: Sequence[str], widths: list[int], width: int) -> None:
-    """Give what room is left to the columns whose heads are folded into most lines."""
+    """Give the remaining width to the columns whose headers wrap into most lines."""
     while _total(widths) < width:
         heights = [len(wrap(head, limit)) for head, limit in zip(headers, widths, strict=True)]
         if max(heights) == 1:
@@ -209,7 +209,7 @@ def _is_word(cell: str) -> bool:
 
 
 def connections_table(load: Load, width: int | None) -> str:
-    """Return what the connections were as a table."""
+    """Return the table of connections."""
     rows = [
         (
             connection.number,
@@ -227,7 +227,7 @@ def connections_table(load: Load, width: int | None) -> str:
 
 
 def roots_table(load: Load, width: int | None) -> str:
-    """Return what became of each root as a table, times since it was asked for."""
+    """Return the table of navigations, with times since each was requested."""
     rows = [
         (
             row.id,
@@ -239,14 +239,14 @@ def roots_table(load: Load, width: int | None) -> str:
         )
         for row in load.roots
     ]
-    headers = ("root", "asked for at ms", "resources", "bytes", "ByteIndex all ms")
-    times = ("above fold ms", "all there ms")
+    headers = ("root", "requested at ms", "resources", "bytes", "ByteIndex all ms")
+    times = ("above fold ms", "complete ms")
     computed = ("load event ms",) if load.load_event_ms is not None else ()
     return table((*headers, *times, *computed), rows, width=width, shorten=True)
 
 
 def path_table(load: Load, width: int | None) -> str:
-    """Return the critical path as a table, and what its time went to."""
+    """Return the critical path as a table, with its time by activity."""
     path = load.critical_path()
     parts = ("network", "bandwidth", "computation", "blocking")
     rows = [(row.work, row.id or "", *(in_ms(value_ms) for value_ms in row[2:])) for row in path]
@@ -259,7 +259,7 @@ def path_table(load: Load, width: int | None) -> str:
 
 
 def sampled_every(sample_ms: float) -> str:
-    """Return what a sampled ByteIndex is called, so that none takes it for the integral.
+    """Return the label that tells a sampled ByteIndex from the exact integral.
 
     >>> sampled_every(100)
     'sampled every 100 ms, as in Marx 2019'
@@ -269,7 +269,7 @@ def sampled_every(sample_ms: float) -> str:
 
 
 def load_figures(load: Load, *, sample_ms: float | None = None) -> list[tuple[str, str]]:
-    """Return the figures of a load, each with its name; *sample_ms* adds sampled ByteIndexes."""
+    """Return the metrics of a load as (name, value); *sample_ms* adds sampled ByteIndexes."""
     hol = load.hol
     return [
         ("ByteIndex, all", _index(load, "all")),
@@ -279,7 +279,7 @@ def load_figures(load: Load, *, sample_ms: float | None = None) -> list[tuple[st
         *_milestones(load),
         ("packets", _packets(load)),
         ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
-        ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
+        ("HOL blocking across streams", _hol(hol.connection_bytes, hol.connection_delay_ms)),
         ("delivery batches", batches(hol.stack_histogram)),
     ]
 
@@ -295,7 +295,7 @@ def _sampled(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
 
 
 def _milestones(load: Load) -> list[tuple[str, str]]:
-    """Return what only a browser that computes its load can tell."""
+    """Return paint and load-event times, which only computing browsers have."""
     if load.first_paint_ms is None:
         return []
     return [
@@ -303,7 +303,7 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
         ("largest paint", _ms(load.largest_paint_ms)),
         (
             "SpeedIndex",
-            "the page knows no viewport shares"
+            "the page has no viewport shares"
             if load.speed_index_ms is None
             else _ms(load.speed_index_ms),
         ),
@@ -313,7 +313,7 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
 
 
 def multiplexing_figures(load: Load) -> list[tuple[str, str]]:
-    """Return how responses shared the link; what has no sense for the load is left out."""
+    """Return the metrics of multiplexing and prioritization that apply to the load."""
     found, visual = load.multiplexing, load.visual
     window = f"in {in_ms(found.window_ms)} ms"
     rows: list[tuple[str, str | None]] = [
@@ -322,9 +322,9 @@ def multiplexing_figures(load: Load) -> list[tuple[str, str]]:
         ("Jain's index", _or_none(found.jain_index, f"{{:.3f}} {window}")),
         ("priority inversion", _or_none(found.inversion_bytes, "{:,} bytes")),
         ("reprioritization delay", _or_none(found.reprioritization_delay_ms, "{:,.1f} ms")),
-        ("TTFB slope", _or_none(found.ttfb_slope_ms, "{:+,.1f} ms a request")),
+        ("TTFB slope", _or_none(found.ttfb_slope_ms, "{:+,.1f} ms per request")),
         ("ImageIndex", _or_none(load.image_index_ms, "{:,.1f} ms")),
-        ("bursts of losses", batches(found.loss_bursts) or None),
+        ("loss bursts", batches(found.loss_bursts) or None),
     ]
     if visual is not None:
         shown = ", ".join(in_ms(value_ms) for value_ms in visual)
@@ -337,7 +337,7 @@ def _or_none(value: float | None, text: str) -> str | None:
 
 
 def batches(histogram: Mapping[Any, int]) -> str:
-    """Return how often how many packets were delivered at once.
+    """Describe the sizes of delivery batches.
 
     >>> batches({1: 1168, 2: 3})
     '1,168 x 1 packet, 3 x 2 packets'
@@ -347,7 +347,7 @@ def batches(histogram: Mapping[Any, int]) -> str:
 
 def _packets(load: Load) -> str:
     packets = load.packets
-    return f"{packets.sent:,} sent, {packets.lost:,} lost, {packets.retransmitted:,} sent again"
+    return f"{packets.sent:,} sent, {packets.lost:,} lost, {packets.retransmitted:,} retransmitted"
 
 
 def _index(load: Load, which: Which, sample_ms: float | None = None) -> str:
@@ -360,5 +360,5 @@ def _ms(value_ms: float | None) -> str:
 
 
 def _hol(n_bytes: int, delay_ms: float) -> str:
-    """Return bytes and delay; the latter is a sum over packets, and may exceed the load."""
+    """Format bytes and delay; the delay is a sum over packets and may exceed the load's time."""
     return f"{n_bytes:,} bytes, {in_ms(delay_ms)} ms summed over packets"

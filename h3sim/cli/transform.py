@@ -42,8 +42,8 @@ examples:
   h3sim transform shop.json --with-page news.json@500,background -o tabs.json
   h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
 
-WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a pattern of ids.
-Quote patterns, lest the shell takes them for files. Changes are made in the order given.
+WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a glob of ids. Quote
+globs to protect them from the shell. Changes are applied in the order given.
 """
 
 
@@ -61,7 +61,7 @@ def _beside(page: Page, pages: list[str]) -> Page:
 
 
 def _opened(text: str) -> tuple[str, float, OpenMode]:
-    """Return what PAGE@MS,HOW names: the page, when it is opened, and where."""
+    """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
     name, sign, how = text.rpartition("@")
     if not sign:
         return text, 0.0, OpenMode.BESIDE
@@ -75,24 +75,24 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
 
 
 _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
-    "--push": (with_push, "the server pushes these with its answer to the document's request"),
-    "--early-hints": (with_early_hints, "it hints at these before its answer (103)"),
-    "--cached": (with_cached, "the browser has these in its cache, fresh"),
-    "--revalidated": (with_revalidated, "it has these, but must ask whether they changed (304)"),
-    "--remove": (_without, "without this one, and what it asks for"),
+    "--push": (with_push, "push these with the response to the document's request"),
+    "--early-hints": (with_early_hints, "hint at these before the response (103 Early Hints)"),
+    "--cached": (with_cached, "serve these from the browser's cache (fresh)"),
+    "--revalidated": (with_revalidated, "revalidate these in the browser's cache (304)"),
+    "--remove": (_without, "remove these and everything that they request"),
     "--with-page": (
         _beside,
-        "another PAGE over the same connection, so many ms later: PAGE@500 beside it,"
-        " PAGE@500,background in a tab in the background, PAGE@500,front in front of it",
+        "load another PAGE over the same connection MS later: PAGE@500 side by side,"
+        " PAGE@500,background in a background tab, PAGE@500,front in the foreground",
     ),
 }
 _OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
-    "--staged-hints": (with_staged_hints, "the server names all that is needed, in stages (Vroom)"),
+    "--staged-hints": (with_staged_hints, "hint at all dependencies, in stages (Vroom)"),
     "--inlined-styles": (
         with_inlined_styles,
-        "the document brings the styles of its head, and scripts come last (Shandian)",
+        "inline the head's styles into the document and load scripts last (Shandian)",
     ),
-    "--first-layout": (with_first_layout, "images in sight are known to be so once it is laid out"),
+    "--first-layout": (with_first_layout, "raise the priority of visible images at first layout"),
 }
 
 
@@ -101,11 +101,11 @@ def add_transform(commands: argparse._SubParsersAction[Parser], summary: str) ->
     parser = commands.add_parser(
         "transform",
         help=summary,
-        description="Write a page whose resources reach the browser in other ways.",
+        description="Write a page with changed delivery of its resources.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("page", metavar="PAGE", help="a shipped page, or a file.json")
+    parser.add_argument("page", metavar="PAGE", help="a shipped page or a page file (.json)")
     for option, (_, about) in _OF_SOME.items():
         parser.add_argument(
             option,
@@ -119,12 +119,14 @@ def add_transform(commands: argparse._SubParsersAction[Parser], summary: str) ->
         parser.add_argument(
             option, dest="changes", action="append_const", const=(option, ""), help=about
         )
-    parser.add_argument("--name", help="what results call it (default: its own, and a digest)")
+    parser.add_argument(
+        "--name", help="name of the new page (default: the page's name and a digest)"
+    )
     parser.add_argument(
         *("-o", "--output"),
         metavar="FILE",
         required=True,
-        help="write the page file there; - is standard output",
+        help="write the page file here; - is standard output",
     )
     parser.set_defaults(command=_edit)
 
@@ -150,7 +152,7 @@ def _edit(options: argparse.Namespace) -> int:
 
 
 def _changes(given: Iterable[tuple[str, str]]) -> Iterator[Callable[[Page], Page]]:
-    """Yield the changes in the order given; those of one option are one change."""
+    """Yield the changes in the order given; repeated options make one change."""
     names: dict[str, list[str]] = {}
     for option, what in given:
         names.setdefault(option, []).append(what)
@@ -166,7 +168,7 @@ def _of_some(change: Callable[[Page, list[str]], Page], whats: list[str], page: 
 
 
 def _told(page: Page, edited: Page) -> str:
-    """Return in a line what became of the page."""
+    """Describe the change of the page in one line."""
     was, now = (
         f"{plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
         for each in (page, edited)
@@ -181,8 +183,8 @@ examples:
   h3sim annotate shop.json --above-the-fold heuristic --set logo.svg -o marked.json
   h3sim annotate shop.json --above-the-fold none
 
-Without a change the resources are listed. With one the page is written again, whole: into its own
-file, or into that of -o. Quote globs, lest the shell takes them for files.
+Without changes the resources are listed. With changes the page file is rewritten, or a new one
+written with -o. Quote globs to protect them from the shell.
 """
 
 
@@ -191,30 +193,30 @@ def add_annotate(commands: argparse._SubParsersAction[Parser], summary: str) -> 
     parser = commands.add_parser(
         "annotate",
         help=summary,
-        description="Show what a page marks as above the fold, or mark it.",
+        description="Show which resources are above the fold, or change the marks.",
         epilog=_ANNOTATE_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("page", metavar="PAGE", help="a page file.json, or a shipped page")
+    parser.add_argument("page", metavar="PAGE", help="a page file (.json) or a shipped page")
     parser.add_argument(
         "--set",
         metavar="ID",
         action="append",
         default=[],
-        help="mark the resources of this id, or glob; may stand more than once",
+        help="mark the resources that match this id or glob (repeatable)",
     )
     parser.add_argument(
         "--clear",
         metavar="ID",
         action="append",
         default=[],
-        help="take the mark from these; what is in both is not marked",
+        help="unmark these (takes precedence over --set)",
     )
     add_marks(parser)
     parser.add_argument(
         *("-o", "--output"),
         metavar="FILE",
-        help="write the page there; - is standard output (default: where it stands)",
+        help="write the page here; - is standard output (default: overwrite PAGE)",
     )
     add_wide(parser)
     parser.set_defaults(command=_mark)
@@ -241,7 +243,7 @@ def _mark(options: argparse.Namespace) -> int:
 
 def _check_target(options: argparse.Namespace) -> None:
     if options.output is None and not Path(options.page).is_file():
-        message = f"is needed: {options.page} is a shipped page, and stays as it is"
+        message = f"is required: {options.page} is a shipped page and cannot be overwritten"
         raise InputError([ValidationIssue(key="-o", message=message)])
     check_file(options.output or options.page)
 
@@ -252,7 +254,7 @@ def _changed(page: Page, options: argparse.Namespace) -> Page:
     if not options.set and not options.clear:
         return page
     given = [("--set", text) for text in options.set] + [("--clear", t) for t in options.clear]
-    ids_that_match(page, given)  # every mistake of both options at once
+    ids_that_match(page, given)  # every error in both options at once
     unset = ids_that_match(page, [each for each in given if each[0] == "--clear"])
     ids = {resource.id for resource in page.resources if resource.above_the_fold}
     ids |= set(ids_that_match(page, [each for each in given if each[0] == "--set"]))

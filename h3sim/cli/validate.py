@@ -31,7 +31,7 @@ examples:
   h3sim validate-scheme shop.json
   h3sim validate-scheme corpus --scheme chrome-h2 --no-truncate
 
-`h3sim import shop.har -o shop.json` makes such a page.
+`h3sim import shop.har -o shop.json` creates such a page.
 """
 _MOST_SHOWN = 20
 _HOW_TO = (
@@ -45,7 +45,7 @@ def add_validate_scheme(commands: argparse._SubParsersAction[Parser], summary: s
     parser = commands.add_parser(
         "validate-scheme",
         help=summary,
-        description="Hold a scheme's rules against what browsers said.",
+        description="Compare a scheme's rules with recorded browser priorities.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
@@ -54,7 +54,7 @@ def add_validate_scheme(commands: argparse._SubParsersAction[Parser], summary: s
         "--scheme",
         metavar="NAME",
         default="chrome-eps",
-        help="whose rules: a shipped scheme or a file.toml (default: %(default)s)",
+        help="a shipped scheme or a scheme file (.toml) (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print h3sim-rule-check/1 instead")
     add_wide(parser)
@@ -79,12 +79,12 @@ def _check(options: argparse.Namespace) -> int:
 
 def _show(found: SchemeValidation, width: int | None) -> None:
     of = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
-    print(fitted(f"rules of {found.scheme}, {of} with recorded priorities", width))
+    print(fitted(f"rules of {found.scheme}; {of} with recorded priorities", width))
     if not found.rows:
         print(f"\n{fitted(_HOW_TO, width)}")
         return
     rows = [*map(_cells, found.rows), _cells(found.total)]
-    print(f"\n{table(('kind', 'recorded', 'agree', 'per cent'), rows, width=width)}")
+    print(f"\n{table(('kind', 'recorded', 'agree', 'agree %'), rows, width=width)}")
     shown = [*found.disagreements] if width is None else [*found.disagreements][:_MOST_SHOWN]
     if shown:
         headers = ("page", "resource", "kind", "recorded", "rules")
@@ -92,7 +92,7 @@ def _show(found: SchemeValidation, width: int | None) -> None:
     if len(shown) < len(found.disagreements):
         print(f"and {len(found.disagreements) - len(shown)} more (--no-truncate shows all)")
     if found.n_changed:
-        print(f"\n{plural(found.n_changed, 'resource')} got another priority later.")
+        print(f"\n{plural(found.n_changed, 'resource')} changed priority later.")
 
 
 def _cells(row: SchemeValidationRow) -> tuple[str, ...]:
@@ -105,12 +105,12 @@ examples:
   h3sim prioritization-test h2o quic-go --send-buffer-kb 280
   h3sim prioritization-test my-server.toml --late-kind image --network cable
 
-30 images are asked for, and two resources that matter a second later. A server passes if at most a
-tenth of the images' missing bytes comes before these are complete.
+30 images are requested, then one second later two urgent resources. A server passes if at most a
+tenth of the images' remaining bytes arrives before these are complete.
 """
 _HEADERS = (
     *("scheme", "", "first byte ms", "complete ms", "alone ms"),
-    *("images meanwhile kB", "of kB"),
+    *("images meanwhile kB", "remaining kB"),
 )
 
 
@@ -119,7 +119,7 @@ def add_prioritization_test(commands: argparse._SubParsersAction[Parser], summar
     parser = commands.add_parser(
         "prioritization-test",
         help=summary,
-        description="Put servers to the test of Davies and Meenan (2018).",
+        description="Run the prioritization test of Davies and Meenan (2018).",
         epilog=_SERVER_EPILOG,
         formatter_class=RawHelp,
     )
@@ -127,13 +127,13 @@ def add_prioritization_test(commands: argparse._SubParsersAction[Parser], summar
         "schemes",
         metavar="SCHEME",
         nargs="*",
-        help="schemes, sets of them, or files.toml (default: servers)",
+        help="schemes, scheme sets or scheme files (.toml) (default: servers)",
     )
     parser.add_argument(
         "--late-kind",
         choices=LATE_KINDS,
         default="stylesheet",
-        help="what comes late; an image is known to be seen (default: %(default)s)",
+        help="kind of the late resources; images count as visible (default: %(default)s)",
     )
     add_load_options(parser)
     add_buffer_option(parser)
@@ -166,8 +166,8 @@ def _show_server(found: PrioritizationTest, width: int | None) -> None:
     print(fitted(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width))
     print(f"\n{table(_HEADERS, map(_cells_server, found.rows), width=width, shorten=True)}")
     note = (
-        f"{found.n_passed} of {len(found.rows)} pass. Of {SURVEYED} servers and CDNs that Davies"
-        f" and Meenan tested in 2018, {SURVEYED_GOOD} did (Marx 2019, § 2.2)."
+        f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
+        f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2)."
     )
     print(f"\n{fitted(note, width)}")
 

@@ -1,4 +1,4 @@
-"""Kinds of arguments that the functions of studies share."""
+"""Validators of arguments shared by the functions of studies."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 LEVEL = Number(low=0, high=1, is_above=True, is_below=True)
-"""A confidence, a level of significance, a power."""
+"""Confidence, significance level or power."""
 NETWORKS = Predicate(
     "a list of names",
     lambda value: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
 )
-"""Networks, one after the other."""
+"""List of networks."""
 SEED = Whole(low=0, high=2**63 - 1, hint="2^63 - 1")
-"""What random numbers may begin with."""
+"""Random seed."""
 SAMPLING = Choice(("latin-hypercube", "sobol"))
-"""How samples are drawn."""
+"""Sampling method."""
 N_SAMPLES = Whole(low=1, high=10**6)
-"""How many."""
+"""Number of samples."""
 SAMPLE_MS = OrNone(Number(low=0, high=1e9, is_above=True), none=None)
-"""How often progress is sampled; None for the integral itself."""
+"""Sampling interval of ByteIndex in ms; None for the exact integral."""
 
 
 _RUNNING: dict[str, ValueType] = {
@@ -43,27 +43,27 @@ _RUNNING: dict[str, ValueType] = {
     "workers": OrNone(Whole(low=1)),
     "retry_failed": Flag(),
     "progress": Predicate(
-        "something that can be called, or True or False",
+        "a callable, True or False",
         lambda value: value is None or isinstance(value, bool) or callable(value),
     ),
 }
 
 
 def check_running(**given: object) -> dict[str, Any]:
-    """Return how a study is to be run, as `sweep` takes it: *given* some of those arguments.
+    """Validate arguments of `sweep` that control how a study runs, and return them.
 
     Raises:
-        InputError: listing every one that cannot be.
+        InputError: listing every invalid argument.
     """
     taken = {key: (_RUNNING[key], value) for key, value in given.items()}
     return check_arguments(InputError, **taken)
 
 
 def check_known(**given: tuple[object, Iterable[object]]) -> None:
-    """Refuse what is none of those that there are: each is *given* as a value, and those.
+    """Refuse unknown values: each argument is *given* as a value and its allowed values.
 
     Raises:
-        InputError: for each that is not.
+        InputError: with one issue per unknown value.
     """
     problems = []
     for key, (value, values) in given.items():
@@ -72,7 +72,7 @@ def check_known(**given: tuple[object, Iterable[object]]) -> None:
             there = join_words(map(str, known), near=value)
             problems.append(
                 ValidationIssue(
-                    key=key, message=f"none is {format_value(value)}; there are {there}"
+                    key=key, message=f"there is no {format_value(value)}; choose from {there}"
                 )
             )
     if problems:
@@ -80,20 +80,20 @@ def check_known(**given: tuple[object, Iterable[object]]) -> None:
 
 
 def check_progress(progress: object) -> None:
-    """Refuse what cannot be told of progress.
+    """Refuse a progress argument that is not callable.
 
     Raises:
-        InputError: if it is something, and cannot be called.
+        InputError: if it is neither None nor callable.
     """
     if progress is not None:
         check_arguments(InputError, progress=(CALLABLE, progress))
 
 
 def check_some(**given: Sequence[object]) -> None:
-    """Refuse what is empty.
+    """Refuse empty sequences.
 
     Raises:
-        InputError: for each of *given* that has nothing.
+        InputError: with one issue per empty sequence.
     """
     problems = [
         ValidationIssue(key=key, message="at least one is needed")

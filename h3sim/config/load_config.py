@@ -50,19 +50,19 @@ if TYPE_CHECKING:
 
 
 RECORDED = RECORDED_NETWORK
-"""The name that stands for the network of the page's own recording, and is usual."""
+"""Name of the default network: that of the page's own recording."""
 WITHOUT_RECORDING = "marx-2019"
-"""What stands in for it where the page says nothing of one."""
+"""Default network of pages without a recorded one."""
 FOR_HEADER_LISTS = "frindell-2017"
-"""What stands in for it where header lists are sent."""
+"""Default network of header lists."""
 _LEAST_QUEUE_BYTES = 65_536
 
 
 def recorded_network(page: Page | HeaderLists) -> Network | None:
-    """Return the network that *page* was recorded over, None where it does not say.
+    """Return the network estimated from the recording of *page*, or None.
 
-    Links of the estimated rate both ways. The queue is chosen as in the shipped networks: one
-    bandwidth-delay product, but 64 KiB at least. Nothing is lost but by it.
+    It has links of the estimated rate in both directions. As in the shipped networks, the queue is
+    one bandwidth-delay product, but at least 64 KiB; only its overflow causes losses.
     """
     known = page.recorded_load
     if known is None or known.rtt_ns is None or known.rate_bps is None:
@@ -71,7 +71,7 @@ def recorded_network(page: Page | HeaderLists) -> Network | None:
     link = LinkProfile(rate_bps=known.rate_bps, queue_bytes=max(_LEAST_QUEUE_BYTES, product_bytes))
     return Network(
         name=RECORDED,
-        title=f"what {page.name} was recorded over, estimated",
+        title=f"network of the recording of {page.name}, estimated",
         source=f"RTT from {known.rtt_from}, rate from {known.rate_from}",
         rtt_ns=known.rtt_ns,
         down=link,
@@ -86,8 +86,8 @@ _OF_TRANSPORT = (
 
 
 def changed_network(config: LoadConfig, network: Network) -> Network:
-    """Return *network* with what *config* changes of it."""
-    # Asked now: a constant rate takes its jitter along when links are made of it below.
+    """Return *network* with the changes of *config*."""
+    # Checked first: a constant rate keeps its jitter when it is turned into links below.
     was_links = network.constant_rate is None
     if config.rtt_ms is not None:
         network = replace(network, rtt_ns=ms(config.rtt_ms))
@@ -108,7 +108,7 @@ def _needs_links(config: LoadConfig) -> bool:
 
 
 def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: ConstantRate) -> Network:
-    """A packet of another size keeps the interval, unless a rate is asked for."""
+    """Change packet size, interval or rate; a new packet size alone keeps the interval."""
     if config.reorder is not None:
         network = replace(network, jitter=Jitter.parse(str(config.reorder)))
     packet_bytes = (
@@ -128,7 +128,7 @@ def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: Const
 
 
 def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network:
-    """Rate and queue change the bottleneck of either direction that has such a one; loss both."""
+    """Change the links: rate and queue of each direction with a bottleneck, loss of both."""
     down, up = network.down, network.up
     assert down is not None, "links have both directions"  # noqa: S101
     assert up is not None, "links have both directions"  # noqa: S101
@@ -147,11 +147,11 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
         changes["rate_bps"] = mbps(config.rate_mbps)
     asks_for_queue = config.queue_bdp is not None or config.queue_bytes is not None
     if link.mean_rate_bps is not None and asks_for_queue:
-        # However a network says its queue, what is asked for takes its place: two would contradict.
+        # A requested queue replaces the network's in either form: two would contradict.
         changes |= {"queue_packets": None, "queue_bdp": config.queue_bdp}
         changes["queue_bytes"] = config.queue_bytes
     if config.loss is not None:
-        # Packets that a file lists as lost would be lost beside the share that is asked for.
+        # Packets that a file lists as lost would add to the requested share.
         changes |= {"loss": config.loss, "loss_burst": config.mean_loss_burst, "loss_list": ()}
     elif config.mean_loss_burst is not None:
         changes["loss_burst"] = config.mean_loss_burst
@@ -159,7 +159,7 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
 
 
 def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> None:
-    """Refuse options that do nothing over the network.
+    """Refuse options without effect on the network.
 
     Raises:
         InputError: listing all of them.
@@ -172,14 +172,14 @@ def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> Non
     elif network.constant_rate is not None:
         problems = list(_without_links(config))
     else:
-        # Of what was named: options make links of a constant rate, but its interval stays of use
-        # then.
+        # The named network decides: options turn a constant rate into links, but its interval
+        # still applies.
         is_named_so = path.named.constant_rate is None
         links = [link for link in (network.down, network.up) if link is not None]
         problems = list(_with_links(config, links, is_named_so=is_named_so))
         if network.down is not None and network.down.mean_rate_bps is None:
-            # A flow would grow without end: nothing is ever full, and nothing waits for anything.
-            message = "needs a rate: on a link down without one nothing is shared"
+            # The window of a flow would grow without limit: no queue ever fills.
+            message = "needs a downlink with a rate: without one flows do not share anything"
             problems += [
                 ValidationIssue(key=name, message=message)
                 for name in _given(config, "cross_traffic")
@@ -194,27 +194,29 @@ def _with_links(
     if is_named_so:
         for name in _given(config, "interval_ms", "packet_bytes"):
             yield ValidationIssue(
-                key=name, message="goes with a constant rate, and this network consists of links"
+                key=name,
+                message="applies only to a constant rate, but this network consists of links",
             )
     if all(link.rate_bps is None for link in links):
         for name in _given(config, "rate_mbps"):
             yield ValidationIssue(
                 key=name,
-                message="changes the rate of a bottleneck, and no link here has one",
+                message="changes the rate of a bottleneck, but no link of this network has one",
             )
     if all(link.mean_rate_bps is None for link in links):
         for name in _given(config, "queue_bytes", "queue_bdp"):
             yield ValidationIssue(
-                key=name, message="is what waits before a bottleneck, and no link here has one"
+                key=name,
+                message="limits the queue of a bottleneck, but no link of this network has one",
             )
     if config.mean_loss_burst is not None and not any(link.loss for link in links):
-        message = "says how losses cluster, and there is no loss: give that as well"
+        message = "clusters losses, but there is no loss: set loss as well"
         yield ValidationIssue(key="mean_loss_burst", message=message)
 
 
 def _without_transport(config: LoadConfig) -> Iterator[ValidationIssue]:
     for name in _given(config, *_OF_TRANSPORT):
-        message = "changes a transport or its links, and independent packets have neither"
+        message = "applies to transports and links, but independent packets have neither"
         yield ValidationIssue(key=name, message=message)
 
 
@@ -224,15 +226,15 @@ def _without_links(config: LoadConfig) -> Iterator[ValidationIssue]:
         yield ValidationIssue(key="handshake", message=message)
     for name in _given(config, "time_limit_s"):
         yield ValidationIssue(
-            key=name, message="needs links: at a constant rate every load has its end"
+            key=name, message="needs links: at a constant rate every load completes"
         )
     if config.header_compression not in (None, NO_CODEC):
         yield ValidationIssue(
             key="header_compression",
-            message="needs links: at a constant rate requests have no packets",
+            message="needs links: at a constant rate requests are not sent as packets",
         )
     if config.connections == ConnectionMode.PER_HOST.value:
-        message = "'per-host' needs links: at a constant rate one connection has all of the rate"
+        message = "'per-host' needs links: at a constant rate one connection has the whole rate"
         yield ValidationIssue(key="connections", message=message)
     for name in _given(config, "cross_traffic"):
         yield ValidationIssue(key=name, message="needs links: at a constant rate nothing is shared")
@@ -249,68 +251,71 @@ OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
     *("queue_bdp", "queue_bytes", "reorder"),
 )
-"""The options that change the network."""
-_ABOUT_NETWORK = "a shipped network, a file.toml, or recorded: the page's own, else marx-2019"
+"""Options that change the network."""
+_ABOUT_NETWORK = (
+    "a shipped network, a network file (.toml), or recorded: the page's own, else marx-2019"
+)
 _LIMIT_S = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
 
 
 @documented
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LoadConfig:
-    """Over what a page is loaded.
+    """Configuration of a load: network, transport, server and browser.
 
-    None keeps what the network, or the transport profile, says. *interval_ms* and *rate_mbps* set
-    the same thing. For *handshake* True and False stand for "1-rtt" and "none". *browser* is
-    "replay" or "parse", or a `BrowserModel`; the settings behind it change that.
+    None keeps the value of the network or the transport profile. *interval_ms* and *rate_mbps* are
+    alternatives. For *handshake*, True and False mean "1-rtt" and "none". *browser* is "replay" or
+    "parse", or a `BrowserModel`, which the settings after it change.
 
-    The network "recorded" is that of the page's recording, and "marx-2019" for a page without one.
-    A constant rate is met without loss; a congestion controller other than "constant", loss or a
-    queue make links of it.
+    The network "recorded" is that of the page's recording, or "marx-2019" for a page without one. A
+    constant rate has no loss; a congestion controller other than "constant", loss or a queue turns
+    it into links.
 
     Raises:
         InputError: listing every value that is out of range.
-        UnknownNameError: if the network, the profile or the controller is not known, and all else
-            is right.
+        UnknownNameError: if the only errors are unknown networks, profiles or controllers.
     """
 
     network: NetworkLike = option(NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED)
     transport: str | None = option(
         NameOf(Protocol),
-        "what carries HTTP (default: as the transport profile says; quic)",
+        "transport protocol (default: that of the transport profile, or quic)",
     )
     cc: str | None = option(
-        Text(), "the congestion controller: newreno, cubic, bbr, constant, ...", "NAME"
+        Text(), "congestion controller: newreno, cubic, bbr, constant, ...", "NAME"
     )
     transport_profile: ProfileLike | None = option(
         NameOr("TransportProfile"),
-        "how a stack sends and recovers: a shipped profile or a file.toml",
+        "sender and loss recovery profile: a shipped profile or a profile file (.toml)",
         "NAME",
     )
     rate_mbps: float | None = option(
-        Number(low=1e-6, high=1e7), "the pace as a rate, in Mbit/s of payload", "RATE"
+        Number(low=1e-6, high=1e7), "rate in Mbit/s of payload", "RATE"
     )
     interval_ms: float | None = option(
-        Number(low=1e-6, high=60_000), "the pace as the time between two packets", "MS"
+        Number(low=1e-6, high=60_000), "time between two packets at a constant rate", "MS"
     )
     packet_bytes: int | None = option(
-        Whole(low=1, high=65_507), "the most payload of a packet", "BYTES"
+        Whole(low=1, high=65_507), "maximum payload of a packet", "BYTES"
     )
-    rtt_ms: float | None = option(Number(low=0, high=600_000), "the round-trip time", "MS")
+    rtt_ms: float | None = option(Number(low=0, high=600_000), "round-trip time", "MS")
     loss: float | None = option(
         Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
-        "the share of packets lost each way: 0.02, or 2%",
+        "packet loss rate in each direction: 0.02, or 2%",
         "SHARE",
         is_share=True,
     )
     mean_loss_burst: float | None = option(
-        Number(low=1, high=1e6), "mean number of packets lost in a row", "PACKETS"
+        Number(low=1, high=1e6), "mean number of consecutive losses", "PACKETS"
     )
     queue_bdp: float | None = option(
         Number(low=0, high=1e6, is_above=True),
-        "the queue before the bottleneck, in rate times RTT",
+        "queue of the bottleneck in bandwidth-delay products",
         "BDPS",
     )
-    queue_bytes: int | None = option(Whole(low=1514, high=10**12), "the same in bytes", "BYTES")
+    queue_bytes: int | None = option(
+        Whole(low=1514, high=10**12), "queue of the bottleneck in bytes", "BYTES"
+    )
     reorder: str | Mapping[str, Any] | None = option(
         ReorderOption(),
         "hold every n-th packet until N (to M) others have been sent: 4:1-3, or none; in Python and"
@@ -412,14 +417,14 @@ class LoadConfig:
         problems = validation_errors(self)
         with ErrorCollector() as mistakes:
             mistakes.of("", lambda: _refuse(problems))
-            for key in ("network", "transport_profile", "cc"):  # all that names something
+            for key in ("network", "transport_profile", "cc"):  # fields with names
                 if not _told(problems, key):
                     mistakes.of(key, partial(getattr, self, f"_named_{key}"))
-        if self.network != RECORDED:  # else the page decides: see `config_for`
+        if self.network != RECORDED:  # otherwise the page decides: see `config_for`
             refuse_what_the_network_lacks(self, self.path)
 
     def __repr__(self) -> str:
-        """Return only what is not as usual."""
+        """Return only the fields that differ from their defaults."""
         given = ", ".join(
             f"{entry.attribute}={value!r}"
             for entry in fields_of(LoadConfig)
@@ -428,40 +433,40 @@ class LoadConfig:
         return f"LoadConfig({given})"
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield issues between its values."""
         return _mistakes(self)
 
     def _given_of_browser(self) -> dict[str, Any]:
-        """Return the settings of a browser that are changed; some only a `BrowserModel` has."""
+        """Return the changed settings of the browser; some exist only in a `BrowserModel`."""
         options = (entry.attribute for entry in fields_of(LoadConfig))
         given = {name: getattr(self, name) for name in options if name in OF_BROWSER}
         return {name: value for name, value in given.items() if value is not None}
 
     @cached_property
     def _named_network(self) -> Network:
-        """The network without changes; one that replaces it where the page decides."""
+        """Network without changes; a placeholder if the page decides."""
         named = WITHOUT_RECORDING if self.network == RECORDED else self.network
         return named if isinstance(named, Network) else catalog.load_network(named)
 
     @cached_property
     def _named_transport_profile(self) -> TransportProfile | None:
-        """The transport profile that is given; None without one."""
+        """Transport profile as given, or None."""
         named = self.transport_profile
         return catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
 
     @property
     def _named_cc(self) -> str | None:
-        """The congestion controller that is given, if it is known."""
+        """Congestion controller as given, if it is known."""
         if self.cc is not None and not is_controller(self.cc):
             raise UnknownNameError("controller", self.cc, controller_names())
         return self.cc
 
     @cached_property
     def path(self) -> ResolvedPath:
-        """What the options of network and transport come to; worked out once.
+        """Network and transport that the options resolve to, computed once.
 
         Raises:
-            UnknownNameError: if the profile names a controller that is not known.
+            UnknownNameError: if the profile names an unknown controller.
         """
         named, given = self._named_network, self._named_transport_profile
         network = _called_by_its_changes(self, named, changed_network(self, named))
@@ -473,7 +478,7 @@ class LoadConfig:
             network.cc,
         )
         if network.constant_rate is not None and all(name is None for name in asked):
-            profile = None  # of no use, and reading one takes longer than a load
+            profile = None  # unused, and reading one takes longer than a load
         else:
             profile = _changed_profile(self, given, named)
         usual = Protocol.QUIC if profile is None else profile.protocol
@@ -482,7 +487,7 @@ class LoadConfig:
 
     @property
     def browser_model(self) -> BrowserModel:
-        """The browser with what is changed of it."""
+        """Browser model with the changes of the options."""
         browser = self.browser
         if not isinstance(browser, BrowserModel):
             browser = BrowserModel(mode=BrowserMode(browser))
@@ -490,29 +495,29 @@ class LoadConfig:
 
     @property
     def mode(self) -> HandshakeMode:
-        """How the connection begins."""
+        """Handshake of the connection."""
         if isinstance(self.handshake, bool):
             return HandshakeMode.ONE_RTT if self.handshake else HandshakeMode.NONE
         return HandshakeMode(self.handshake)
 
 
 class ResolvedPath(NamedTuple):
-    """The network and the transport of a load."""
+    """Network and transport of a load."""
 
     named: Network
-    """The network as it is shipped or was given."""
+    """Network as shipped or given."""
     network: Network
-    """The same with the changes that options make, and a name that lists them."""
+    """Network with the changes of options, and a name that lists them."""
     profile: TransportProfile | None
-    """How both ends send and recover; None where a constant rate needs none."""
+    """Transport profile of both endpoints; None if a constant rate needs none."""
     protocol: Protocol
 
 
 def _mistakes(config: LoadConfig) -> Iterator[ValidationIssue]:
-    """Yield what is wrong between its values."""
+    """Yield issues between its values."""
     if config.rate_mbps is not None and config.interval_ms is not None:
         yield ValidationIssue(
-            key="rate_mbps", message="says the same as interval_ms: give only one"
+            key="rate_mbps", message="is an alternative to interval_ms: give only one of them"
         )
     if config.dns_ms is not None and config.connections != ConnectionMode.PER_HOST.value:
         yield ValidationIssue(key="dns_ms", message="goes only with connections = 'per-host'")
@@ -528,11 +533,11 @@ def _refuse(problems: list[ValidationIssue]) -> None:
 
 
 def _called_by_its_changes(config: LoadConfig, named: Network, network: Network) -> Network:
-    """Return *network* with a name that lists the changes; the one as named if there are none."""
+    """Return *network* with a name that lists the changes, or *named* if there are none."""
     if network == named:
         return named
     changes = [
-        # 50 and 50.0 are one config, and give one name.
+        # 50 and 50.0 are the same config and give the same name.
         f"{key}={str(getattr(config, key)).removesuffix('.0')}"
         for key in OF_NETWORK
         if getattr(config, key) is not None
@@ -544,29 +549,29 @@ def _called_by_its_changes(config: LoadConfig, named: Network, network: Network)
 def _changed_profile(
     config: LoadConfig, given: TransportProfile | None, network: Network
 ) -> TransportProfile:
-    """Return the profile that is *given*, else the network's, with the changes of the options."""
+    """Return the *given* profile, else the network's, with the changes of the options."""
     profile = given or catalog.load_profile(network.profile or "default")
-    # A profile that is given goes before what the network suggests.
+    # A given profile takes precedence over the network's suggestion.
     suggested = None if given is not None else network.cc
     cc = config.cc or suggested or profile.cc
-    # A stack may have another CUBIC than RFC 9438's: by that name its own is meant.
+    # A stack may have its own variant of CUBIC, to which that name then refers.
     if config.cc == "cubic":
         cc = profile.own_cubic
     if not is_controller(cc):
         raise UnknownNameError("controller", cc, controller_names())
-    # What the profile says of its own controller says nothing of another one.
+    # Settings for the profile's controller do not apply to another one.
     beta = profile.beta if cc == profile.cc else None
     retransmit = config.retransmission_order or profile.retransmit
     return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
 
 
 def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
-    """Return *config* with the network and the connections that are left to the page.
+    """Return *config* with the network and connections that depend on the page.
 
     Raises:
-        InputError: if no network can be estimated from the page's recording, or no page can use the
-            network; or listing the options that the network has no use for.
-        MissingExtraError: if a library that header lists are compressed by is not installed.
+        InputError: if no network can be estimated from the page's recording, if the network cannot
+            carry pages, or listing the options without effect on the network.
+        MissingExtraError: if a header compression library is not installed.
     """
     if not isinstance(page, Page):
         return _config_for_lists(config)
@@ -576,7 +581,7 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
             raise InputError([ValidationIssue(key="network", message=_no_network(page))])
         config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
     if config.path.named.independent_packets is not None:
-        message = "carries header lists alone: a page needs a constant rate or links"
+        message = "carries only header lists: a page needs a constant rate or links"
         raise InputError([ValidationIssue(key="network", message=message)])
     if config.connections is None and _has_connections_per_host(page, config):
         config = replace(config, connections=ConnectionMode.PER_HOST.value)
@@ -585,8 +590,8 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
 
 def _no_network(page: Page) -> str:
     return (
-        f"must be given: the recording of {page.name} has too few times of connections, first bytes"
-        " and transfers to estimate its own; name a shipped one, such as cable, or a file.toml"
+        f"must be given: the recording of {page.name} has too few connection, first-byte and"
+        " transfer times to estimate a network; use a shipped one, such as cable, or a file.toml"
     )
 
 
@@ -598,10 +603,10 @@ def _has_connections_per_host(page: Page, config: LoadConfig) -> bool:
 
 
 def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:
-    """Return the header codec; None where the page gives the sizes of headers."""
+    """Return the header codec; None if the page gives the sizes of headers."""
     if codec is None or codec == NO_CODEC:
         return None
-    from h3sim.headers import HeaderCompression  # on use: few loads compress headers
+    from h3sim.headers import HeaderCompression  # lazy: few loads compress headers
 
     return codec if isinstance(codec, HeaderCompression) else HeaderCompression(codec=codec)
 
@@ -613,7 +618,7 @@ def _config_for_lists(config: LoadConfig) -> LoadConfig:
     if compression is None:
         message = "must name a codec for header lists"
         raise InputError([ValidationIssue(key="header_compression", message=message)])
-    compression.check()  # now, rather than once for each load in a worker
+    compression.check()  # now, rather than for each load in a worker
     return config
 
 
@@ -630,10 +635,10 @@ def config_of(
 ) -> LoadConfig:
     """Return the config of *options*; *known* are the other arguments that there were.
 
-    What they do not say is as in *changed*, or as usual.
+    Missing options are as in *changed*, or have their defaults.
 
     Raises:
-        UnknownOptionError: naming each option that there is not, with those spelt alike.
+        UnknownOptionError: naming each unknown option, with similar names.
         InputError: listing every value that is out of range.
 
     >>> config_of({"rtt": 5})
@@ -654,21 +659,21 @@ def config_of(
 
 
 def refuse_options(unknown: Sequence[str], known: tuple[str, ...]) -> None:
-    """Refuse options that there are not.
+    """Refuse unknown options.
 
     Raises:
-        UnknownOptionError: naming each of *unknown*, with those of *known* that are spelt alike.
+        UnknownOptionError: naming each of *unknown*, with similar names from *known*.
     """
     if unknown:
         raise UnknownOptionError(unknown_option(name, known) for name in unknown)
 
 
 def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
-    """Return *config* over each of *networks*, each once.
+    """Return *config* for each of *networks*, without duplicates.
 
     Raises:
-        InputError: listing every name that is not known, and options that a network has no use for.
-        UnknownNameError: if only a name is not known.
+        InputError: listing every unknown name, and options without effect on a network.
+        UnknownNameError: if the only error is an unknown name.
     """
     check_arguments(InputError, networks=(NETWORKS, networks))
     with ErrorCollector() as mistakes:
@@ -679,9 +684,9 @@ def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfi
 
 
 def with_options(function: CallableT) -> CallableT:
-    """Return *function*, which takes the fields of `LoadConfig`, with each in its signature.
+    """Add the fields of `LoadConfig` to the signature of *function*.
 
-    So a notebook completes them, and `help` shows them with what they are by default.
+    So notebooks complete them, and `help` shows them with their defaults.
     """
     signature = inspect.signature(function)
     own = [
@@ -704,10 +709,10 @@ def with_options(function: CallableT) -> CallableT:
 
 
 def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:
-    """Return the mistake that there is no option of that name, with those spelt alike."""
+    """Return the issue of an unknown option, with similar names."""
     if name in OPTIONS:
-        return ValidationIssue(key=name, message=f"is called {OPTIONS[name]} now")
-    import difflib  # on use: importing h3sim should stay quick
+        return ValidationIssue(key=name, message=f"was renamed to {OPTIONS[name]}")
+    import difflib  # lazy: keeps imports fast
 
     alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
@@ -733,13 +738,13 @@ OPTIONS = {
     "background_at_ms": "hidden_at_ms",
     "records_wire": "record_packets",
 }
-"""Options of a load by their old names."""
+"""New names of load options by their old names."""
 _VALUES: dict[str, dict[Any, Any]] = {
     "buffer_model": {"refilled": "continuous", "bursts": "when-empty"},
     "hosts": {"one": "single", "recorded": "per-host"},
     "metadata": {True: "metadata", False: None},
 }
-"""Values of theirs that were renamed, too."""
+"""New values of load options by their old values."""
 FLAGS = {
     **{f"--{old}".replace("_", "-"): f"--{new}".replace("_", "-") for old, new in OPTIONS.items()},
     "--metadata": "--signalling metadata",
@@ -760,11 +765,11 @@ FLAGS = {
     "--late": "--late-kind",
     "--unset": "--clear",
 }
-"""Flags of the command line by their old names."""
+"""New command-line flags by their old names."""
 
 
 def with_new_names(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of a saved load with the names that options have now.
+    """Return the configuration of a saved load with the present names of options.
 
     >>> with_new_names({"hosts": "recorded", "rtt_ms": 40})
     {'connections': 'per-host', 'rtt_ms': 40}

@@ -19,10 +19,10 @@ from h3sim.transport import Jitter
 
 
 class Option(NamedTuple):
-    """How the command line says an option of a load, beside what its declaration says of it.
+    """Command-line form of a load option, in addition to its declaration.
 
-    *switches* are flags that set it, each with the value and a line of help; *is_share* takes 2%
-    as well. *is_own* leaves the option to each command.
+    *switches* are flags that set it, each with its value and a line of help; *is_share* also
+    accepts 2%. *is_own* leaves the option to each command.
     """
 
     metavar: str = ""
@@ -33,11 +33,11 @@ class Option(NamedTuple):
 
 
 NO_CODEC = "none"
-"""What stands for headers that take what the page says."""
+"""Name for headers with the sizes that the page gives."""
 ClassT = TypeVar("ClassT")
 _DOC_COLUMNS = 100
 OPTION = "option"
-"""Where the metadata of a field of `LoadConfig` has it."""
+"""Key of the `Option` in the metadata of a field of `LoadConfig`."""
 
 
 def option(
@@ -49,9 +49,9 @@ def option(
 
 
 def of_browser(name: str, metavar: str = "") -> Any:
-    """Return an option that sets a field of the browser: what it may be is declared there.
+    """Return an option that sets a field of the browser, with the declaration of that field.
 
-    What is on or off has a flag, for what it is not as usual.
+    A Boolean has one flag, which sets the opposite of its default.
     """
     entry = next(entry for entry in fields_of(BrowserModel) if entry.attribute == name)
     switches: tuple[tuple[str, Any, str], ...] = ()
@@ -62,7 +62,7 @@ def of_browser(name: str, metavar: str = "") -> Any:
 
 
 def documented(cls: type[ClassT]) -> type[ClassT]:
-    """Add to the docstring of *cls* what each of its options says of itself.
+    """Add the descriptions of its options to the docstring of *cls*.
 
     The command line shows the same words, so `help` and `--help` cannot differ.
     """
@@ -84,19 +84,19 @@ def documented(cls: type[ClassT]) -> type[ClassT]:
 
 
 def _about(about: str, how: Option) -> str:
-    """Return what an option says; one that is a flag says it of the value that the flag sets."""
+    """Return the description of an option; for a flag, with the value that it sets."""
     return next((f"{value}: {about}" for _, value, said in how.switches if said == about), about)
 
 
 class NameOr(ValueType):
-    """A shipped name, a path, or a value of that class of `h3sim.transport`."""
+    """Field type: a shipped name, a path, or an instance of a class of `h3sim.transport`."""
 
     def __init__(self, class_name: str) -> None:
         self._class_name = class_name
 
     def accept(self, value: Any) -> Any:
-        # The class is imported where a value may be one: profiles take a tenth of all importing,
-        # and loads at a constant rate have none.
+        # The class is imported only if the value may be one: profiles take a tenth of the import
+        # time, and loads at a constant rate have none.
         if isinstance(value, str | os.PathLike):
             return value
         if isinstance(value, getattr(transport, self._class_name)):
@@ -106,7 +106,7 @@ class NameOr(ValueType):
 
 
 class _Ends(ListOf):
-    """One whole number, or the ends of a range."""
+    """Field type: one whole number, or the two ends of a range."""
 
     def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
         return super()._each(values if isinstance(values, list | tuple) else (values,), take)
@@ -114,21 +114,23 @@ class _Ends(ListOf):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reorder:
-    """The table form of "4:1-3": one packet in *every* is overtaken *by* so many."""
+    """Table form of "4:1-3": every n-th packet is overtaken *by* a number of others."""
 
-    every: int = field(metadata=declare(Whole(low=1), "one packet of so many is held"))
+    every: int = field(metadata=declare(Whole(low=1), "hold one packet in this many"))
     by: tuple[int, ...] = field(
-        metadata=declare(_Ends(Whole(low=0), "whole numbers"), "how many overtake it")
+        metadata=declare(
+            _Ends(Whole(low=0), "whole numbers"), "number of packets that overtake it, or a range"
+        )
     )
 
     @property
     def text(self) -> str:
-        """The same as a text."""
+        """Return the text form."""
         return f"{self.every}:{'-'.join(map(str, self.by))}"
 
 
 class ReorderOption(Text):
-    """Which packets are held: a text, "4:1-3", or a table, {every = 4, by = [1, 3]}; as a text."""
+    """Field type of reordering: "4:1-3", or a table {every = 4, by = [1, 3]}; kept as text."""
 
     def accept(self, value: Any) -> str:
         if isinstance(value, Mapping):
@@ -147,11 +149,11 @@ class ReorderOption(Text):
 
 
 class CrossTrafficText(Text):
-    """What `parse_cross_traffic` reads."""
+    """Field type of cross traffic, parsed by `parse_cross_traffic`."""
 
     def accept(self, value: Any) -> str:
         text = super().accept(value)
-        from h3sim.transport.cross_traffic import parse_cross_traffic  # on use: few loads have any
+        from h3sim.transport.cross_traffic import parse_cross_traffic  # lazy: few loads have any
 
         try:
             parse_cross_traffic(text)
@@ -163,10 +165,10 @@ class CrossTrafficText(Text):
 
 
 class CodecName(Text):
-    """The name of a header codec, or "none", or a `HeaderCompression` with settings of its own."""
+    """Field type: the name of a header codec, "none", or a `HeaderCompression`."""
 
     def accept(self, value: Any) -> Any:
-        from h3sim.headers import CODEC_NAMES, HeaderCompression  # on use: few loads have any
+        from h3sim.headers import CODEC_NAMES, HeaderCompression  # lazy: few loads have any
 
         if isinstance(value, HeaderCompression):
             return value
@@ -178,27 +180,27 @@ class CodecName(Text):
 
 
 class NameOf(Choice):
-    """The name of a member of an enumeration; it stays a name."""
+    """Field type: the name of a member of an enumeration, kept as a name."""
 
     def accept(self, value: Any) -> Any:
         return super().accept(value).value
 
 
 class HandshakeOption(NameOf):
-    """A mode by its name; True and False stand for one of a round trip, and for none."""
+    """Field type: a handshake mode; True and False mean "1-rtt" and "none"."""
 
     def accept(self, value: Any) -> Any:
         return value if isinstance(value, bool) else super().accept(value)
 
 
 class BrowserOption(NameOf):
-    """A mode by its name, or a whole browser."""
+    """Field type: the name of a browser mode, or a `BrowserModel`."""
 
     def accept(self, value: Any) -> Any:
         return value if isinstance(value, BrowserModel) else super().accept(value)
 
 
 def option_of(cls: type, attribute: str) -> Option:
-    """Return how the command line says that field of a class of options."""
+    """Return the command-line form of that field of a class of options."""
     found: Option = next(item for item in fields(cls) if item.name == attribute).metadata[OPTION]
     return found

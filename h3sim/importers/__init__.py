@@ -1,4 +1,4 @@
-"""Recordings of page loads, static sites and an installed Chromium, made into pages."""
+"""Importers: pages from recordings of page loads, static sites and an installed Chromium."""
 
 from h3sim.lazy import attach
 

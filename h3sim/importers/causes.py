@@ -1,24 +1,23 @@
 """Causes of requests: the parent, the event that triggered each, its loading attributes.
 
-Only what a recording bears out is set. Markup, where it was recorded, has been looked at before
-(`markup`) and decides; then the recorder's word for blocking, then Chrome's first priority, then
-the order of requests.
+Only values with evidence are set. Recorded markup, parsed earlier, takes precedence; then the
+recorder's render-blocking status, then Chrome's initial priority, then the order of requests.
 
-A parent always comes before its child, by time and then by place in the file. So what is found is
-a tree, whatever circles a recording claims.
+A parent always precedes its child, by time and then by position in the file, so that the result is
+a tree even if a recording has cycles.
 
-A load opens one connection for each host, or group of them, and takes as many round trips for it as
-its protocols do. So a request is asked for so many round trips before it had left. All that a
-recording tells beyond that, no load has a place for, and it stays in the delay: what a server took
-for TLS; and over HTTP/1.1 waiting for one of six connections, and opening more of them.
+A simulated load opens one connection per host, or group of hosts, which takes the round trips of
+its protocols. So a request is made that many round trips before it was sent. Other recorded waits
+have no counterpart in a load and remain part of the delay: the server's time for TLS and, over
+HTTP/1.1, waiting for one of six connections and opening more of them.
 
-Markup that a recording does not have names things as the parser, or its scanner, comes to them.
-What is asked for when all of the document had come did not wait for bytes of it; so it follows from
-the last of what the parser may have stood at.
+Without recorded markup, resources are assumed to be discovered as the parser or the preload scanner
+reaches them. A request made after the whole document had arrived did not wait for its bytes, so its
+trigger is the last resource that may have blocked the parser.
 
-The rules stand in `docs/importing.md`, and are the same for every dialect that has times. They are
-chosen so that a load over a network like the recorded one asks for each resource when the recorded
-load did. What was recorded between event and request becomes the delay.
+The rules are documented in `docs/importing.md` and apply to every format with times. They are
+chosen so that a load over a network like the recorded one requests each resource when the recorded
+load did. The recorded time between event and request becomes the delay.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ _BY_SCRIPT = ("script", "preflight")
 
 
 def apply_markup(requests: Sequence[RecordedRequest], inferred: Counter[str]) -> None:
-    """Note for each request where in a document's text it is named, with the flags of its tag.
+    """Set for each request its offset in a document's text, and the attributes of its tag.
 
-    A request that has no initiator gets the document as one. The texts are dropped.
+    A request without initiator gets the document as initiator. The texts are then discarded.
     """
     for document in requests:
         if document.text:
@@ -90,19 +89,19 @@ def _apply(
 
 
 def _named(data: bytes, own: str) -> dict[str, tuple[int, dict[str, Any]]]:
-    """Return the first place of each URL in a document, with the flags of all its tags."""
+    """Return the first reference to each URL in a document, with the attributes of all its tags."""
     markup = read_markup(scan(data))
     named: dict[str, tuple[int, dict[str, Any]]] = {}
     for reference in markup.references:
         url = reference.url_in(own)
         offset, flags = named.get(url, (reference.offset_bytes, {}))
-        # Of a flag that several tags have the first one counts.
+        # If several tags have an attribute, the first one counts.
         named[url] = (offset, reference.flags | flags)
     return named
 
 
 def _line_starts(data: bytes) -> list[int]:
-    """Return where the lines begin; what lies behind the last one that is looked at is left."""
+    """Return the offsets of the lines, up to the last one that is needed."""
     ends = itertools.islice(re.finditer(b"\n", data), _MOST_LINES)
     return [0, *(end.end() for end in ends)]
 
@@ -125,22 +124,22 @@ def flags_of(
 ) -> dict[str, Any]:
     """Return the flags of *request* as fields of a `Resource`, and count what was inferred.
 
-    *in_document* says that the page's document names it, *before_image* that it was asked for
-    before the first image that this does.
+    *in_document*: the page's document refers to it; *before_image*: it was requested before the
+    first image of that document.
     """
     if request.flags is not None:
         return dict(request.flags)
     flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
     is_parsed = request.initiator_type in ("parser", "preload", "")
     if kind is Kind.IMAGE and level_of(request.priority) in _IMPORTANT and is_parsed:
-        # Chrome asks for images with Low; nothing but the author's hint makes it High at first.
+        # Chrome requests images with Low; only the author's fetchpriority makes it High initially.
         flags["fetchpriority"] = FetchPriority.HIGH
         inferred["fetchpriority from Chrome's priority"] += 1
     if kind not in (Kind.STYLESHEET, Kind.SCRIPT) or request.is_preload:
         return flags
     if not in_document:
         if kind is Kind.SCRIPT and level_of(request.priority) in UNIMPORTANT:
-            flags["is_async"] = True  # what a script adds is, unless it says otherwise
+            flags["is_async"] = True  # scripts added by scripts are async by default
             inferred["async from Chrome's priority"] += 1
         return flags
     found: dict[str, Any] = {}
@@ -160,10 +159,10 @@ def flags_of(
 
 
 def _by_priority(level: Level | None, kind: Kind) -> dict[str, Any]:
-    """Return what Chrome's table of priorities tells of what its parser found.
+    """Infer attributes of a resource found by the parser from Chrome's table of priorities.
 
-    A stylesheet that blocks has the highest priority. A script that blocks is High before the
-    first image and Medium after it; one that is async or deferred is Low.
+    Render-blocking stylesheets have the highest priority. Blocking scripts are High before the
+    first image and Medium after it; async and deferred scripts are Low.
     """
     if kind is Kind.STYLESHEET:
         return _IN_HEAD if level is Level.VERY_HIGH else {}
@@ -173,7 +172,7 @@ def _by_priority(level: Level | None, kind: Kind) -> dict[str, Any]:
 
 
 class ParentEvidence(enum.Enum):
-    """From what a parent was told, the best first."""
+    """Evidence for a parent, the best first."""
 
     GIVEN = "the recording"
     REDIRECT = "redirect"
@@ -186,7 +185,7 @@ class ParentEvidence(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The place of a request's parent, None for none, and how it was told."""
+    """Index of a request's parent, or None, with the evidence for it."""
 
     index: int | None
     basis: ParentEvidence
@@ -194,13 +193,13 @@ class Parent:
 
 @dataclass(slots=True)
 class _Seen:
-    """What came before the request that is looked at."""
+    """Requests that precede the current one."""
 
     by_url: dict[str, int] = field(default_factory=dict)
     by_bare_url: dict[str, int] = field(default_factory=dict)
 
     def add(self, index: int, request: RecordedRequest) -> None:
-        # The latest wins: a page that loads something twice goes on with the later one.
+        # The latest wins: if something is loaded twice, later requests follow the second load.
         url = without_fragment(request.url)
         self.by_url[url] = index
         self.by_bare_url[url.partition("?")[0]] = index
@@ -214,7 +213,7 @@ class _Seen:
 
 
 class _Clock:
-    """Scripts and stylesheets by when they were complete, for requests in the order of time."""
+    """Index of completed scripts and stylesheets, for requests in order of time."""
 
     def __init__(self, requests: Sequence[RecordedRequest], kinds: Sequence[Kind]) -> None:
         self._ends: dict[Kind, list[tuple[float, int]]] = {}
@@ -226,11 +225,11 @@ class _Clock:
             )
 
     def last(self, kind: Kind, before_ms: float | None) -> int | None:
-        """Return the place of that kind which was complete last before that time."""
+        """Return the index of the last resource of that kind completed by that time."""
         if before_ms is None:
             return None
         ends = self._ends[kind]
-        # With a place behind all others: what was complete at this very instant counts.
+        # With an index after all others, so that completions at this very instant count.
         number = bisect_right(ends, (before_ms, len(ends) + 2**62))
         return ends[number - 1][1] if number else None
 
@@ -242,10 +241,10 @@ def find_parents(
     root: int,
     landed: AbstractSet[int],
 ) -> tuple[dict[int, Parent], int]:
-    """Return the parent of each request but *root*, and how many initiators were not believed.
+    """Return the parent of each request but *root*, and the number of rejected initiators.
 
-    *order* has the indexes of the requests by time, *landed* those to which redirects of the root
-    led. An initiator is not believed if it begins after what it should have begun.
+    *order* has the indices of the requests by time, *landed* the targets of redirects of the root.
+    An initiator that starts after its request is rejected.
     """
     seen, clock = _Seen(), _Clock(requests, kinds)
     known: set[int] = set()
@@ -266,7 +265,7 @@ def find_parents(
             n_unbelieved += is_weak and names
         seen.add(index, request)
         known.add(index)
-        # Behind redirects the page is what they led to: nothing comes of a redirect but that.
+        # After redirects the page is their target: a redirect causes no other request.
         page = index if index == root or index in landed else page
     return parents, n_unbelieved
 
@@ -292,7 +291,7 @@ def _parent(
     for url in request.stack:
         if (found := seen.find(url)) is not None:
             return Parent(found, ParentEvidence.STACK)
-    # Of a fetch the Referer is the page, and not the script that made it.
+    # The Referer of a fetch is the page, not the script that made it.
     found = seen.find(request.referer) if kinds[index] is not Kind.FETCH else None
     if found is not None and kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET):
         return Parent(found, ParentEvidence.REFERER)
@@ -304,10 +303,10 @@ def _parent(
 def _by_clock(
     request: RecordedRequest, kind: Kind, known: set[int], clock: _Clock, page: int
 ) -> int:
-    """Return the likeliest parent of what nothing else is known of.
+    """Return the most likely parent of a request without other evidence.
 
-    A font: the stylesheet that was complete last. A fetch, or what is none of the kinds that
-    markup names: the script that was complete last. Anything else: the page.
+    For a font: the last completed stylesheet. For a fetch, or a kind that markup does not refer to:
+    the last completed script. Otherwise: the page.
     """
     found = None
     if kind is Kind.FONT:
@@ -318,13 +317,13 @@ def _by_clock(
 
 
 _TRIPS_OF_TCP, _TRIPS_OF_QUIC = 2, 1
-"""Before the first request: TCP and TLS 1.3 (RFC 8446 § 2), or both in one (RFC 9000 § 7)."""
+"""Round trips before the first request: TCP and TLS 1.3 (RFC 8446 § 2), or QUIC (RFC 9000 § 7)."""
 _CLOCK_MS = 1.0
 _QUIC = ("h3", "http/3", "hq", "quic")
 
 
 def opening_ms(request: RecordedRequest, rtt_ms: float) -> float:
-    """Return how long a load takes to open a connection for *request*.
+    """Return the time in ms that a load takes to open a connection for *request*.
 
     >>> from h3sim.importers.recorded_request import RecordedRequest
     >>> opening_ms(RecordedRequest(key="0", url="", protocol="h2"), 20)
@@ -334,10 +333,10 @@ def opening_ms(request: RecordedRequest, rtt_ms: float) -> float:
 
 
 def see_multiplexing(requests: Iterable[RecordedRequest]) -> None:
-    """Call the protocol h2 where more than one request was under way on a connection.
+    """Set the protocol to h2 if requests overlapped on a connection.
 
-    Early recorders call HTTP/2 and SPDY "unknown", or by what the status line of HTTP/1.1 says. One
-    such overlap may be a matter of rounded times; HTTP/1.1 has no second one.
+    Early recorders call HTTP/2 and SPDY "unknown", or use the status line of HTTP/1.1. One overlap
+    may be due to rounded times; with HTTP/1.1 there is no second one.
 
     >>> from h3sim.importers.recorded_request import RecordedRequest, ConnectionInfo
     >>> requests = [
@@ -371,10 +370,10 @@ def let_go(
     rtts_ms: Iterable[float],
     root: RecordedRequest,
 ) -> None:
-    """Note for each of *requests*, which come by time, when the browser let go of it.
+    """Set for each of *requests*, in order of time, when the browser released it.
 
-    Those of one of the *groups* share a connection in a load, and *rtts_ms* are to their servers.
-    Looking up the name of the root's host is over then: a load begins with that.
+    Requests of one of the *groups* share a connection in a load; *rtts_ms* are to their servers.
+    The DNS lookup of the root's host is excluded: a load begins after it.
 
     >>> from h3sim.importers.recorded_request import RecordedRequest
     >>> page, image = (
@@ -396,7 +395,7 @@ def let_go(
         if start_ms >= ready_ms[group] and request is not root:
             request.asked_ms = max(start_ms, sent_ms)
             continue
-        # Over one connection all wait for it; over HTTP/1.1 each for one of its own.
+        # With one connection all wait for it; with HTTP/1.1 each waits for its own.
         is_shared = request.protocol.startswith(MULTIPLEXED)
         left_ms = ready_ms[group] if is_shared else sent_ms
         looked_up_ms = 0.0 if request is root else request.reached.dns_ms or 0.0
@@ -407,10 +406,10 @@ _STOPPING = (Kind.SCRIPT, Kind.STYLESHEET)
 
 
 class ParserStops:
-    """What parsers may have stood at, of *requests* that *documents* name.
+    """Resources that may have blocked parsers, among *requests* that *documents* refer to.
 
-    *documents* has the document of each that one names, by their places. Those of which Chrome's
-    priority or the markup says that they can wait stopped none.
+    *documents* maps the index of each such request to that of its document. Requests that are not
+    blocking by Chrome's priority or the markup are excluded.
 
     >>> from h3sim.importers.recorded_request import RecordedRequest
     >>> times = [(0, 50), (20, 90), (95, 120)]
@@ -439,9 +438,9 @@ class ParserStops:
         )
 
     def last_before(self, index: int) -> int | None:
-        """Return what the parser stood at last before it came upon *index*.
+        """Return the last resource that blocked the parser before it reached *index*.
 
-        None where it need not have stood at anything, for the document was there last.
+        None if nothing need have blocked it, as the document completed last.
         """
         document = self._documents.get(index)
         start_ms = self._requests[index].start_ms
@@ -463,7 +462,7 @@ def _may_stop(request: RecordedRequest) -> bool:
 
 
 class ParentMatch(NamedTuple):
-    """A trigger, and in words what it was worked out from."""
+    """Trigger, with a description of its evidence."""
 
     at: TriggerEvent
     offset_bytes: int | None
@@ -476,7 +475,7 @@ def trigger_of(
 ) -> ParentMatch:
     """Return the trigger of *child*, an event of *parent*.
 
-    *direct* says that nothing that was left out of the page stood between the two.
+    *direct*: no resource between the two was left out of the page.
     """
     if child.is_pushed:
         return ParentMatch(
@@ -512,7 +511,7 @@ def trigger_of(
 
 
 def _when_there(child: RecordedRequest, parent: RecordedRequest, parent_kind: Kind) -> ParentMatch:
-    """Return what follows when all of the parent is there; a script has then to run, too."""
+    """Return the trigger at the completion of the parent or, for a script, its execution."""
     ends = (parent.end_ms, parent.first_byte_ms, parent.start_ms)
     end_ms = next((at_ms for at_ms in ends if at_ms is not None), None)
     if child.start_ms is None or end_ms is None:
@@ -528,9 +527,9 @@ def _when_there(child: RecordedRequest, parent: RecordedRequest, parent_kind: Ki
 
 
 def _on_the_wire(decoded_offset: int, parent: RecordedRequest) -> int | None:
-    """Return the offset in what was transferred, as if each part were compressed alike.
+    """Convert a decoded offset to one in the transferred bytes, assuming uniform compression.
 
-    None stands for what lies behind the end: a decoded size, or the offset, is not what it seems.
+    None if it lies after the end: then the decoded size or the offset is wrong.
     """
     size, decoded = parent.body_bytes, parent.decoded_bytes
     if not size:
@@ -541,7 +540,7 @@ def _on_the_wire(decoded_offset: int, parent: RecordedRequest) -> int | None:
 
 
 def _arrival_ms(offset: int, parent: RecordedRequest) -> float | None:
-    """Return when *offset* bytes of *parent* had come: by its pieces, else at an even pace."""
+    """Return when *offset* bytes of *parent* had arrived, by its chunks or at a constant rate."""
     come = 0
     for at_ms, n_bytes in parent.pieces:
         come += n_bytes
@@ -554,7 +553,7 @@ def _arrival_ms(offset: int, parent: RecordedRequest) -> float | None:
 
 
 def _arrived(parent: RecordedRequest, child: RecordedRequest) -> tuple[int, float]:
-    """Return how many bytes of *parent* had come when *child* was asked for, and for how long."""
+    """Return the bytes of *parent* received before the request of *child*, and the time since."""
     now_ms, size = child.start_ms or 0.0, parent.body_bytes or 0
     first_ms, end_ms = parent.first_byte_ms, parent.end_ms
     come = [(at_ms, n_bytes) for at_ms, n_bytes in parent.pieces if at_ms <= now_ms]
@@ -563,15 +562,15 @@ def _arrived(parent: RecordedRequest, child: RecordedRequest) -> tuple[int, floa
         return n_come, now_ms - come[-1][0]
     if first_ms is None or end_ms is None or end_ms <= first_ms:
         return 0, 0.0
-    if parent.pieces:  # the first bytes came, but no piece tells how many
+    if parent.pieces:  # bytes arrived before the first chunk, in unknown number
         return min(1, size), now_ms - first_ms
-    # In whole nanoseconds: a share as a float may fall a hair short of a byte.
+    # In whole nanoseconds: with floats the share may round down to one byte less.
     n_come = size * ms(now_ms - first_ms) // ms(end_ms - first_ms)
     return max(1, n_come) if size else 0, 0.0
 
 
 def _left_ms(parent: RecordedRequest) -> float | None:
-    """Return when the request had left: that is what a load calls the request for it."""
+    """Return when the request was sent, which is its request time in a load."""
     return parent.start_ms if parent.sent_ms is None else parent.sent_ms
 
 

@@ -1,4 +1,4 @@
-"""Content encoding: media types, sizes on the wire, and how much has been decoded when."""
+"""Content encoding: media types, compressed sizes, and the mapping of offsets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 from bisect import bisect_right
 
 _LEVEL = 6
-"""The level that servers use when nothing is set (zlib's own default)."""
+"""Default compression level of servers and of zlib."""
 _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 _LEAST_STEP = 8
 _MOST_STEPS = 20_000
@@ -30,7 +30,7 @@ _MIMES = {
     "webmanifest": "application/manifest+json",
     "xhtml": "application/xhtml+xml",
 }
-"""Types that must not depend on what this machine has in its tables."""
+"""Media types that must not depend on this machine's tables."""
 _COMPRESSED = frozenset(
     (
         *("application/json", "application/manifest+json", "application/vnd.ms-fontobject"),
@@ -38,14 +38,14 @@ _COMPRESSED = frozenset(
         *("font/otf", "font/ttf", "image/svg+xml", "image/x-icon"),
     )
 )
-"""Types besides text that servers compress; others are compressed in themselves."""
+"""Media types besides text that servers compress; other formats are already compressed."""
 
 
 class WireOffsets:
-    """Says how many bytes of a compressed body bring so many of its plain bytes.
+    """Mapping of offsets in a decoded body to offsets in the compressed body.
 
-    Where only the plain body is known, it is compressed again (zlib, level 6), and the places in
-    that are stretched to the size on the wire; *packed* is the compressed body where it is at hand.
+    If only the decoded body is known, it is compressed again (zlib, level 6) and the offsets are
+    scaled to the size on the wire; *packed* is the compressed body, if known.
 
     >>> WireOffsets(b"x" * 1000, 1000).wire(10), WireOffsets(b"abc" * 1000, 50).wire(3000)
     (10, 50)
@@ -58,7 +58,7 @@ class WireOffsets:
         if wire_bytes < len(plain):
             packed = zlib.compress(plain, _LEVEL) if packed is None else packed
             unpacker = zlib.decompressobj(_ZLIB_OR_GZIP)
-            # So that not more than 20,000 places are kept, however long the body is.
+            # At most 20,000 offsets are kept, for bodies of any length.
             self._step = max(_LEAST_STEP, len(packed) // _MOST_STEPS)
             self._packed_bytes = len(packed)
             self._plain, decoded = [0], 0
@@ -67,24 +67,24 @@ class WireOffsets:
                 self._plain.append(decoded)
 
     def wire(self, plain_offset: int) -> int:
-        """Return how many bytes of the body on the wire bring *plain_offset* bytes of it."""
+        """Return the number of bytes on the wire that decode to *plain_offset* bytes."""
         if plain_offset >= self._plain_bytes:
             return self.wire_bytes
         if self._plain is None:
             return min(plain_offset, self.wire_bytes)
-        # The first step after which that many bytes are out.
+        # The first step after which that many bytes are decoded.
         steps = bisect_right(self._plain, max(plain_offset - 1, 0))
         packed = min(steps * self._step, self._packed_bytes)
         return min(self.wire_bytes, round(packed * self.wire_bytes / self._packed_bytes))
 
 
 def gzipped(data: bytes) -> bytes:
-    """Return *data* as servers compress it; without the time of day: equal files, equal bytes."""
+    """Compress *data* as servers do, without a time stamp, so that the result is reproducible."""
     return gzip.compress(data, _LEVEL, mtime=0)
 
 
 def serve(data: bytes, extension: str) -> WireOffsets:
-    """Return *data* as served: text is compressed with gzip where that makes it smaller.
+    """Return *data* as served: text is compressed with gzip if that makes it smaller.
 
     >>> serve(b"a" * 1000, "css").wire_bytes < 100, serve(b"a" * 1000, "png").wire_bytes
     (True, 1000)
@@ -96,7 +96,7 @@ def serve(data: bytes, extension: str) -> WireOffsets:
 
 
 def mime_of_extension(extension: str) -> str:
-    """Return the media type of files that end so, "" where there is none that all servers use.
+    """Return the media type for a file extension; "" if servers do not agree on one.
 
     >>> mime_of_extension("JS"), mime_of_extension("")
     ('text/javascript', '')

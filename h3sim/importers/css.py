@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 BOLD_ELEMENTS = "h1, h2, h3, h4, h5, h6, b, strong, th"
 SLANTED_ELEMENTS = "i, em, cite, var, dfn, address"
-"""What browsers set in bold and in italics when nothing else is said."""
+"""Elements that browsers set in bold, and in italics, by default."""
 NORMAL, BOLD = 400, 700
-"""Weights of faces by name (CSS Fonts 4 § 2.2)."""
+"""Font weights by name (CSS Fonts 4 § 2.2)."""
 _MEDIUM = 500
 
 
 def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: bool) -> list[Face]:
-    """Return the faces of one family that text of these weights, upright or not, is set in.
+    """Return the faces of one family used for text of these weights and slants.
 
-    Slanted text is taken to have the normal weight. All faces of one weight and slant are returned:
-    they may be of different characters.
+    Slanted text is assumed to have normal weight. All faces of one weight and slant are returned,
+    as they may cover different characters.
     """
     wanted = [(weight, False) for weight in weights] + [(NORMAL, True)] * is_slanted
     kept: dict[Face, None] = {}
@@ -39,7 +39,7 @@ def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: b
 
 
 def nearest_weights(given: Sequence[tuple[float, float]], wanted: float) -> tuple[float, float]:
-    """Return the range of weights that is taken for *wanted*.
+    """Return the range of available weights that is used for weight *wanted*.
 
     >>> nearest_weights([(300, 300), (500, 500), (700, 700)], 400)
     (500, 500)
@@ -61,19 +61,19 @@ def nearest_weights(given: Sequence[tuple[float, float]], wanted: float) -> tupl
 
 
 _DEEPEST = 20
-"""Rules in rules in rules are looked at so deep."""
+"""Deepest nesting of rules that is processed."""
 _DEEPEST_BRACKETS = 100
-"""What nests deeper is no stylesheet that anybody wrote; the parser's own functions recurse."""
+"""Deepest nesting of brackets; real stylesheets stay below it, and the parser is recursive."""
 _BRACKET = re.compile(
     rb"[\[({]|[\])}]|/\*(?:.*?\*/|.*)"
     rb"|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?|\\.",
     re.DOTALL,
 )
-"""A bracket; or what holds brackets that are none: a comment, a string, an escape."""
+"""Bracket, or a token whose brackets do not count: comment, string, escape."""
 _WEIGHTS = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
 _LIGHTEST, _HEAVIEST = 100, 1000
 _FORMATS = ("woff2", "woff", "truetype", "opentype")
-"""Formats of fonts that browsers of today can use."""
+"""Font formats that current browsers support."""
 _GENERIC = frozenset(
     (
         *("serif", "sans-serif", "monospace", "cursive", "fantasy", "system-ui"),
@@ -84,19 +84,19 @@ _GENERIC = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Face:
-    """A font face: its family, in lower case, the URL that is taken, and what it is for."""
+    """Font face: its family in lower case, the selected URL and its descriptors."""
 
     family: str
     url: str
     ranges: tuple[tuple[int, int], ...] = ()
-    """The characters, from and to; none for all."""
+    """Character ranges; empty for all characters."""
     weights: tuple[int, int] = (400, 400)
     is_slanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StyleRule:
-    """A rule that names images or says of fonts; *selector* is as it stands, "" for any."""
+    """Rule that requests images or sets fonts; *selector* is its text, "" for any element."""
 
     selector: str
     urls: tuple[str, ...]
@@ -107,10 +107,10 @@ class StyleRule:
 
 @dataclass(slots=True, kw_only=True)
 class Sheet:
-    """What of a stylesheet holds on the screen that `media` describes, in its order."""
+    """Parts of a stylesheet that apply to the screen of `media_queries`, in order."""
 
     is_read: bool = True
-    """Whether it was looked into: not if it nests too deeply."""
+    """True if it was parsed; False if it nests too deeply."""
     imports: list[str] = field(default_factory=list)
     faces: list[Face] = field(default_factory=list)
     rules: list[StyleRule] = field(default_factory=list)
@@ -131,7 +131,7 @@ def _parts(content: Any) -> Any:
 
 
 def read_sheet(css: bytes) -> Sheet:
-    """Return what a stylesheet refers to.
+    """Return the rules, faces and imports of a stylesheet.
 
     Raises:
         MissingExtraError: if tinycss2 is not installed.
@@ -150,7 +150,7 @@ def read_sheet(css: bytes) -> Sheet:
 
 
 def read_declarations(css: str) -> StyleRule:
-    """Return what the declarations of a `style` attribute refer to."""
+    """Return the references of a `style` attribute."""
     if _is_too_deep(css.encode()):
         return StyleRule(selector="", urls=(), families=())
     return _rule("", _parts(css))
@@ -172,7 +172,7 @@ def _is_too_deep(css: bytes) -> bool:
 def _read_rules(rules: Iterable[Any], sheet: Sheet, depth: int) -> None:
     may_import = depth == 0
     for rule in rules:
-        # What imports stands in front of all else but layers (CSS Cascade 5 § 2).
+        # Imports precede everything except layers (CSS Cascade 5 § 2).
         is_in_front = rule.type == "at-rule" and (
             rule.lower_at_keyword in ("charset", "import")
             or (rule.lower_at_keyword == "layer" and rule.content is None)
@@ -206,7 +206,7 @@ def _read_at_rule(rule: Any, sheet: Sheet, depth: int, *, may_import: bool) -> N
 
 
 def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
-    """Return the URL of an import and its media query, `layer` and `supports` being passed over."""
+    """Return the URL and media query of an import, skipping `layer` and `supports`."""
     tokens = [token for token in prelude if token.type != "comment"]
     for index, token in enumerate(tokens):
         if token.type == "whitespace":
@@ -226,7 +226,7 @@ def _rule(selector: str, parts: Iterable[Any]) -> StyleRule:
     said = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
 
     def of(what: str, read: Callable[[Any], Iterable[Any]]) -> tuple[Any, ...]:
-        """Return what the declarations of a part of the font say; a variable may be its family."""
+        """Return the font properties in declarations; the family may be a variable."""
         names = (what, "font")
         return tuple(
             found
@@ -261,8 +261,8 @@ def _is_slanted(tokens: Iterable[Any]) -> bool:
 
 
 def _urls(tokens: Iterable[Any]) -> Iterator[str]:
-    """Yield the URLs in a value; of an image-set only the first, which is for one pixel a pixel."""
-    # Backwards, as it is taken from at its end: URLs come in the order of the file.
+    """Yield the URLs in a value; for an image-set only the first, assumed to be 1x."""
+    # Reversed, as items are popped from its end: URLs come in file order.
     waiting = list(tokens)[::-1]
     while waiting:
         token = waiting.pop()
@@ -283,7 +283,7 @@ def _urls(tokens: Iterable[Any]) -> Iterator[str]:
 
 
 def _families(tokens: Iterable[Any]) -> Iterator[str]:
-    """Yield the font families of a value: strings, and words between commas, in lower case."""
+    """Yield the font families in a value, in lower case: strings, or words between commas."""
     words: list[str] = []
     for token in tokens:
         if token.type == "string":
@@ -291,7 +291,7 @@ def _families(tokens: Iterable[Any]) -> Iterator[str]:
         elif token.type == "ident":
             words.append(token.lower_value)
         elif token.type in ("literal", "dimension", "number", "percentage"):
-            # What stands before a size in `font` is weight and style: no name.
+            # In `font`, weight and style precede the size: they are not names.
             if token.type == "literal" and token.value == "," and words:
                 yield " ".join(words)
             words = []
@@ -300,7 +300,7 @@ def _families(tokens: Iterable[Any]) -> Iterator[str]:
 
 
 def _faces(parts: Iterable[Any]) -> Iterator[Face]:
-    """Yield the face of a `@font-face`, if it has a family and a source that can be used."""
+    """Yield the face of a `@font-face`, if it has a family and a supported source."""
     values = {part.lower_name: part.value for part in parts if part.type == "declaration"}
     family = next(_families(values.get("font-family", ())), "")
     url = _source(values.get("src", []))
@@ -317,9 +317,9 @@ def _faces(parts: Iterable[Any]) -> Iterator[Face]:
 
 
 def _source(tokens: list[Any]) -> str:
-    """Return the first source that can be used; `local()` is taken as not there."""
+    """Return the first supported source; `local()` is ignored."""
     part: list[Any] = []
-    # None ends the last part, behind which stands no comma.
+    # None ends the last part, which has no comma after it.
     for token in [*tokens, None]:
         if token is not None and not (token.type == "literal" and token.value == ","):
             part.append(token)
@@ -347,14 +347,14 @@ def _ranges(text: str) -> Iterator[tuple[int, int]]:
 
 
 _SELECTORS_DEEPEST = 512
-"""Deeper documents are not parsed: the time for that grows with depth times length."""
+"""Deepest document that is parsed: the time grows with depth times length."""
 _LONGEST = 8 << 20
 _MOST_WORK = 1_000_000_000
-"""So many bytes of document are looked through for selectors; then all are taken to match."""
+"""Budget of searched document bytes; after that all selectors are assumed to match."""
 _MOST_WAYS = 1_000_000
-"""The library tries each way to place the parts of a selector on an element's ancestors."""
+"""Most combinator steps: the library backtracks over an element's ancestors."""
 _COUNTING = re.compile(r":nth-[\w-]+\([^()]*\)|:(?:first|last|only)-of-type|:only-child")
-"""What makes it count the siblings of each element."""
+"""Pseudo-classes that make it count the siblings of each element."""
 _NOT_NOW = re.compile(
     r":(hover|focus|focus-within|focus-visible|active|visited|target|checked|disabled|invalid)\b"
 )
@@ -366,17 +366,17 @@ _MOST_ATTRIBUTES = 2_000
 
 
 class StyledDocument:
-    """An HTML document in which selectors are looked for.
+    """HTML document against which selectors are matched.
 
-    One that is too long or too deep, or has a tag with thousands of attributes, is not parsed: then
-    every rule is taken to apply, and `is_parsed` is false.
+    A document that is too long or deep, or has a tag with thousands of attributes, is not parsed:
+    then every rule is assumed to apply, and `is_parsed` is false.
     """
 
     def __init__(self, data: bytes, scan: Scan) -> None:
         self.is_parsed = (
             len(data) <= _LONGEST
             and scan.depth <= _SELECTORS_DEEPEST
-            # The parser compares each attribute with all before it.
+            # The parser compares each attribute with all previous ones.
             and scan.most_attributes <= _MOST_ATTRIBUTES
         )
         self.n_guessed = 0
@@ -389,7 +389,7 @@ class StyledDocument:
         self._data = data
 
     def applies(self, selector: str) -> bool:
-        """Return whether any element matches *selector* as the page is first shown."""
+        """Return whether any element matches *selector* when the page is first shown."""
         if selector not in self._known:
             parts = _split(selector)
             self._known[selector] = any(self._one_applies(part) for part in parts)
@@ -405,11 +405,11 @@ class StyledDocument:
         return any(low <= c <= high for c in self._characters for low, high in face.ranges)
 
     def _one_applies(self, selector: str) -> bool:
-        # `:not(:hover)` does hold as the page is first shown.
+        # `:not(:hover)` matches when the page is first shown.
         if _NOT_NOW.search(re.sub(r":not\([^()]*\)", "", selector)):
             return False
         plain = _PSEUDO_ELEMENT.sub("", selector).strip()
-        # Of `::before` alone, or behind a combinator, any element is left.
+        # `::before` alone, or after a combinator, leaves any element.
         plain = plain if plain and plain[-1] not in ">+~" else f"{plain}*"
         simple = _simple(plain, self._depth)
         self._work += self._size
@@ -418,7 +418,7 @@ class StyledDocument:
             return True
         try:
             is_there = self._tree.css_first(simple) is not None
-        except Exception:  # noqa: BLE001 - it raises types of its own for what it cannot parse
+        except Exception:  # noqa: BLE001 - the library raises its own types for invalid selectors
             self.n_guessed += 1
             return True
         self.n_guessed += is_there and simple != plain
@@ -426,9 +426,9 @@ class StyledDocument:
 
 
 def _simple(selector: str, depth: int) -> str:
-    """Return a selector that is quick to look for and matches all that *selector* does.
+    """Return a fast selector that matches at least what *selector* matches.
 
-    Conditions that take long are left out, from the left; "" if it cannot be made quick.
+    Slow conditions are dropped from the left; "" if no fast one is left.
 
     >>> _simple("body .a > li:nth-child(2) b", 10), _simple("ul li div p b", 200)
     ('body .a > li b', 'div p b')
@@ -459,7 +459,7 @@ def _tree(data: bytes) -> Any:
 
 
 def _scripted(data: bytes, scan: Scan) -> bytes:
-    """Return the document without what stands in `noscript`: the parser knows no scripting."""
+    """Return the document without the contents of `noscript`: the parser assumes no scripting."""
     parts, at = [], 0
     for begin, end in scan.unscripted:
         parts.append(data[at:begin])
@@ -468,7 +468,7 @@ def _scripted(data: bytes, scan: Scan) -> bytes:
 
 
 def _split(selector: str) -> list[str]:
-    """Return the parts of a selector list; a comma in parentheses divides nothing."""
+    """Split a selector list at commas outside parentheses."""
     parts, depth, begin = [], 0, 0
     for index, character in enumerate(selector):
         depth += (character in "([") - (character in ")]")

@@ -30,35 +30,35 @@ if TYPE_CHECKING:
 
 
 class DialectReader(Protocol):
-    """Takes in a file part by part and puts requests into the recording that it was given."""
+    """Reader of one format, which receives a file part by part and fills a recording."""
 
     def add(self, part: JsonPart) -> None:
-        """Take in a part of the file, such as the fourth item of its `log.entries`."""
+        """Process a part of the file, such as the fourth item of its `log.entries`."""
 
     def finish(self) -> None:
-        """Settle what can be told only when all was read."""
+        """Finish after the last part."""
 
 
 class Family(NamedTuple):
-    """Dialects with one reader: *is_sign* says of a part whether a file with it is of them."""
+    """Family of formats with one reader; *is_sign* recognizes a characteristic part."""
 
     title: str
     names: tuple[str, ...]
     is_sign: Callable[[JsonPart], bool]
     reader: Callable[[Recording], DialectReader]
     has_lines: bool = False
-    """Whether a file may be several values, one after the other."""
+    """True if a file may consist of several consecutive values."""
 
 
 def _has(name: str) -> Callable[[JsonPart], bool]:
-    """Return a sign: an object in a list at the top that has a member of that name."""
+    """Return a test for an object with that member in a top-level list."""
     return lambda part: (
         not part.path and not part.line and isinstance(part.value, dict) and name in part.value
     )
 
 
 def _is_opened(name: str, kind: type) -> Callable[[JsonPart], bool]:
-    """Return a sign: a member of the file's object, itself a list or an object."""
+    """Return a test for that member of the top-level object, being a list or an object."""
     return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
 
 
@@ -76,16 +76,16 @@ FAMILIES = (
     Family("facts", ("facts",), _is_opened("resources", list), FactsReader),
 )
 SITE = "site"
-"""The dialect of what is no recording: HTML and what lies beside it."""
+"""Format name of static sites."""
 DIALECTS = {name: family.title for family in FAMILIES for name in family.names} | {SITE: SITE}
-"""The dialects by name, each with the kind of file that it is."""
+"""Formats by name, each with a description."""
 
 
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MOST_PARTS = 1_000_000
-"""Ten times a hundred thousand requests, or the events of the longest logs."""
+"""Most parts of a file: ten per request for 100,000 requests, or the longest event logs."""
 _MOST_BEFORE = 10_000
-"""So many parts are looked at to find out what a file is."""
+"""Most parts that are examined to detect the format."""
 
 
 def import_page(
@@ -98,23 +98,21 @@ def import_page(
     strict: bool = False,
     above_the_fold: str | Path = HEURISTIC,
 ) -> ImportedPage:
-    """Return the page that the recording at *path* tells of, with what had to be inferred.
+    """Import the page from the recording at *path*, with a report of inferred values.
 
-    A folder stands for the `index.html` in it. What a file is shows in it; *dialect* insists on one
-    of `DIALECTS`. With *host* only the requests to it are kept. *page* counts the page loads of a
-    recording from 1. *root* is the folder at which the paths of a static site begin, its document's
-    folder where none is given.
+    A folder means its `index.html`. The format is detected; *dialect* requires one of `DIALECTS`.
+    With *host* only requests to it are kept. *page* selects a page load of the recording, from 1.
+    *root* is the root folder of a static site's paths, by default its document's folder.
 
-    What is above the fold is marked as *above_the_fold* says: "heuristic" infers it where the
-    recording does not know it (`h3sim.browser.infer_above_the_fold`), "none" marks nothing, and a
-    file names it.
+    *above_the_fold* controls the marks: "heuristic" infers them if the recording has none
+    (`h3sim.browser.infer_above_the_fold`), "none" removes them, and a file lists them.
 
     Raises:
-        RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
-            not be used.
+        RecordingError: if it is not a recording of a page or, with *strict*, if any part of it
+            cannot be used.
     """
     _check(path, page, above_the_fold, dialect=dialect, host=host, root=root)
-    if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is told with the rest
+    if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is reported later
         path = Path(path) / "index.html"
     recording = Recording(source=shown_path(path), dialect=dialect or "", page_number=page)
     site_root = None if root is None else Path(root)
@@ -129,15 +127,15 @@ def import_page(
 
 
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
-    """Return the page that the HAR file at *path* tells of; see `import_page`."""
+    """Import the page from the HAR file at *path*; see `import_page`."""
     return import_page(path, host=host, page=page).page
 
 
 def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:
-    """Return the page with the marks that are asked for; it is told where they are inferred."""
+    """Return the page with the requested marks, counted as inferred where they are."""
     page = imported.page
     if choice == HEURISTIC and any(resource.critical for resource in page.resources):
-        page = mark_critical_path(page)  # the recorder's own word goes before rules about markup
+        page = mark_critical_path(page)  # recorded marks take precedence over the heuristic
     elif choice != HEURISTIC or not page.knows_above_the_fold:
         page = with_marks(page, choice)
     how = page.above_the_fold_from
@@ -150,14 +148,14 @@ def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:
 
 
 def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
-    """Return whether the file is HTML, by its name or by what it begins with."""
+    """Return whether the file is HTML, by its name or its first bytes."""
     if dialect is not None:
         return dialect == SITE
     return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
 
 
 def _check(path: object, page: object, above_the_fold: object, **optional: object) -> None:
-    """Refuse arguments that can mean nothing, all of them at once."""
+    """Refuse invalid arguments, all at once."""
     kinds: dict[str, ValueType] = {"dialect": Choice(DIALECTS), "host": Text(), "root": PATH}
     given = {key: (kinds[key], value) for key, value in optional.items() if value is not None}
     needed = {"path": (PATH, path), "page": (Whole(low=1), page)}
@@ -166,11 +164,13 @@ def _check(path: object, page: object, above_the_fold: object, **optional: objec
 
 
 def _read(source: TextSource, recording: Recording) -> None:
-    """Read what is in the file into *recording*."""
+    """Read the file into *recording*."""
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
     if opening not in ("{", "["):
-        for problem in source.problems if not opening else ():  # why there is nothing to read
+        for problem in (
+            source.problems if not opening else ()
+        ):  # the reasons why nothing can be read
             recording.note("", problem)
         what = "is empty" if not opening else f"begins with {opening!r}: it is not JSON"
         raise recording.refuse(what)
@@ -185,12 +185,12 @@ def _read(source: TextSource, recording: Recording) -> None:
     except BrokenJsonError as error:
         if reading.family is None:
             raise recording.refuse(str(error)) from error
-        recording.note(reading.member, f"{error}; what stands before is used")
+        recording.note(reading.member, f"{error}; the data before is used")
     reading.finish()
 
 
 class _Reading:
-    """Finds out from the parts of a file what it is, and hands them to a reader."""
+    """Format detection: finds the family from the parts of a file and passes them to its reader."""
 
     def __init__(self, recording: Recording, *, is_list: bool) -> None:
         self._recording = recording
@@ -200,14 +200,14 @@ class _Reading:
         self._reader: DialectReader | None = None
         self.family: Family | None = None
         self.member = ""
-        """The member of the file's object in which the last part stood."""
+        """Top-level member of the last part."""
 
     def add(self, part: JsonPart) -> None:
         if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
-            raise self._recording.refuse("is a page file already: it needs no import")
+            raise self._recording.refuse("is already a page file: use it directly")
         self.member = part.path[0] if part.path else f"event {part.line}" if part.line else ""
         if self.family is not None and part.line and not self.family.has_lines:
-            self._recording.note("", "what stands behind the recording is not read")
+            self._recording.note("", "data after the recording is ignored")
         elif self._reader is not None:
             self._reader.add(part)
         else:
@@ -227,7 +227,7 @@ class _Reading:
             self._reader.add(before)
 
     def _refuse_strange(self, part: JsonPart) -> None:
-        """Refuse a list whose first object is no entry of any dialect, and a second object."""
+        """Refuse a list whose first object is not an entry of any format, and a second object."""
         if not part.path and not part.line and isinstance(part.value, dict):
             raise self._recording.refuse("must have method or objs, has neither", part.key)
         if part.line or len(self._before) > _MOST_BEFORE:
@@ -240,6 +240,6 @@ class _Reading:
             return
         keys = [part.key for part in self._before if part.item is None]
         if not keys and self._is_list:
-            raise self._recording.refuse("holds no request that was answered over HTTP")
+            raise self._recording.refuse("contains no request with an HTTP response")
         named = ", ".join(format_value(key) for key in keys[:5]) or "nothing"
-        raise self._recording.refuse(f"is no recording that is known: its keys are {named}")
+        raise self._recording.refuse(f"is not a known recording format: its keys are {named}")

@@ -1,9 +1,8 @@
 """HTML: the tags of a document, by byte, and the requests that they cause.
 
-This is the tokenization of the HTML standard § 13.2.5 as far as tags, their attributes, comments
-and raw text go. No parser at hand tells the offset of a tag in bytes, and that is what makes a
-browser ask for what the tag names. Its time grows with the document's length and no faster,
-whatever stands in it.
+It implements the tokenization of the HTML standard § 13.2.5 for tags, attributes, comments and raw
+text. Available parsers do not report byte offsets of tags, which determine when a browser requests
+a resource. The time is linear in the document's length for any input.
 
 >>> for tag in scan(b'<p>a<img src=a.png><!-- <img src=no.png> -->').tags:
 ...     print(tag.name, tag.attributes, tag.end)
@@ -43,7 +42,7 @@ _RAW = {
         *(b"iframe", b"noembed", b"noframes", b"noscript"),
     )
 }
-"""What holds text up to its end tag. `noscript` does: the browser runs scripts."""
+"""Raw text elements, including `noscript`, as the browser runs scripts."""
 _WANTED = frozenset(
     b"base body link script style img image source picture video audio track iframe embed object"
     b" input use template head frame table td".split()
@@ -51,11 +50,11 @@ _WANTED = frozenset(
 _OF_HEAD = frozenset(
     b"html head title meta link script style base noscript template basefont bgsound".split()
 )
-"""What may stand in the head: any other tag ends it (HTML standard § 13.2.6.4.4)."""
+"""Elements allowed in the head: any other tag ends it (HTML standard § 13.2.6.4.4)."""
 _CONTAINERS = frozenset((b"picture", b"video", b"audio", b"template", b"head"))
 _VOID = frozenset(b"area base br col embed hr img input link meta source track wbr".split())
 _CLOSED_BY_ITSELF = frozenset(b"p li dd dt option tr td th tbody thead tfoot colgroup".split())
-"""What a parser closes when the next of its kind opens, so that it does not nest."""
+"""Elements that are closed implicitly by the next of their kind, so they do not nest."""
 _NOT_COUNTED = _VOID | _CLOSED_BY_ITSELF
 _LONGEST_ATTRIBUTES = 1 << 16
 _LONG_TAG = 1 << 12
@@ -79,9 +78,9 @@ class Scan:
     tags: list[Tag]
     depth: int
     head_end: int
-    """Where the head ends: at its end tag, or at the first tag that cannot stand in it."""
+    """End of the head: its end tag, or the first tag not allowed in it."""
     unscripted: list[tuple[int, int]]
-    """Where the texts of `noscript` begin and end."""
+    """Ranges of the contents of `noscript`."""
     most_attributes: int = 0
     """The most attributes of a tag; they are counted in long tags only."""
 
@@ -172,7 +171,7 @@ def _attributes(raw: bytes) -> dict[str, str]:
 
 
 class _Depth:
-    """How many elements are open, at most that many: what closes by itself is not counted."""
+    """Upper bound of the nesting depth; implicitly closed elements are not counted."""
 
     def __init__(self) -> None:
         self._open: Counter[bytes] = Counter()
@@ -190,7 +189,7 @@ class _Depth:
 
 
 _PRELOADED = frozenset(["style", "script", "font", "image", "fetch", "video", "audio", "track"])
-"""What a preload may be for, in the words of its `as`."""
+"""Kinds by the `as` attribute of preloads."""
 _SCRIPT_TYPES = frozenset(
     (
         *("", "module", "text/jscript", "text/livescript"),
@@ -237,9 +236,9 @@ class Reference:
     offset_bytes: int
     """Behind the tag: so many bytes must be there before the browser knows it."""
     base: str = ""
-    """What a `base` element before it says; as it stands, "" for none."""
+    """URL of the `base` element in effect, unresolved; "" for none."""
     flags: dict[str, Any] = field(default_factory=dict)
-    """What its tag says, as fields of a `Resource`; what is not so is left out, but for hints."""
+    """Attributes of its tag as fields of a `Resource`; false ones are omitted, except hints."""
 
     def url_in(self, document_url: str) -> str:
         """Return its URL, absolute and without fragment, in a document; "" for what is none."""
@@ -258,7 +257,7 @@ class Style:
 
 @dataclass(slots=True, kw_only=True)
 class Markup:
-    """What a document refers to, in its order."""
+    """References of a document, in order."""
 
     references: list[Reference] = field(default_factory=list)
     styles: list[Style] = field(default_factory=list)
@@ -267,7 +266,7 @@ class Markup:
 
 
 def read_markup(found: Scan, *, is_every: bool = False) -> Markup:
-    """Return what the tags of a document refer to.
+    """Return the references in the tags of a document.
 
     That is what the screen of `media` would load. With *is_every* it is all that any tag names,
     whatever the screen: every candidate of a `srcset`, sources of media, links of any kind.

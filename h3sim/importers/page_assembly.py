@@ -79,7 +79,7 @@ def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
 
 
 def sizes_inferred_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
-    """Return from what the sizes of *requests* were taken that are not recorded as such."""
+    """Return the counts of sizes of *requests* by source, for those not recorded directly."""
     inferred: Counter[str] = Counter()
     known = (SizeSource.RECORDED, SizeSource.NONE)
     for request in requests:
@@ -94,7 +94,7 @@ def sizes_inferred_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
 
 
 def missing_in(requests: Sequence[RecordedRequest]) -> list[str]:
-    """Return what nothing is known of, with the number of requests that lack it."""
+    """Return the missing values, with the number of requests that lack each."""
     counted = (
         ("body sizes", ", taken as 0", lambda request: request.body_bytes is None),
         ("header sizes", ", taken as 0", lambda request: request.header_bytes is None),
@@ -224,7 +224,7 @@ def assemble(
     if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
         raise RecordingError(wrong, recording.source)
     if not any(_is_kept(entry, None) for entry in entries):
-        raise recording.refuse("holds no request that was answered over HTTP")
+        raise recording.refuse("contains no request with an HTTP response")
     return _Assembly(recording, entries, host).imported()
 
 
@@ -275,7 +275,7 @@ def _hosts_in(entries: Iterable[_Entry]) -> str:
 
 
 class _Assembly:
-    """The work on one recording. Requests are known by their place in it."""
+    """Assembly of the page of one recording; requests are identified by their index."""
 
     def __init__(self, recording: Recording, entries: list[_Entry], host: str | None) -> None:
         self._recording = recording

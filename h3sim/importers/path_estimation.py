@@ -48,19 +48,19 @@ _LEAST_PACKETS = 20
 _PACKET_HEADER_BYTES = 58
 """IPv4 and UDP (28), a short header with its tag and the frame's own fields (RFC 9000 § 17.3)."""
 _STEPS = 4
-"""Of a window: pieces that come within a quarter of it are not told apart."""
+"""Fraction of a window within which chunks are merged."""
 _LEAST_BYTES = 10_000
-"""Of less than an initial window (RFC 9002 § 7.2) no rate can be told."""
+"""Fewest bytes for a rate estimate: an initial window (RFC 9002 § 7.2)."""
 _DIGITS = 3
 _LEAST_WAIT_MS = 1.0
-"""What waited less came from a cache or a proxy, or its clock tells no more."""
+"""Shortest plausible wait; shorter ones are from caches, proxies or coarse clocks."""
 _LEAST_SHARE = 0.5
 """Less than half of a handshake is no wait for an answer over the same path."""
 _BORNE_OUT = 1.25
 """Waits that differ by no more bear one another out."""
 SLOWEST_MS = 600_000.0
 MULTIPLEXED = ("h2", "http/2", "h3", "hq", "quic", "http/3", "spdy")
-"""How recorders call the protocols in which a connection can have several hosts."""
+"""Recorders' names of the protocols whose connections can serve several hosts."""
 _FASTEST_BPS = 10**13
 
 
@@ -89,7 +89,7 @@ class EstimatedPath(NamedTuple):
 
 
 def estimated_path(rtt: EstimatedRtt | None, transfers: Sequence[Transfer]) -> EstimatedPath | None:
-    """Return what a recording tells of its path, None where it tells too little.
+    """Estimate the path of a recording; return None if it lacks the data.
 
     >>> estimated_path(EstimatedRtt(25, "a handshake"), [Transfer(0, 200, 50_000)])[::2]
     (25, 2000000)
@@ -290,7 +290,7 @@ def _in_steps(transfers: Sequence[Transfer], step_ms: float) -> list[Transfer]:
 
 
 def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Transfer]:
-    """Return what came when: by recorded pieces where there are any, else evenly.
+    """Return the transfers of a request: its recorded chunks, or one at a constant rate.
 
     The first piece may have come as soon as *rtt_ms* after the request had left.
     """
@@ -326,12 +326,12 @@ def _rounded(value: float) -> float:
 def server_times(
     requests: Sequence[RecordedRequest], path: EstimatedPath, rtts_ms: Sequence[float]
 ) -> list[float | None]:
-    """Return how long the server seems to have thought about each request, None for unknown.
+    """Estimate the server's response time for each request; None if unknown.
 
-    That is what the request waited for its first byte beyond a round trip, less what the link took
-    for all else that came meanwhile: a link that stands idle keeps no answer waiting. Over HTTP/2
-    and HTTP/3 less also all the time in which anything came on the same connection: there another
-    response may have gone first. *rtts_ms* are those to the server of each.
+    It is the wait for the first byte, minus a round trip, minus the link's time for other bytes
+    that arrived meanwhile. Over HTTP/2 and HTTP/3 all time in which the same connection received
+    data is subtracted as well, as another response may have been sent first. *rtts_ms* are the
+    round-trip times to the servers.
     """
     came = _Arrivals(transfers_of(requests, path.rtt_ms))
     connections = by_connection(requests)
@@ -380,7 +380,7 @@ def _union(stretches: Iterable[tuple[float, float]]) -> list[tuple[float, float]
 
 
 class _Arrivals:
-    """How many bytes had come by when, each transfer at an even pace."""
+    """Cumulative bytes received over time, each transfer at a constant rate."""
 
     def __init__(self, transfers: Iterable[Transfer]) -> None:
         slopes: dict[float, float] = {}

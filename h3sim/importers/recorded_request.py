@@ -1,9 +1,10 @@
 """Recorded requests: the form into which every format is read.
 
-A reader of a dialect fills in what its files say and leaves the rest at None. Everything that has
-to be worked out is worked out from these records, in one way for all dialects.
+The reader of a format fills in the recorded values and leaves the others at None. All inference
+works on these records, in the same way for all formats.
 
-Over HTTP/2 that is a place in the tree, too, as WebPageTest records it.
+Recorded priorities are included: Chrome's, Priority fields (RFC 9218) and, as WebPageTest records
+them, positions in the tree of HTTP/2.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 """The statuses that send the browser elsewhere."""
 INTERNAL_REDIRECT = "Internal Redirect"
-"""What Chromium writes where it goes elsewhere by itself (HSTS): nothing is sent for that."""
+"""Chromium's status text of internal redirects (HSTS), for which nothing is sent."""
 LONGEST_MS = to_ms(MAX_TIME_NS)
 """A day: longer times are mistakes of a clock."""
 _MOST_PROBLEMS = 50
@@ -81,7 +82,7 @@ def first_of(
 
 
 class SizeSource(enum.Enum):
-    """What a number of bytes was taken from, the best first."""
+    """Source of a number of bytes, the best first."""
 
     RECORDED = "recorded"
     TRANSFER = "transfer size less header"
@@ -95,7 +96,7 @@ class SizeSource(enum.Enum):
 
 
 class RequestOutcome(enum.Enum):
-    """What became of a request."""
+    """Outcome of a request."""
 
     ANSWERED = "answered"
     CACHE = "from the cache"
@@ -120,20 +121,20 @@ class Trigger:
 
 
 class ConnectionInfo(NamedTuple):
-    """Where a request went, and what it took to come there; "" and None where that is not told."""
+    """Connection of a request: server and times; "" and None if not recorded."""
 
     address: str = ""
     """The IP address of the server."""
     connection: str = ""
-    """What the recorder calls the connection."""
+    """The recorder's id of the connection."""
     certificate: str = ""
-    """What the server's certificate is known by: equal for equal ones."""
+    """Identity of the server's certificate."""
     certificate_names: tuple[str, ...] = ()
-    """The names for which that is good."""
+    """Names for which the certificate is valid."""
     dns_ms: float | None = None
-    """How long the name was looked up for it."""
+    """DNS lookup time."""
     handshake_ms: float | None = None
-    """What opening a connection for it took, without TLS over TCP."""
+    """Time to open the connection, without TLS over TCP."""
     connect_ms: float | None = None
     """The same with TLS, as it may be, where the recorder does not tell them apart."""
 
@@ -147,7 +148,7 @@ class ConnectionInfo(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it went no further than to this machine (RFC 6890 § 2.2)."""
+        """True if the server is on this machine (RFC 6890 § 2.2)."""
         return bool(self.ip) and ipaddress.ip_address(self.ip).is_loopback
 
 
@@ -159,15 +160,15 @@ class RecordedRequest:
     """Its index in the file."""
     url: str
     id: str = ""
-    """What the recording calls it; "" where its URL names it."""
+    """The recording's id of it; "" if it is identified by its URL."""
     page: str = ""
     """The recording's id of the page that it belongs to, where there are several."""
     start_ms: float | None = None
     asked_ms: float | None = None
-    """When the browser let go of it, but for a connection; None for at its start."""
+    """Time when the browser released it, apart from connecting; None for its start."""
     reached: ConnectionInfo = field(default_factory=ConnectionInfo)
     sent_ms: float | None = None
-    """When the request had left."""
+    """Time when the request had been sent."""
     first_byte_ms: float | None = None
     end_ms: float | None = None
     outcome: RequestOutcome = RequestOutcome.ANSWERED
@@ -177,10 +178,10 @@ class RecordedRequest:
     status: int | None = None
     mime: str = ""
     kind: Kind | None = None
-    """What the recorder says that it is."""
+    """The recorder's resource type."""
     is_xhr: bool = False
     is_framed: bool = False
-    """Whether a frame asked for it (Sec-Fetch-Dest)."""
+    """True if a frame requested it (Sec-Fetch-Dest)."""
     body_bytes: int | None = None
     body_from: SizeSource = SizeSource.NONE
     header_bytes: int | None = None
@@ -194,7 +195,7 @@ class RecordedRequest:
     stack: tuple[str, ...] = ()
     """The URLs of the scripts that were running, the innermost first."""
     line: int | None = None
-    """Where in the initiator it is named; the first line is 0."""
+    """Line of its reference in the initiator, from 0."""
     offset: int | None = None
     """The same as an offset in the initiator's decoded bytes."""
     referer: str = ""
@@ -207,7 +208,7 @@ class RecordedRequest:
     priority: str = ""
     """Chrome's first priority for it, in lower case."""
     frame: HeadersPriority | None = None
-    """What its HEADERS said of its place in the tree of HTTP/2."""
+    """Priority in its HEADERS frame: its position in the tree of HTTP/2."""
     later_priorities: tuple[tuple[float, str], ...] = ()
     """Those that Chrome gave it later: (ms, priority)."""
     priority_field: str = ""
@@ -218,32 +219,32 @@ class RecordedRequest:
     cf_priority_change: str = ""
     """Cloudflare's fields of the response."""
     browser: str = ""
-    """Who asked for it, by its User-Agent: "chrome", "firefox" or "safari"."""
+    """Browser by its User-Agent: "chrome", "firefox" or "safari"."""
     blocking: str = ""
     """Chrome's word for whether it blocks rendering, in lower case."""
     is_pushed: bool = False
     is_preload: bool = False
     is_critical: bool = False
-    """Whether the recorder counts it to the critical path."""
+    """True if the recorder marks it as on the critical path."""
     is_above_the_fold: bool = False
-    """Whether the recorder saw it without scrolling, or what is seen needs it."""
+    """True if it is visible without scrolling, or a visible resource needs it."""
     is_hero: bool = False
-    """Whether it is the largest thing that the recorder saw."""
+    """True if it is the largest visible element."""
     viewport: float | None = None
     """The share of the viewport that the recorder saw it cover."""
     parse_ms: float = 0.0
     execute_ms: float = 0.0
     pieces: tuple[tuple[float, int], ...] = ()
-    """When how many bytes of the body came: (ms, bytes)."""
+    """Chunks of the body: (ms, bytes)."""
     trigger: Trigger | None = None
     flags: dict[str, Any] | None = None
-    """What its tag and the browser say, as fields of a `Resource`; None where neither is known."""
+    """Attributes from its tag and the browser, as fields of a `Resource`; None if unknown."""
     text: str = ""
     """The decoded body of a document, where it was recorded. It is looked at and dropped."""
 
     @property
     def held_ms(self) -> float:
-        """How long the browser held it back; less than 0 where a load needs longer to connect."""
+        """Time that the browser held it back; negative if a load needs longer to connect."""
         if self.asked_ms is None or self.start_ms is None:
             return 0.0
         return self.asked_ms - self.start_ms
@@ -265,22 +266,22 @@ class Recording:
     source: str
     dialect: str = ""
     page_number: int = 1
-    """Which page load of the file is wanted, where there are several."""
+    """Requested page load of the file, if there are several."""
     name: str = ""
-    """What to call the page, where it is not called by its host."""
+    """Name of the page, if not its host."""
     has_addresses: bool = True
-    """Whether its URLs are those of the web, and do not stand in for files or rows."""
+    """True if its URLs are real, not placeholders for files or rows."""
     is_local: bool = False
-    """Whether it came from the machine that recorded it, so that nothing is told of a network."""
+    """True if it was served by the recording machine, so that no network can be estimated."""
     tool: str = ""
     recorded: str = ""
     """The day."""
     provenance: dict[str, str] = field(default_factory=dict)
-    """What it says itself of where it comes from; goes before what is known of the file."""
+    """Provenance in the recording, which takes precedence over that of the file."""
     begun_ms: float | None = None
-    """When it says that the load began, on the clock of its requests; None for with the root."""
+    """Recorded start of the load, on the clock of its requests; None for the root's start."""
     times_ms: dict[str, float] = field(default_factory=dict)
-    """What it says of the load as a whole, by the fields of `RecordedLoad` without their unit."""
+    """Recorded times of the load, by the fields of `RecordedLoad` without unit."""
     requests: list[RecordedRequest] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     mended: list[ValidationIssue] = field(default_factory=list)
@@ -292,7 +293,7 @@ class Recording:
     n_problems: int = 0
     _noted: set[tuple[str, str]] = field(default_factory=set)
     is_full: bool = False
-    """Whether a request was left out for want of room: nothing more need be read."""
+    """True if the limit of requests is reached and reading may stop."""
     texts_left: int = _MOST_TEXTS
     text_room: int = _MOST_TEXT
     """So many characters of documents may still be kept to be looked at."""
@@ -348,7 +349,7 @@ _LEVELS = {
     "lowest": Level.VERY_LOW,
 }
 UNIMPORTANT = (Level.LOW, Level.VERY_LOW)
-"""What Chrome asks for scripts with that hold nothing up."""
+"""Chrome's priorities of non-blocking scripts."""
 # Chrome calls itself Safari, too, and Safari nothing else.
 _AGENTS = (("firefox/", "firefox"), ("chrome/", "chrome"), ("safari/", "safari"))
 _GROUPS = {

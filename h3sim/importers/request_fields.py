@@ -32,16 +32,16 @@ _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _IN_PATH, _IN_QUERY = (
     "".join(each for each in _ASCII if each not in escaped) for escaped in ('"<>`{}', "\"<>'")
 )
-"""What stands for itself there (URL Standard § 1.3), a % too: it may begin an escape already."""
+"""Characters that are not escaped (URL Standard § 1.3), including %: it may start an escape."""
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
 _IGNORED = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\ufe00-\ufe0f"
     "\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
-"""What a name is looked up without: soft hyphens, variation selectors and their like (UTS #46)."""
+"""Characters ignored in host names: soft hyphens, variation selectors and so on (UTS #46)."""
 _LABEL_ENDS = re.compile("[.\u3002]")
 _UNFOLDED = {"\u1e9e": "ß"} | {each: each for each in "ßς\u200c\u200d"}
-"""What browsers keep where folding case would change it (UTS #46, not transitional)."""
+"""Characters kept despite case folding (UTS #46, nontransitional)."""
 
 
 class Address(NamedTuple):

@@ -49,7 +49,7 @@ class RecordingError(InputError):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportedPage:
-    """A page that was read from a recording, and what had to be done to get it.
+    """Page imported from a recording, with the import report.
 
     *dialect* names what the file was read as. The counts are by what is counted, in words, in the
     order in which they are to be told: *found* is what the recording says, *inferred* what had to
@@ -82,7 +82,7 @@ class ImportedPage:
 
     @property
     def n_resources(self) -> int:
-        """How many resources the page has."""
+        """Number of resources of the page."""
         return len(self.page.resources)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Recordings as text and JSON, read piece by piece, whatever is wrong with them.
+"""Fault-tolerant incremental reading of recordings as text and JSON.
 
 The parts are parsed by the standard library's decoder; this only finds where each begins.
 
@@ -162,7 +162,7 @@ _LONGEST_VALUE = 64 << 20
 _MOST_PARTS = 1_000_000
 """A value with more parts is not read either: each takes up to 250 bytes, however short it is."""
 _PART_OR_END = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[,\[{\]}]', re.DOTALL)
-"""What makes a part, or ends a list or an object; or a text, which may not have ended yet."""
+"""Structural tokens: separators, closing brackets and (possibly unterminated) strings."""
 _NEAR_THE_END = 16
 """An escape or a word may be cut so many characters before the end of what was read."""
 _NUMBER_TAIL = 3
@@ -172,7 +172,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class BrokenJsonError(Exception):
-    """What comes next is not JSON; what was read before it is good."""
+    """Input that is not JSON; values read before are valid."""
 
 
 def _whole_number(digits: str) -> int | float:
@@ -201,7 +201,7 @@ class JsonCursor:
 
     @property
     def position(self) -> int:
-        """How many characters lie behind it."""
+        """Number of characters already consumed."""
         return self._before + self._at
 
     def peek(self) -> str:
@@ -362,9 +362,9 @@ class JsonPart(NamedTuple):
     and for a value behind the first."""
     value: Any
     item: int | None = None
-    """Where in the list there it stands, from 0."""
+    """Index in the list, from 0."""
     line: int = 0
-    """Which of several values it is, one after the other, from 2; 0 for what is in the first."""
+    """Number of the top-level value, from 2; 0 for parts of the first."""
 
     @property
     def key(self) -> str:
@@ -424,7 +424,7 @@ def _members(
 
 
 _UNKNOWN = -1
-"""What HAR 1.2 writes for a size that is not known."""
+"""Unknown size in HAR 1.2."""
 _LONGEST_NUMBER = 40
 
 

@@ -1,4 +1,4 @@
-"""What the papers found: their experiments again, figures beside theirs, and verdicts."""
+"""Replications of the papers: experiments, comparisons with published numbers, and verdicts."""
 
 from h3sim.lazy import attach
 

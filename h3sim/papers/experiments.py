@@ -42,33 +42,35 @@ _LOSS = Number(low=0, high=1, is_below=True, example="0.02 is 2 %")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderExperiment:
-    """Lists over paths: every scheme with each round-trip time and loss, some runs each.
+    """Header experiment: every scheme with each round-trip time and loss, several runs each.
 
     Raises:
         InputError: listing every value that is out of range.
     """
 
-    name: str = field(metadata=declare(Text(), "what lists call it"))
-    title: str = field(metadata=declare(Text(), "a line about what is reproduced"))
-    source: str = field(metadata=declare(Text(), "where that was published"))
+    name: str = field(metadata=declare(Text(), "name of the experiment"))
+    title: str = field(metadata=declare(Text(), "one-line title of the reproduced result"))
+    source: str = field(metadata=declare(Text(), "publication of the result"))
     pages: tuple[str, ...] = field(
         metadata=declare(OneOrMore(Text(), "names"), "pages whose requests are compressed")
     )
-    scheme: str = field(metadata=declare(Text(), "by which the pages were loaded"))
-    network: str = field(metadata=declare(Text(), "over which they were"))
+    scheme: str = field(metadata=declare(Text(), "scheme of the loads that give the requests"))
+    network: str = field(metadata=declare(Text(), "network of these loads"))
     recorded_rtt_ms: float = field(
-        metadata=declare(Number(low=0), "at which round-trip time: it sets when requests are made")
+        metadata=declare(
+            Number(low=0), "round-trip time of these loads, which determines the request times"
+        )
     )
     rtts_ms: tuple[float, ...] = field(
         metadata=declare(ListOf(Number(low=0), "numbers"), "round-trip times")
     )
     losses: tuple[float, ...] = field(
-        metadata=declare(ListOf(_LOSS, "numbers"), "shares of packets that are lost")
+        metadata=declare(ListOf(_LOSS, "numbers"), "packet loss rates")
     )
-    runs: int = field(metadata=declare(Whole(low=1), "of each path"))
-    table_bytes: int = field(metadata=declare(Whole(low=0), "the size of the dynamic table"))
+    runs: int = field(metadata=declare(Whole(low=1), "runs of each path"))
+    table_bytes: int = field(metadata=declare(Whole(low=0), "dynamic table capacity"))
     paper: Mapping[str, float] = field(
-        metadata=declare(NumbersByPath(), "the numbers there, by figure")
+        metadata=declare(NumbersByPath(), "published numbers, by metric")
     )
 
     def __post_init__(self) -> None:
@@ -226,26 +228,26 @@ _CORPUS = "corpus"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """One experiment: what was published, and the study that does it again."""
+    """Experiment: the published numbers, and the study that repeats it."""
 
     file: StudyFile | HeaderExperiment = field(repr=False)
-    """What its file says."""
+    """Contents of its study file."""
     path: Path = field(repr=False)
     name: str
     title: str
     source: str
     paper: Mapping[str, float]
-    """The paper's own numbers by the names of the figures that stand beside them."""
+    """Published numbers, by the names of h3sim's figures."""
     quick: Quick
 
     @property
     def is_about_headers(self) -> bool:
-        """Whether it compresses headers; else it loads pages."""
+        """True if it compresses headers; otherwise it loads pages."""
         return isinstance(self.file, HeaderExperiment)
 
     @property
     def takes_pages(self) -> bool:
-        """Whether it may be done over other pages: where its own are the shipped corpus."""
+        """True if it uses the shipped corpus, which other pages may replace."""
         return isinstance(self.file, StudyFile) and self.file.pages == (_CORPUS,)
 
     def study(self, *, full: bool = False, pages: Sequence[str] | None = None) -> Study:
@@ -254,7 +256,7 @@ class Experiment:
         *pages* are files that take the place of the corpus, where the experiment is over that.
 
         Raises:
-            InputError: listing every mistake of the study, or of a page.
+            InputError: listing every error of the study, or of a page.
         """
         file = self.file
         if isinstance(file, HeaderExperiment):
@@ -287,7 +289,7 @@ def load_experiment(name: str) -> Experiment:
 
     Raises:
         UnknownNameError: if there is none.
-        StudyError: listing every mistake of its file.
+        StudyError: listing every error of its file.
 
     >>> load_experiment("marx-2019-table-2").paper["atf.fifo"]
     1.93

@@ -217,6 +217,6 @@ def _beside(run: ExperimentRun) -> Figure | None:
 
 
 def _new(columns: int, width_in: float, height_in: float) -> Figure:
-    from matplotlib.figure import Figure  # on use: only who draws needs it
+    from matplotlib.figure import Figure  # lazy: only who draws needs it
 
     return Figure(figsize=(columns * width_in, height_in), layout="constrained")

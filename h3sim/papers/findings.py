@@ -31,7 +31,7 @@ class FindingsError(InputError):
 
 
 class Verdict(enum.Enum):
-    """What came of a finding."""
+    """Verdict on a finding."""
 
     HOLDS = "holds"
     IN_PART = "in part"
@@ -40,7 +40,7 @@ class Verdict(enum.Enum):
 
 
 class Estimate(NamedTuple):
-    """A number that loads gave, and its 95 % interval over pages where it has one."""
+    """Estimate from loads, with its 95 % interval over pages, if any."""
 
     value: float
     low: float | None = None
@@ -53,7 +53,7 @@ class Estimate(NamedTuple):
 
 
 class Criterion(enum.Enum):
-    """How a claim compares its figure with its limit."""
+    """Comparison of a claim's figure with its limit."""
 
     ABOVE = "above"
     BELOW = "below"
@@ -103,7 +103,7 @@ CRITERIA = {criterion.value: criterion for criterion in Criterion} | {
 
 
 class Limit(NamedTuple):
-    """What a figure is compared with: a number, or the figure of that name."""
+    """Limit of a figure: a number, or the figure of that name."""
 
     criterion: Criterion
     of: float | str
@@ -150,7 +150,7 @@ def _limit(criterion: Criterion, given: Any) -> Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One thing that a finding says: the figure that *figure* names keeps all of *limits*."""
+    """Claim of a finding: the figure named *figure* satisfies all of *limits*."""
 
     says: str = field(metadata=declares(Text(), "what is claimed"))
     figure: str = field(metadata=declares(Text(), "the figure that it is about"))
@@ -189,7 +189,7 @@ class Claim:
 
 
 class Judged(NamedTuple):
-    """A claim, the figure that it is about, what is wanted of it, and whether it holds."""
+    """Result of a claim: its figure, the limits and whether it holds."""
 
     claim: Claim
     figure: Estimate | None
@@ -256,7 +256,7 @@ class Finding:
 
 
 class Judgement(NamedTuple):
-    """A finding, its verdict, and what came of each claim."""
+    """Finding with its verdict and the result of each claim."""
 
     finding: Finding
     verdict: Verdict
@@ -264,7 +264,7 @@ class Judgement(NamedTuple):
 
     @property
     def reason(self) -> str | None:
-        """Why it cannot be judged, or comes out as it does, where something is to be said."""
+        """Reason for the verdict, or why there is none; empty if none is given."""
         return self.finding.cannot or self.finding.reason or None
 
 
@@ -317,10 +317,10 @@ FORMAT = "h3sim-findings/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingsFile:
-    """What a file of findings says.
+    """Contents of a findings file.
 
     Raises:
-        FindingsError: listing every mistake in it.
+        FindingsError: listing every error in it.
     """
 
     findings: tuple[Finding, ...] = field(
@@ -359,7 +359,7 @@ def findings_from_dict(
     """Return the findings of *document*, a parsed file.
 
     Raises:
-        FindingsError: listing every mistake in it.
+        FindingsError: listing every error in it.
     """
     read = read_document(FindingsFile, document, FindingsError, source=source, format_=FORMAT)
     return read.findings

@@ -30,7 +30,7 @@ _RESOURCES = {
     "glyphicons": "glyphicons",
     "fontawesome": "fontawesome-webfont",
 }
-"""What Koshiba's tables are read for: by which part of a name resources are found."""
+"""Resources in Koshiba's tables, by a part of their names."""
 
 
 def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -154,11 +154,11 @@ METRICS = {
     "speed-index": "speed_index_ms",
     "hol": "hol_sander_stream_bytes",
 }
-"""What a map is of, and the columns: ByteIndex, SpeedIndex, bytes blocked."""
+"""Columns of the heat maps, by metric: ByteIndex, SpeedIndex, bytes blocked."""
 TITLES = {"byte-index": "ByteIndex", "speed-index": "SpeedIndex", "hol": "bytes blocked"}
 FLAG_TITLES = {"si": "SpeedIndex", "atf": "ByteIndex above the fold", "all": "ByteIndex"}
 VARIANTS = ("none", "documents", "images", "all")
-"""What is incremental in the variants of chrome-eps."""
+"""Incremental resources in the variants of chrome-eps."""
 _SEQUENTIAL = "fifo"
 _TINY = 0.001
 """A mean change below a thousandth is none."""
@@ -182,7 +182,7 @@ class MapCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What figures call the cell."""
+        """Name of the cell in figures."""
         loss = f"{100 * self.loss:g}pct" + (f"-burst{self.burst:g}" if self.burst > 1 else "")
         return f"{self.rate_mbps:g}mbps-{self.rtt_ms:g}ms-{loss}"
 

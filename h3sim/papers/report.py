@@ -1,4 +1,4 @@
-"""What a reproduction says, as tables and as the Markdown of docs/findings.md."""
+"""The report of a reproduction: tables, and the Markdown of docs/findings.md."""
 
 from __future__ import annotations
 

@@ -83,12 +83,12 @@ FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Estimate]]]
     "sander-2022-table-1": sander.times,
     "wijnants-2018": minor_studies.browsers,
 }
-"""What makes figures of the rows of each experiment."""
+"""Functions that compute figures from the rows of each experiment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRun:
-    """What came of one experiment; `loads` are its rows, `failed` how many loads have an error."""
+    """Results of one experiment: `loads` are its rows, `failed` the number of failed loads."""
 
     experiment: Experiment
     figures: Mapping[str, Estimate]
@@ -99,7 +99,7 @@ class ExperimentRun:
     n_loads: int
     failed: int
     given_up: int = 0
-    """How many loads did not end within the time that the study gives them."""
+    """Number of loads that exceeded the study's time limit."""
 
     @property
     def beside(self) -> list[tuple[str, float, Estimate]]:
@@ -166,7 +166,7 @@ class Reproduction:
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many findings there are of each verdict."""
+        """Number of findings by verdict."""
         counted = Counter(judgement.verdict for judgement in self.judgements)
         return {verdict: counted[verdict] for verdict in Verdict}
 
@@ -294,7 +294,7 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
     "claim": {"anyOf": [{"required": [key]} for key in CRITERIA]},
     "finding": {"oneOf": [{"required": ["claims", "study"]}, {"required": ["cannot"]}]},
 }
-"""What declarations of fields do not say."""
+"""Schema rules beyond the declarations of fields."""
 
 
 def findings_schemas() -> dict[str, dict[str, Any]]:

@@ -198,7 +198,7 @@ def _finished(loads: Loads) -> Loads:
 
 def _quartiles(values: Any) -> float:
     """Return how far the quartiles are apart."""
-    import numpy as np  # on use: h3sim.papers should load quickly
+    import numpy as np  # lazy: h3sim.papers should load quickly
 
     low, high = np.percentile(values, (25, 75))
     return float(high - low)

@@ -99,7 +99,7 @@ def over_pages(
     Tibshirani 1993, ch. 13). *vectorized* takes an array of samples and gives all their figures at
     once. Of no pages the figure is not a number.
     """
-    import numpy as np  # on use: h3sim.papers should load quickly
+    import numpy as np  # lazy: h3sim.papers should load quickly
 
     if not len(rows):
         return Estimate(math.nan)

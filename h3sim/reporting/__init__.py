@@ -1,4 +1,4 @@
-"""Reports: loads, studies and logs as one file of HTML, for people who were not there."""
+"""Figures, animations and self-contained HTML reports of loads, studies and logs."""
 
 from h3sim.lazy import attach
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ORDERS = ("QUIC: each stream in its own order", "TCP: all streams in one order")
 _LEAST_FLIGHTS = 6
-"""Where packets take no time, they are drawn under way for so many send intervals."""
+"""Displayed flight time of packets without delay, in send intervals."""
 
 
 class Flight(NamedTuple):
@@ -136,7 +136,7 @@ def _losses_of(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
 
 
 class _Counts:
-    """How many packets wait at an instant in one order, by counting those before it."""
+    """Number of packets that wait at an instant under one order of delivery."""
 
     def __init__(self, flights: Sequence[Flight], order: int) -> None:
         pairs = [

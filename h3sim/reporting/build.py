@@ -1,4 +1,4 @@
-"""`h3sim.report`: chooses the sections for what is given."""
+"""`h3sim.report`: the choice of report sections for given results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.reporting.document import Section
-    from h3sim.reporting.load_pictures import NamedLoad
+    from h3sim.reporting.load_sections import NamedLoad
 
 
 Reported: TypeAlias = (
@@ -82,7 +82,7 @@ def report(
 
 
 class _Told(NamedTuple):
-    """What there is to tell of a page, a study or a log."""
+    """Parts of a report about a page, a study or a log."""
 
     name: str
     verdict: Sequence[str]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 _GAP_SHARE, _LATE_SHARE = 0.5, 0.02
-"""What comes after a pause of half the time before it, and is no more than 2 % of the bytes, would
-squash the rest: it is cut off."""
+"""Shortest pause, relative to the time before it, after which at most 2 % of the bytes are cut off,
+so that they do not squash the rest."""
 _MARGIN = 1.005
 
 
@@ -85,9 +85,9 @@ def _cut(finished: list[tuple[float, int]]) -> float:
 MAX_SINGLE = 480
 """Lanes of more packets than this show neighbours that look alike as one rectangle."""
 _MIN_SHARE = 0.25
-"""How much of its lane a lone packet fills at least, however high the stacks beside it."""
+"""Least share of its lane that a single packet fills, next to stacks of any height."""
 _LEAST_SHARE = 1 / 800
-"""How much of the axis a packet fills at least, where nothing stands before it: a pixel or so."""
+"""Least width of a packet as a share of the axis, about a pixel, if nothing precedes it."""
 
 
 class Box(NamedTuple):
@@ -109,13 +109,13 @@ class LoadLane(NamedTuple):
     packets: list[Box]
     drawn: list[Box]
     lost_ms: list[float]
-    """When packets were sent that were lost."""
+    """Send times of lost packets."""
     again_ms: list[float]
-    """When packets arrived whose bytes had been sent before."""
+    """Arrival times of retransmitted bytes."""
 
     @property
     def is_merged(self) -> bool:
-        """Whether fewer rectangles are drawn than there are packets."""
+        """True if fewer rectangles are drawn than there are packets."""
         return len(self.packets) > MAX_SINGLE
 
 

@@ -293,7 +293,7 @@ _LINE_IN = 0.14
 _CURVE_IN = 2.5
 _LOADS_AXIS_IN = 0.6
 _LOADS_FRAME_IN = 1.1
-"""What a title above and a guide below take of a figure of one picture."""
+"""Height of a title above and a guide below a figure with one picture."""
 _TITLE_IN = 0.5
 
 

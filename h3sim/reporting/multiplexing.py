@@ -107,7 +107,7 @@ _AGAIN_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent again, arrived"
 MAX_VECTORS = 5000
 """Lanes of more rectangles than this go into SVG and PDF as images, which else grow to 100 MB."""
 _LANE_SHARE = 0.84
-"""How much of its row a lane fills."""
+"""Share of its row that a lane fills."""
 _MIN_HATCHED = 5.0
 """The width, in points, from which on a run shows its hatch."""
 _MOSTLY = 0.9

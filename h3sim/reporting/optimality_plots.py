@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SIZE_IN, _ROW_IN, _MARGIN_IN = 7.0, 0.34, 1.1
 _LANE = 0.62
-"""How much of a row its lanes take, one a network or class."""
+"""Share of a row that its lanes fill, one lane per network or class."""
 _TICKS = (1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100, 200, 500, 1000)
 _LEAST_APART = 0.06
 """So much of the axis lies between two that are told."""

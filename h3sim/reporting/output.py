@@ -32,9 +32,9 @@ _UNDATED: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
-"""What keeps the day out of a file, by its kind."""
+"""Metadata that keep the date out of a file, by file type."""
 _ALT_KEYS = {"png": "Description", "svg": "Description", "pdf": "Subject"}
-"""Where a file says in words what it shows."""
+"""Metadata key of the alternative text, by file type."""
 
 _HATCH_SIZE = 72
 """The sides of the tile in which matplotlib draws a hatch for SVG, in points."""
@@ -187,7 +187,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 class Saved:
-    """What has a `figure` that can be written, and that a notebook shows."""
+    """Base class of objects with a `figure` that can be saved and is shown in notebooks."""
 
     def figure(self) -> Figure:
         """Return a new figure."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 DARK, LIGHT = "#303030", "#ffffff"
-"""What is written on light and on dark."""
+"""Text colours on dark and on light faces."""
 
 # The hues of Okabe and Ito (2008), which colour-blind readers tell apart, and two more, moved to
 # lightnesses that differ in grey print; neighbours stand far apart in both.
@@ -36,7 +36,7 @@ _HATCHES = ("", "/////", ".....", "-----", "\\\\\\\\\\", "xxxxx", "|||||")
 
 
 class Paint(NamedTuple):
-    """How a resource is painted: the colour of its face, its hatch, and the colour of that."""
+    """Paint of a resource: face colour, hatch and hatch colour."""
 
     face: str
     hatch: str
@@ -90,7 +90,7 @@ class Palette:
 
     @property
     def noun(self) -> str:
-        """What a group is."""
+        """Noun for a group."""
         return "kind" if self.is_by_kind else "resource"
 
     def look(self, group: int) -> Paint:

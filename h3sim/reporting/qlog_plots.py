@@ -166,7 +166,7 @@ class LogPlots(Saved):
 
     @property
     def end_ms(self) -> float:
-        """Where the axis of time ends: a little after the last log does."""
+        """End of the time axis, a little after that of the last log."""
         return max(measured.page_load_ms for measured in self.logs) * _MARGIN or 1.0
 
     @property

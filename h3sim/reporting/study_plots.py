@@ -259,7 +259,7 @@ _PERCENT = 100
 _SIZE_IN = (7.0, 4.0)
 _ROW_IN = 0.28
 _MOST_WITHIN = 5
-"""Of more lines than these, no place is left among them."""
+"""Most lines among which a legend has room."""
 
 
 @checks_axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.reporting.document import ReportTable, Section
 from h3sim.reporting.labels import Interval
-from h3sim.reporting.load_pictures import picture
+from h3sim.reporting.load_sections import picture
 from h3sim.reporting.study_plots import draw_ratios
 from h3sim.study.recommendation import EXAMPLE
 

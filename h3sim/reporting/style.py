@@ -27,10 +27,10 @@ _OTHERS = (
     ("Noto Sans Thai", "Thonburi", "Leelawadee UI", "Loma"),
     ("Arial Unicode MS", "Unifont", "Symbola"),
 )
-"""Of each row the first that is installed: every one that is there would be opened and read."""
+"""Font alternatives; only the first installed one of each row is used, to open few files."""
 _SHOWN = 5
 _told: set[tuple[str, ...]] = set()
-"""What was installed when it was told that something lacks."""
+"""Installed fonts at the time of the last warning about missing characters."""
 
 
 def families() -> list[str]:
@@ -103,7 +103,7 @@ def in_style() -> AbstractContextManager[None]:
 
 
 class LineStyle(NamedTuple):
-    """How the line of a load is drawn."""
+    """Style of the line of a load."""
 
     color: str
     linestyle: str | tuple[int, tuple[int, ...]]

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 MAX_STREAMS = 24
-"""Of more streams the largest are shown: a stream needs some height for its bytes to rise in."""
+"""Most streams that are shown, the largest ones: each needs some height."""
 _SHARE = 0.86
 _NEW, _AGAIN, _WAITED, _DELIVERED = "#0b4f8c", "#d4622a", "#1b1b1b", "#dbe5f0"
 _WIDTHS = {_NEW: 2.4, _AGAIN: 4.2, _WAITED: 0.8}
-"""Of marks in points: what came again is told apart in grey print, too."""
+"""Line widths in points, which distinguish retransmissions in grey print, too."""
 
 
 class ByteRange(NamedTuple):
@@ -180,7 +180,7 @@ def _legend(ax: Axes, lines: Mapping[str, Sequence[object]]) -> None:
 _KB = 1000
 _IN_FLIGHT, _WINDOW, _LOST = "#7d9dc4", "#1b1b1b", "#c00000"
 _MANY_LOSSES, _MARK, _SMALL_MARK = 100, 5, 2.5
-"""Of more losses the marks are smaller: else they would hide the window."""
+"""Number of losses beyond which marks are smaller, so that they do not hide the window."""
 
 
 class Sample(NamedTuple):
@@ -284,7 +284,7 @@ _ARRIVED, _THROUGHPUT_DELIVERED = "#7d9dc4", "#1b1b1b"
 
 
 class Bin(NamedTuple):
-    """What came in a span of time that begins at *start_ms*."""
+    """Bytes received in the time bin that begins at *start_ms*."""
 
     start_ms: float
     arrived_mbps: float

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 HEIGHT_IN, TITLE_IN = 0.36, 0.5
-"""How high a row of boxes and a title are, in inches."""
+"""Heights of a row of boxes and of a title, in inches."""
 CHAIN = "#c00000"
 _WIDTH, _HEIGHT = 0.74, 0.72
 _COLUMNS = 6
@@ -33,7 +33,7 @@ _COLUMNS = 6
 
 
 class Position(NamedTuple):
-    """Where a box stands.
+    """Position of a box.
 
     *depth* counts its steps from what has no parent; *row* is from the top, *left* in columns.
     """
@@ -121,7 +121,7 @@ def draw_box(
 
 
 def set_limits(ax: Axes, positions: Sequence[Position]) -> None:
-    """Let the axes show all boxes, and no axis."""
+    """Set the limits to show all boxes, and hide the axes."""
     ax.set_xlim(-0.05, max(3.0, max(at.left for at in positions)) + _WIDTH + 0.05)
     ax.set_ylim(max(at.row for at in positions) + 0.6, -0.6)
     ax.set_axis_off()
@@ -304,7 +304,7 @@ class _Stream(NamedTuple):
     requested_at_ns: int
     ready_at_ns: int
     sent: list[tuple[int, int]]
-    """When it had been sent up to where, for the first time."""
+    """Progress of sending: (time, highest offset)."""
     length_bytes: int
 
     def sent_bytes(self, at_ns: int) -> int:
@@ -508,7 +508,7 @@ def _word(signal: Signal) -> str:
 
 
 _MAX_BOXES = 60
-"""Of more, those in front are drawn, and how many there are more."""
+"""Most elements that are drawn; the number of others is shown."""
 _FACES = {"waits": "white", "done": "#e4e4e4", "idle": "white", "group": "#eef2f7"}
 _TREE_DASHES = {"waits": "-", "done": "-", "idle": ":", "group": "-"}
 _STATES = {"idle": "nothing to send yet", "done": "all sent"}
@@ -516,7 +516,7 @@ _TREE_GUIDE = "percent: what was sent of the response; grey: all sent; dotted: n
 
 
 class ElementBox(NamedTuple):
-    """What one box shows: an element, or several alike; *parent* is the index of another box."""
+    """Box for an element, or several similar ones; *parent* is the index of another box."""
 
     elements: tuple[int, ...]
     parent: int | None

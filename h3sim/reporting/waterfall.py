@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 Fold = Literal["host", "kind"]
-"""What the resources of a row have in common."""
+"""Common properties of the resources of a row."""
 MAX_ROWS = 60
-"""Of more resources, the smallest below the fold share rows with their neighbours."""
+"""Most rows; with more resources, the smallest below the fold share rows with neighbours."""
 _BAR_HEIGHT = 0.64
 _LIGHT = 0.3
-"""How much of its colour a bar has where none of its bytes come."""
+"""Opacity of a bar while none of its bytes arrive."""
 _MOSTLY = 0.9
 """A bar shows its hatch where bytes came for so much of its time."""
 _LEAST_SHARE = 1 / 800
-"""How much of the axis a packet fills at least: a pixel or so."""
+"""Least width of a packet as a share of the axis, about a pixel."""
 _TITLE_CHARS = 40
 _GUIDE = (
     "thin line: asked for, nothing there yet; bar: first to last byte, in full colour where bytes"
@@ -276,7 +276,7 @@ _MOST_NAMED = 4
 
 
 class Delta(NamedTuple):
-    """When a resource was complete in either load; *delta_ms* below 0 is sooner in the second.
+    """Completion times of a resource in two loads; negative *delta_ms*: earlier in the second.
 
     A time is None where a load never asked for the resource. Of variants of a page, *bytes* and the
     rest are those of the first that has it.

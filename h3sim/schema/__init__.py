@@ -1,4 +1,4 @@
-"""Documents: files in and out, parsed, and held against one declaration per format."""
+"""Documents: files parsed, validated and written by one declaration per format."""
 
 from h3sim.schema.errors import format_choices, format_value, is_quantity, join_words
 from h3sim.schema.files import (

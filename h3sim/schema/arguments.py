@@ -1,4 +1,4 @@
-"""What functions are called with, checked as the fields of files are."""
+"""Validation of function arguments, with the field types of files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ValueT = TypeVar("ValueT")
 
 
 def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> dict[str, Any]:
-    """Return the arguments of a function as it takes them, numbers of numpy as Python's.
+    """Validate the arguments of a function; return them with numpy's numbers as Python's.
 
-    Each is *given* as what it may hold, and what the function was called with.
+    Each is *given* as its field type and its value.
 
     Raises:
-        error: listing every one that is wrong.
+        error: listing every invalid argument.
 
     >>> from h3sim.schema.values import Text
     >>> from h3sim.errors import InputError
@@ -40,10 +40,10 @@ def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> 
 
 
 class ErrorCollector:
-    """Reads several things, and raises where its block ends what was wrong with any of them.
+    """Context manager that collects errors of several inputs and raises them all at its end.
 
-    One error is raised as it is. Several become one `InputError`, or `UnknownOptionError` where one
-    of them is that, which lists the mistakes of all.
+    A single error is raised unchanged. Several become one `InputError` with all issues, or one
+    `UnknownOptionError` if any of them is that.
 
     >>> with ErrorCollector() as mistakes:
     ...     seed = mistakes.of("seed", lambda: int("7"))
@@ -55,16 +55,16 @@ class ErrorCollector:
         self._found: list[InputError | UnknownNameError] = []
 
     def of(self, key: str, read: Callable[[], ValueT], *, instead: Any = None) -> ValueT:
-        """Return what *read* returns, or *instead* after noting what is wrong with *key*.
+        """Call *read* and return its result, or *instead* after collecting an error under *key*.
 
-        What is wrong with an argument that says its own key is told by that.
+        Issues that have keys of their own keep them.
         """
         try:
             return read()
         except (InputError, UnknownNameError) as error:
             error.argument = key or error.argument
             self._found.append(error)
-        # Only what is read in the same block may see it: at its end there is an error.
+        # *instead* is only visible inside the block, whose end raises.
         value: ValueT = instead
         return value
 
@@ -78,7 +78,7 @@ class ErrorCollector:
             return
         errors = {(type(found), str(found)): found for found in self._found}
         first = next(iter(errors.values()))
-        if len(errors) == 1:  # found once, or again and again
+        if len(errors) == 1:  # the same error may occur repeatedly
             raise first
         is_call = any(isinstance(found, UnknownOptionError) for found in errors.values())
         problems = dict.fromkeys(problem for found in self._found for problem in _told(found))
@@ -86,7 +86,7 @@ class ErrorCollector:
 
 
 def _told(error: InputError | UnknownNameError) -> Iterator[ValidationIssue]:
-    """Yield the mistakes of *error*; those of a file are told with its name."""
+    """Yield the issues of *error*; those of a file with its name."""
     if isinstance(error, InputError) and not error.source:
         yield from error.problems
     else:
@@ -95,7 +95,7 @@ def _told(error: InputError | UnknownNameError) -> Iterator[ValidationIssue]:
 
 
 class Predicate(ValueType):
-    """Any value for which *is_right* holds; *what* says in messages what that is."""
+    """Field type: any value that satisfies *is_right*; *what* describes it in messages."""
 
     def __init__(self, what: str, is_right: Callable[[Any], bool]) -> None:
         self._what, self._is_right = what, is_right
@@ -107,4 +107,4 @@ class Predicate(ValueType):
 
 
 PATH = Predicate("a path", lambda value: isinstance(value, str | PathLike))
-CALLABLE = Predicate("something that can be called", callable)
+CALLABLE = Predicate("a callable", callable)

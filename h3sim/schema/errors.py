@@ -1,4 +1,4 @@
-"""Validation errors, and how messages show values and choices."""
+"""Validation errors, and the formatting of values and choices in messages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 _LARGEST = 10**15
-"""More than any time, size or rate in any unit that files use."""
+"""Largest plausible number: more than any time, size or rate in files."""
 _SHOWN_CHARACTERS = 60
 _LISTED_NAMES = 40
-"""So many names are listed whole; of more, those that are nearest."""
+"""Most names that are all listed; of more, only the nearest are."""
 _COMPARED_NAMES = 500
-"""Among more names than this, near ones are not looked for: it takes time for each."""
+"""Most names that are searched for similar ones."""
 
 
 def is_quantity(value: object) -> bool:
-    """Return whether *value* is a number that can be counted with: finite and not absurd.
+    """Return whether *value* is a finite number of plausible size.
 
     >>> is_quantity(1.5), is_quantity(True), is_quantity(float("nan")), is_quantity(10**400)
     (True, False, False, False)
@@ -29,10 +29,10 @@ def is_quantity(value: object) -> bool:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a number of numpy's as Python has it, and what is anything else as it is."""
+    """Return a numpy number as a Python number, and anything else unchanged."""
     if type(value) is float or type(value) is int or not hasattr(type(value), "dtype"):
         return value
-    from numbers import Integral, Real  # on use: few numbers are numpy's
+    from numbers import Integral, Real  # lazy: numpy numbers are rare
 
     if not isinstance(value, Real):
         return value
@@ -40,7 +40,7 @@ def plain_number(value: Any) -> Any:
 
 
 def plain_values(given: Any) -> Any:
-    """Return what numpy or pandas hold as Python has it: an array as a list, one value as it is.
+    """Return values of numpy or pandas as Python values: an array as a list.
 
     >>> plain_values([1, 2]), plain_values(range(2)), plain_values("a")
     ([1, 2], range(0, 2), 'a')
@@ -49,23 +49,23 @@ def plain_values(given: Any) -> Any:
 
 
 def format_value(value: object) -> str:
-    """Return how a wrong value is shown: cut where it is long.
+    """Return the display form of a wrong value, truncated if long.
 
     >>> format_value("soon"), format_value(10**400), format_value("a" * 100)[-5:]
     ("'soon'", 'a huge number', 'aa...')
     """
-    if isinstance(value, str | bytes):  # cut before it is quoted, which takes time
+    if isinstance(value, str | bytes):  # truncated before quoting, which takes time
         value = value[: _SHOWN_CHARACTERS + 1]
     try:
         is_huge = isinstance(value, int) and abs(value) > _LARGEST
         text = "a huge number" if is_huge else repr(value)
     except (RecursionError, ValueError):  # deep, or with a number of thousands of digits in it
-        return "too much to show"
+        return "a value too large to show"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def format_choices(value: object, known: Iterable[str]) -> str:
-    """Return the message for a name that is not *known*; of many names it lists the nearest.
+    """Return the message for an unknown name; of many *known* names it lists the nearest.
 
     >>> format_choices("blue", ["red", "green"])
     "'blue' is not one of red, green"
@@ -76,7 +76,7 @@ def format_choices(value: object, known: Iterable[str]) -> str:
 
 
 def join_words(known: Iterable[str], *, near: object = "") -> str:
-    """Return names in a row; of many, those *near* to one, and how many there are more.
+    """Join names with commas; of many, only those *near* to one, and the number of others.
 
     >>> join_words([])
     '(none)'
@@ -86,7 +86,7 @@ def join_words(known: Iterable[str], *, near: object = "") -> str:
         return ", ".join(names) or "(none)"
     few: Sequence[str] = ()
     if isinstance(near, str) and len(names) <= _COMPARED_NAMES:
-        import difflib  # on use: importing h3sim should stay quick
+        import difflib  # lazy: keeps imports fast
 
         few = difflib.get_close_matches(near[:_SHOWN_CHARACTERS], names, n=3)
     few = few or names[:3]
@@ -96,15 +96,15 @@ def join_words(known: Iterable[str], *, near: object = "") -> str:
 
 
 ABSENT: Any = object()
-"""Stands for no value at all, where None is one."""
+"""Marker for a missing value, where None is a value."""
 MAX_PROBLEMS = 5_000
-"""The most mistakes that are looked for in one list or table: each takes memory."""
+"""Most errors collected in one list or table, to limit memory."""
 
 
 class RejectedValueError(Exception):
-    """A value that cannot stand where it does: the *problems* by keys below it.
+    """Rejected value, with its *problems* by keys below it.
 
-    *stand_in* is what takes its place while the rest is checked.
+    *stand_in* replaces it while the rest is checked.
     """
 
     def __init__(self, problems: str | Iterable[ValidationIssue], stand_in: Any = ABSENT) -> None:
@@ -116,7 +116,7 @@ class RejectedValueError(Exception):
         super().__init__(*self.problems)
 
     def under(self, key: str) -> list[ValidationIssue]:
-        """Return the problems with *key* in front of theirs."""
+        """Return the problems with *key* prefixed to their keys."""
         return [
             ValidationIssue(key=joined(key, problem.key), message=problem.message)
             for problem in self.problems
@@ -124,21 +124,21 @@ class RejectedValueError(Exception):
 
 
 class TooManyProblemsError(RejectedValueError):
-    """A value with so many mistakes that the rest of the document is not read.
+    """Rejected value with so many errors that the rest of the document is not read.
 
-    Nothing stands in for it: rules about all of a document would see a part only.
+    It has no stand-in, since rules would see only a part of the document.
     """
 
 
 def collected(
     entries: Iterable[tuple[str, Callable[[Any], Any], Any]],
 ) -> tuple[list[Any], list[ValidationIssue]]:
-    """Return what each (key, what reads it, what was given) becomes, and all that is wrong.
+    """Convert each (key, reader, given value); return the values and all problems.
 
-    A stand-in, where there is one, takes the place of what is wrong.
+    Wrong values are replaced by their stand-ins, if any.
 
     Raises:
-        TooManyProblemsError: if more than `MAX_PROBLEMS` things are wrong.
+        TooManyProblemsError: if there are more than `MAX_PROBLEMS` errors.
     """
     taken: list[Any] = []
     problems: list[ValidationIssue] = []
@@ -150,7 +150,7 @@ def collected(
             if isinstance(refused, TooManyProblemsError):
                 raise TooManyProblemsError(problems) from refused
             if len(problems) > MAX_PROBLEMS:
-                message = f"more than {MAX_PROBLEMS:,} mistakes: the rest is not read"
+                message = f"more than {MAX_PROBLEMS:,} errors: the rest is not read"
                 raise TooManyProblemsError(
                     [*problems, ValidationIssue(key=key, message=message)]
                 ) from None
@@ -160,7 +160,7 @@ def collected(
 
 
 def joined(key: str, below: str) -> str:
-    """Return the key of what stands *below* a key.
+    """Return the path of the key *below* a key.
 
     >>> joined("down", "loss"), joined("resources", "[2].id"), joined("", "name")
     ('down.loss', 'resources[2].id', 'name')

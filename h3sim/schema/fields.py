@@ -1,8 +1,8 @@
 """File formats as dataclasses: each field declares what it accepts, nested tables included.
 
-A field's metadata, made by `says`, holds its key, its type and a sentence about it. From that come
-the checks of a value on construction, reading with all mistakes at once, writing, and (in
-`h3sim.schema.output`) the published schema and the tables of the documentation.
+A field's metadata, made by `declare`, has its key, type and description. They drive validation on
+construction, reading with all errors at once, writing, and (in `h3sim.schema.output`) the published
+schema and the tables of the documentation.
 
 >>> @dataclasses.dataclass(frozen=True, kw_only=True)
 ... class Link:
@@ -58,7 +58,7 @@ _METADATA = "h3sim"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSpec:
-    """A field of a format: where it stands in a value and in a file, and what it may hold."""
+    """Declared field of a format: attribute, key in a file, field type and description."""
 
     attribute: str
     key: str
@@ -69,11 +69,11 @@ class FieldSpec:
     stand_in: Any
     is_premise: bool
     keys: tuple[str, ...] = dataclasses.field(init=False)
-    """The keys of a file that it takes up."""
+    """Keys of a file that the field uses."""
     is_needed: bool = dataclasses.field(init=False)
-    """Whether a file must have it."""
+    """True if a file must have it."""
     is_optional: bool = dataclasses.field(init=False)
-    """Whether a file may do without, and nothing is to be looked up then."""
+    """True if a file may omit it and the default is a plain value."""
 
     def __post_init__(self) -> None:
         is_required = self.default is ABSENT
@@ -82,7 +82,7 @@ class FieldSpec:
         object.__setattr__(self, "is_optional", not is_required)
 
     def given_in(self, table: Mapping[str, Any]) -> Any:
-        """Return what a file says of it, or ABSENT."""
+        """Return its value in a file's table, or ABSENT."""
         if not self.kind.keys:
             return table.get(self.key, ABSENT)
         return {key: table[key] for key in self.kind.keys if key in table} or ABSENT
@@ -106,11 +106,11 @@ def declare(
     stand_in: Any = ABSENT,
     is_premise: bool = False,
 ) -> dict[str, _Said]:
-    """Return the metadata of a field that holds a *kind* of value.
+    """Return the metadata of a field of type *kind*.
 
-    *about*, and what it is *used_by*, are for people. Its key in a file is *key*, or its name with
-    the unit of files (`delay_ms` for `delay_ns`); *stand_in* takes the place of a wrong value
-    while the rest is checked; where one that *is_premise* is wrong, no rule is asked.
+    *about* and *used_by* are documentation. The key in a file is *key*, or the name with the unit
+    of files (`delay_ms` for `delay_ns`); *stand_in* replaces a wrong value while the rest is
+    checked; if a field that *is_premise* is wrong, rules between fields are not checked.
     """
     return {
         _METADATA: _Said(
@@ -125,7 +125,7 @@ def declare(
 
 
 def fields_of(cls: type) -> tuple[FieldSpec, ...]:
-    """Return the declared fields of a dataclass, in their order."""
+    """Return the declared fields of a dataclass in order."""
     if cls not in _DECLARED:
         _DECLARED[cls] = _declared(cls)
     return _DECLARED[cls]
@@ -170,7 +170,7 @@ def _key(name: str, kind: ValueType) -> str:
 
 
 def keys_of(cls: type) -> tuple[str, ...]:
-    """Return the keys that a table of a file may have."""
+    """Return the allowed keys of a table."""
     return tuple(key for field in fields_of(cls) for key in field.keys)
 
 
@@ -178,12 +178,12 @@ def keys_of(cls: type) -> tuple[str, ...]:
 
 
 def validate(value: Any, error: type[InputError], source: str = "") -> None:
-    """Check a value that is being constructed, and bring its fields into the types they have.
+    """Validate a value during construction, and convert its fields to their types.
 
-    A class may say in `mistakes()` what must hold between its fields.
+    A class may check rules between its fields in `mistakes()`.
 
     Raises:
-        error: listing every field that is wrong, and every rule that does not hold.
+        error: listing every wrong field and violated rule.
     """
     problems = validation_errors(value)
     if problems:
@@ -191,14 +191,14 @@ def validate(value: Any, error: type[InputError], source: str = "") -> None:
 
 
 def validation_errors(value: Any) -> list[ValidationIssue]:
-    """Do as `settle` does, but return the problems."""
+    """Validate like `validate`, but return the problems."""
     problems: list[ValidationIssue] = []
     stand_ins: dict[str, Any] = {}
     for field in fields_of(type(value)):
         given = getattr(value, field.attribute)
         # By identity: a value that only equals the default may be of another type (True for 1).
         if given is field.default:
-            continue  # most are left as they are, in thousands of resources
+            continue  # most fields have their defaults, in thousands of resources
         if given is None and not isinstance(field.kind, OrNone):
             if field.default is not None:
                 problems.append(ValidationIssue(key=field.key, message="must be given, is None"))
@@ -211,7 +211,7 @@ def validation_errors(value: Any) -> list[ValidationIssue]:
             stand_ins[field.attribute] = _stand_in(field, refused)
         else:
             if accepted is not given:
-                # The value is frozen for all but its own construction, which this is a part of.
+                # The value is frozen, but this is part of its construction.
                 object.__setattr__(value, field.attribute, accepted)
     return _with_mistakes(value if not stand_ins else _changed(value, stand_ins), problems)
 
@@ -229,7 +229,7 @@ def _changed(value: ValueT, changes: Mapping[str, Any]) -> ValueT:
 
 
 def _with_mistakes(value: Any, problems: list[ValidationIssue]) -> list[ValidationIssue]:
-    """Return *problems*, and those of the rules at keys of which nothing was said yet."""
+    """Return *problems*, and those of rules for keys without a problem."""
     mistakes = getattr(value, "mistakes", None)
     if mistakes is None:
         return problems
@@ -256,11 +256,11 @@ def read_document(
 ) -> ValueT:
     """Return the value that a parsed file describes.
 
-    Where something is wrong, *also* is asked of the value, or of what stands in for it, what else
-    is: what else reads the value would find that one only when the rest is mended.
+    If there are errors, *also* yields further ones of the value or its stand-in, which would
+    otherwise be found only after the first are fixed.
 
     Raises:
-        error: listing every mistake in it.
+        error: listing every error in it.
     """
     problems: list[ValidationIssue] = []
     table: Any = document
@@ -284,7 +284,7 @@ def read_document(
 
 
 class _Without(dict[str, Any]):
-    """A table without one of its keys; it still knows which stood in it twice."""
+    """Table without one of its keys that still knows its duplicate keys."""
 
     def __init__(self, table: Mapping[str, Any], key: str) -> None:
         super().__init__((name, value) for name, value in table.items() if name != key)
@@ -292,10 +292,10 @@ class _Without(dict[str, Any]):
 
 
 def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fixed: Any) -> ValueT:
-    """Return the value that a table describes; *fixed* are attributes that no key sets.
+    """Return the value that a table describes; *fixed* are attributes without keys.
 
     Raises:
-        RejectedValueError: listing every mistake in it, with a value that stands in for it.
+        RejectedValueError: listing every error in it, with a stand-in.
     """
     if not isinstance(given, Mapping):
         raise RejectedValueError(
@@ -311,7 +311,7 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
         if found is ABSENT and field.is_optional:
             continue
         if found is ABSENT and field.kind.keys and field.default is ABSENT:
-            found = {}  # which of its keys are needed it says itself
+            found = {}  # the class reports its required keys
         if found is ABSENT:
             if field.is_needed:
                 problems.append(ValidationIssue(key=field.key, message="is missing"))
@@ -337,7 +337,7 @@ def _key_problems(
     given: Mapping[str, Any], fields: Iterable[FieldSpec]
 ) -> Iterable[ValidationIssue]:
     for name in itertools.islice(getattr(given, "twice", ()), MAX_PROBLEMS):
-        yield ValidationIssue(key=name, message="stands twice in one object")
+        yield ValidationIssue(key=name, message="is duplicated in one object")
     known = [key for field in fields for key in field.keys]
     unknown = [name for name in given if name not in known]
     if len(unknown) > MAX_PROBLEMS:
@@ -351,7 +351,7 @@ def _key_problems(
 
 
 def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:
-    """Return a value that stands in for a wrong one, so that what it belongs to can be checked."""
+    """Return a stand-in for a wrong value, so that the containing value can be checked."""
     made = object.__new__(cls)
     defaults = {
         field.attribute: field.stand_in if field.default is ABSENT else field.default
@@ -363,7 +363,7 @@ def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:
 
 
 def _stand_in_for(cls: type[ValueT], fixed: Mapping[str, Any]) -> ValueT:
-    """Return a value that stands in for what is no table at all."""
+    """Return a stand-in for a value that is not a table."""
     return _unchecked(
         cls, {field.attribute: field.stand_in for field in fields_of(cls)} | dict(fixed)
     )
@@ -375,7 +375,7 @@ def _stand_in_for(cls: type[ValueT], fixed: Mapping[str, Any]) -> ValueT:
 def write_table(value: Any, *, is_whole: bool = False) -> dict[str, Any]:
     """Return the table of a file that describes *value*.
 
-    What has its default is left out, or with *is_whole* only what has none.
+    Fields equal to their default are left out, or with *is_whole* only empty optional ones.
     """
     table: dict[str, Any] = {}
     for field in fields_of(type(value)):
@@ -393,15 +393,15 @@ def write_table(value: Any, *, is_whole: bool = False) -> dict[str, Any]:
 
 
 def schema_id(format_: str) -> str:
-    """Return the name under which the schema of a format is known."""
+    """Return the URN of a format's schema."""
     return f"urn:h3sim:schema:{format_.replace('/', '-')}"
 
 
 class Table(ValueType):
-    """A table of a file that describes a value of another declared class.
+    """Field type: a table that describes a value of another declared class.
 
-    With *is_kept* what can be made of a wrong table is kept, so that the rules of the table around
-    it can be held against it; else the stand-in of the field takes its place.
+    With *is_kept*, a wrong table yields a partial value, so that rules of the containing table can
+    be checked; otherwise the stand-in of the field replaces it.
     """
 
     def __init__(self, cls: type, *, noun: str = "a table", is_kept: bool = False) -> None:
@@ -427,11 +427,11 @@ class Table(ValueType):
 
 
 class Inline(Table):
-    """A value whose keys stand among those of the table that has it."""
+    """Field type: a value whose keys are merged into the containing table."""
 
     @property
     def keys(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The keys of the value's own fields."""
+        """Keys of the value's fields."""
         return keys_of(self.cls)
 
     def schema(self) -> dict[str, Any]:
@@ -439,7 +439,7 @@ class Inline(Table):
 
 
 class Named(ValueType):
-    """A table of tables, each of which describes a value whose `name` is its key."""
+    """Field type: a table of tables, each describing a value whose `name` is its key."""
 
     stand_in = ()
 
@@ -475,7 +475,7 @@ class Named(ValueType):
 
 
 class Embedded(ValueType):
-    """A whole document of another format, which *read* and *write* know."""
+    """Field type: a document of another format, handled by *read* and *write*."""
 
     def __init__(
         self, format_: str, read: Callable[..., Any], write: Callable[[Any], dict[str, Any] | None]
@@ -499,7 +499,7 @@ class Embedded(ValueType):
 
 
 class NumbersByPath(ValueType):
-    """Numbers in a table and in tables within it; inside a plain table, by their paths.
+    """Field type: numbers in nested tables; in Python a flat dict by path.
 
     >>> NumbersByPath().read({"pages": 43, "all": {"rr": 1, "fifo": 1.27}})
     {'pages': 43, 'all.rr': 1, 'all.fifo': 1.27}

@@ -1,17 +1,22 @@
-"""Files in and out: TOML and JSON parsed, and atomic writes."""
+"""Reading of TOML and JSON files, and atomic writes.
+
+TOML is scanned for limits before it is parsed: the memory and time of the standard library's parser
+grow with the square of the parts of a dotted key (80 kB of `a.a.a... = 1` took 5.5 GB), plus about
+a kilobyte per key. Files of h3sim have a few hundred short keys and at most four levels.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.errors import format_value
-from h3sim.schema.toml_limits import exceeded_limit
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -25,15 +30,39 @@ if TYPE_CHECKING:
 
 
 GZIP_MAGIC = b"\x1f\x8b"
-"""The first bytes of what gzip wrote (RFC 1952 § 2.3.1)."""
+"""First bytes of a gzip file (RFC 1952 § 2.3.1)."""
 _LONGEST_PATH = 200
-"""A longer path is cut in a message."""
+"""Longest path shown in full in a message."""
 _MOST_BYTES = 256 * 2**20
-"""No page, scheme or network is larger; a file that is would only fill the memory."""
+"""Largest file that is read: pages, schemes and networks are smaller."""
+
+_MAX_TOML_BYTES = 8 * 2**20
+"""Largest TOML file, in bytes."""
+_MAX_KEY_PARTS = 16
+"""Most parts of a dotted key or table name."""
+_MAX_NESTING = 16
+"""Deepest nesting of arrays and inline tables."""
+_MAX_KEYS = 50_000
+"""Most keys of a file; each part of a dotted key counts."""
+
+_TOML_TOKEN = re.compile(
+    r"""
+    (?P<skipped>
+        \#[^\n]*+                                       # a comment
+        | \"\"\" (?: [^"\\] | \\. | "(?!"") )*+ (?: "{3,5} | \Z )  # strings of several lines
+        | ''' (?: [^'] | '(?!'') )*+ (?: '{3,5} | \Z )
+        | " (?: [^"\\\n] | \\. )*+ "?                   # strings of one line
+        | ' [^'\n]*+ '?
+    )
+    | [.=,\[\]{}\n]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Tokens of the scan; bare keys, numbers, dates and spaces lie between them."""
 
 
 def shown_path(path: StrPath) -> str:
-    r"""Return the path as messages show it: what cannot be seen spelt out, cut where it is long.
+    r"""Return the path for messages: invisible characters escaped, long paths truncated.
 
     >>> print(shown_path("a page.json"), shown_path("a\x1b.json"))
     a page.json a\x1b.json
@@ -45,7 +74,7 @@ def shown_path(path: StrPath) -> str:
 def resolved_within(folder: Path, path: Path) -> Path | None:
     """Return *path* with symbolic links followed; None if that is outside of *folder*.
 
-    A folder that is handed on can hold links to any file of whoever opens it.
+    A folder from elsewhere may contain links to arbitrary files of the user.
 
     >>> resolved_within(Path("/site"), Path("/site/../secret")) is None
     True
@@ -61,8 +90,8 @@ def resolved_within(folder: Path, path: Path) -> Path | None:
 def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReader]:
     """Open the regular file at *path* for reading bytes.
 
-    Nothing else is opened: a named pipe would wait for whoever writes, a device never ends. What
-    the system refuses while the file is read becomes *error*, too.
+    Other kinds are refused: a named pipe would block until someone writes, a device never ends.
+    System errors while reading become *error*, too.
 
     Raises:
         error: if there is no such file, it is of another kind, or it cannot be read.
@@ -72,7 +101,7 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
             [ValidationIssue(key="path", message=f"must be a path, is {format_value(path)}")]
         )
     try:
-        # Without O_NONBLOCK opening a pipe would already wait; regular files know no difference.
+        # Without O_NONBLOCK, opening a pipe would block; regular files ignore the flag.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(path, flags), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -91,7 +120,7 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
     """Return the text of the UTF-8 file at *path*, without a byte order mark.
 
     Raises:
-        error: if it cannot be read, is larger than any such file, or is something else.
+        error: if it cannot be read, is too large, or is not a regular UTF-8 file.
     """
     with open_input(path, error) as file:
         raw = file.read(_MOST_BYTES + 1)
@@ -107,10 +136,10 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
 
 
 def check_output(path: StrPath, *, key: str = "", error: type[InputError] = InputError) -> None:
-    """Refuse a path at which no file could be written, before the work whose result goes there.
+    """Refuse an unwritable path before the work whose result goes there.
 
     Raises:
-        error: saying why not; *key* is the option that gave the path.
+        error: with the reason; *key* is the option that gave the path.
     """
     target = Path(path)
     try:
@@ -137,11 +166,11 @@ def write_whole(
     key: str = "",
     error: type[InputError] = InputError,
 ) -> None:
-    """Put *content* at *path*, whole or not at all: a file that stood there stays if it fails.
+    """Write *content* to *path* atomically: on failure an existing file stays unchanged.
 
-    *content* is text (written as UTF-8), bytes, or what writes them to a file that it is given. A
-    link is followed, and a file that is replaced hands on its permissions. What is no regular file
-    (a device, a pipe) cannot be replaced: it is written to as it stands.
+    *content* is text (written as UTF-8), bytes, or a function that writes them to a file. Links are
+    followed, and the permissions of a replaced file are kept. Devices and pipes cannot be replaced:
+    they are written to directly.
 
     Raises:
         error: if the file cannot be written; *key* is the option that gave the path.
@@ -152,12 +181,12 @@ def write_whole(
         )
     try:
         target = Path(path)
-        # Before links are followed: /dev/stdout is one, to a pipe that has no name.
+        # Before links are followed: /dev/stdout may link to an anonymous pipe.
         if target.exists() and not target.is_file() and not target.is_dir():
             with target.open("wb") as file:
                 _put(content, file)
         else:
-            # A link is written through: replaced itself, it would become a file.
+            # Write through a link instead of replacing it by a file.
             _replace(target.resolve(), content)
     except (OSError, ValueError, RuntimeError) as caught:
         if isinstance(caught, InputError):
@@ -167,23 +196,23 @@ def write_whole(
 
 
 def _replace(target: Path, content: str | bytes | Callable[[BinaryIO], None]) -> None:
-    """Write a draft beside *target*, and put it in its place when it is on the disk."""
-    import secrets  # on use: importing h3sim should stay quick
+    """Write a temporary file next to *target*, and rename it once it is on the disk."""
+    import secrets  # lazy: keeps imports fast
 
-    # In the same folder: only within one file system does a replacement happen at once.
+    # In the same folder: renaming is atomic only within one file system.
     draft = target.with_name(f".h3sim-{secrets.token_hex(8)}.tmp")
     try:
-        # Mode "x", as a link that somebody else has put under that name must not be followed.
+        # Mode "x", so that a link planted under that name is not followed.
         with draft.open("xb") as file:
             with contextlib.suppress(FileNotFoundError):
                 draft.chmod(stat.S_IMODE(target.stat().st_mode))
             _put(content, file)
             file.flush()
-            # A disk that is full may say so only here; replacing comes after that.
+            # A full disk may be reported only here, before the rename.
             os.fsync(file.fileno())
         draft.replace(target)
     finally:
-        # Also on the way out of an interrupt or of a request to end the process.
+        # Also after an interrupt or SIGTERM.
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
 
@@ -196,18 +225,70 @@ def _put(content: str | bytes | Callable[[BinaryIO], None], file: BinaryIO) -> N
 
 
 def _reason(error: Exception) -> str:
-    """Return what the system says, without the path, which stands before it."""
+    """Return the system's message without the path, which the caller shows."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
+def exceeded_limit(text: str) -> str:
+    r"""Return the limit that TOML *text* exceeds, with its line; "" if none.
+
+    The text need not be valid TOML: the parser checks that.
+
+    >>> exceeded_limit("a.b = [[1.5, 2.5], [3.5]]")
+    ''
+    >>> exceeded_limit("x = 1\n" + "a." * 20 + "a = 1")
+    'line 2: a key has more than 16 parts'
+    >>> exceeded_limit("x = " + "[" * 20 + "]" * 20)
+    'line 1: arrays and tables are nested more than 16 deep'
+    """
+    if len(text) > _MAX_TOML_BYTES or len(text.encode("utf-8", "surrogatepass")) > _MAX_TOML_BYTES:
+        return f"is larger than {_MAX_TOML_BYTES >> 20} MiB, the most for TOML"
+    depth = n_dots = n_keys = 0
+    is_header = is_value = False
+    for match in _TOML_TOKEN.finditer(text):
+        if match["skipped"] is not None:
+            continue
+        mark = match[0]
+        if mark == ".":
+            n_dots += 1
+            # More dots than this between two separators are in a key: a number has only one.
+            if n_dots >= _MAX_KEY_PARTS:
+                return _at_line(match, f"a key has more than {_MAX_KEY_PARTS} parts")
+            continue
+        if mark == "=" or (mark == "\n" and is_header):
+            n_keys += n_dots + 1
+            if n_keys > _MAX_KEYS:
+                return _at_line(match, f"there are more than {_MAX_KEYS:,} keys")
+        elif mark in "[{":
+            # The name of a table is in brackets at the beginning of a line.
+            is_header = is_header or (depth == 0 and not is_value)
+            depth += 1
+            if depth > _MAX_NESTING:
+                return _at_line(
+                    match, f"arrays and tables are nested more than {_MAX_NESTING} deep"
+                )
+        elif mark in "]}":
+            depth = max(0, depth - 1)
+        is_value = mark == "=" or (is_value and not (mark == "\n" and depth == 0))
+        is_header = is_header and mark != "\n"
+        if not (is_header and mark in "[]"):
+            n_dots = 0
+    return ""
+
+
+def _at_line(match: re.Match[str], message: str) -> str:
+    line = match.string.count("\n", 0, match.start()) + 1
+    return f"line {line}: {message}"
+
+
 def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, Any]:
-    """Return the TOML document that *text* is.
+    """Parse *text* as TOML.
 
     Raises:
-        error: if it is not TOML, exceeds a limit of `toml_limits`, or holds a number of thousands
+        error: if it is not TOML, exceeds a limit of `exceeded_limit`, or has a number of thousands
             of digits.
     """
-    import tomllib  # on use: importing h3sim should stay quick
+    import tomllib  # lazy: keeps imports fast
 
     try:
         message = exceeded_limit(text)
@@ -225,7 +306,7 @@ def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, 
 
 
 def parse_json(text: str, error: type[InputError], *, source: str) -> object:
-    """Return the JSON document that *text* is; its objects know which keys stood in them twice.
+    """Parse *text* as JSON; its objects know their duplicate keys.
 
     Raises:
         error: if it is not JSON, is nested too deeply, or holds a number of thousands of digits.
@@ -246,7 +327,7 @@ def parse_json(text: str, error: type[InputError], *, source: str) -> object:
 
 
 class _Object(dict[str, object]):
-    """A JSON object that remembers which keys stood in it twice."""
+    """JSON object that remembers its duplicate keys."""
 
     def __init__(self, pairs: Iterable[tuple[str, object]]) -> None:
         super().__init__()
@@ -258,7 +339,7 @@ class _Object(dict[str, object]):
 
 
 class _NotANumber:
-    """NaN or Infinity, which Python's parser takes and JSON does not have: no field accepts it."""
+    """NaN or Infinity, which Python's parser accepts but JSON does not: no field accepts it."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,6 +1,6 @@
 """Output formats, and JSON Schemas of everything declared.
 
-Documents and their published schemas come of the same keys.
+Documents and their published schemas are generated from the same declarations.
 
 >>> class Row(NamedTuple):
 ...     scheme: str
@@ -30,7 +30,7 @@ def schema_of(
     about: str = "",
     rules: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON Schema of files of a format; *rules* add to those of classes, by name."""
+    """Return the JSON Schema of a file format; *rules* extend the schemas of classes, by name."""
     rules = rules or {}
     definitions: dict[str, Any] = {}
     own = _table(cls, definitions, rules)
@@ -53,14 +53,14 @@ def _table(
     *,
     but: str = "",
 ) -> dict[str, Any]:
-    """Return the schema of a table, and note in *definitions* those of the tables in it."""
+    """Return the schema of a table, and add those of its tables to *definitions*."""
     fields = [field for field in fields_of(cls) if field.key != but]
     properties: dict[str, Any] = {}
     for field in fields:
         for part in _classes(field.kind):
             name = part.__name__.lower()
             if name not in definitions:
-                definitions[name] = {}  # it stands before those that it refers to
+                definitions[name] = {}  # reserves its position before those it refers to
                 but = "name" if isinstance(field.kind, Named) else ""
                 definitions[name] = _table(part, definitions, rules, but=but)
         schema = field.kind.schema()
@@ -83,7 +83,7 @@ def _table(
 
 
 def _classes(kind: Any) -> list[type]:
-    """Return the classes of the tables that a value consists of."""
+    """Return the classes of the tables in a field type."""
     found = [kind.cls] if hasattr(kind, "cls") and not kind.keys else []
     return found + (_classes(kind.of) if hasattr(kind, "of") else [])
 
@@ -93,7 +93,7 @@ def _as_json(value: Any) -> Any:
 
 
 def merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *table*, to which *more* was added, in the tables within it as well."""
+    """Merge *more* into *table* recursively, and return it."""
     for key, value in more.items():
         known = table.get(key)
         table[key] = merged(known, value) if isinstance(known, dict) else value
@@ -112,22 +112,22 @@ _OF_ANNOTATION: Mapping[str, ValueType] = {
     "bool": Flag(),
     "dict[int, int]": TableOf(COUNT),
 }
-"""What the columns of rows hold, by how they are annotated."""
+"""Field types of row columns, by annotation."""
 
 
 class Property(NamedTuple):
-    """A key of a document: what *kind* of value it has, and what that is *about*."""
+    """Key of a document, with its field type and description."""
 
     name: str
     kind: ValueType
     about: str = ""
     of: str = ""
-    """The attribute that it comes from, or a path of them ("page.name"); else its own name."""
+    """Source attribute, or a path of attributes ("page.name"); default: the key."""
     is_optional: bool = False
-    """Whether it is left out where there is none of it, or nothing in it."""
+    """True if it is left out when None or empty."""
 
     def found_in(self, value: Any) -> Any:
-        """Return what *value* holds for it: a table under its name, an object as an attribute."""
+        """Return its value in *value*: by key in a dict, by attribute in an object."""
         if isinstance(value, Mapping):
             return value.get(self.name) if self.is_optional else value[self.name]
         if self.is_optional:
@@ -135,17 +135,17 @@ class Property(NamedTuple):
         return attrgetter(self.of or self.name)(value)
 
 
-VERSION = Property("version", TEXT, "of h3sim")
+VERSION = Property("version", TEXT, "version of h3sim")
 
 
 class ObjectType(ValueType):
-    """A table with these keys, in this order."""
+    """Field type of documents: a table with these keys in this order."""
 
     def __init__(self, *entries: Property) -> None:
         self.entries = entries
 
     def write(self, value: Any, **given: Any) -> dict[str, Any]:
-        """Return the table that describes *value*; *given* is by key what that does not have."""
+        """Return the table that describes *value*; *given* has values by key that it lacks."""
         table: dict[str, Any] = {}
         for key in self.entries:
             found = given[key.name] if key.name in given else key.found_in(value)
@@ -171,7 +171,7 @@ class ObjectType(ValueType):
 
 
 class OutputSchema(ObjectType):
-    """A format of documents: its name, a title, and its keys; elsewhere a document in another."""
+    """Output format: name, title and keys; also the field type of an embedded document."""
 
     def __init__(self, name: str, title: str, *entries: Property) -> None:
         super().__init__(*entries)
@@ -184,7 +184,7 @@ class OutputSchema(ObjectType):
         return {"$ref": schema_id(self.name)}
 
     def with_keys(self, *more: Property) -> OutputSchema:
-        """Return the same format with *more* keys behind its own."""
+        """Return the same format with *more* keys appended."""
         return OutputSchema(self.name, self.title, *self.entries, *more)
 
     def published(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class OutputSchema(ObjectType):
 
 
 def row_of(row: type, **kinds: ValueType) -> ObjectType:
-    """Return a table with the columns of a class of rows; *kinds* are of those that say it not."""
+    """Return a table type with the columns of a row class; *kinds* override annotations."""
     columns = row.__annotations__.items()
     return ObjectType(
         *(Property(name, kinds.get(name) or _OF_ANNOTATION[_written(of)]) for name, of in columns)
@@ -209,10 +209,10 @@ def row_of(row: type, **kinds: ValueType) -> ObjectType:
 
 
 def rows_of(row: type, **kinds: ValueType) -> ListOf:
-    """Return a list of rows, as `row_of` has each."""
+    """Return a list type of rows, each as by `row_of`."""
     return ListOf(row_of(row, **kinds), "rows")
 
 
 def _written(annotation: Any) -> str:
-    """Return an annotation as it stands in the code: named tuples keep a reference to that."""
+    """Return an annotation as source text: named tuples keep a forward reference."""
     return str(getattr(annotation, "__forward_arg__", annotation))

@@ -1,4 +1,4 @@
-"""What a declared field may hold: how it is checked, read from a file, written and described.
+"""Field types: validation, reading from files, writing and JSON Schema of values.
 
 >>> Whole(low=0).read(12.0), Milliseconds(high=1000).read(1.5), Milliseconds().write(1_500_000)
 (12, 1500000, 1.5)
@@ -32,40 +32,40 @@ if TYPE_CHECKING:
 
 _HUGE = 2**63
 _MANY = 10**6
-"""An upper bound above this says nothing to somebody whose value is negative."""
+"""Upper bounds above this are left out of messages about negative values."""
 
 
 class ValueType:
-    """What a field may hold; subclasses say what that is."""
+    """Base class of field types."""
 
     stand_in: Any = None
-    """Takes the place of a wrong value while the rest is checked."""
+    """Replacement for a wrong value while the rest is checked."""
     keys: tuple[str, ...] = ()
-    """The keys of a file that it takes up, where these are not the field's own."""
+    """Keys of a file that it uses, if not the field's own."""
 
     def accept(self, value: Any) -> Any:
-        """Return *value* as the field holds it.
+        """Validate *value* and return it in the field's type.
 
         Raises:
-            RejectedValueError: if the field cannot hold it.
+            RejectedValueError: if it is invalid.
         """
         raise NotImplementedError
 
     def read(self, given: Any) -> Any:
-        """Return the value that *given*, of a parsed file, stands for; errors as `accept`."""
+        """Convert *given*, from a parsed file, to a value; raises as `accept`."""
         return self.accept(given)
 
     def write(self, value: Any) -> Any:
-        """Return what stands in a file for *value*."""
+        """Convert *value* to its form in a file."""
         return value
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of what stands in a file."""
+        """Return the JSON Schema of its form in a file."""
         raise NotImplementedError
 
 
 class Text(ValueType):
-    """Text, in whole characters; with *is_needed* not empty."""
+    """Text of valid Unicode characters; with *is_needed* not empty."""
 
     stand_in = ""
 
@@ -77,7 +77,7 @@ class Text(ValueType):
             raise RejectedValueError(f"must be text, is {format_value(value)}")
         if self._is_needed and not value:
             raise RejectedValueError("must not be empty")
-        # A lone half of a character comes of JSON's escapes, and cannot be written as UTF-8.
+        # A lone surrogate may come from JSON's escapes, and cannot be encoded as UTF-8.
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             wanted = "must be whole characters, not halves of them (surrogates)"
             raise RejectedValueError(f"{wanted}, is {format_value(value)}")
@@ -104,7 +104,7 @@ class Flag(ValueType):
 
 
 class Scalar(ValueType):
-    """One value of any type, but no list and no table; *hint* says in messages what else to do."""
+    """Single value of any type except lists and tables; *hint* adds advice to messages."""
 
     def __init__(self, hint: str = "") -> None:
         self._hint = f" ({hint})" if hint else ""
@@ -119,9 +119,9 @@ class Scalar(ValueType):
 
 
 class Number(ValueType):
-    """A finite number from *low* to *high*; *is_above* leaves *low* out, *is_below* *high*.
+    """Finite number from *low* to *high*; *is_above* excludes *low*, *is_below* *high*.
 
-    *hint* says in messages what the bounds mean; *example* what the number does.
+    In messages, *hint* explains the bounds and *example* the number.
     """
 
     stand_in: float = 0
@@ -195,12 +195,12 @@ def _bound(value: Any) -> str:
 
 
 class Whole(Number):
-    """A whole number; a file may write it with a point (12.0)."""
+    """Whole number; a file may write it as 12.0."""
 
     _noun = "a whole number"
 
     def accept(self, value: Any) -> int:
-        # Not `isinstance`: True is an int to Python, and no number here.
+        # Not `isinstance`: True is an int in Python, but not a number here.
         if type(value) is not int:
             value = _as_int(value)
         if not self.holds(value):
@@ -218,18 +218,18 @@ class Whole(Number):
 
 
 def _as_int(value: Any) -> int:
-    """Return a whole number of another type, as those of numpy are."""
+    """Convert a whole number of another type, such as numpy's."""
     if not isinstance(value, bool) and hasattr(type(value), "__index__"):
         return index(value)
     raise RejectedValueError(f"must be a whole number, is {format_value(value)}")
 
 
 class _Scaled(Number):
-    """A number of a file that is held as a whole number of a smaller unit."""
+    """Number that is kept as a whole number of a smaller unit."""
 
     def accept(self, value: Any) -> int:
         whole = value if type(value) is int else _as_int(value)
-        # Before it is scaled: an int beyond a float's range cannot be divided.
+        # Before scaling: an int beyond a float's range cannot be divided.
         if abs(whole) > _HUGE:
             raise RejectedValueError(f"{self._range(1)}, is {format_value(whole)}")
         written = self.write(whole)
@@ -243,7 +243,7 @@ class _Scaled(Number):
         value = self._scaled(given)
         written = self.write(value)
         if not self.holds(written):
-            # What is shown is what stands in the file, before it was rounded.
+            # The message shows the value in the file, before rounding.
             raise RejectedValueError(f"{self._range(written)}, is {format_value(given)}")
         return value
 
@@ -252,7 +252,7 @@ class _Scaled(Number):
 
 
 class Milliseconds(_Scaled):
-    """A time: whole nanoseconds inside, milliseconds in files and messages."""
+    """Time: whole nanoseconds inside, milliseconds in files and messages."""
 
     def _scaled(self, given: float) -> int:
         return ms(given)
@@ -262,7 +262,7 @@ class Milliseconds(_Scaled):
 
 
 class MegabitsPerSecond(_Scaled):
-    """A rate: whole bits per second inside, Mbit/s in files and messages."""
+    """Rate: whole bits per second inside, Mbit/s in files and messages."""
 
     def _scaled(self, given: float) -> int:
         return mbps(given)
@@ -272,7 +272,7 @@ class MegabitsPerSecond(_Scaled):
 
 
 class Choice(ValueType):
-    """One of the members of an enumeration, or of plain names; either may be given by its name."""
+    """Member of an enumeration, or one of several names; members may be given by name."""
 
     def __init__(self, options: type[Enum] | Iterable[str | Enum]) -> None:
         members: list[Any] = list(options)
@@ -293,7 +293,7 @@ class Choice(ValueType):
 
 
 class OrNone(ValueType):
-    """Another value, or none at all, which a file writes as "none", or with *none* as that."""
+    """Optional value; None is written as "none", or as the text *none*."""
 
     def __init__(self, kind: ValueType, *, none: str | None = "none") -> None:
         self.of, self._none = kind, none
@@ -315,7 +315,7 @@ class OrNone(ValueType):
 
 
 class ListOf(ValueType):
-    """Several values of one type; a tuple inside."""
+    """List of values of one type; a tuple inside."""
 
     stand_in = ()
 
@@ -334,7 +334,7 @@ class ListOf(ValueType):
         taken, problems = collected((f"[{n}]", take, value) for n, value in enumerate(values))
         if problems:
             raise RejectedValueError(problems, tuple(taken))
-        # What is right already stays the same object: a value that is checked again costs nothing.
+        # Valid values stay the same object, so that checking again is cheap.
         if isinstance(values, tuple) and all(map(_is, values, taken)):
             return values
         return tuple(taken)
@@ -351,7 +351,7 @@ def _is(one: object, other: object) -> bool:
 
 
 class OneOrMore(ListOf):
-    """The same, of which a file may write one without brackets."""
+    """List of values; a file may write a single one without brackets."""
 
     def read(self, given: Any) -> tuple[Any, ...]:
         if isinstance(given, str):
@@ -360,7 +360,7 @@ class OneOrMore(ListOf):
             raise RejectedValueError(f"must be text or a list of it, is {format_value(given)}")
         try:
             return super().read(given)
-        except RejectedValueError as refused:  # a word says itself which one it is
+        except RejectedValueError as refused:  # a single text needs no index in its message
             messages = (
                 ValidationIssue(key="", message=problem.message) for problem in refused.problems
             )
@@ -371,7 +371,7 @@ class OneOrMore(ListOf):
 
 
 class TableOf(ValueType):
-    """A table of values of one type, under any keys."""
+    """Table of values of one type, under any keys."""
 
     def __init__(self, kind: ValueType) -> None:
         self.of = kind

@@ -1,4 +1,4 @@
-"""Studies: single loads by name, and comparisons of many."""
+"""Studies: single loads by name, sweeps, comparisons and their statistics."""
 
 from h3sim.lazy import attach
 

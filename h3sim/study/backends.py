@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN_WORKERS = 4
-"""What is taken for the workers of an executor that does not say how many it has."""
+"""Number of workers assumed for an executor that does not reveal it."""
 _MOST_ON_WINDOWS = 61
-"""`ProcessPoolExecutor` refuses more there, since the system waits for no more handles at once."""
+"""Most processes on Windows: `ProcessPoolExecutor` cannot wait for more handles at once."""
 _PAUSES_S = (0.0, 0.1, 1.0)
-"""How long to wait before a process is started again that could not be."""
+"""Pause before retrying to start a process."""
 
 
 class WorkerPool:
-    """An executor and how many workers it has; this one is somebody else's, and stays theirs."""
+    """Executor and its number of workers; this base class wraps a caller's and never closes it."""
 
     is_serial = False
 
@@ -38,29 +38,29 @@ class WorkerPool:
 
     @property
     def workers(self) -> int:
-        """How many loads run at once."""
-        # Executors have no public way to ask; those of the standard library keep it there.
+        """Number of loads that run at once."""
+        # Executors have no public attribute for it; those of the standard library have this one.
         return int(getattr(self._executor, "_max_workers", 0) or _UNKNOWN_WORKERS)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Run *function* somewhere."""
+        """Submit *function* to the executor."""
         return self._executor.submit(function, *arguments)
 
     def renew(self) -> bool:
-        """Begin again after a worker died; return whether that can be done."""
+        """Restart after a worker died; return whether that is possible."""
         return False
 
     def close(self) -> None:
-        """Release what was made for this pool."""
+        """Release the resources of this pool."""
 
 
 class _Serial(WorkerPool):
-    """Runs each load at once, in this process."""
+    """Pool without workers: each load runs immediately in this process."""
 
     is_serial = True
 
     def __init__(self) -> None:
-        """Make nothing: there is no executor."""
+        """Do nothing: there is no executor."""
 
     @property
     def workers(self) -> int:
@@ -75,7 +75,7 @@ class _Serial(WorkerPool):
 
 
 class _Processes(WorkerPool):
-    """Processes of this machine, made anew when one of them dies."""
+    """Processes on this machine, all restarted when one of them dies."""
 
     def __init__(self, workers: int) -> None:
         self._n = workers
@@ -83,14 +83,14 @@ class _Processes(WorkerPool):
 
     @property
     def workers(self) -> int:
-        """As many as were asked for."""
+        """Number of processes requested."""
         return self._n
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* in one of the processes."""
-        # A pool that breaks closes its pipes, perhaps while it starts a process here. That may
-        # end the server of processes as well. Asked again it says that it is broken, which is
-        # what its callers wait for, or there is a new server.
+        # A breaking pool closes its pipes, perhaps while a process is being started here, which
+        # may also end the forkserver. On a second attempt the pool reports that it is broken, as
+        # callers expect, or a new forkserver has started.
         for pause_s in _PAUSES_S:
             try:
                 return super().submit(function, *arguments)
@@ -99,31 +99,31 @@ class _Processes(WorkerPool):
         return super().submit(function, *arguments)
 
     def renew(self) -> bool:
-        """Make new processes: one that dies breaks the pool."""
-        # Without waiting: a broken pool has nothing that would come back.
+        """Start new processes: a process that dies breaks the pool."""
+        # Without waiting: a broken pool returns no more results.
         self._stop()
         self._executor = self._made()
         return True
 
     def close(self) -> None:
-        """End the processes, and what they have in hand."""
+        """Terminate the processes and their running loads."""
         for process in self._stop():
             process.join()
 
     def _stop(self) -> list[Any]:
-        """Let the executor go; return its processes, which end."""
+        """Shut the executor down; return its processes, which are terminating."""
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
-        # First, so that none is started for one that is ended here; `shutdown` alone would wait
-        # until what they have in hand is done.
+        # First, so that no replacement is started for a process terminated here; `shutdown` alone
+        # would wait for running loads.
         self._executor.shutdown(wait=False, cancel_futures=True)
-        # Of a broken pool, too: Python 3.11 ends those that it knows of and then waits for all,
-        # also for one that `submit` was starting meanwhile, and so for ever.
+        # For broken pools as well: Python 3.11 terminates the processes that it knows and then
+        # waits for all, including one that `submit` is just starting: for ever.
         for process in processes:
             process.terminate()
         return processes
 
     def _made(self) -> ProcessPoolExecutor:
-        # Not by fork: threads of the parent (a notebook's, numpy's) may hold locks.
+        # Not fork: threads of the parent (a notebook's, numpy's) may hold locks.
         method = (
             "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         )
@@ -132,7 +132,7 @@ class _Processes(WorkerPool):
 
 
 def _prepare_worker() -> None:
-    """Leave Ctrl-C to the driver alone, and end this process when the driver is gone."""
+    """Ignore Ctrl-C, which the driver handles, and exit when the driver is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -141,12 +141,12 @@ def _prepare_worker() -> None:
 
 def _end_with(parent: Any) -> None:
     parent.join()
-    # `sys.exit` would end this thread, and leave the process with a load that nobody wants.
+    # `sys.exit` would end only this thread, not the process and its orphaned load.
     os._exit(1)
 
 
 class _Dask(WorkerPool):
-    """The workers of a `dask.distributed` cluster: as many as there are at the moment."""
+    """Workers of a `dask.distributed` cluster, whose number may change."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -155,11 +155,10 @@ class _Dask(WorkerPool):
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* on the cluster.
 
-        Not by the client's own executor: where a worker dies while its result is fetched, that one
-        gives a `ValueError` of its own instead of having it computed again.
+        The client's own executor is not used: if a worker dies while its result is fetched, it
+        raises a `ValueError` instead of computing the result again.
         """
-        # `pure` would have the cluster give back what an equal call came to; `retries` are the
-        # driver's.
+        # `pure` would return cached results of equal calls; retries are the driver's task.
         asked = self._client.submit(function, *arguments, pure=False, retries=0)
         told: Future[Any] = Future()
         self._in_hand[told] = asked
@@ -167,47 +166,47 @@ class _Dask(WorkerPool):
         return told
 
     def close(self) -> None:
-        """Cancel what the cluster still has in hand."""
+        """Cancel all pending work on the cluster."""
         self._client.cancel(list(self._in_hand.values()))
 
     def _tell(self, told: Future[Any], asked: Any) -> None:
-        """Pass on what became of *asked*; called in a thread of the client's."""
+        """Copy the outcome of the Dask future to *told*; called in a thread of the client."""
         try:
             told.set_result(asked.result())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the driver decides
+        except BaseException as error:  # noqa: BLE001 - the driver decides
             told.set_exception(CancelledError() if asked.cancelled() else error)
         self._in_hand.pop(told, None)
 
     @property
     def workers(self) -> int:
-        """The threads of all workers; more may join, and some may leave."""
+        """Number of threads of all workers; workers may join and leave."""
         return max(1, int(sum(self._client.ncores().values())))
 
 
 def worker_count(workers: int | None) -> int:
-    """Return how many processes are meant; None is one a core that this process may use.
+    """Return the number of worker processes; None means one per core available to this process.
 
-    On Windows there are at most 61 of them: a pool there can wait for no more.
+    On Windows there are at most 61: a pool cannot wait for more.
 
     Raises:
-        InputError: if it is no number of processes.
+        InputError: if *workers* is not a valid number of processes.
     """
     workers = check_running(workers=workers)["workers"]
-    # What taskset, a container's cpuset or a cluster's scheduler leaves of the machine: with a
-    # process for each of its other cores they would take turns.
+    # The affinity respects taskset, a container's cpuset or a cluster's scheduler; more processes
+    # than these cores would only compete.
     can_ask = hasattr(os, "sched_getaffinity")
     n = workers or (len(os.sched_getaffinity(0)) if can_ask else os.cpu_count()) or 1
     return min(n, _MOST_ON_WINDOWS) if sys.platform == "win32" else n
 
 
 def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> WorkerPool:
-    """Return where to run: "serial", "processes", an executor, or a client of `dask.distributed`.
+    """Return the pool for "serial", "processes", an executor or a `dask.distributed` client.
 
-    None takes processes, one a core or *workers*, unless there is only one, or the study *is_small*
-    and would be over before they have started.
+    None chooses processes, one per core or *workers*, unless there would be only one or the study
+    *is_small* and would finish before they start.
 
     Raises:
-        InputError: if it is something else.
+        InputError: if *executor* is something else.
     """
     check_running(executor=executor)
     n = worker_count(workers)
@@ -227,17 +226,17 @@ def dask_client(address: str | None) -> Any:
 
     Raises:
         MissingExtraError: if `distributed` is not installed.
-        InputError: if no scheduler answers there.
+        InputError: if no scheduler answers at *address*.
     """
     if address is None:
         yield None
         return
     with needing_extra("distributed", "dask"):
-        import distributed  # on use: an extra
+        import distributed  # lazy: optional dependency
     try:
         client: Any = distributed.Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        message = f"no scheduler answers at {address!r}: {error}"
+        message = f"no Dask scheduler answers at {address!r}: {error}"
         raise InputError([ValidationIssue(key="--dask", message=message)]) from error
     try:
         yield client

@@ -1,4 +1,4 @@
-"""Cache keys of loads: every input that affects the result, user code included."""
+"""Cache keys of loads: digests of every input that affects the result, user code included."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
 
 _HEAP_TYPE = 1 << 9
-"""Py_TPFLAGS_HEAPTYPE: what has it was made by a `class` statement, or might have been."""
+"""Py_TPFLAGS_HEAPTYPE, the flag of classes that a `class` statement may have made."""
 
 
 def code_parts(factory: Any, name: str) -> list[str]:
-    """Return what tells *factory*, which makes what is called *name*, from all that does otherwise.
+    """Return texts that identify the behaviour of *factory*, the code behind *name*.
 
-    Of a class that is its source, and that of the classes it derives from; of a function its own,
-    and that of the classes and functions it names; of all else its class and its state. What a
-    `functools.partial`, a method or a function holds counts as well.
+    For a class: its source and that of its bases. For a function: its source and that of the
+    classes and functions it names. Otherwise: class and state. Values bound by a
+    `functools.partial`, a method or a closure are included.
 
     Raises:
-        InputError: if a source cannot be read, or what it is made with cannot be pickled.
+        InputError: if a source cannot be read, or a bound value cannot be pickled.
 
     >>> seven, eight = (functools.partial(int, base=base) for base in (7, 8))
     >>> code_parts(seven, "seven") == code_parts(eight, "eight")
@@ -59,15 +59,15 @@ def code_parts(factory: Any, name: str) -> list[str]:
 
 
 class _Described:
-    """Describes what makes a scheduler, and each class and function on the way once."""
+    """Description of the code of a scheduler that visits each class and function once."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._seen: dict[int, object] = {}
-        """By identity; kept, so that no other one gets the same."""
+        """Visited objects by id; references are held so that no id is reused."""
 
     def of(self, part: Any) -> Iterator[str]:
-        """Yield what tells *part*."""
+        """Yield the texts that identify *part*."""
         if inspect.isclass(part) or inspect.isroutine(part) or isinstance(part, functools.partial):
             if id(part) not in self._seen:
                 self._seen[id(part)] = part
@@ -86,7 +86,7 @@ class _Described:
         elif inspect.isfunction(part):
             yield self._source(part)
             yield from self._of_all(*_held(part))
-        else:  # of C
+        else:  # implemented in C
             yield f"{part.__module__}.{part.__qualname__}"
 
     def _of_all(self, *parts: Any) -> Iterator[str]:
@@ -94,15 +94,15 @@ class _Described:
             yield from self.of(part)
 
     def _sources(self, made_by: type) -> Iterator[str]:
-        """Yield the name and the source of the class and of its bases; those of C have none."""
+        """Yield name and source of the class and its bases; those implemented in C have none."""
         for cls in made_by.__mro__:
             yield f"{cls.__module__}.{cls.__qualname__}"
-            # A module without a name has classes that say they are builtins.
+            # Classes of a module without a name claim to be builtins.
             is_pythons = cls.__module__ != "builtins" and cls.__module__ in sys.stdlib_module_names
             if cls is made_by and cls.__flags__ & _HEAP_TYPE and not is_pythons:
                 yield self._source(cls)
             else:
-                # Compiled ones have none: those of h3sim are known by its version.
+                # Compiled classes have no source: those of h3sim are identified by its version.
                 with suppress(OSError, TypeError):
                     yield inspect.getsource(cls)
 
@@ -115,17 +115,17 @@ class _Described:
     def _pickled(self, value: Any) -> str:
         try:
             return pickle.dumps(value).hex()
-        except Exception as error:  # whatever classes of somebody else's raise
-            what = f"made with what cannot be pickled ({type(error).__name__}: {error})"
+        except Exception as error:  # foreign classes may raise anything
+            what = f"made with a value that cannot be pickled ({type(error).__name__}: {error})"
             raise self._refused(what) from error
 
     def _refused(self, why: str) -> InputError:
-        message = f"{self._name} is {why}: no store could know it again"
+        message = f"{self._name} is {why}: its results cannot be stored and found again"
         return InputError([ValidationIssue(key="schemes", message=message)])
 
 
 def _held(function: types.FunctionType) -> Iterator[Any]:
-    """Yield what a function holds: defaults, what it closes over, and what it names of a module."""
+    """Yield the values a function depends on: defaults, closure and the globals it names."""
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     named = inspect.getclosurevars(function)
@@ -138,7 +138,7 @@ def _held(function: types.FunctionType) -> Iterator[Any]:
 def source_digest(module: str) -> str:
     """Return a digest of the source of the package that *module* is in.
 
-    Nothing is imported. What is not there, or has no source, is an empty text's.
+    Nothing is imported. A missing module, or one without source, has the digest of an empty text.
 
     >>> len(source_digest("json.decoder")), source_digest("json.decoder") == source_digest("json")
     (12, True)
@@ -163,27 +163,27 @@ _NO_SAY = (
     *("cli", "conformance", "importers", "papers", "reporting", "study"),
     *("corpora", "models"),
 )
-"""The packages that have no say in what a load comes to; what is shipped is told elsewhere."""
+"""Packages that do not affect results; shipped models and pages have digests of their own."""
 _OF_STUDY = ("study/header_models.py", "study/run.py", "study/worker.py")
-"""What of a study has: it makes a load of names and options, and a row of the load."""
+"""Modules of the study package that affect results: they resolve loads and build rows."""
 _GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16
 
 
 @cache
 def model_version() -> str:
-    """Return h3sim's version, a digest of the source of its model, and what else it rests on.
+    """Return a text that identifies the model: h3sim's version, a source digest, dependencies.
 
-    The digest is of the shipped networks and profiles as well; the rest is the plug-ins that are
-    there, and the libraries that compress headers.
+    The digest includes shipped networks and profiles; the dependencies are the installed plug-ins
+    and header compression libraries.
 
-    Results of another model are not reused, even between two commits of one version.
+    Results of another model are never reused, even between two commits of one version.
     """
     digest = hashlib.blake2b(digest_size=6)
-    # Sorted: folders list their files in no order.
+    # Sorted: directory order is undefined.
     for name, source in sorted(_sources(resources.files("h3sim"), "")):
         digest.update(name.encode() + b"\0" + source + b"\0")
-    # Read by names that no cell says: the usual network, and the profiles that networks name.
+    # Not named by any cell: the default network, and the profiles that networks refer to.
     for named in (*catalog.list_networks(), *catalog.list_profiles()):
         digest.update(_plain_text(named).encode() + b"\0")
     others = sorted({*_plugins(), *_codecs()})
@@ -210,7 +210,7 @@ def _plugins() -> Iterator[str]:
     for group in _GROUPS:
         for entry in metadata.entry_points(group=group):
             if entry.dist is not None:
-                # Its version stays while it is being written (`pip install -e`).
+                # An editable install keeps its version while its source changes.
                 source = source_digest(entry.module)
                 yield f"{entry.dist.name} {entry.dist.version} {source}"
 
@@ -223,18 +223,18 @@ _ABOUT_NETWORK = ("name", "title", "source", "profile", "cc")
 
 
 class CellKeys:
-    """The keys of a design's cells: equal for equal cells of any design.
+    """Keys of a design's cells: equal cells have equal keys in any design.
 
     A load is known by its resolved configuration, so that a study with another axis keeps the
     loads that are the same.
 
     Raises:
-        InputError: if a scheme is code that could not be known again.
+        InputError: if a scheme is code that cannot be identified.
     """
 
     def __init__(self, design: Design, model: str) -> None:
         self._design = design
-        self._head = digest(model, *design.metrics)  # rows that lack a column are other rows
+        self._head = digest(model, *design.metrics)  # rows with other columns are other rows
         self._pages = [digest(page.digest, page.name, *_recorded(page)) for page in design.pages]
         self._schemes = [digest(_scheme(scheme)) for scheme in design.schemes]
         self._resolved = lru_cache(maxsize=_MOST_RESOLVED)(self._resolve)
@@ -279,7 +279,7 @@ class CellKeys:
         )
 
     def token(self) -> str:
-        """Return what tells this study from others: all that its cells are made of, in order."""
+        """Return a text that identifies this study: all inputs of its cells, in order."""
         design = self._design
         hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
         for part in (*self._pages, *self._schemes):
@@ -293,13 +293,13 @@ class CellKeys:
 
 
 def _recorded(page: Page | HeaderLists) -> list[str]:
-    """Return the network that a page brings along, which its digest does not know."""
+    """Return the recorded network of a page, which the page's digest does not cover."""
     network = recorded_network(page)
     return [] if network is None else [json.dumps(network_to_dict(network))]
 
 
 def digest(*parts: str) -> bytes:
-    """Return what tells these texts, in this order, from others."""
+    """Return a digest of these texts in this order."""
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_KEY_BYTES).digest()
 
 

@@ -1,6 +1,6 @@
-"""The design of a study: every load by its index, and the rule by which seeds are added.
+"""The design of a study: every load by its index, and the stopping rule for seeds.
 
-A study of a million loads is a few lists: nothing here grows with the number of loads.
+Designs are lazy: memory does not grow with the number of loads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
-"""What may be an axis beside pages, schemes and seeds: every option of a load."""
+"""Allowed axes besides pages, schemes and seeds: every option of a load."""
 
 
 class DesignPoint(NamedTuple):
@@ -39,30 +39,30 @@ class DesignPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """What samples of an axis are drawn from: *low* to *high*, evenly, or evenly in the logarithm.
+    """Sampling range of an axis: uniform from *low* to *high*, or log-uniform.
 
     Raises:
-        InputError: listing what is wrong with it.
+        InputError: listing every error in its values.
     """
 
-    low: float = field(metadata=declare(Number(), "the least", is_premise=True))
-    high: float = field(metadata=declare(Number(), "the most", is_premise=True))
-    log: bool = field(default=False, metadata=declare(Flag(), "evenly in the logarithm"))
-    whole: bool = field(default=False, metadata=declare(Flag(), "whole numbers alone"))
+    low: float = field(metadata=declare(Number(), "lowest value", is_premise=True))
+    high: float = field(metadata=declare(Number(), "highest value", is_premise=True))
+    log: bool = field(default=False, metadata=declare(Flag(), "sample log-uniformly"))
+    whole: bool = field(default=False, metadata=declare(Flag(), "round to whole numbers"))
 
     def __post_init__(self) -> None:
         validate(self, InputError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield issues between its values."""
         if self.low >= self.high:
             message = f"must be more than low ({self.low:g}), is {self.high:g}"
             yield ValidationIssue(key="high", message=message)
         if self.log and self.low <= 0:
-            yield ValidationIssue(key="low", message="must be more than 0 where log is set")
+            yield ValidationIssue(key="low", message="must be more than 0 if log is set")
 
     def at(self, share: float) -> float:
-        """Return the value that lies at *share* (0 to 1) of the range.
+        """Return the value at quantile *share* (0 to 1) of the range.
 
         >>> Range(low=1, high=100, log=True).at(0.5), Range(low=0, high=9, whole=True).at(0.5)
         (10.0, 5)
@@ -75,14 +75,13 @@ class Range:
             value = self.low + share * (self.high - self.low)
         if self.whole:
             return min(int(self.high), math.floor(value + 0.5))
-        # Twelve digits: what a library's logarithm leaves in the last ones differs between
-        # machines.
+        # Twelve digits: the last ones of a logarithm differ between C libraries.
         return float(f"{value:.12g}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactorialDesign(Sequence[dict[str, Any]]):
-    """Every combination of *listed* settings with one value of each of *axes*, the last fastest.
+    """Every combination of *listed* settings and one value per axis; the last axis varies fastest.
 
     >>> combinations = FactorialDesign(listed=({},), axes={"rtt_ms": (10, 20), "loss": (0, 0.02)})
     >>> len(combinations), combinations[1]
@@ -96,7 +95,7 @@ class FactorialDesign(Sequence[dict[str, Any]]):
         return len(self.listed) * math.prod(len(values) for values in self.axes.values())
 
     def __getitem__(self, index: Any) -> Any:
-        rest = range(len(self))[index]  # refuses what lies outside
+        rest = range(len(self))[index]  # raises IndexError if out of range
         chosen: dict[str, Any] = {}
         # The last axis is the fastest, so it is the lowest digit.
         for name, values in reversed(list(self.axes.items())):
@@ -107,12 +106,11 @@ class FactorialDesign(Sequence[dict[str, Any]]):
 
 @dataclass(frozen=True, kw_only=True)
 class Design(Sequence[DesignPoint]):
-    """Every load of a study: each page, with each setting, each scheme, each seed (the fastest).
+    """Every load of a study, by page, setting, scheme and seed (which varies fastest).
 
-    The scheme has no say in the accidents: all schemes of a page, setting and seed meet the same
-    losses, so their loads can be compared in pairs. Header lists are sent in place of a page, and
-    their rows have other figures. *metrics* names the figures that rows have
-    besides, of those that are had on demand (`results.figures.ON_DEMAND`).
+    Schemes share common random numbers: for one page, setting and seed all see the same losses, so
+    loads can be compared in pairs. Header lists may take the place of pages; their rows have other
+    columns. *metrics* names additional columns, from `results.figures.ON_DEMAND`.
     """
 
     pages: tuple[Page | HeaderLists, ...]
@@ -143,7 +141,7 @@ class Design(Sequence[DesignPoint]):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The columns in which the loads differ, slowest first."""
+        """Columns in which the loads differ, slowest first."""
         varying = [name for name, values in self.settings.axes.items() if len(values) > 1]
         listed = dict.fromkeys(name for entry in self.settings.listed for name in entry)
         return (
@@ -156,17 +154,17 @@ class Design(Sequence[DesignPoint]):
 
 
 def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
-    """Return the values of an axis in the order given; one value is an axis too.
+    """Return the values of an axis in the order given; a single value makes an axis of one.
 
     Raises:
-        InputError: if it has no value, or one twice.
+        InputError: if it has no values, or duplicates.
     """
     given = plain_values(given)
     is_many = isinstance(given, Sequence | Iterator) and not isinstance(given, str)
     values = tuple(given) if is_many else (given,)
     messages = [] if values else ["at least one value is needed"]
     if any(isinstance(value, Range) for value in values):
-        messages.append("a range needs samples=: how many to draw")
+        messages.append("a range needs samples=, the number of draws")
     for index, value in enumerate(values):
         if any(value is other or value == other for other in values[:index]):
             messages.append(f"{value!r} is given twice")
@@ -178,13 +176,13 @@ def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
 def sampled(
     ranges: Mapping[str, Range], n: int, *, method: str = "latin-hypercube", seed: int = 0
 ) -> tuple[dict[str, Any], ...]:
-    """Return *n* settings that fill *ranges*: a Latin hypercube, or Sobol' points.
+    """Sample *n* settings from *ranges* by a Latin hypercube or Sobol' points.
 
-    The same seed gives the same settings. Sobol' points are balanced where *n* is a power of two
+    The same seed gives the same settings. Sobol' points are balanced if *n* is a power of two
     (scipy.stats.qmc, which scrambles them as Owen 1998).
 
     Raises:
-        InputError: if there is no such method, or *n* is out of range.
+        InputError: if the method is unknown or *n* is out of range.
         MissingExtraError: if scipy is not installed.
     """
     check_arguments(InputError, sampling=(SAMPLING, method), samples=(N_SAMPLES, n))
@@ -192,7 +190,7 @@ def sampled(
         message = f"must be a power of two for Sobol' points, is {n}"
         raise InputError([ValidationIssue(key="samples", message=message)])
     with needing_extra("scipy", "study"):
-        from scipy.stats import qmc  # on use: an extra
+        from scipy.stats import qmc  # lazy: optional dependency
     maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
     points = maker(d=len(ranges), rng=seed).random(n)
     return tuple(
@@ -210,7 +208,7 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """Add seeds until the interval of each scheme's speedup is narrower than *width*.
+    """Stopping rule: add seeds until each speedup's interval is narrower than *width*.
 
     Raises:
         InputError: listing every value that is out of range.
@@ -222,25 +220,25 @@ class StoppingRule:
     width: float = field(
         metadata=declare(
             Number(low=0, high=1, is_above=True, example="0.05 is 5 %"),
-            "the upper end of an interval by its lower, less 1",
+            "relative width: upper end of an interval divided by its lower end, minus 1",
         )
     )
     baseline: str = field(
-        default="rr", metadata=declare(Text(is_needed=True), "the scheme that speedups are to")
+        default="rr", metadata=declare(Text(is_needed=True), "the reference scheme of speedups")
     )
     value: str = field(
-        default="byte_index_all_ms", metadata=declare(Text(is_needed=True), "the column of figures")
+        default="byte_index_all_ms", metadata=declare(Text(is_needed=True), "the column to compare")
     )
     confidence: float = field(
         default=0.95,
         metadata=declare(
             Number(low=0, high=1, is_above=True, is_below=True),
-            "how often the interval of a scheme covers its speedup, wherever one stops",
+            "coverage probability of each scheme's interval, whenever sampling stops",
         ),
     )
     most_seeds: int = field(
         default=_MOST,
-        metadata=declare(Whole(low=2, high=10**6), "how many seeds there are at most"),
+        metadata=declare(Whole(low=2, high=10**6), "maximum number of seeds"),
     )
 
     def __post_init__(self) -> None:
@@ -248,9 +246,9 @@ class StoppingRule:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """After how many seeds one looks: from 8 on, each time half as many again."""
+        """Numbers of seeds at the interim analyses: from 8 on, each half as many again."""
         found, n_seeds = [], min(_FIRST, self.most_seeds)
-        # Fewer than 8 only where that is the most, so half as many again is always more.
+        # Fewer than 8 only if that is the maximum, so half as many again is always more.
         while n_seeds < self.most_seeds:
             found.append(n_seeds)
             n_seeds = int(n_seeds * _GROWTH)
@@ -258,5 +256,5 @@ class StoppingRule:
 
     @property
     def level(self) -> float:
-        """The chance of missing a speedup that each look may spend."""
+        """Error probability that each interim analysis may spend."""
         return (1 - self.confidence) / len(self.looks)

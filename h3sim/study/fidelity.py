@@ -1,9 +1,8 @@
-"""How well the replay of a recording fits it: what a verdict over that recording is worth.
+"""Fidelity of replays: how well a simulated load reproduces its recording.
 
-A recording is replayed once over its estimated network, as its browser asked for things; what was
-recorded stands beside what the replay makes of it. The load event is where the replay has the last
-resource that the recorded one waited for, and after that the time that the browser went on by
-itself.
+A recording is replayed once over its estimated network, with its browser's requests, and the
+recorded milestones are compared with those of the replay. The replayed load event is the completion
+of the last resource that the recorded one waited for, plus the browser's own time after it.
 """
 
 from __future__ import annotations
@@ -34,29 +33,29 @@ _RECORDED, _USUAL = "recorded", "chrome-eps"
 _QUIC = ("h3", "http/3", "hq", "quic")
 _MULTIPLEXED = ("h2", "http/2", "spdy", *_QUIC)
 GOOD_FACTOR, FAIR_FACTOR = 1.25, 1.5
-"""By which factor a milestone may be off, either way."""
+"""Largest factor by which a milestone may differ."""
 GOOD_RANKS, FAIR_RANKS = 0.8, 0.5
-"""What Spearman's rho of the order of completions is at least."""
+"""Lowest Spearman's rho of the order of completions."""
 GOOD_BYTES, FAIR_BYTES = 0.9, 0.75
-"""Which share of the recorded bytes the page has at least."""
+"""Lowest share of the recorded bytes in the page."""
 _ALL = "all resources"
 _FEW_RANKS = 5
-"""Of fewer completions an order says nothing: of four, one in 24 is the same by chance."""
+"""Fewest completions with a meaningful order: four agree by chance once in 24."""
 
 
 class Grade(enum.Enum):
-    """What a replay is good for."""
+    """Quality grade of a replay, which limits what may be concluded from it."""
 
     GOOD = "good"
-    """A verdict."""
+    """Supports a verdict."""
     FAIR = "fair"
-    """A verdict, with how far off it is."""
+    """Supports a verdict that states the deviation."""
     POOR = "poor"
-    """No verdict."""
+    """Supports no verdict."""
 
 
 class Milestone(NamedTuple):
-    """A milestone: when the recording has it, and when the replay does."""
+    """Milestone of a load, with its recorded and replayed times."""
 
     milestone: str
     recorded_ms: float
@@ -64,7 +63,7 @@ class Milestone(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """By which factor the two differ, whichever comes first; 1 or more."""
+        """Ratio of the later to the earlier time; 1 or more."""
         least, most = sorted((self.recorded_ms, self.replayed_ms))
         return most / least if least > 0 else float("inf")
 
@@ -75,12 +74,12 @@ class Milestone(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
-    """How well a replay fits its recording.
+    """Comparison of a replay with its recording.
 
-    A grade is the lowest that any of its parts earns: milestones within a factor of 1.25 are good,
-    within 1.5 fair; Spearman's rho of the order of completions from 0.8 on is good, from 0.5 on
-    fair; of the recorded bytes the page has 90 % where it is good, 75 % where it is fair. What the
-    recording does not tell is not judged, but without any milestone the replay is poor.
+    The grade is the lowest of its parts. Milestones within a factor of 1.25 are good, within 1.5
+    fair; Spearman's rho of the order of completions is good from 0.8, fair from 0.5; a page with
+    90 % of the recorded bytes is good, with 75 % fair. Values missing from the recording are not
+    judged, but without any milestone the replay is poor.
 
     >>> close = Milestone("load event", 1000, 1100)
     >>> Fidelity(milestones=Rows(Milestone, [close]), rank_correlation=0.95).grade
@@ -95,18 +94,18 @@ class Fidelity:
     rank_correlation: float | None = None
     """Spearman's rho of the order of completions; None for fewer than five."""
     bytes_share: float | None = None
-    """Which share of the recorded bytes the page has."""
+    """Share of the recorded bytes in the page."""
     lacks: tuple[str, ...] = ()
-    """What the recording does not tell, and how it is recorded better."""
+    """Data missing from the recording."""
 
     @property
     def off_by(self) -> float | None:
-        """The largest factor by which a milestone differs; None where none is known."""
+        """Largest factor by which a milestone differs; None if no milestone is known."""
         return max((row.factor for row in self.milestones), default=None)
 
     @property
     def grade(self) -> Grade:
-        """What the replay is good for."""
+        """Lowest grade of all parts."""
         factor = float("inf") if self.off_by is None else self.off_by
         if self._is_within(factor, GOOD_FACTOR, GOOD_RANKS, GOOD_BYTES):
             return Grade.GOOD
@@ -120,9 +119,11 @@ class Fidelity:
 
     @property
     def sentence(self) -> str:
-        """How well the replay fits, in one sentence."""
+        """One-sentence description of the fit."""
         if self.off_by is None:
-            return "The replay cannot be held against the recording, which tells too little."
+            return (
+                "The replay cannot be compared with the recording, which lacks the necessary data."
+            )
         worst = max(self.milestones, key=lambda row: row.factor)
         off = 100 * (worst.factor - 1)
         how = "early" if worst.replayed_ms < worst.recorded_ms else "late"
@@ -135,7 +136,7 @@ class Fidelity:
         return f"The replay fits the recording {_ADVERBS[self.grade]}: {', '.join(parts)}."
 
     def lines(self) -> list[str]:
-        """Return the sentence, the milestones, and what a poor recording lacks, as lines."""
+        """Return the sentence, the milestones and, for a poor replay, missing data, as lines."""
         lines = [self.sentence, *map(str, self.milestones)]
         if self.grade is Grade.POOR:
             lines.append(f"No verdict: {self.missing_reason}")
@@ -143,41 +144,49 @@ class Fidelity:
 
     @property
     def missing_reason(self) -> str:
-        """What the recording lacks, and how to record better, for one that is no ground."""
-        lacks = "; ".join(self.lacks) or "nothing that can be named"
+        """Data missing from a poor recording, and how to record it better."""
+        lacks = "; ".join(self.lacks) or "no identifiable data"
         return f"the recording lacks {lacks}. {_BETTER}"
 
 
 _ADVERBS = {Grade.GOOD: "well", Grade.FAIR: "fairly", Grade.POOR: "poorly"}
 _BETTER = (
-    "Record the page alone, with the cache disabled, over HTTP/2 or HTTP/3, until it is at rest,"
-    " and save it with content"
+    "Record the page alone, with the cache disabled, over HTTP/2 or HTTP/3, until the network is"
+    " idle, and save the HAR with content"
 )
 
 FIDELITY = ObjectType(
-    Property("grade", Choice(Grade), "what the replay is good for: good and fair for a verdict"),
-    Property("sentence", TEXT, "how well the replay fits"),
-    Property("off_by", OrNone(Number(low=1), none=None), "the largest factor between milestones"),
-    Property("milestones", rows_of(Milestone), "what was recorded, beside what its replay takes"),
+    Property("grade", Choice(Grade), "quality of the replay: good and fair support a verdict"),
+    Property("sentence", TEXT, "the fit in one sentence"),
     Property(
-        "rank_correlation", OrNone(Number(low=-1, high=1), none=None), "of the order of completions"
+        "off_by", OrNone(Number(low=1), none=None), "largest factor by which a milestone differs"
+    ),
+    Property("milestones", rows_of(Milestone), "recorded and replayed times"),
+    Property(
+        "rank_correlation",
+        OrNone(Number(low=-1, high=1), none=None),
+        "Spearman's rho of the order of completions",
     ),
     Property(
-        "bytes_share", OrNone(Number(low=0), none=None), "the part of recorded bytes in the page"
+        "bytes_share", OrNone(Number(low=0), none=None), "share of the recorded bytes in the page"
     ),
 )
 IMPORT_REPORT = IMPORT.with_keys(
-    Property("fidelity", OrNone(FIDELITY, none=None), "as `h3sim import` adds it", is_optional=True)
+    Property(
+        "fidelity",
+        OrNone(FIDELITY, none=None),
+        "as in the report of `h3sim import`",
+        is_optional=True,
+    )
 )
-"""How a page was made of a recording, and how well its replay fits that."""
+"""Properties for the import report of a page and the fidelity of its replay."""
 
 
 def fidelity(page: Page) -> Fidelity | None:
-    """Return how well the replay of *page* fits its recording; None where it is not of one.
+    """Compare the replay of *page* with its recording; return None if it was not recorded.
 
-    The load says what the recorded browser said of priorities, where the page has it, else what
-    Chrome says; over QUIC where the recording was of HTTP/3, else over TCP; from the recorded
-    hosts.
+    The replay sends the recorded priorities if the page has them, else Chrome's; it uses QUIC if
+    HTTP/3 was recorded, else TCP; and it connects to the recorded hosts.
 
     >>> import h3sim
     >>> fidelity(h3sim.load_page("davies-meenan")) is None
@@ -190,7 +199,7 @@ def fidelity(page: Page) -> Fidelity | None:
 
 
 def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
-    """Return *verdict* as far as the replays that it rests on bear it.
+    """Return *verdict*, qualified or withheld according to the fidelity of its replays.
 
     >>> gated("fifo is best.", [None])
     'fifo is best.'
@@ -206,7 +215,7 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
 
 
 def replay(page: Page, known: RecordedLoad, network: Network) -> Load:
-    """Return the load of *page* over *network* that comes closest to how it was recorded."""
+    """Load *page* over *network* with settings as close as possible to the recording."""
     has_priorities = any(resource.recorded for resource in page.resources)
     return simulate(
         page,
@@ -263,7 +272,7 @@ def _rank_correlation(recorded: Mapping[str, float], replayed: Mapping[str, floa
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value, of equal ones the mean of theirs.
+    """Return the rank of each value; ties get their mean rank.
 
     >>> _ranks([30, 10, 10])
     [3.0, 1.5, 1.5]
@@ -273,15 +282,15 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _lacks(page: Page, known: RecordedLoad) -> Iterable[str]:
-    """Yield what the recording does not tell that a replay needs."""
+    """Yield the data that a replay needs and the recording lacks."""
     if known.rtt_ns is None:
-        yield "times of connections and transfers, so that its network is not known"
+        yield "connection and transfer times, so that its network is unknown"
     if known.load_event_ns is None:
         yield "the load event"
     if known.protocol and not known.protocol.startswith(_MULTIPLEXED):
-        yield f"HTTP/2 and HTTP/3: over {known.protocol} requests wait for free connections"
+        yield f"HTTP/2 or HTTP/3: over {known.protocol} requests queue for free connections"
     if not any(resource.recorded for resource in page.resources):
-        yield "what the browser said of priorities"
+        yield "the browser's priorities"
     n_unsized = sum(not resource.size_bytes for resource in page.resources)
     if n_unsized * 10 > len(page.resources):
         yield f"the sizes of {n_unsized:,} bodies"

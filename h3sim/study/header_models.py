@@ -1,8 +1,8 @@
 """Models of header compression: Frindell's lossy path, and header lists over a connection.
 
-A packet takes half a round trip, and 1.1 to 2 round trips more for each time that it is lost. It
-carries up to 1400 bytes. Requests that are made within a millisecond leave together. Once a section
-is decoded, an acknowledgement comes back by the same law (Frindell 2017; proxygen,
+A packet carries up to 1400 bytes and takes half a round trip, plus 1.1 to 2 round trips each time
+it is lost. Requests made within a millisecond leave together. When a section is decoded, an
+acknowledgement returns under the same model (Frindell 2017; proxygen,
 compress/experimental/simulator).
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_GAP_NS = ms(1000)
-"""Where a person read in between, nothing happens for longer than that."""
+"""Longest pause between requests that is simulated; longer ones are user think time."""
 _TRAIN_NS = ms(1)
 _LEAST_LOSS_RTTS, _MOST_LOSS_RTTS = 1.1, 2.0
 
@@ -46,10 +46,10 @@ def simulate_headers(
     settings: CodecSettings | None = None,
     seed: int = 0,
 ) -> HeaderRun:
-    """Return what happens when *sections* go over *network*, compressed by *scheme*.
+    """Simulate sending *sections* over *network*, compressed by *scheme*.
 
-    The network is one of independent packets. The n-th packet of a run meets the same accident in
-    all schemes.
+    The network must have independent packets. Common random numbers: the n-th packet of a run has
+    the same fate in all schemes.
 
     >>> from h3sim.catalog import load_network
     >>> from h3sim.headers.base import TimedSection
@@ -61,7 +61,7 @@ def simulate_headers(
 
 
 class _Run:
-    """The path and both ends; every method is called at an instant."""
+    """Run of the model: the path and both endpoints."""
 
     def __init__(
         self,
@@ -72,25 +72,25 @@ class _Run:
         seed: int,
     ) -> None:
         codec = make_codec(scheme, settings)
-        assert network.independent_packets is not None, "it has no transport"  # noqa: S101
+        assert network.independent_packets is not None, "independent packets only"  # noqa: S101
         self._path = network.independent_packets
         self._rtt_ns = network.rtt_ns
         self._sender = EncodingEnd(codec.encoder)
         self._receiver = DecodingEnd(codec.decoder)
         self._packet_fates = rng.substream(seed, "headers.packets")
-        # Apart from packets: schemes differ in how many acknowledgements they cause, and packets
-        # would meet other accidents.
+        # A stream of their own: schemes cause different numbers of acknowledgements, which must
+        # not change the fates of packets.
         self._ack_fates = rng.substream(seed, "headers.acks")
         self._events: list[tuple[int, int, Callable[[int, Any], None], Any]] = []
         self._n_events = 0
         self._left: dict[int, int] = {}
-        """So many bytes of a section have not arrived."""
+        """Bytes of each section that have not arrived."""
         self._result = HeaderRun()
         for train in _trains(sections):
             self._at(train[0].at_ns, self._send, train)
 
     def run(self) -> HeaderRun:
-        """Run all that is scheduled."""
+        """Process all scheduled events."""
         while self._events:
             now_ns, _, call, value = heapq.heappop(self._events)
             call(now_ns, value)
@@ -101,7 +101,7 @@ class _Run:
         self._n_events += 1
 
     def _send(self, now_ns: int, train: Sequence[TimedSection]) -> None:
-        """Encode the sections of a train, and put them into as few packets as they need."""
+        """Encode the sections of a train into as few packets as possible."""
         packet: list[StreamPart] = []
         room = self._path.packet_bytes
         self._sender.encoder.on_packet_boundary()
@@ -134,7 +134,7 @@ class _Run:
         self._at(now_ns + delay_ns, self._arrive, packet)
 
     def _fate(self, source: random.Random) -> tuple[int, int]:
-        """Return how often a packet is lost, and how long it takes in all."""
+        """Draw how often a packet is lost; return that and its total delay."""
         n_losses, delay_ns = 0, self._rtt_ns // 2
         while source.random() < self._path.loss:
             n_losses += 1
@@ -158,7 +158,7 @@ class _Run:
         return self._result.sections[stream_id // STREAM_ID_STEP]
 
     def _acknowledge(self, now_ns: int, decoded: Sequence[Decoded]) -> None:
-        """Send a packet for each section, the first with what the decoder stream has to carry."""
+        """Send one acknowledgement per section, the first with the decoder stream's data."""
         feedback = self._receiver.take_feedback()
         streams: list[int | None] = [stream_id for stream_id, _ in decoded]
         for stream_id in streams or ([None] if feedback else []):
@@ -176,11 +176,11 @@ class _Run:
 
 
 def _trains(sections: Sequence[TimedSection]) -> Iterator[list[TimedSection]]:
-    """Yield sections that leave together; none leaves more than a second behind the last."""
+    """Yield trains of sections that leave together, with pauses cut to the longest one."""
     train: list[TimedSection] = []
     last_ns = saved_ns = 0
     for section in sections:
-        # Times that are left out add up, and move all that comes later.
+        # Removed pauses accumulate and shift all later sections.
         saved_ns += max(0, section.at_ns - last_ns - _LONGEST_GAP_NS)
         if train and section.at_ns - last_ns > _TRAIN_NS:
             yield train
@@ -194,26 +194,26 @@ def _trains(sections: Sequence[TimedSection]) -> Iterator[list[TimedSection]]:
 OF_SETTING = (
     *("page", "network", "header_compression", "table_bytes", "blocked_streams", "rtt_ms", "loss"),
 )
-"""The columns by which runs that differ in their seeds alone belong together."""
+"""Columns that identify runs which differ only in their seeds."""
 
 HEADER_FIGURES = (
     *("sections", "hol_total_ms", "blocked", "n_bytes", "uncompressed_bytes", "n_packets"),
     *("n_lost", "held_compressed_bytes", "held_decompressed_bytes"),
 )
-"""The columns that say what came of header lists: no row of theirs lacks one."""
+"""Columns with the results of header lists, present in each of their rows."""
 _NO_RESPONSE: FieldSection = ((b":status", b"200"),)
 
 
 def send_headers(
     lists: HeaderLists, scheme: Scheme, config: LoadConfig, *, seed: int = 0
 ) -> HeaderRun:
-    """Return what comes of *lists* over the network of *config*.
+    """Simulate sending *lists* over the network of *config*.
 
-    Over links they go over a transport, next to the bodies of responses, which *scheme* schedules;
-    packets are then those of the whole connection down. Over independent packets there are neither.
+    Over links, a transport carries them together with response bodies, which *scheme* schedules;
+    packet counts are then those of the whole downlink. Independent packets carry only the lists.
     """
     compression = header_compression_of(config.header_compression)
-    assert compression is not None, "`config_for` asks for it"  # noqa: S101
+    assert compression is not None, "`config_for` sets it"  # noqa: S101
     network = config.path.network
     if network.independent_packets is not None:
         codec, settings = compression.codec, compression.settings
@@ -232,7 +232,7 @@ def send_headers(
 def header_row(
     lists: HeaderLists, scheme: Scheme, config: LoadConfig, named: dict[str, Any], *, seed: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the row of one run, *named* as it was asked for, and one for each list that waited."""
+    """Return the row of one run, under the names in *named*, and one row per blocked list."""
     run = send_headers(lists, scheme, config, seed=seed)
     compression = header_compression_of(config.header_compression)
     assert compression is not None, "it was sent"  # noqa: S101

@@ -1,4 +1,4 @@
-"""Header compression schemes over round-trip times and losses, several runs of each."""
+"""Studies of header compression schemes over round-trip times, losses and seeds."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ SubjectLike: TypeAlias = "PageLike | HeaderLists"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderRow:
-    """The figures of one scheme over one path, over all runs.
+    """Metrics of one scheme over one path, over all runs.
 
-    HOL delay is the time from a section's arrival to its decoding. `hol_total_ms` is that of a run
-    in all, `blocked` how many of its sections waited, both as means over runs; the other delays are
-    over the sections of all runs. `ratio` is bytes sent over bytes uncompressed; the bytes held are
-    the most in any run.
+    HOL delay is the time from a section's arrival to its decoding. `hol_total_ms` is its sum in a
+    run and `blocked` the number of sections that waited, both as means over runs; the other delays
+    are over the sections of all runs. `ratio` is bytes sent over bytes uncompressed; the buffered
+    bytes are the maximum over runs.
     """
 
     scheme: str
@@ -69,26 +69,26 @@ class HeaderRow:
 
 HEADERS = OutputSchema(
     "h3sim-headers/1",
-    "What header compression saves, and how long it blocks",
+    "Compression ratios and head-of-line blocking of header compression",
     VERSION,
-    Property("source", TEXT, "what the header lists are of"),
-    Property("of", Choice(("requests", "responses")), "which of them"),
-    Property("interval_ms", NUMBER, "the time from list to list where the source has no times"),
-    Property("network", TEXT_OR_NONE, "the network; null for the model of paths"),
-    Property("table_bytes", COUNT, "the size of the dynamic table"),
-    Property("blocked_streams", COUNT, "how many streams may be blocked"),
-    Property("seed", COUNT, "of all that is random"),
-    Property("rows", rows_of(HeaderRow), "one a scheme and path"),
+    Property("source", TEXT, "source of the header lists"),
+    Property("of", Choice(("requests", "responses")), "direction of the header lists"),
+    Property("interval_ms", NUMBER, "time between lists if the source has no timestamps"),
+    Property("network", TEXT_OR_NONE, "the network; null for the path model"),
+    Property("table_bytes", COUNT, "dynamic table capacity"),
+    Property("blocked_streams", COUNT, "maximum number of blocked streams"),
+    Property("seed", COUNT, "random seed"),
+    Property("rows", rows_of(HeaderRow), "one per scheme and path"),
 )
 
 
 def resolve_swept(
     pages: SubjectLike | Iterable[SubjectLike], schemes: SchemeLike | Iterable[SchemeLike]
 ) -> tuple[Sequence[Page | HeaderLists], Sequence[Scheme]]:
-    """Return what a sweep loads or sends, and by which schemes; header lists stand as they are.
+    """Return the pages or header lists of a sweep, and its schemes.
 
     Raises:
-        InputError: listing every mistake: names that are not known, nothing at all, a name twice.
+        InputError: listing every error: unknown names, empty lists, duplicate names.
     """
     several: Any = [pages] if isinstance(pages, HeaderLists) else pages
     if not isinstance(several, list | tuple):
@@ -105,10 +105,10 @@ def resolve_swept(
 def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
     names = [each.name for each in lists]
     if len(set(names)) < len(names):
-        message = "two of the header lists have one name: rows could not tell them apart"
+        message = "two header lists have the same name: rename one, so that rows differ"
         raise InputError([ValidationIssue(key="pages", message=message)])
     if len(lists) < len(given):
-        message = "header lists and pages have other figures: sweep each of them alone"
+        message = "header lists and pages have different columns: sweep them separately"
         raise InputError([ValidationIssue(key="pages", message=message)])
     problems = [
         ValidationIssue(key="pages", message=f"{each.name} has no header list of that direction")
@@ -122,10 +122,10 @@ def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
 def header_rows(
     runs: Iterable[Mapping[str, Any]], waits: Iterable[Mapping[str, Any]]
 ) -> list[HeaderRow]:
-    """Return a row for each page and setting of a sweep over header lists, over all of its seeds.
+    """Aggregate a sweep over header lists: one row per source and setting, over all seeds.
 
-    *runs* are the rows of the sweep and *waits* those of the lists that waited, which it keeps with
-    `resources=True`. A run that failed is in no row: the row of its setting has fewer `runs`.
+    *runs* are the rows of the sweep, *waits* those of blocked lists (`resources=True`). A failed
+    run is left out: the row of its setting has fewer `runs`.
 
     >>> from h3sim.headers.base import HeaderLists, TimedSection
     >>> from h3sim.study import sweep
@@ -150,9 +150,9 @@ def _setting(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _summary(runs: Sequence[Mapping[str, Any]], waits_ns: list[int]) -> HeaderRow:
-    """Return the figures of all runs of one setting; *waits_ns* has the lists that waited only."""
+    """Return the metrics of all runs of one setting; *waits_ns* has only blocked lists."""
     first, n_runs = runs[0], len(runs)
-    # The others waited 0, so in front of them all stays sorted.
+    # All others waited 0 ns and come first, so the list stays sorted.
     delays_ns = [0] * (sum(run["sections"] for run in runs) - len(waits_ns)) + waits_ns
     ratio = _sum(runs, "n_bytes") / max(1, _sum(runs, "uncompressed_bytes"))
     return HeaderRow(
@@ -182,7 +182,7 @@ def _sum(runs: Sequence[Mapping[str, Any]], column: str) -> int:
 
 
 def nearest_rank(ascending: Sequence[int], share: float) -> int:
-    """Return the least value that at least *share* of the values do not exceed; 0 of none.
+    """Return the nearest-rank percentile at *share*; 0 for no values.
 
     >>> nearest_rank([1, 2, 3, 4], 0.5), nearest_rank([1, 2, 3, 4], 0.95), nearest_rank([], 0.5)
     (2, 4, 0)
@@ -202,7 +202,7 @@ def rows_to_dict(
     of: str = "requests",
     interval_ms: float = 10.0,
 ) -> dict[str, Any]:
-    """Return the rows as a document, with what they follow from; *network* None is the model."""
+    """Return the rows and their settings as a document; *network* None is the path model."""
     lists = {"source": source, "of": of, "interval_ms": interval_ms}
     path = {"network": network, "seed": seed}
     return HEADERS.write(settings, version=__version__, **lists, **path, rows=rows)

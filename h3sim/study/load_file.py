@@ -1,4 +1,4 @@
-"""Saved loads (`h3sim-load/1`): read back, and run again from themselves."""
+"""Saved loads (`h3sim-load/2`): reading them back and running them again."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
 
 _NO_INPUTS: Any = None
 _HEAD_BYTES = 1000
-"""Documents have their format first, so a file need not be read to be told from others."""
+"""Beginning of a saved load; the format comes first, so that files are recognized quickly."""
 _SAMPLED = "h3sim-load/1"
-"""The format in which `byte_index_ms` was sampled every 100 ms, and that of roots, too."""
+"""Older format, whose `byte_index_ms` (also of navigations) was sampled every 100 ms."""
 _RENAMED = {"byte_index_ms": "byte_index_sampled_ms", "byte_index_exact_ms": "byte_index_ms"}
 _OWN = ("version", "build")
-"""What may differ between equal loads: who made them."""
+"""Keys that may differ between equal loads: the version of h3sim."""
 
 
 class SavedLoadError(InputError):
-    """A saved load cannot be read, or not run again."""
+    """Saved load that cannot be read or run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadDocument(LoadIdentity):
-    """What a document of a load says beside its figures."""
+    """Settings and inputs in the document of a load."""
 
     inputs: LoadInputs = field(
         default=_NO_INPUTS,
         metadata=declare(
-            Table(LoadInputs, is_kept=True), "page, scheme, network and profile themselves"
+            Table(LoadInputs, is_kept=True), "the page, scheme, network and profile in full"
         ),
     )
 
@@ -61,15 +61,17 @@ class LoadDocument(LoadIdentity):
         validate(self, SavedLoadError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield why it cannot be run again."""
+        """Yield the reasons why it cannot be run again."""
         if self.inputs is _NO_INPUTS:
-            message = "is missing: a load of h3sim 0.1, or measured, cannot run again"
+            message = (
+                "is missing: a load of h3sim 0.1, or one computed from a log, cannot be run again"
+            )
             yield ValidationIssue(key="inputs", message=message)
             return
-        # What could not be read is None.
+        # Values that could not be read are None.
         page, network = self.inputs.page, self.inputs.network
         if page is not None and page.digest != self.page_digest:
-            message = "is not that of inputs.page: one of the two was edited"
+            message = "differs from the digest of inputs.page: one of them was edited"
             yield ValidationIssue(key="page_digest", message=message)
         if network is not None:
             try:
@@ -78,12 +80,14 @@ class LoadDocument(LoadIdentity):
                 yield from RejectedValueError(error.problems).under("configuration")
 
     def config(self) -> LoadConfig:
-        """Return what resolves to what the load was run with: most is in its inputs.
+        """Return the config that reproduces the load's settings.
 
         Raises:
-            InputError: listing every setting that is out of range.
+            InputError: listing every setting out of range.
         """
-        from h3sim.config.load_config import with_new_names  # on use: most loads are not saved ones
+        from h3sim.config.load_config import (
+            with_new_names,
+        )  # lazy: most loads are not read from files
 
         given = with_new_names(self.configuration or {})
         of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
@@ -93,10 +97,10 @@ class LoadDocument(LoadIdentity):
             transport_profile=self.inputs.transport_profile,
             transport=self.transport,
             send_buffer_kb=given.get("send_buffer_kb", 0.0),
-            # `or`: it is there as null where there was no buffer.
+            # `or`: the key is null if there was no buffer.
             send_buffer_refill=given.get("send_buffer_refill") or SendBufferRefill.CONTINUOUS.value,
             handshake=given.get("handshake", HandshakeMode.ONE_RTT.value),
-            seed=self.seed or 0,  # what is refused there was told under its own key
+            seed=self.seed or 0,  # a bad seed was reported under its own key
             browser=replace(browser, **of_browser),
             header_compression=given.get("header_compression"),
             connections=given.get("connections", ConnectionMode.SINGLE.value),
@@ -108,9 +112,9 @@ class LoadDocument(LoadIdentity):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SavedLoad:
-    """A load as it was saved: `document` has its figures, and the rest what it was run with.
+    """Saved load: its results in `document`, its inputs in the other attributes.
 
-    *scheme* is None where it was code: then `run` must be given it.
+    *scheme* is None if it was defined in code: then pass it to `run`.
     """
 
     document: dict[str, Any] = field(hash=False)
@@ -120,7 +124,7 @@ class SavedLoad:
 
     @property
     def version(self) -> str:
-        """The version of h3sim that made it."""
+        """Version of h3sim that made it."""
         return str(self.document["version"])
 
     def run(
@@ -130,23 +134,23 @@ class SavedLoad:
         record_packets: bool = False,
         progress: ProgressCallback | None = None,
     ) -> Load:
-        """Load the page again as it was loaded, or with another *scheme*.
+        """Run the load again, optionally with another *scheme*.
 
         The same version of h3sim gives the same load, byte for byte.
 
         Raises:
-            SavedLoadError: if the scheme was code, and none is given.
+            SavedLoadError: if the scheme was defined in code and none is given.
         """
         wanted = self.scheme if scheme is None else resolve_scheme(scheme)
         if wanted is None:
-            message = "was code, and cannot be read back: give it to run()"
+            message = "was defined in code and cannot be read from the file: pass it to run()"
             raise SavedLoadError([ValidationIssue(key="inputs.scheme", message=message)])
         return run_config(
             self.page, wanted, self.config, record_packets=record_packets, progress=progress
         )
 
     def differences(self, load: Load) -> list[str]:
-        """Return the keys of the document that *load* has other values for; no keys: it is it."""
+        """Return the keys of the document whose values differ in *load*; none if it is equal."""
         document = load.to_dict(order="order" in self.document)
         keys = dict.fromkeys((*self.document, *document))
         return [
@@ -161,10 +165,10 @@ class SavedLoad:
 
 
 def read_load(path: str | Path) -> SavedLoad:
-    """Return the load that was saved in the file at *path* (`h3sim run PAGE --json > path`).
+    """Read a load that was saved with `h3sim run PAGE --json > path`.
 
     Raises:
-        SavedLoadError: if the file cannot be read, or listing every mistake in it.
+        SavedLoadError: if the file cannot be read, or listing every error in it.
     """
     text = read_text(path, SavedLoadError)
     document = parse_json(text, SavedLoadError, source=str(path))
@@ -172,23 +176,23 @@ def read_load(path: str | Path) -> SavedLoad:
 
 
 def is_saved_load(path: str) -> bool:
-    """Return whether the file at *path* says at its beginning that it is a saved load."""
+    """Return whether the file at *path* begins like a saved load."""
     try:
         with open_input(path, SavedLoadError) as file:
             head = file.read(_HEAD_BYTES)
     except InputError:
         return False
-    # Before the brace there may be a byte order mark and some white space.
+    # A byte order mark and white space may precede the brace.
     return re.search(rb'^[^{]{0,9}\{\s*"format"\s*:\s*"h3sim-load/', head) is not None
 
 
 def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
-    """Return the load that *document*, of format `h3sim-load/2`, describes.
+    """Return the load described by *document*, of format `h3sim-load/2`.
 
-    Of `h3sim-load/1`, whose `byte_index_ms` was sampled, figures take the names that they have now.
+    Keys of `h3sim-load/1`, whose `byte_index_ms` was sampled, are renamed to the present ones.
 
     Raises:
-        SavedLoadError: listing every mistake in what it was run with.
+        SavedLoadError: listing every error in its inputs.
 
     >>> import h3sim
     >>> load = h3sim.simulate("davies-meenan", scheme="fifo", rtt_ms=40)
@@ -199,7 +203,7 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     if isinstance(document, Mapping) and document.get("format") == _SAMPLED:
         document = _renamed(document)
     tables = document
-    if isinstance(document, Mapping):  # the figures are not asked
+    if isinstance(document, Mapping):  # results are not needed
         known = ("format", *keys_of(LoadDocument))
         tables = {key: document[key] for key in known if key in document}
     read = read_document(LoadDocument, tables, SavedLoadError, source=source, format_=FORMAT)
@@ -208,7 +212,7 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
 
 
 def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document of `h3sim-load/1` with the keys of today's; that of roots is unknown."""
+    """Return a `h3sim-load/1` document with present keys, without ByteIndexes of navigations."""
     renamed = {_RENAMED.get(key, key): value for key, value in document.items()}
     unknown = {"byte_index_ms": None, "byte_index_atf_ms": None}
     if isinstance(roots := document.get("roots"), list):
@@ -217,7 +221,7 @@ def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _through_json(value: Any) -> Any:
-    """Return *value* as it comes back from a file: tuples are lists there."""
-    import json  # on use: importing h3sim should stay quick
+    """Return *value* after a JSON round trip, which turns tuples into lists."""
+    import json  # lazy: keeps imports fast
 
     return json.loads(json.dumps(value))

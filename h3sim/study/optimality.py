@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 _NOTHING = 1e-6
-"""The solver is exact to about as much."""
+"""Tolerance of the solver."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The least sum of weights times ends, and which part each tick goes to in a schedule of it.
+    """Minimum of the weighted sum of completion times, with a schedule that attains it.
 
-    `order` begins with tick 1; None stands for a tick at which nothing can be sent.
+    `order` gives the part sent at each tick from 1; None is an idle tick.
     """
 
     total: int
@@ -53,11 +53,11 @@ class Optimum:
 
 
 def optimal_schedule(parts: Sequence[Part], *, limit_s: float = 60.0) -> Optimum:
-    """Return the least sum, over *parts*, of weight times the tick of the last packet.
+    """Return the minimum over schedules of the sum of weight times completion tick of *parts*.
 
-    It is a mixed integer program over instants (Sousa and Wolsey 1992), solved by HiGHS: x says
-    how much of a part is sent at a tick, y (0 or 1) whether all of it has been. It grows with parts
-    times ticks, and takes seconds for ten responses of a few packets.
+    The time-indexed mixed integer program (Sousa and Wolsey 1992) is solved by HiGHS: x is the
+    amount of a part sent at a tick, y (0 or 1) whether the part is complete. It has parts times
+    ticks variables, and takes seconds for ten responses of a few packets.
 
     Raises:
         MissingExtraError: if scipy is not installed.
@@ -75,7 +75,7 @@ def optimal_schedule(parts: Sequence[Part], *, limit_s: float = 60.0) -> Optimum
 
 
 class _Program:
-    """The program: variables x[part, tick] stand first, then y[part, tick]; ticks begin with 1."""
+    """Mixed integer program with variables x[part, tick], then y[part, tick]; ticks start at 1."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -89,30 +89,33 @@ class _Program:
 
         cost = np.zeros(2 * self._n)
         for index, part in enumerate(self._parts):
-            # A part that ends at tick C is not yet sent at C of the instants 0, 1, ..., C - 1.
+            # A part that completes at tick C is incomplete at the C instants 0, 1, ..., C - 1.
             for tick in self._ticks():
                 cost[self._y(index, tick)] = -part.weight
         found = optimize.milp(
             cost,
-            # Packets are whole, so x may be declared whole as well. With x continuous HiGHS solves
-            # for it again once y is known, and tells that on stdout whatever it is asked to log.
+            # Packets are whole, so x may be integer, too. With continuous x HiGHS solves again once
+            # y is known, and reports that on stdout whatever its log settings.
             integrality=np.ones_like(cost),
             bounds=optimize.Bounds(0, self._upper()),
             constraints=self._constraints(),
-            options={"time_limit": limit_s, "mip_rel_gap": 0.0},  # HiGHS is content with 1e-4 else
+            options={
+                "time_limit": limit_s,
+                "mip_rel_gap": 0.0,
+            },  # HiGHS stops at a gap of 1e-4 otherwise
         )
         if found.status != 0:
-            message = f"no optimum of {len(self._parts)} parts was proven: {found.message}"
+            message = f"no optimum for {len(self._parts)} parts was proven: {found.message}"
             raise NothingToMeasureError(message)
         return found.x
 
     def total(self, solution: Any) -> int:
-        """Return the sum of weights times ends."""
-        # From whole ticks: the solver's own objective is a float, and off by its tolerance.
+        """Return the weighted sum of completion ticks."""
+        # From whole ticks: the solver's objective is a float within its tolerance.
         return sum(part.weight * self._end(index, solution) for index, part in self._each())
 
     def order(self, solution: Any) -> tuple[int | None, ...]:
-        """Return a schedule in which each part ends no later: the nearest end goes first."""
+        """Return the earliest-deadline-first schedule with the completion ticks as deadlines."""
         ends = [self._end(index, solution) for index, _ in self._each()]
         left = [part.n_packets for part in self._parts]
         sent_at: dict[int, int] = {}
@@ -120,8 +123,8 @@ class _Program:
         while any(left):
             tick = len(order) + 1
             ready = [i for i, _ in self._each() if left[i] and self._may_be_sent(i, tick, sent_at)]
-            # If any order keeps all these ends, the one by nearest end does (Horn 1974): the solver
-            # may have put packets anywhere before them, this fills the ticks from the front.
+            # If any order meets all deadlines, earliest deadline first does (Horn 1974). The solver
+            # may place packets anywhere before them; this fills the ticks from the front.
             chosen = min(ready, key=lambda i: (ends[i], i), default=None)
             order.append(chosen)
             if chosen is not None:
@@ -140,7 +143,7 @@ class _Program:
         return part.after in sent_at and tick >= sent_at[part.after] + part.lag_ticks
 
     def _end(self, index: int, solution: Any) -> int:
-        """Return the tick of the last packet of a part; y is 1 only where that is of use."""
+        """Return the completion tick of a part; y is 1 only where that lowers the objective."""
         return max(tick for tick in self._ticks() if solution[self._x(index, tick)] > _NOTHING)
 
     def _ticks(self) -> range:
@@ -162,7 +165,7 @@ class _Program:
         return upper
 
     def _constraints(self) -> Any:
-        """Return the rows: a packet a tick, all packets of each, and nothing before its time."""
+        """Return the constraints: one packet per tick, all packets of each part, release times."""
         import numpy as np
         from scipy import optimize, sparse
 
@@ -176,7 +179,8 @@ class _Program:
             sent: dict[int, float] = {}
             for tick in ticks:
                 sent[self._x(index, tick)] = -1
-                # A copy, as *sent* grows on: all is sent once n packets have been by this tick.
+                # A copy, as *sent* grows: the part is complete once n packets are sent by this
+                # tick.
                 rows.append(({**sent, self._y(index, tick): n}, -np.inf, 0))
                 if part.after is not None:
                     rows.append(self._behind(index, part, tick))
@@ -189,7 +193,7 @@ class _Program:
         )
 
     def _behind(self, index: int, part: Part, tick: int) -> tuple[dict[int, float], float, float]:
-        """Return the row by which a part is sent only *lag_ticks* after what it waits for."""
+        """Return the precedence constraint: a part starts *lag_ticks* after its dependency."""
         row: dict[int, float] = {self._x(index, tick): 1}
         if part.after is not None and tick > part.lag_ticks:
             row[self._y(part.after, tick - part.lag_ticks)] = -1
@@ -197,12 +201,12 @@ class _Program:
 
 
 def _horizon(parts: Sequence[Part]) -> int:
-    """Return a tick by which all is sent if no tick is left unused that could be used."""
+    """Return a tick by which every schedule without avoidable idle ticks is complete."""
     latest = 0
     for part in parts:
         latest = max(latest, part.first_tick + part.n_packets - 1)
-    # `first_tick` counts the lags of what it waits for. So on a path that is never left idle a part
-    # ends later than that only by ticks in which others are sent, and there are no more than all
+    # `first_tick` includes the lags of dependencies. Without avoidable idling, a part completes
+    # later than that only by ticks that send other packets, and there are no more of these than
     # packets.
     return latest + sum(part.n_packets for part in parts)
 
@@ -212,9 +216,9 @@ _WHICH: tuple[Which, ...] = ("all", "atf")
 
 
 class OptimalityRow(NamedTuple):
-    """One load: ByteIndexes, their bounds, and how many times these they are.
+    """Row of one load: ByteIndexes, their lower bounds and the ratios.
 
-    *given* says what the bounds take as given, as `Load.lower_bound` has it.
+    *given* is the kind of bound, as for `Load.lower_bound`.
     """
 
     page: str
@@ -230,7 +234,7 @@ class OptimalityRow(NamedTuple):
 
 
 class SchemeOptimalityRow(NamedTuple):
-    """A scheme over a network and the pages that have a figure; the mean is arithmetic."""
+    """Summary of a scheme over a network and its pages; the mean is arithmetic."""
 
     network: str
     scheme: str
@@ -243,7 +247,7 @@ class SchemeOptimalityRow(NamedTuple):
 
 
 class CategoryOptimalityRow(NamedTuple):
-    """The same over the pages of one class; *low* to *high* is the 95 % interval of the mean."""
+    """Summary over the pages of one class; *low* to *high* is the mean's 95 % interval."""
 
     network: str
     page_class: str
@@ -260,23 +264,27 @@ class CategoryOptimalityRow(NamedTuple):
 
 REGRET = OutputSchema(
     "h3sim-regret/1",
-    "How far schemes are from what none can beat",
+    "Ratios of schemes to a lower bound that no scheme can beat",
     *COMMON,
-    Property("configurations", TableOf(SETTINGS), "the same of the loads over each network"),
+    Property(
+        "configurations",
+        TableOf(SETTINGS),
+        "common settings of the loads over each network, by its name",
+    ),
     Property(
         "page_classes",
         TableOf(
             ObjectType(*(Property(by, Choice(names)) for by, (names, _) in PAGE_CLASSES.items()))
         ),
-        "of each page",
+        "class of each page",
     ),
     Property(
         "rows",
         rows_of(OptimalityRow, given=Choice(("page", "requests"))),
-        "one a load, ByteIndexes and their bounds; a regret is the one by the other",
+        "one per load: ByteIndexes, their bounds and the ratio of both",
     ),
     Property(
-        "schemes", rows_of(SchemeOptimalityRow, which=WHICH), "one a network, scheme and `which`"
+        "schemes", rows_of(SchemeOptimalityRow, which=WHICH), "one per network, scheme and `which`"
     ),
 )
 
@@ -288,19 +296,19 @@ class Optimality(ResultTable):
     format = REGRET
     rows: Rows[OptimalityRow]
     configurations: dict[str, dict[str, Any]]
-    """What the loads over each network have in common, as `Load.configuration`, by its name."""
+    """Common settings of the loads over each network, by its name, as `Load.configuration`."""
     page_classes: dict[str, dict[str, str]]
-    """The class of each page, by its name, then by what pages are told apart."""
+    """Class of each page, by its name and the criterion."""
 
     @property
     def given(self) -> Given | None:
-        """What the bounds take as given; None where that is not the same over all networks."""
+        """Kind of the bounds; None if it differs between networks."""
         found = {row.given for row in self.rows}
         return found.pop() if len(found) == 1 else None
 
     @cached_property
     def schemes(self) -> Rows[SchemeOptimalityRow]:
-        """Each scheme over all pages of a network: "all" and "atf" (above the fold) of it."""
+        """Summary of each scheme and network over pages, for "all" and "atf" (above the fold)."""
         rows = (
             SchemeOptimalityRow(network, scheme, which, *_summary(found))
             for network, scheme, which, found in self._groups()
@@ -308,22 +316,21 @@ class Optimality(ResultTable):
         return Rows(SchemeOptimalityRow, rows)
 
     def by_class(self, by: str = "size") -> Rows[CategoryOptimalityRow]:
-        """Return each scheme over the pages of each class of a network.
+        """Summarize each scheme and network by class of pages.
 
-        Pages are told apart *by* "size" (of their bodies: below 500 kB, up to 1000, above), by
-        how many "resources" they have, or by their "origin" (recorded, written down, made up). A
-        class without pages has no row. The intervals are of the bootstrap over pages, cut at 1, as
-        no regret is below it.
+        Pages are classified *by* "size" (body bytes: below 500 kB, up to 1000 kB, above), number
+        of "resources", or "origin" (recorded, published, synthetic). Empty classes have no row.
+        Intervals are from a bootstrap over pages, cut at 1, the least possible ratio.
 
         Raises:
-            InputError: if pages are not told apart by that.
+            InputError: if *by* is no such criterion.
             MissingExtraError: if scipy is not installed.
         """
         _check_by(by)
         return Rows(CategoryOptimalityRow, self._by_class(by))
 
     def _by_class(self, by: str) -> Iterator[CategoryOptimalityRow]:
-        from h3sim.study.statistics import mean_interval  # on use: scipy is an extra
+        from h3sim.study.statistics import mean_interval  # lazy: scipy is an extra
 
         for network, scheme, which, found in self._groups():
             for page_class in PAGE_CLASSES[by][0]:
@@ -350,7 +357,7 @@ class Optimality(ResultTable):
                     )
 
     def _groups(self) -> Iterator[tuple[str, str, Which, dict[str, float]]]:
-        """Yield the regrets of each network, scheme and measure, by page."""
+        """Yield the ratios by page for each network, scheme and metric."""
         for network, scheme in dict.fromkeys((row.network, row.scheme) for row in self.rows):
             here = [row for row in self.rows if (row.network, row.scheme) == (network, scheme)]
             for which in _WHICH:
@@ -374,7 +381,7 @@ def _at_least_1(end: float | None) -> float | None:
 def _summary(
     found: dict[str, float],
 ) -> tuple[int, float | None, float | None, float | None, str | None]:
-    """Return how many there are, their mean, median and greatest, and which that is."""
+    """Return count, mean, median and maximum of the ratios, and the page of the maximum."""
     if not found:
         return 0, None, None, None, None
     worst_page = max(found, key=found.__getitem__)
@@ -400,19 +407,18 @@ def optimality(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Optimality:
-    """Load each page with each scheme, and hold each load against what none can beat.
+    """Load each page with each scheme, and compare each load with a lower bound.
 
-    *given* is what `Load.lower_bound` takes as given: the "page", which holds every scheme of a
-    page against one bound, or the "requests" as each load made them. Unless told otherwise it is
-    the page where that can be had: at a constant rate, with a browser that replays. All of it is
-    done over each of *networks*, where there are some, in place of the network of the other
-    arguments; those are the ones of `LoadConfig`, and change *config* where that is given.
-    *progress* is told after each load how many are done and how many there are.
+    *given* is the kind of bound, as for `Load.lower_bound`: given the "page", one bound for all
+    schemes, or given the "requests" as each load made them. The default is "page" where that is
+    available: at a constant rate with a replaying browser. *networks*, if any, replace the
+    network of the other arguments, which are fields of `LoadConfig` and override *config*.
+    *progress* is called after each load with the numbers of loads done and in all.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        NothingToMeasureError: if the page is to be given where it cannot be.
-        UnknownNameError: if only a name is not known.
+        InputError: listing every error in the arguments.
+        NothingToMeasureError: if *given* is "page" where that bound is unavailable.
+        UnknownNameError: if the only error is an unknown name.
         UnknownOptionError: if there is no such argument.
 
     >>> rows = optimality("davies-meenan", schemes=["rr", "atf-first"]).schemes
@@ -441,7 +447,7 @@ def optimality(
 
 
 def _regret(rows: list[OptimalityRow], first_of: dict[str, Load], pages: list[Page]) -> Optimality:
-    """Return the *rows* with what was run, by the first load over each network."""
+    """Return the result table of *rows*, described by the first load over each network."""
     return Optimality(
         rows=Rows(OptimalityRow, rows),
         version=__version__,
@@ -465,7 +471,7 @@ Bounds = dict["Which", float | None]
 def _held(
     pages: list[Page], schemes: list[Scheme], settings: list[LoadConfig], given: Given | None
 ) -> Iterator[tuple[Load, Bounds, Given]]:
-    """Yield each load with its bounds; those of a page are found once for all schemes."""
+    """Yield each load with its bounds; those given the page are computed once for all schemes."""
     for config in settings:
         for page in pages:
             bounds: Bounds | None = None
@@ -498,7 +504,7 @@ def _row(load: Load, bounds: Bounds, given: Given) -> OptimalityRow:
 
 
 def _common(said: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the entries of the first that all others have as well."""
+    """Return the entries of the first that all others share."""
     first, *others = said
     return {
         key: value

@@ -1,8 +1,8 @@
-"""The prioritization test of Davies and Meenan: do urgent responses overtake earlier ones?
+"""The prioritization test of Davies and Meenan: whether urgent responses overtake earlier ones.
 
-They asked for resources of low priority, and a little later for a few of high priority, of 35
-servers and CDNs: 9 sent these as soon as they could (Marx 2019, § 2.2). Others ignored priorities,
-or had filled their buffers by then.
+They requested low-priority resources, and a little later a few of high priority, from 35 servers
+and CDNs: 9 sent these without delay (Marx 2019, § 2.2). Others ignored priorities, or had already
+filled their buffers.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 
 
 LATE_KINDS = ("stylesheet", "script", "font", "image")
-"""What may come late: clients put each of them before images, one of these because it is seen."""
+"""Kinds of late resources: clients rank each above images; a late image ranks high as visible."""
 N_EARLY, N_LATE = 30, 2
 _EARLY_BYTES, _LATE_BYTES = 50_000, 30_000
 _LATE_AFTER_MS = 1000
 _MOST_MEANWHILE = 0.1
-"""The share of the early bytes that may come before the late ones: what was on its way already."""
+"""Largest share of early bytes that may precede the late ones: data already under way."""
 _TOO_FAST = (
-    f"the network is too fast for this test: the {N_EARLY} images were complete before anything"
-    f" came late, {_LATE_AFTER_MS} ms after the document, so that there is nothing to overtake"
+    f"the network is too fast for this test: the {N_EARLY} images were complete before the late"
+    f" requests, {_LATE_AFTER_MS} ms after the document, so there is nothing to overtake"
 )
 SURVEYED, SURVEYED_GOOD = 35, 9
-"""What Davies and Meenan tested, and how many passed (Marx 2019, § 2.2)."""
+"""Numbers of servers that Davies and Meenan tested, and that passed (Marx 2019, § 2.2)."""
 
 
 class PrioritizationTestRow(NamedTuple):
-    """How one server did. Times are counted from the late requests on; *alone* is without others.
+    """Result of one server; times count from the late requests, *alone* without early images.
 
-    *meanwhile_bytes* of the early responses came before the late ones were complete, of
-    *waiting_bytes* that were missing when these were asked for.
+    *meanwhile_bytes* of early responses arrived before the late ones were complete, out of
+    *waiting_bytes* missing at the time of the late requests.
     """
 
     scheme: str
@@ -67,19 +67,21 @@ class PrioritizationTestRow(NamedTuple):
 
 SERVER_CHECK = OutputSchema(
     "h3sim-server-check/1",
-    "Which servers change the order at once",
+    "Servers that let urgent responses overtake",
     VERSION,
     CONFIGURATION,
-    Property("late", TEXT, "the kind of what comes late"),
+    Property("late", TEXT, "kind of the late resources"),
     Property(
-        "most_meanwhile", Number(low=0, high=1), "the share of early bytes that may come before"
+        "most_meanwhile",
+        Number(low=0, high=1),
+        "largest share of early bytes that may arrive first",
     ),
-    Property("passed", COUNT, "how many servers pass", of="n_passed"),
-    Property("rows", rows_of(PrioritizationTestRow), "one a server"),
+    Property("passed", COUNT, "number of servers that pass", of="n_passed"),
+    Property("rows", rows_of(PrioritizationTestRow), "one per server"),
     Property(
         "surveyed",
         ObjectType(Property("servers", COUNT), Property("passed", COUNT), Property("year", COUNT)),
-        "what Davies and Meenan found (Marx 2019, § 2.2)",
+        "results of Davies and Meenan (Marx 2019, § 2.2)",
     ),
 )
 
@@ -92,17 +94,17 @@ class PrioritizationTest:
     late: str
     version: str
     configuration: dict[str, Any]
-    """What all loads have in common, as `Load.configuration`."""
+    """Common settings of all loads, as `Load.configuration`."""
     words: dict[str, str]
-    """The same for people."""
+    """Common settings in words."""
 
     @property
     def n_passed(self) -> int:
-        """How many pass."""
+        """Number of servers that pass."""
         return sum(row.passes for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a document, h3sim-server-check/1."""
+        """Return the result as a document, h3sim-server-check/1."""
         surveyed = {"servers": SURVEYED, "passed": SURVEYED_GOOD, "year": 2018}
         return SERVER_CHECK.write(self, most_meanwhile=_MOST_MEANWHILE, surveyed=surveyed)
 
@@ -118,17 +120,16 @@ def prioritization_test(
     config: LoadConfig | None = None,
     **options: Any,
 ) -> PrioritizationTest:
-    """Return how servers do in the test of Davies and Meenan.
+    """Run the prioritization test of Davies and Meenan on servers.
 
-    30 images are asked for, and a second later two resources of kind *late*. A server passes if at
-    most a tenth of what was missing of the images comes before these are complete. An image that
-    comes late is known to be seen right after its request. *schemes* are names, paths or values;
-    *options* are those of `simulate`, and change *config* where that is given: with a send buffer,
-    say, many fail.
+    30 images are requested, and one second later two resources of kind *late*. A server passes if
+    at most a tenth of the missing image bytes arrives before these are complete. Late images are
+    marked as visible right after their request. *schemes* are names, paths or values; *options*
+    are those of `simulate` and override *config*: with a send buffer, for example, many fail.
 
     Raises:
-        InputError: listing every mistake in what was given; if nothing is left to overtake.
-        UnknownNameError: if only a name is not known.
+        InputError: listing every error in the arguments; if nothing is left to overtake.
+        UnknownNameError: if the only error is an unknown name.
 
     >>> prioritization_test(["chrome-eps", "rr"]).rows[0].passes
     True
@@ -158,7 +159,7 @@ def prioritization_test(
 
 
 def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Page:
-    """Return the page of the test: a document, images of no importance, and what comes late.
+    """Return the page of the test: a document, unimportant images and late resources.
 
     >>> server_test_page("font")
     <Page server-test: 33 resources, 1,561 kB>
@@ -180,7 +181,7 @@ def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Pag
         entry |= {"above_the_fold": True}
         entry["discovered"] = {"by": "/", "at": "complete", "delay_ms": _LATE_AFTER_MS}
         if late == "image":
-            # Images are asked for alike, as clients do not know what is seen: the change tells.
+            # All images are requested alike: visibility is only known later, by reprioritization.
             entry["priority_changes"] = [{"when": {"by": id_, "at": "request"}, "visible": True}]
         entries.append(entry)
     return page_from_dict({"format": "h3sim-page/1", "name": "server-test", "resources": entries})
@@ -210,14 +211,14 @@ def _row(load: Load, alone_ns: int) -> PrioritizationTestRow:
 
 
 def _complete_ns(load: Load) -> int:
-    """Return how long the late responses took, from their requests on."""
+    """Return the time from the late requests until their responses were complete."""
     asked_at_ns, late_ids = _late(load)
     rows = _delivered(load)
     return max(at_ns for at_ns, stream_id, _ in rows if stream_id in late_ids) - asked_at_ns
 
 
 def _delivered(load: Load) -> list[tuple[int, int, int]]:
-    """Return what the browser had when: (delivered at, stream, bytes)."""
+    """Return the deliveries to the browser as (delivered at, stream, bytes)."""
     return [
         (delivered_at_ns, stream_id, n_bytes)
         for _, _, stream_id, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
@@ -226,7 +227,7 @@ def _delivered(load: Load) -> list[tuple[int, int, int]]:
 
 
 def _late(load: Load) -> tuple[int, set[int]]:
-    """Return when the late requests were made, and their streams."""
+    """Return the time of the late requests, and their streams."""
     late = [
         request
         for request in load.trace.requests

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class RunningStats:
-    """Count, mean and spread of numbers that come one by one (Welford 1962)."""
+    """Running count, mean and standard deviation (Welford 1962)."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -55,16 +55,16 @@ class RunningStats:
         self.most = -math.inf
 
     def add(self, value: float) -> None:
-        """Take one number in."""
+        """Add one number."""
         self.n += 1
         before = value - self.mean
         self.mean += before / self.n
-        # By the mean before and after: sums of squares lose all digits where the spread is small.
+        # With the mean before and after: sums of squares cancel if the spread is small.
         self._squares += before * (value - self.mean)
         self.least, self.most = min(self.least, value), max(self.most, value)
 
     def told(self) -> dict[str, Any]:
-        """Return what is known; None where there are too few."""
+        """Return the statistics; None for those that need more numbers."""
         if not self.n:
             return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
         spread = math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
@@ -74,20 +74,20 @@ class RunningStats:
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = tuple[str | None, str | None, str | None]
-"""Row and resources as JSON, and error: of each, one or the other."""
+"""Row and resources as JSON, or an error."""
 _COLUMNS = Predicate("a list of names of columns", lambda value: isinstance(value, list | tuple))
 _LOAD = ("page", "scheme", "network", "seed")
-"""What a row of a resource says of its load, beside the axes."""
+"""Columns of the load in rows of resources, besides the axes."""
 _SCALARS = {str, int, float, bool, type(None)}
 _TEXTS: dict[str, Any] = {"page": str, "scheme": str, "network": (str, type(None))}
-"""Of what type a column is where there is one; a model of paths has no network."""
+"""Types of nullable columns; the path model has no network."""
 _FIGURES = tuple(figure.name for figure in FIGURES)
 _SAME = 1e-6
-"""Times are kept in whole nanoseconds, so that a setting may come back with other last digits."""
+"""Relative tolerance of settings: times are stored as whole nanoseconds."""
 
 
 class Counts(NamedTuple):
-    """What became of the cells of a study."""
+    """Numbers of cells of a study that were reused, ran and failed."""
 
     reused: int
     ran: int
@@ -98,7 +98,7 @@ class Counts(NamedTuple):
 
 
 class StudyRows:
-    """Rows of a study, read where they are kept each time they are asked for; parts of them."""
+    """Rows of a study, read lazily from their source on each access."""
 
     def __init__(
         self,
@@ -117,17 +117,17 @@ class StudyRows:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], *, axes: Sequence[str] = ()) -> Self:
-        """Return results that hold these *rows*: tables of columns, NaN for what one has not.
+        """Return results with these *rows*, given as dicts; NaN becomes None.
 
         Raises:
-            InputError: if they are something else.
+            InputError: if they are not a list of dicts.
         """
         taken = check_arguments(InputError, rows=(_Lines(), rows))["rows"]
         texts: list[Stored] = [(line, None, None) for line in taken]
         return cls(lambda: iter(texts), axes=axes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how another process has the rows: they are read here, where they are kept."""
+        """Return a pickle that contains the rows, since their source is local."""
         wanted = self._wanted or (lambda _: True)
         kept = [one for one in self._source() if one[0] is None or wanted(_read_row(one[0]))]
         return _restored, (type(self), kept, self.axes, self.counts, self.is_interrupted)
@@ -140,7 +140,7 @@ class StudyRows:
                     yield row
 
     def __len__(self) -> int:
-        # Counted without reading the JSON.
+        # Counted without parsing the JSON.
         if self._wanted is None:
             return sum(text is not None for text, _, _ in self._source())
         return sum(1 for _ in self)
@@ -150,44 +150,46 @@ class StudyRows:
     @overload
     def __getitem__(self, index: slice) -> list[Row]: ...
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        """Return the row at *index*, from the end on where it is negative; of a slice a list."""
+        """Return the row at *index*, which may be negative, or the rows of a slice as a list."""
         if isinstance(index, slice):
             return list(self)[index]
         wanted = index if index >= 0 else len(self) + index
         for number, row in enumerate(self):
             if number == wanted:
                 return row
-        raise IndexError(f"there are {len(self)} rows, and none at {index}")
+        raise IndexError(f"index {index} is out of range: there are {len(self)} rows")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
         return tuple(next(iter(self), {}))
 
     def column(self, name: str) -> list[Any]:
         """Return one column as a list.
 
         Raises:
-            KeyError: if there is no such column.
+            KeyError: if a column is unknown.
         """
         self._check_columns([name])
         return [row.get(name) for row in self]
 
     @property
     def errors(self) -> list[str]:
-        """What each load that failed is, and why."""
+        """Descriptions of failed loads, with their errors."""
         return [error for _, _, error in self._source() if error is not None]
 
     def resources(self) -> Self:
-        """Return one row a resource: what tells its load, and when it was asked for and came.
+        """Return one row per resource: identity of its load, and times of request and response.
 
         Raises:
-            NothingToMeasureError: if the study did not keep them (`sweep(..., resources=True)`).
+            NothingToMeasureError: if they were not kept (use `sweep(..., resources=True)`).
         """
-        # Of loads that failed there are none; what another study kept of a few would not be all.
+        # Failed loads have none; those that another study kept for some loads are incomplete.
         kept = {text is not None for row_text, text, _ in self._source() if row_text is not None}
         if kept != {True}:
-            raise NothingToMeasureError("the resources were not kept: sweep(..., resources=True)")
+            raise NothingToMeasureError(
+                "the resources were not kept: use sweep(..., resources=True)"
+            )
 
         def source() -> Iterator[Stored]:
             for row_text, text, _ in self._source():
@@ -202,10 +204,10 @@ class StudyRows:
         return type(self)(source, axes=(*self.axes, "id"))
 
     def filter(self, wanted: Callable[[Row], bool] | None = None, /, **equal: Any) -> Self:
-        """Return the rows for which *wanted* holds, and whose columns are as given, or listed.
+        """Return the rows that satisfy *wanted* and have the given values, or one of a list.
 
         Raises:
-            KeyError: if there is no such column.
+            KeyError: if a column is unknown.
         """
         self._check_columns(equal)
         allowed = {
@@ -226,17 +228,17 @@ class StudyRows:
         return type(self)(self._source, axes=self.axes, wanted=holds)
 
     def group(self, *columns: str) -> dict[tuple[Any, ...], Self]:
-        """Return the rows by what stands in *columns*, in the order in which that is met.
+        """Group the rows by the values of *columns*, in order of first occurrence.
 
         Raises:
-            KeyError: if there is no such column.
+            KeyError: if a column is unknown.
         """
         self._check_columns(columns)
         keys = dict.fromkeys(tuple(row.get(name) for name in columns) for row in self)
         return {key: self.filter(**dict(zip(columns, key, strict=True))) for key in keys}
 
     def join(self, *others: StudyRows) -> Self:
-        """Return these rows and, behind them, those of *others*."""
+        """Return these rows followed by those of *others*."""
         parts: tuple[StudyRows, ...] = (self, *others)
 
         def source() -> Iterator[Stored]:
@@ -247,12 +249,12 @@ class StudyRows:
         return type(self)(source, axes=tuple(axes))
 
     def summary(self, value: str = "byte_index_all_ms", *, by: Sequence[str] = ("scheme",)) -> Self:
-        """Return count, mean, standard deviation, least and most of a column, *by* others.
+        """Return count, mean, standard deviation, minimum and maximum, grouped *by* columns.
 
-        It goes through the rows once, and leaves out those without the value.
+        Computed in one pass; rows without the value are skipped.
 
         Raises:
-            KeyError: if there is no such column.
+            KeyError: if a column is unknown.
         """
         check_arguments(InputError, by=(_COLUMNS, by))
         self._check_columns([value, *by])
@@ -286,7 +288,7 @@ def _restored(
 
 
 class _Lines(ValueType):
-    """Rows that people made themselves; each becomes a line of JSON."""
+    """Field type of rows given by the user; each becomes a line of JSON."""
 
     def accept(self, value: Any) -> list[str]:
         if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
@@ -300,10 +302,10 @@ class _Lines(ValueType):
 
 def _line(row: Any) -> str:
     if not isinstance(row, Mapping):
-        hint = "of a DataFrame take `frame.to_dict('records')`"
+        hint = "for a DataFrame use `frame.to_dict('records')`"
         raise RejectedValueError(f"must be a table of columns, is {format_value(row)} ({hint})")
     cells = {key: plain_values(value) for key, value in row.items()}
-    # What a load has not, pandas has as a number that is none.
+    # pandas represents missing values as NaN.
     plain = {key: None if value != value else value for key, value in cells.items()}
     try:
         return json.dumps(plain, allow_nan=False)
@@ -312,7 +314,7 @@ def _line(row: Any) -> str:
 
 
 def no_column(name: object, columns: Iterable[str]) -> str:
-    """Return the message for a name that is none of *columns*, with those spelt alike.
+    """Return the message for an unknown column, with similar names from *columns*.
 
     >>> no_column("los", ["loss", "rtt_ms"])
     "there is no column 'los'; there are loss, rtt_ms"
@@ -321,7 +323,7 @@ def no_column(name: object, columns: Iterable[str]) -> str:
 
 
 def row_problem(row: Row) -> str | None:
-    """Return what is wrong with a row that was kept, None if nothing is.
+    """Return the error in a stored row, or None.
 
     >>> row_problem({"page": "a", "page_load_ms": "soon"})
     "page_load_ms: must be a number, is 'soon'"
@@ -340,7 +342,7 @@ def row_problem(row: Row) -> str | None:
 
 
 def is_row_of(columns: Mapping[str, Any], text: str | None, *, figures: Iterable[str] = ()) -> bool:
-    """Return whether the row *text* has all *figures*, and the values of *columns* that it has.
+    """Return whether the row *text* has all *figures*, and equals *columns* where it has them.
 
     >>> is_row_of({"seed": 1, "rtt_ms": 1 / 3}, '{"seed": 1, "rtt_ms": 0.333333}')
     True
@@ -364,10 +366,10 @@ def _read_row(text: str) -> Row:
 
 
 def _read(text: str, kind: type) -> Any:
-    """Return what was kept as JSON; a file that was damaged since may hold anything.
+    """Parse stored JSON; a damaged file may contain anything.
 
     Raises:
-        StoreError: if it is nothing of that *kind*.
+        StoreError: if it is not of that *kind*.
     """
     try:
         value = json.loads(text)
@@ -375,7 +377,9 @@ def _read(text: str, kind: type) -> Any:
             return value
     except (TypeError, ValueError, RecursionError):
         pass
-    raise StoreError("a row cannot be read: its file is damaged: `h3sim store verify` says where")
+    raise StoreError(
+        "a row cannot be read: the file is damaged; run `h3sim store verify` to find out where"
+    )
 
 
 FORMAT = "h3sim-results/2"
@@ -383,14 +387,14 @@ _CHUNK = 5000
 
 
 class ResultsError(InputError):
-    """Results cannot be read, written or used so."""
+    """Error in reading, writing or using results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultsHead:
-    """The first line of saved rows, which says what they are."""
+    """First line of saved rows, with their metadata."""
 
-    version: str = field(default="", metadata=declare(Text(), "of h3sim"))
+    version: str = field(default="", metadata=declare(Text(), "version of h3sim"))
     axes: tuple[str, ...] = field(
         default=(),
         metadata=declare(ListOf(Text(), "names of columns"), "the columns in which loads differ"),
@@ -398,16 +402,16 @@ class ResultsHead:
 
 
 def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
-    """Return *values*, all figures if none is named, over the axes of *results*.
+    """Return *values* (default: all metrics) over the axes of *results*.
 
-    Figures and axes have their units in `attrs`, as xarray's plots and CF name them.
+    Units are in `attrs`, as in the CF conventions and for xarray's plots.
     """
     with needing_extra("xarray", "study"):
         import xarray  # noqa: F401 - pandas calls it
     frame = results.to_pandas()
     axes = list(results.axes) or ["page"]
     if frame.duplicated(axes).any():
-        message = f"are no grid over {', '.join(axes)}: two stand at one place"
+        message = f"are not a grid over {', '.join(axes)}: several rows have the same values"
         raise ResultsError([ValidationIssue(key="rows", message=message)])
     if unknown := [name for name in values if name not in frame.columns or name in axes]:
         raise ResultsError(
@@ -416,7 +420,7 @@ def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
         )
     figures = [figure.name for figure in FIGURES if figure.name in frame.columns]
     dataset: xr.Dataset = frame.set_index(axes)[list(values) or figures].to_xarray()
-    # In the order of the study: xarray sorts what it is not told.
+    # In the order of the study: xarray would sort the coordinates.
     dataset = dataset.reindex({axis: frame[axis].unique() for axis in axes})
     titles = {figure.name: figure.title for figure in FIGURES}
     for name, variable in dataset.variables.items():
@@ -428,30 +432,30 @@ def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
 
 
 def _no_value(name: str, axes: Sequence[str], columns: Sequence[str]) -> str:
-    """Return why *name* is none of the values that can stand over the axes."""
+    """Explain why *name* cannot be a variable over the axes."""
     return f"{name} is an axis" if name in axes else no_column(name, columns)
 
 
 def write_csv(results: Results, path: str | Path) -> None:
-    """Write the rows as CSV; what a load has not is empty."""
+    """Write the rows as CSV; missing values are empty."""
 
     def write(file: BinaryIO) -> None:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        # Of all rows: of studies that were joined, not all need have what the first has.
+        # From all rows: rows of joined studies may have different columns.
         columns = dict.fromkeys(name for row in results for name in row)
         writer = csv.DictWriter(text, list(columns), lineterminator="\n")
         writer.writeheader()
         writer.writerows(results)
-        # Otherwise *text* would close the file when it is collected, before it is moved in place.
+        # Otherwise *text* would close the file when collected, before it is moved into place.
         text.detach()
 
     write_whole(path, write, error=ResultsError)
 
 
 def write_parquet(results: Results, path: str | Path) -> None:
-    """Write the rows as Parquet, some thousands at a time."""
+    """Write the rows as Parquet, in batches of some thousands."""
     with needing_extra("pyarrow", "study"):
-        import pyarrow.parquet  # on use: an extra
+        import pyarrow.parquet  # lazy: optional dependency
     schema = _arrow_schema(results)
 
     def write(file: BinaryIO) -> None:
@@ -464,7 +468,7 @@ def write_parquet(results: Results, path: str | Path) -> None:
 
 
 def write_lines(results: Results, path: str | Path) -> None:
-    """Write a line of JSON for each row, behind one that says what they are."""
+    """Write a header line, then one line of JSON per row."""
     said = ResultsHead(version=__version__, axes=tuple(results.axes))
     head = {"format": FORMAT, **write_table(said, is_whole=True)}
 
@@ -476,8 +480,8 @@ def write_lines(results: Results, path: str | Path) -> None:
 
 
 def _arrow_schema(results: Results) -> Any:
-    """Return the types of the columns, which takes a pass over all rows."""
-    import pyarrow  # on use: an extra
+    """Return the types of the columns, found in a pass over all rows."""
+    import pyarrow  # lazy: optional dependency
 
     kinds: dict[str, set[type]] = {}
     for row in results:
@@ -487,10 +491,10 @@ def _arrow_schema(results: Results) -> Any:
     fields = []
     for name, found in kinds.items():
         found.discard(type(None))
-        # Whole numbers beside floats are floats, and so is a column in which no row has anything.
+        # Integers mixed with floats become floats, and so does an empty column.
         (kind,) = found if len(found) == 1 else (float,)
         if str in found and len(found) > 1:
-            message = f"{name} holds text and numbers: Parquet has one type a column"
+            message = f"{name} has text and numbers: a Parquet column has one type"
             raise ResultsError([ValidationIssue(key="rows", message=message)])
         fields.append((name, types.get(kind, pyarrow.float64())))
     return pyarrow.schema(fields)
@@ -503,16 +507,16 @@ _HEADLINES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 class Results(StudyRows):
     """Rows in the order of the study's parameters, however the workers finished.
 
-    A row is a dict: page, scheme, every setting, version and seed, then the figures; times in ms,
-    None for what the load has not. Rows are read when they are asked for, so that results may be
-    larger than memory. *axes* names the columns in which the loads differ.
+    A row is a dict: page, scheme, every setting, version and seed, then the metrics; times in ms,
+    None for missing values. Rows are read lazily, so results may be larger than memory. *axes*
+    names the columns in which the loads differ.
 
     >>> results = Results.of([{"scheme": "rr", "ms": 30.0}, {"scheme": "fifo", "ms": 10.0}])
     >>> len(results), results.columns, results.filter(scheme="fifo").column("ms")
     (2, ('scheme', 'ms'), [10.0])
     """
 
-    # What they say
+    # Statistics and plots
 
     @overload
     def compare(
@@ -584,7 +588,7 @@ class Results(StudyRows):
         return relative_medians(self, baseline=baseline, value=value)
 
     def correlation(self, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
-        """Return how two columns go together, as `h3sim.study.statistics.correlation`."""
+        """Return the rank correlation of two columns, as `h3sim.study.statistics.correlation`."""
         from h3sim.study.statistics import correlation
 
         return correlation(self, x, y, confidence=confidence)
@@ -598,7 +602,7 @@ class Results(StudyRows):
         level: float = 0.05,
         power: float = 0.8,
     ) -> Rows[PowerRow]:
-        """Return how many seeds and pages show a *speedup*, as `h3sim.study.sample_size` has it."""
+        """Return seeds and pages needed to detect a *speedup*; see `h3sim.study.sample_size`."""
         from h3sim.study.sample_size import power_of_schemes
 
         return power_of_schemes(
@@ -606,17 +610,17 @@ class Results(StudyRows):
         )
 
     def ranks(self, value: str = "byte_index_all_ms", *, level: float = 0.05) -> Ranks:
-        """Return how schemes rank page by page, as `h3sim.study.statistics.mean_ranks` has it."""
+        """Return the mean ranks of schemes over pages, as `h3sim.study.statistics.mean_ranks`."""
         from h3sim.study.statistics import mean_ranks
 
         return mean_ranks(self, value=value, level=level)
 
     @property
     def plot(self) -> Any:
-        """Plots, by the methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`."""
+        """Plots, as methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`."""
         return accessor("results.plot", self)
 
-    # To other forms
+    # Conversion
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame.
@@ -631,16 +635,16 @@ class Results(StudyRows):
         return frame
 
     def to_xarray(self, *values: str) -> xr.Dataset:
-        """Return figures as an xarray Dataset whose dimensions are the axes; all of them at first.
+        """Return metrics (default: all) as an xarray Dataset whose dimensions are the axes.
 
         Raises:
             MissingExtraError: if pandas or xarray is not installed.
-            ResultsError: if the rows are no grid: two of them stand at one place of the axes.
+            ResultsError: if the rows are not a grid: several have the same values of the axes.
         """
         return to_xarray(self, values)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the rows as CSV, whole or not at all; what a load has not is empty.
+        """Write the rows as CSV, atomically; missing values are empty.
 
         Raises:
             InputError: if the file cannot be written.
@@ -648,7 +652,7 @@ class Results(StudyRows):
         write_csv(self, path)
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write the rows as a Parquet file, whole or not at all, some thousands at a time.
+        """Write the rows as a Parquet file, atomically and in batches.
 
         Raises:
             InputError: if the file cannot be written.
@@ -657,14 +661,14 @@ class Results(StudyRows):
         write_parquet(self, path)
 
     def save(self, path: str | Path) -> None:
-        """Write the results such that `read_results` gives them back: a line of JSON for each row.
+        """Save the results for `read_results`: one line of JSON per row.
 
         Raises:
             InputError: if the file cannot be written.
         """
         write_lines(self, path)
 
-    # What people see
+    # Display
 
     def __repr__(self) -> str:
         told = f"; {self.counts}" if self.counts is not None else ""
@@ -676,7 +680,7 @@ class Results(StudyRows):
         shown = [name for name in dict.fromkeys((*self.axes, *_HEADLINES)) if name in columns]
         head = list(itertools.islice(self, _SHOWN))
         told = shown or columns
-        # Of joined studies, not all rows need have what the first has.
+        # Rows of joined studies may have different columns.
         rows = [[row.get(name) for name in told] for row in head]
         first = f"The first {_SHOWN} rows, " if len(self) > _SHOWN else ""
         more = f"<p>{first}{len(told)} of {len(columns)} columns.</p>"

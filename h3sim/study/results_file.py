@@ -24,19 +24,20 @@ if TYPE_CHECKING:
 _SQLITE = b"SQLite format 3\0"
 _PARQUET = b"PAR1"
 _OTHER = (
-    "is no store, and not what `results.save` writes (what `to_csv` and others wrote, pandas reads)"
+    "is neither a store nor written by `results.save` (read the files of `to_csv` and others with"
+    " pandas)"
 )
 _SAMPLED = "h3sim-results/1"
-"""The format in which `byte_index_all_ms` was sampled every 100 ms."""
+"""Older format, whose `byte_index_all_ms` was sampled every 100 ms."""
 _STUDY = OrNone(Whole(low=1))
 
 
 def read_results(path: str | Path, *, study: int | None = None) -> Results:
-    """Return the results that `Results.save` wrote, or those of a *study* in a store (the last).
+    """Read the results that `Results.save` wrote, or those of a *study* in a store (default: last).
 
     Raises:
-        ResultsError: if the file holds neither.
-        StoreError: if it is a store that cannot be read, or has no such study.
+        ResultsError: if the file is neither.
+        StoreError: if the store cannot be read, or has no such study.
     """
     taken = check_arguments(ResultsError, path=(PATH, path), study=(_STUDY, study))
     with open_input(path, ResultsError) as file:
@@ -46,7 +47,7 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
     if head.startswith(_PARQUET):
         raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))
     if study is not None:
-        message = f"is for stores, which hold several, is {study}; this file holds one"
+        message = f"is valid only for stores, is {study}: this file contains one study"
         raise ResultsError([ValidationIssue(key="study", message=message)], str(path))
     return _of_lines(path)
 
@@ -73,8 +74,8 @@ def _of_lines(path: str | Path) -> Results:
         )
     except ResultsError as error:
         problems += error.problems
-    # Checked now, so that a bad line is not met in the midst of results; but kept as text, which
-    # takes far less room than the rows.
+    # Checked now, so that bad lines are found early; but kept as text, which takes far less memory
+    # than rows.
     problems += filter(None, map(_row_problem, itertools.count(2), lines))
     if problems:
         raise ResultsError(problems, str(path))
@@ -85,7 +86,7 @@ def _of_lines(path: str | Path) -> Results:
 
 
 def _with_known_axes(results: Results, path: str | Path) -> Results:
-    """Return *results*, whose axes are columns of theirs; refuse others."""
+    """Return *results* after checking that their axes are columns."""
     columns = results.columns
     if columns and (unknown := [name for name in results.axes if name not in columns]):
         problems = [
@@ -96,7 +97,7 @@ def _with_known_axes(results: Results, path: str | Path) -> Results:
 
 
 def _row_problem(number: int, line: str) -> ValidationIssue | None:
-    """Return what is wrong with a line that should hold a row, None if it does."""
+    """Return the issue of a line that is not a valid row, or None."""
     try:
         row = parse_json(line, ResultsError, source="")
     except ResultsError as error:

@@ -1,4 +1,4 @@
-"""One load, with everything given by name, by path or as a value."""
+"""Single loads: `simulate`, and the resolution of names, paths and values."""
 
 from __future__ import annotations
 
@@ -63,23 +63,22 @@ def simulate(
     config: LoadConfig | None = None,
     **options: Any,
 ) -> Load:
-    """Load *page* and return what happened.
+    """Simulate the load of *page* and return its results.
 
-    Page and scheme are each a shipped name, a path or a value; without a word the scheme is "rr".
-    A *scheduler* of your own takes the place of the scheme's: its name, what makes one (a class, a
-    function), or an object, which is copied. It hears what clients of the scheme say, by default
-    those of "fifo", who say nothing. A scheduler can be given as the *scheme*, too.
+    Page and scheme are shipped names, paths or values; the default scheme is "rr".
+    A custom *scheduler* replaces the scheme's: a name, a factory (class or function), or an object,
+    which is copied. It receives the priority signals of the scheme's clients, by default those of
+    "fifo", who send none. A scheduler can also be given as the *scheme*.
 
-    Each of *processes* is a SimPy process function that runs beside the load and may change its
-    links (`docs/processes.md`). The other arguments are the fields of `LoadConfig`, which explains
-    them: *network*, *transport*, *rtt_ms*, *loss*, *seed* and so on. They change *config* where
-    that is given.
+    Each of *processes* is a SimPy process function that runs during the load and may change its
+    links (`docs/processes.md`). The other arguments are the fields of `LoadConfig`: *network*,
+    *transport*, *rtt_ms*, *loss*, *seed* and so on; they override those of *config*.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        UnknownNameError: if only a name is not known.
+        InputError: listing every error in the arguments.
+        UnknownNameError: if the only error is an unknown name.
         UnknownOptionError: if there is no such argument.
-        StalledError: if the load cannot come to its end.
+        StalledError: if the load cannot complete.
 
     >>> load = simulate("davies-meenan", scheme="fifo")
     >>> load.page_load_ms
@@ -100,7 +99,7 @@ def simulate(
 
 
 def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Scheme:
-    """Return the scheme that is meant, with a scheduler of its own where one is given."""
+    """Return the resolved scheme, with a custom scheduler if one is given."""
     if scheduler is None:
         return resolve_scheme("rr" if scheme is None else scheme)
     with ErrorCollector() as mistakes:
@@ -120,8 +119,8 @@ def run_config(
 ) -> Load:
     """Load *page* with *scheme* over *config*.
 
-    With *record_packets* the trace holds every packet both ways. *progress* is told packets sent,
-    and in all.
+    With *record_packets* the trace has every packet in both directions. *progress* is called with
+    the numbers of packets sent and in all.
     """
     return engine.simulate(
         resolve_config(page, scheme, config),
@@ -132,7 +131,7 @@ def run_config(
 
 
 def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
-    """Return the values that *config* stands for when *page* is loaded with *scheme*.
+    """Resolve *config* for a load of *page* with *scheme*.
 
     >>> spec = resolve_config(resolve_page("creative"), resolve_scheme("rr"), LoadConfig(rtt_ms=40))
     >>> spec.network.name, spec.network.rtt_ns
@@ -159,23 +158,23 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
 
 
 def _cross_traffic(text: str | None) -> tuple[CrossFlow, ...]:
-    """Return the flows of others."""
+    """Return the competing flows."""
     if text is None:
         return ()
-    from h3sim.transport.cross_traffic import parse_cross_traffic  # on use: few loads have any
+    from h3sim.transport.cross_traffic import parse_cross_traffic  # lazy: few loads have any
 
     return parse_cross_traffic(text)
 
 
 def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
-    """Return how hosts get connections of their own; None where all share one."""
+    """Return the settings of per-host connections; None if all hosts share one."""
     if config.connections != ConnectionMode.PER_HOST.value:
         return None
     return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
 
 
 def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
-    """Return *scheme* with what is asked for, which goes before what it says itself."""
+    """Return *scheme* with the server settings of *config*, which take precedence."""
     changes: dict[str, Any] = {}
     if config.retransmission_order is not None:
         changes["retransmission"] = Retransmit(config.retransmission_order)
@@ -189,17 +188,17 @@ def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
 
 
 def resolve_page(page: PageLike) -> Page:
-    """Return the page that is meant; one of a recording, or of a site, is imported."""
+    """Return the page; recordings and sites are imported."""
     if isinstance(page, Page):
         return page
     if catalog.is_recording(page):
-        from h3sim.importers import import_page  # on use: importing h3sim should stay quick
+        from h3sim.importers import import_page  # lazy: keeps imports fast
 
         return import_page(page).page
-    given: object = page  # whatever the annotation says
+    given: object = page  # callers may ignore the annotation
     if not isinstance(given, str | os.PathLike):
-        # An imported page or a load holds the page that may have been meant.
-        hint = ": take its `page`" if isinstance(getattr(given, "page", None), Page) else ""
+        # Imported pages and loads have a page that may have been meant.
+        hint = ": use its `page`" if isinstance(getattr(given, "page", None), Page) else ""
         message = f"must be a name, a path or a page, is {format_value(page)}{hint}"
         raise InputError([ValidationIssue(key="page", message=message)])
     _refuse_set("page", page, catalog.page_set)
@@ -207,14 +206,16 @@ def resolve_page(page: PageLike) -> Page:
 
 
 def _refuse_set(key: str, name: object, members: Callable[[Any], object]) -> None:
-    """Refuse the name of a set where one is meant."""
+    """Refuse the name of a set where a single name is required."""
     if isinstance(name, str) and members(name) is not None:
-        message = f"{name!r} is a set of {key}s, and one is needed (`h3sim list sets` shows which)"
+        message = (
+            f"{name!r} is a set of {key}s, but a single {key} is required (see `h3sim list sets`)"
+        )
         raise InputError([ValidationIssue(key=key, message=message)])
 
 
 def resolve_scheme(scheme: SchemeLike) -> Scheme:
-    """Return the scheme that is meant; that of a scheduler has clients who say nothing."""
+    """Return the scheme; a scheduler alone gets clients that send no signals."""
     if isinstance(scheme, Scheme):
         return scheme
     if isinstance(scheme, str | os.PathLike):
@@ -227,27 +228,27 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
 
 
 def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
-    """Return *scheme* with another scheduler, and called after it: its clients say the same.
+    """Return *scheme* with another scheduler and its name; the clients stay the same.
 
     Raises:
-        InputError: if *scheduler* neither is a scheduler nor can be called.
-        UnknownNameError: if it is a name, and not known.
+        InputError: if *scheduler* is neither a scheduler nor callable.
+        UnknownNameError: if it is an unknown name.
     """
     name, given = scheduler_named(scheduler)
     said = scheme.mechanism
     kind = CustomScheduler(
         value=name, factory=given, signal_kind=said.signal_kind, weights=said.weights
     )
-    title = f"{name}, told what clients of {scheme.name} say"
+    title = f"{name}, with the client signals of {scheme.name}"
     plain = replace(scheme, name=name, title=title, source="", notes="", caveat="")
-    # What the scheme sets for its own scheduler, another one has no use for.
+    # Settings for the scheme's own scheduler do not apply to another one.
     return replace(plain, mechanism=kind, mixed=None, turn=None)
 
 
 def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
-    """Return the pages that are meant; a name may be that of a set."""
+    """Return the pages; a name may be that of a set."""
     found: list[Page] = []
-    given: object = pages  # whatever the annotation says
+    given: object = pages  # callers may ignore the annotation
     one = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
     several: Any = [pages] if one else pages
     with ErrorCollector() as mistakes:
@@ -258,19 +259,19 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
 
 
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
-    """Return the schemes that are meant, each once; a name may be that of a set."""
+    """Return the schemes, each once; a name may be that of a set."""
     found: list[Scheme] = []
     with ErrorCollector() as mistakes:
         for scheme in _listed(schemes):
             names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
             several = names or (scheme,)
             found += [mistakes.of("schemes", partial(resolve_scheme, one)) for one in several]
-    # A set and one of its schemes may both have been named.
+    # A set and one of its members may both be named.
     return list(dict.fromkeys(found))
 
 
 def _listed(schemes: SchemeLike | Iterable[SchemeLike]) -> list[SchemeLike]:
-    """Return a list, of one where one was given."""
+    """Return a list; a single value becomes a list of one."""
     if isinstance(schemes, Iterable) and not isinstance(schemes, str):
         return list(schemes)
     return [schemes]

@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 ProgressCallback: TypeAlias = "Callable[[int, int], None]"
 
 _TASK_S = 0.5
-"""How long a task should take: long beside what it costs to hand one out."""
+"""Target duration of a task: long compared with the cost of submitting one."""
 _MAX_BATCH = 5000
 _RECENT = 200
 _CHUNK = 1000
 _TRIES = 3
-"""So often a cell may lose its worker, alone in it, before it is taken for the cause."""
+"""Number of workers that a cell alone may lose before it counts as the cause."""
 _STILLBORN = 3
-"""So often pools may break before a worker has answered at all; then they cannot start."""
+"""Number of pools that may break before any worker answers; then workers cannot start."""
 _DIE_AT_START = (
-    "its workers die as they start: in a script, call it under `if __name__ == '__main__':`, as"
-    " Python wants it of process pools, or give executor='serial'"
+    "its workers die while starting: in a script, call it under `if __name__ == '__main__':`, which"
+    " Python's process pools require, or use executor='serial'"
 )
 _SMALL_S = 2.0
-"""A study that is over sooner than processes pay runs here."""
+"""Expected duration below which a study runs in this process: starting others would not pay."""
 _LOST = "the worker that ran it died each time (killed, or out of memory)"
 
 
 class _Batch(NamedTuple):
-    """Cells that go to a worker together; *lost* is how often theirs died."""
+    """Cells submitted to a worker together; *lost* counts the workers that died on them."""
 
     indices: tuple[int, ...]
     lost: int = 0
@@ -60,7 +60,7 @@ class _Batch(NamedTuple):
 
 
 class _State(enum.Enum):
-    """What a store knows of a cell."""
+    """State of a cell in the store."""
 
     MISSING = "missing"
     FAILED = "failed"
@@ -68,7 +68,7 @@ class _State(enum.Enum):
 
 
 class Driver:
-    """Runs the cells of *study* that *store* does not know."""
+    """Driver that runs the cells of *study* missing in *store*."""
 
     def __init__(self, study: Cells, store: Store, *, retry_failed: bool) -> None:
         self._study = study
@@ -86,7 +86,7 @@ class Driver:
         self.reused = self.ran = self.failed = 0
 
     def place(self) -> None:
-        """Note which cells the study has, and count those that are missing."""
+        """Register the study's cells in the store, and count the missing ones."""
         for _, state in self._states():
             self.reused += state is _State.DONE
             self.failed += state is _State.FAILED
@@ -94,20 +94,20 @@ class Driver:
         self._pending = self._missing()
 
     def _missing(self) -> Iterator[int]:
-        """Yield what is missing when its turn comes; another sweep may have run some meanwhile."""
+        """Yield cells that are still missing: another sweep may have run some meanwhile."""
         found = dict.fromkeys(_State, 0)
         failed_before = self.failed
         for index, state in self._states():
             found[state] += 1
             if state is _State.MISSING:
                 yield index
-        # Counted anew, so that what the other one ran is reused and not forgotten.
+        # Counted again, so that cells run by another sweep count as reused.
         self.reused = found[_State.DONE]
         self.failed += found[_State.FAILED] - failed_before
         self._n_pending = 0
 
     def _states(self) -> Iterator[tuple[int, _State]]:
-        """Yield what the store knows of each cell, in order, chunk by chunk."""
+        """Yield index and state of each cell in order, read chunk by chunk."""
         n = len(self._study)
         for first in range(0, n, _CHUNK):
             keys = self._noted_keys(range(first, min(first + _CHUNK, n)))
@@ -116,7 +116,7 @@ class Driver:
                 yield index, self._state(index, known.get(key))
 
     def _noted_keys(self, indices: range) -> list[bytes]:
-        """Return the keys of some cells, noted now if an earlier run did not come to them."""
+        """Return the keys of some cells, registering those that are not yet registered."""
         keys = self._store.keys_of(self.study_id, indices[0], len(indices))
         if len(keys) < len(indices):
             keys = [self._keys.key(index) for index in indices]
@@ -130,26 +130,26 @@ class Driver:
             return _State.MISSING if self._retry_failed else _State.FAILED
         if self._study.has_resources and known.resources is None:
             return _State.MISSING
-        # A row of another cell is run over, as if it were not there.
+        # A row of another cell counts as missing and is overwritten.
         columns, figures = self._study.columns(index), self._study.figures
         is_its_own = is_row_of(columns, known.row, figures=figures)
         return _State.DONE if is_its_own else _State.MISSING
 
     def try_some(self, seconds: float) -> bool:
-        """Run a few cells here; return whether the rest is over in so many *seconds*."""
+        """Run a few cells here; return whether the rest would finish within *seconds*."""
         spent = 0.0
         while self._n_pending and len(self._seconds) < _RECENT:
             (index,) = self._take(1)
             done = self._work.run(index)
             self._keep([done])
             spent += done.seconds
-            # Half of the time goes into finding out, so the whole stays within what was asked for.
+            # At most half of the time goes into the trial, so the total stays within the limit.
             if spent > seconds / 2:
                 break
         return self._n_pending * self._cost_s() < seconds
 
     def run(self, pool: WorkerPool, progress: Any) -> None:
-        """Run all that is missing; *progress* as `sweep` has it."""
+        """Run all missing cells; *progress* as for `sweep`."""
         with _progress(progress, self.reused + self.ran, len(self._study)) as self._told:
             if pool.is_serial:
                 self._run_here()
@@ -157,7 +157,7 @@ class Driver:
                 self._run_in(pool)
 
     def _run_here(self) -> None:
-        """Keep what is finished every half a second, and whatever ends this."""
+        """Run in this process, storing results every half second and at any exit."""
         while indices := self._take(self._batch_size(1)):
             done: list[Done] = []
             try:
@@ -174,10 +174,10 @@ class Driver:
                 self._fill(pool, token, payload, in_flight)
                 if not in_flight:
                     if self._suspects:
-                        continue  # the pool broke while it was being filled, and is a new one now
+                        continue  # the pool broke while being filled and was replaced
                     return
                 done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
-                # In the order in which they were handed out, whichever are done.
+                # In the order of submission, not of completion.
                 self._collect(pool, in_flight, [future for future in in_flight if future in done])
         finally:
             self._keep_finished(in_flight)
@@ -185,12 +185,12 @@ class Driver:
     def _fill(
         self, pool: WorkerPool, token: str, payload: bytes, in_flight: dict[Future[Any], _Batch]
     ) -> None:
-        """Hand out batches until each worker has one and one to go on with."""
-        # Two each, so that no worker waits for the driver; more would only make a stop wait.
+        """Submit batches until each worker has one running and one queued."""
+        # Two each, so that no worker waits for the driver; more would only delay a stop.
         while len(in_flight) < 2 * pool.workers:
             if self._suspects:
-                # Alone, so that the one that kills its worker is found out.
-                # What ran beside it would be suspected as well.
+                # Alone, to identify the cell that kills its worker.
+                # Cells running at the same time would be suspected as well.
                 if in_flight and self._suspects[0].lost:
                     return
                 batch = self._suspects.popleft()
@@ -205,7 +205,7 @@ class Driver:
             try:
                 in_flight[pool.submit(run_batch, token, batch.indices, sent)] = batch
             except BrokenExecutor:
-                # Not lost: it never left.
+                # Not lost: it was never submitted.
                 self._suspects.appendleft(batch)
                 self._renew(pool, in_flight)
                 return
@@ -215,7 +215,7 @@ class Driver:
     ) -> None:
         for future in finished:
             batch = in_flight.pop(future, None)
-            if batch is None:  # a pool that broke took it along
+            if batch is None:  # lost with a broken pool
                 continue
             try:
                 done = future.result()
@@ -225,12 +225,12 @@ class Driver:
                     self._renew(pool, in_flight, error)
                 continue
             except Exception as error:
-                if type(error).__name__ != "KilledWorker":  # of dask, which need not be there
+                if type(error).__name__ != "KilledWorker":  # by name: dask is optional
                     raise
                 self._lose([batch])
                 continue
-            self._n_stillborn = -1  # a worker lives: whatever breaks now is not how they start
-            # A worker that is new, or has forgotten: it gets the study with the same batch.
+            self._n_stillborn = -1  # a worker answered: later failures are not start-up failures
+            # A worker without the study: it gets the study together with the same batch.
             if done is None:
                 self._suspects.appendleft(batch._replace(with_payload=True))
             else:
@@ -239,24 +239,24 @@ class Driver:
     def _renew(
         self, pool: WorkerPool, in_flight: dict[Future[Any], _Batch], error: Exception | None = None
     ) -> None:
-        """Take back what a broken pool had in hand, and go on with a new one."""
+        """Recover the batches of a broken pool, and continue with a new one."""
         if self._n_stillborn >= 0:
             self._n_stillborn += 1
         if self._n_stillborn == _STILLBORN:
             raise InputError([ValidationIssue(key="executor", message=_DIE_AT_START)]) from error
-        # First what came back before it broke, which need not run again.
+        # First collect finished batches, which need not run again.
         self._keep_finished(in_flight)
         self._lose(list(in_flight.values()))
         in_flight.clear()
         if not pool.renew():
-            message = "broke, and cannot be made anew here; what was finished is kept"
+            message = "broke and cannot be restarted; finished loads are kept"
             raise InputError([ValidationIssue(key="executor", message=message)]) from error
 
     def _lose(self, batches: list[_Batch]) -> None:
-        """Try lost batches again: one more time together, then each cell alone."""
+        """Retry lost batches: once more together, then each cell alone."""
         for batch in batches:
             lost = batch.lost + 1
-            # Once more together, as workers die for many reasons; then alone, to find the culprit.
+            # Once more together, as workers die for many reasons; then alone, to find the cause.
             if len(batch.indices) > 1 and lost > 1:
                 parts = [(index,) for index in batch.indices]
                 self._suspects.extend(_Batch(part, 1) for part in parts)
@@ -266,11 +266,11 @@ class Driver:
                 self._keep(Done(index, None, None, _LOST, 0.0) for index in batch.indices)
 
     def _keep_finished(self, in_flight: dict[Future[Any], _Batch]) -> None:
-        """Keep what has come back, whatever became of the rest."""
+        """Store all finished batches."""
         for future in list(in_flight):
             if future.done() and not future.cancelled() and future.exception() is None:
                 done = future.result()
-                if done is not None:  # None: the worker asked for the study, nothing ran
+                if done is not None:  # None: the worker needs the study, nothing ran
                     del in_flight[future]
                     self._keep(done)
 
@@ -299,9 +299,9 @@ class Driver:
         return sum(self._seconds) / len(self._seconds) if self._seconds else _TASK_S
 
     def _batch_size(self, workers: int) -> int:
-        """Return how many cells make a task; fewer at the end, so that no worker is left alone."""
-        # Two tasks each out of what is left: the last ones get small, and all end at about one
-        # time.
+        """Return the number of cells per task; it shrinks at the end to balance the workers."""
+        # Two tasks per worker from the remaining cells: the last tasks are small, so that all
+        # workers finish at about the same time.
         fair = max(1, self._n_pending // (2 * workers))
         return min(max(1, round(_TASK_S / max(self._cost_s(), 1e-9))), fair, _MAX_BATCH)
 
@@ -309,7 +309,7 @@ class Driver:
         try:
             return pickle.dumps(self._work)
         except Exception as error:
-            message = f"cannot be sent to workers ({error}): give executor='serial'"
+            message = f"cannot be sent to workers ({error}): use executor='serial'"
             raise InputError([ValidationIssue(key="schemes", message=message)]) from error
 
 
@@ -322,12 +322,12 @@ def run_cells(
     retry_failed: bool = False,
     progress: ProgressCallback | bool | None = None,
 ) -> tuple[Callable[[], Iterator[Stored]], Counts]:
-    """Run the *cells* that the store does not know yet; arguments as `sweep`'s.
+    """Run the *cells* missing in the store; arguments as for `sweep`.
 
-    Returns what yields row, resources and error of all cells, in their order; and the counts.
+    Returns an iterable of row, resources and error of all cells, in their order, and the counts.
 
     Raises:
-        StoreError: if the store cannot be read or written; what was finished is kept.
+        StoreError: if the store cannot be read or written; finished loads are kept.
     """
     check_running(executor=executor, workers=workers, retry_failed=retry_failed, progress=progress)
     kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
@@ -348,23 +348,23 @@ def run_cells(
         for stored in kept.rows(driver.study_id):
             yield stored
             n += 1
-        if n < len(cells):  # damaged pages end what is read
+        if n < len(cells):  # damaged pages end the iteration
             raise kept.damaged(f"{len(cells) - n:,} of the {len(cells):,} loads are lost")
 
     return source, Counts(driver.reused, driver.ran, driver.failed)
 
 
 def _what_is_kept(store: Store, driver: Driver) -> str:
-    """Return what became of the cells that were finished when the user interrupted the rest."""
+    """Describe the fate of the finished cells after an interrupt."""
     finished = f"{driver.ran:,} finished before the interrupt"
     if store.path == ":memory:":
-        return f"{finished}, which are lost: give a store, which keeps them"
-    return f"{finished}, which are kept in {shown_path(store.path)}: the same again goes on there"
+        return f"{finished}, which are lost: use a store to keep them"
+    return f"{finished}, which are kept in {shown_path(store.path)}: run the same again to resume"
 
 
 @contextmanager
 def _progress(wanted: Any, done: int, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield what is told of each batch that was kept."""
+    """Yield the function that is called with the size of each stored batch."""
     if callable(wanted):
         state = [done]
 
@@ -379,7 +379,7 @@ def _progress(wanted: Any, done: int, total: int) -> Iterator[Callable[[int], No
         yield lambda _: None
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without ipywidgets a notebook gets a bar of text
+        warnings.simplefilter("ignore")  # without ipywidgets a notebook gets a text bar
         from tqdm.auto import tqdm
 
     with tqdm(total=total, initial=done, unit="load", leave=False) as bar:

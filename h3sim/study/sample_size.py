@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 _EFFICIENCY = 3 / math.pi
-"""Of Wilcoxon's signed ranks beside Student's t where differences are normal (Hodges 1956)."""
+"""Asymptotic efficiency of Wilcoxon's signed ranks relative to Student's t (Hodges 1956)."""
 _MOST = 1_000_000
 _SPEEDUP = Predicate(
-    "a number of more than 0, and not 1",
+    "a number greater than 0 other than 1",
     lambda value: is_quantity(plain_number(value)) and value > 0 and value != 1,
 )
 
 
 class PowerRow(NamedTuple):
-    """What a study like this one can see of one scheme.
+    """Power of a study like this one for one scheme.
 
     `sd_pages` and `sd_seeds` are standard deviations of the logarithm of the speedup: between
     pages, and between seeds of one page; None where there is only one. `power` is the chance that
-    this study calls a speedup of the asked size significant. `seeds_needed` is for as many pages as
-    there are, `pages_needed` for as many seeds; None where no number of them is enough.
+    this study finds a speedup of the given size significant. `seeds_needed` holds for the present
+    number of pages, `pages_needed` for the present number of seeds; None if no number suffices.
     """
 
     scheme: str
@@ -48,7 +48,7 @@ class PowerRow(NamedTuple):
 
 
 class _Spread(NamedTuple):
-    """The parts of the variance of logarithms; *within* is that of the seeds of a page."""
+    """Variance components of the logarithms: between pages, and *within* pages between seeds."""
 
     pages: int
     seeds: float
@@ -65,20 +65,19 @@ def power_of_schemes(
     level: float,
     power: float,
 ) -> Rows[PowerRow]:
-    """Return for each scheme how many seeds, and how many pages, show a *speedup* this large.
+    """Return for each scheme the numbers of seeds and pages needed to detect a *speedup*.
 
-    That is, how many give Wilcoxon's test of `compare`, at *level*, the chance *power* to call it
-    significant. The logarithm of a speedup is taken as normal: a part of the page, and a part of
-    the seed. Their variances are estimated from these results (analysis of variance of a one-way
-    random model, by unweighted means; Searle, Casella and McCulloch 1992, ch. 3); settings of one
-    page and seed are averaged first. The power of Wilcoxon's test is that of Student's with 3 / pi
-    of the clusters, its asymptotic efficiency (Lehmann 1975; so Faul et al. 2007, G*Power). Of a
-    single page the seeds are the clusters, as in `compare`. For several schemes, give *level*
-    divided by their number.
+    They give Wilcoxon's test of `compare` at *level* the given *power*. The logarithm of a speedup
+    is modelled as a normal page effect plus a normal seed effect. Their variances are estimated
+    from these results (analysis of variance of a one-way random model, by unweighted means; Searle,
+    Casella and McCulloch 1992, ch. 3); settings of one page and seed are averaged first. The power
+    of Wilcoxon's test is that of Student's with 3 / pi of the clusters, its asymptotic efficiency
+    (Lehmann 1975; as in G*Power, Faul et al. 2007). For a single page the seeds are the clusters,
+    as in `compare`. For several schemes, divide *level* by their number.
 
     Raises:
         InputError: if there is no such scheme or column, or a number is out of range.
-        NothingToMeasureError: if no scheme has two pairs: nothing is known of their variance.
+        NothingToMeasureError: if no scheme has two pairs, so that their variance is unknown.
         MissingExtraError: if scipy is not installed.
     """
     with ErrorCollector() as mistakes:
@@ -92,17 +91,15 @@ def power_of_schemes(
         if sum(map(len, own.values())) > 1
     ]
     if not rows:
-        message = (
-            f"no scheme has two pairs of {value} with {baseline}: nothing is known of variance"
-        )
+        message = f"no scheme has two pairs of {value} with {baseline}: their variance is unknown"
         raise NothingToMeasureError(message)
     return Rows(PowerRow, rows)
 
 
 def power_of_test(n: int, effect: float, level: float) -> float:
-    """Return the power of Wilcoxon's signed ranks, two-sided, of *n* normal differences.
+    """Return the power of Wilcoxon's two-sided signed-rank test for *n* normal differences.
 
-    *effect* is their mean in standard deviations. 0 where even n that agree do not reach *level*
+    *effect* is their mean in standard deviations. 0 if even n that agree do not reach *level*
     (p = 2 / 2^n). See `power_of_schemes` for the source.
 
     Raises:
@@ -112,7 +109,7 @@ def power_of_test(n: int, effect: float, level: float) -> float:
     (0.8, 0.0)
     """
     with needing_extra("scipy", "study"):
-        from scipy import stats  # on use: an extra
+        from scipy import stats  # lazy: optional dependency
     if 2 * 0.5**n > level:
         return 0.0
     if math.isinf(effect):
@@ -120,7 +117,7 @@ def power_of_test(n: int, effect: float, level: float) -> float:
     like = n * _EFFICIENCY
     critical = stats.t.ppf(1 - level / 2, like - 1)
     moved = effect * math.sqrt(like)
-    if moved > 2 * critical + 40:  # certain, and beyond what scipy computes
+    if moved > 2 * critical + 40:  # practically 1, and beyond scipy's range
         return 1.0
     tails = stats.nct.sf(critical, like - 1, moved) + stats.nct.cdf(-critical, like - 1, moved)
     return min(1.0, float(tails))
@@ -142,14 +139,14 @@ def _spread(means: Mapping[str, list[float]]) -> _Spread:
     freedom = sum(len(seeds) - 1 for seeds in own)
     squares = math.fsum(_squares(seeds) for seeds in own)
     within = squares / freedom if freedom else 0.0
-    # The mean over pages of what a seed adds to the variance of its page's mean.
+    # The mean over pages of the seeds' contribution to the variance of the page's mean.
     per_page = math.fsum(1 / len(seeds) for seeds in own) / len(own)
     centres = [math.fsum(seeds) / len(seeds) for seeds in own]
-    # As a difference of estimates it may come out below 0, where pages do not differ.
+    # A difference of estimates may be negative if pages do not differ.
     between = 0.0
     if len(own) > 1:
         between = max(0.0, _squares(centres) / (len(own) - 1) - within * per_page)
-    # The harmonic mean of the seeds of pages: all pages equal, it is just their number.
+    # The harmonic mean of the numbers of seeds of pages: equal ones give just that number.
     return _Spread(len(own), 1 / per_page, between, within)
 
 
@@ -166,7 +163,7 @@ def _power_row(
     has_many = n_seeds > 1
 
     def reached(pages: int, seeds: float) -> float:
-        # Then seeds are the clusters, each with the whole variance within.
+        # Then seeds are the clusters, each with the full variance within pages.
         if spread.pages == 1:
             return power_of_test(round(seeds), _ratio(shift, spread.within), level)
         variance = spread.between + spread.within / seeds
@@ -192,13 +189,13 @@ def _ratio(shift: float, variance: float) -> float:
 
 
 def _least(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the least number that is enough, of those up to a million; more are never worse."""
+    """Return the smallest sufficient number up to a million; sufficiency must be monotonic."""
     high = 1
     while not is_enough(high):
         high *= 2
         if high > _MOST:
             return None
-    # The doubling has shown that this is not enough.
+    # The doubling has shown that this does not suffice.
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""JSON Schemas of studies, of loads, and of what is written of loads and of recordings."""
+"""JSON Schemas of study files, saved loads and the output of commands."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ WRITTEN = (
     *(ADVICE, COMPARISON, FOUND, HEADERS, IMPORT_REPORT, LIST, RECORDING, REGRET, RULE_CHECK),
     *(SERVER_CHECK, WHAT_IF),
 )
-"""What is written and never read back, by name."""
+"""Formats that are written but never read, by name."""
 
 
 def study_schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON Schemas of studies, of loads, and of the first line of saved rows.
 
-    They come of the declarations that files are read by, and of the table of figures.
+    They are generated from the declarations of the files and from the table of metrics.
 
     >>> list(study_schemas())
     ['h3sim-study/1', 'h3sim-load/2', 'h3sim-results/2']
@@ -47,8 +47,8 @@ def study_schemas() -> dict[str, dict[str, Any]]:
         LOAD: schema_of(
             LoadDocument,
             LOAD,
-            title="A load, or the log of a connection, in figures",
-            about="Times are ms; what is not known, or not defined for the page, is null.",
+            title="Metrics of a load, or of the log of a connection",
+            about="Times are in ms; unknown or undefined values are null.",
             rules={LoadDocument.__name__.lower(): load_rules},
         ),
         RESULTS: schema_of(ResultsHead, RESULTS, title="The first line of saved rows"),
@@ -56,7 +56,7 @@ def study_schemas() -> dict[str, dict[str, Any]]:
 
 
 def _figures() -> dict[str, Any]:
-    """Return the properties of the figures, each where it stands in a document."""
+    """Return the properties of the metrics, by their path in a document."""
     found: dict[str, Any] = {}
     for figure in FIGURES:
         *groups, name = figure.key or ("",)
@@ -65,16 +65,16 @@ def _figures() -> dict[str, Any]:
             below = table.setdefault(group, {"type": ["object", "null"], "properties": {}})
             table = below["properties"]
         if name:
-            # What is no column may be a table, as a histogram is.
+            # Metrics that are not columns may be tables, such as histograms.
             is_number = {"type": ["number", "null"]} if figure.is_column else {}
             table[name] = {**is_number, "description": figure.about}
     return found
 
 
 def result_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schemas of what commands and `to_dict` write of many loads or a recording.
+    """Return the JSON Schemas of the output of commands and `to_dict`.
 
-    They come of the declarations that it is written by.
+    They are generated from the declarations of the output.
 
     >>> list(result_schemas())[:3]
     ['h3sim-advice/2', 'h3sim-comparison/2', 'h3sim-found/1']

@@ -1,4 +1,4 @@
-"""Checks of a scheme's rules against the priorities that browsers were recorded to send."""
+"""Comparison of a scheme's rules with recorded browser priorities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SchemeValidationRow(NamedTuple):
-    """Of so many recorded resources of a kind the rules say of *agree* what the browser said."""
+    """Numbers of resources of a kind that were recorded, and whose priority the rules match."""
 
     kind: str
     recorded: int
@@ -32,12 +32,12 @@ class SchemeValidationRow(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How many agree, in per cent."""
+        """Percentage of resources that agree."""
         return 100 * self.agree / self.recorded
 
 
 class Disagreement(NamedTuple):
-    """What a browser said of a resource, and what the rules say."""
+    """Resource whose recorded priority differs from that of the rules."""
 
     page: str
     id: str
@@ -48,20 +48,24 @@ class Disagreement(NamedTuple):
 
 RULE_CHECK = OutputSchema(
     "h3sim-rule-check/1",
-    "How often a scheme's rules say what a browser said",
+    "Agreement of a scheme's rules with recorded browser priorities",
     VERSION,
-    Property("scheme", TEXT, "whose rules were held against recordings"),
-    Property("pages", COUNT, "how many there are", of="n_pages"),
-    Property("recorded_pages", COUNT, "those that have recorded priorities", of="n_recorded_pages"),
-    Property("changed_later", COUNT, "resources that got another priority later", of="n_changed"),
-    Property("kinds", rows_of(SchemeValidationRow), "one a kind of resource", of="rows"),
-    Property("disagreements", rows_of(Disagreement), "one a resource that the rules see otherwise"),
+    Property("scheme", TEXT, "the scheme whose rules were compared"),
+    Property("pages", COUNT, "number of pages", of="n_pages"),
+    Property(
+        "recorded_pages", COUNT, "number of pages with recorded priorities", of="n_recorded_pages"
+    ),
+    Property(
+        "changed_later", COUNT, "number of resources that were reprioritized later", of="n_changed"
+    ),
+    Property("kinds", rows_of(SchemeValidationRow), "one per kind of resource", of="rows"),
+    Property("disagreements", rows_of(Disagreement), "one per resource with a different priority"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeValidation:
-    """Rows by kind, and each disagreement in the order of requests."""
+    """Result table: rows by kind, and all disagreements in the order of requests."""
 
     scheme: str
     rows: Rows[SchemeValidationRow]
@@ -69,18 +73,18 @@ class SchemeValidation:
     n_pages: int
     n_recorded_pages: int
     n_changed: int
-    """How many resources got another priority later."""
+    """Number of resources that were reprioritized later."""
 
     @property
     def total(self) -> SchemeValidationRow:
-        """All kinds together."""
+        """Sum over all kinds."""
         recorded, agree = (
             sum(getattr(row, name) for row in self.rows) for name in SchemeValidationRow._fields[1:]
         )
         return SchemeValidationRow("all", recorded, agree)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a document, h3sim-rule-check/1."""
+        """Return the result as a document, h3sim-rule-check/1."""
         return RULE_CHECK.write(self, version=__version__)
 
     def __repr__(self) -> str:
@@ -91,14 +95,14 @@ class SchemeValidation:
 def validate_scheme(
     pages: PageLike | Iterable[PageLike], *, scheme: SchemeLike = "chrome-eps"
 ) -> SchemeValidation:
-    """Return how often *scheme*'s rules say what was recorded in *pages* with each request.
+    """Compare *scheme*'s rules with the recorded priorities of each request in *pages*.
 
-    Compared are the priorities of the browser after which the scheme is named, or of any. The
-    first of several images and the like are counted as requests are made in a replay.
+    Only priorities of the browser that the scheme is named after are used, or of any if there is
+    none. Rules about the first of several images are evaluated in the request order of a replay.
 
     Raises:
-        InputError: if the scheme's clients say nothing that was recorded.
-        UnknownNameError: if only a name is not known.
+        InputError: if the scheme's clients send no signals of a recorded kind.
+        UnknownNameError: if the only error is an unknown name.
 
     >>> validate_scheme("davies-meenan")
     <SchemeValidation of chrome-eps: 0 of 0 agree>
@@ -106,7 +110,7 @@ def validate_scheme(
     with ErrorCollector() as mistakes:
         wanted = mistakes.of("scheme", lambda: _ruled(scheme))
         found = mistakes.of("pages", lambda: resolve_pages(pages))
-    # What was recorded goes before rules: without it the rules speak, with it the browser.
+    # Recorded priorities take precedence: the page without them follows the rules.
     plain = replace(wanted, recorded=None)
     theirs = replace(wanted, recorded=_browser_of(wanted))
     counts: dict[Kind, list[int]] = {}
@@ -137,10 +141,12 @@ def validate_scheme(
 
 
 def _ruled(scheme: SchemeLike) -> Scheme:
-    """Return the scheme that is meant, which has rules for what is recorded."""
+    """Return the scheme after checking that it has rules for recorded signals."""
     wanted = resolve_scheme(scheme)
     if wanted.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE) or not wanted.rules:
-        message = f"{wanted.name!r} has no rules for urgencies or a tree, which are recorded"
+        message = (
+            f"{wanted.name!r} has no rules for urgencies or a dependency tree, the recorded signals"
+        )
         raise InputError([ValidationIssue(key="scheme", message=message)])
     return wanted
 
@@ -153,14 +159,14 @@ def _browser_of(scheme: Scheme) -> RecordedBy:
 
 
 def _compared(page: Page, plain: Scheme, theirs: Scheme) -> Iterator[tuple[Kind, str, str, str]]:
-    """Yield each recorded resource: its kind and id, what was said, and what the rules say."""
+    """Yield kind, id, recorded priority and rules' priority of each recorded resource."""
     if not any(resource.recorded for resource in page.resources):
         return
     n_images = 0
     for request in simulate(page, scheme="fifo").trace.requests:
         resource = page.resources[request.resource]
         said = recorded_class(theirs, resource, AS_WRITTEN)
-        # Whom a stream depends on is no matter of its class.
+        # The parent of a stream is not part of its class.
         if said is not None and not isinstance(said, RecordedPlace):
             ruled = plain.classify(resource, images_before=n_images)
             yield resource.kind, resource.id, _told(plain, said), _told(plain, ruled)
@@ -168,12 +174,12 @@ def _compared(page: Page, plain: Scheme, theirs: Scheme) -> Iterator[tuple[Kind,
 
 
 def _told(scheme: Scheme, entry: PriorityClass) -> str:
-    """Return what is said of a class, in a word; equal where the server is told the same."""
+    """Return a short text for a class, equal for equal signals."""
     if scheme.mechanism.signal_kind is SignalKind.EPS:
-        # By field value, which leaves out what is the default: a class that says u=3 equals none.
+        # By field value, which omits defaults: u=3 equals no signal.
         wanted = Eps(urgency=entry.urgency, incremental=entry.incremental)
         return wanted.field_value or "u=3"
-    # A chain has no weights that say anything: its classes are told apart by their names.
+    # A chain has no meaningful weights: its classes differ by their names.
     if entry.arrangement.is_exclusive:
         return entry.name
     return f"{entry.group or 'root'} {entry.weight}"

@@ -1,9 +1,9 @@
-"""Seeds are added until each interval is as narrow as asked, at a level that stays honest.
+"""Sequential sampling: add seeds until each interval is narrow enough, at a valid level.
 
-To stop when an interval happens to be narrow would make it too short (Chow and Robbins 1965 hold
-only for narrow widths). So the error 1 - confidence is spent over all looks, evenly (Bonferroni; a
-spending function as Lan and DeMets 1983 have it): all looks together miss the speedup of a scheme
-no oftener than that, whenever one stops.
+Stopping when an interval happens to be narrow would make it too short (Chow and Robbins 1965 holds
+only for narrow widths). So the error probability 1 - confidence is spent evenly over all interim
+analyses (Bonferroni; an alpha spending function, Lan and DeMets 1983): together they miss a
+scheme's speedup with at most that probability, whenever sampling stops.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from h3sim.study.sweep import Study
 
 
-SEEDS_ARE_ADDED = "are added as needed: give most_seeds"
+SEEDS_ARE_ADDED = "are added as needed: use most_seeds instead"
 
 
 class SequentialRow(NamedTuple):
-    """One scheme's speedup over these pages, and its interval over seeds."""
+    """Speedup of one scheme over these pages, with its interval over seeds."""
 
     scheme: str
     seeds: int
@@ -48,9 +48,9 @@ class SequentialRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Sequential:
-    """What came of a study that went on until it knew enough.
+    """Result of a sequential study.
 
-    `is_narrow` says whether every interval became as narrow as asked before the seeds were used up.
+    `is_narrow` is True if every interval became narrow enough before the seeds were used up.
     """
 
     rule: StoppingRule
@@ -60,11 +60,11 @@ class Sequential:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """After how many seeds it looked, or would have."""
+        """Numbers of seeds at the interim analyses."""
         return self.rule.looks
 
     def told(self) -> str:
-        """Return in a sentence how far it came."""
+        """Describe the outcome in a sentence."""
         n_seeds = max(row.seeds for row in self.rows)
         width = f"{100 * self.rule.width:g} %"
         end = (
@@ -97,17 +97,17 @@ def sequential_sweep(
 ) -> Sequential:
     """Add seeds until the interval of each scheme's speedup is narrower than *width*.
 
-    *width* is the upper end by the lower, less 1: 0.05 is 5 %, and 1 the most. The speedup to
-    *baseline* is the geometric mean over these pages and settings, and the interval is about other
-    seeds of them (not other pages, as in `compare`): Student's, of the mean logarithm of each seed,
-    which it takes as normal and independent. It looks after 8, 12, 18, ... seeds, up to
-    *most_seeds*, and misses the speedup with the chance 1 - *confidence* over all looks together.
+    *width* is the upper end divided by the lower, minus 1: 0.05 is 5 %, and 1 the largest. The
+    speedup over *baseline* is the geometric mean over these pages and settings. The interval is
+    over seeds (not over pages, as in `compare`): Student's, of the mean logarithm of each seed,
+    assumed normal and independent. Interim analyses are after 8, 12, 18, ... seeds, up to
+    *most_seeds*; together they miss the speedup with probability 1 - *confidence*.
 
     *options* are those of `sweep`. The rows of `results` are those of a sweep over as many seeds.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        UnknownNameError: if only a name is not known.
+        InputError: listing every error in the arguments.
+        UnknownNameError: if the only error is an unknown name.
         NothingToMeasureError: if no pair has the value.
         StoreError: if the store cannot be read or written.
         MissingExtraError: if scipy is not installed.
@@ -143,24 +143,24 @@ def run_until(
     progress: ProgressCallback | bool | None = None,
     **how: Any,
 ) -> Sequential:
-    """Run *study*, whatever its seeds, with more and more of them until *rule* is met.
+    """Run *study* with more and more seeds until *rule* is met.
 
-    *how* is what else `Study.run` takes. Errors as `sequential_sweep`.
+    *how* are the other arguments of `Study.run`. Raises the errors of `sequential_sweep`.
     """
     n_compared = _check_study(study, rule)
-    # Each look has all seeds of the last one: without a store in memory they would run again.
+    # Each analysis includes all earlier seeds: without a store in memory they would run again.
     kept = Store(":memory:" if store is None else store)
     ran = 0
     for n_seeds in rule.looks:
         results = study.with_seeds(range(n_seeds)).run(store=kept, progress=progress, **how)
         if results.counts is not None:
             ran += results.counts.ran
-            # What an earlier look ran here was not known before.
+            # Loads of an earlier analysis count as run, not as reused.
             done = results.counts.reused + results.counts.ran
             results.counts = results.counts._replace(reused=done - ran, ran=ran)
         rows = _rows(results, rule)
-        # Not by their ratio: the lower end of a very wide one is 0. A scheme whose loads failed has
-        # no interval yet, and so none that is narrow.
+        # Not by the ratio: the lower end of a very wide interval is 0. A scheme whose loads failed
+        # has no interval yet, so it is not narrow.
         narrow = [row.high - row.low < rule.width * row.low for row in rows]
         is_narrow = len(narrow) == n_compared and all(narrow)
         if is_narrow:
@@ -170,7 +170,7 @@ def run_until(
 
 
 def _check_study(study: Study, rule: StoppingRule) -> int:
-    """Return how many schemes are compared with the baseline."""
+    """Return the number of schemes compared with the baseline."""
     names = [scheme.name for scheme in study.design.schemes]
     if rule.baseline not in names or len(names) < 2:
         message = f"must be one of several schemes ({', '.join(names)}), is {rule.baseline!r}"
@@ -179,7 +179,7 @@ def _check_study(study: Study, rule: StoppingRule) -> int:
 
 
 def seed_interval(values: Sequence[float], level: float) -> tuple[float, float]:
-    """Return Student's interval of the mean of *values*; it misses with the chance *level*.
+    """Return Student's interval of the mean of *values*, with error probability *level*.
 
     Raises:
         MissingExtraError: if scipy is not installed.
@@ -197,7 +197,7 @@ def seed_interval(values: Sequence[float], level: float) -> tuple[float, float]:
 @cache
 def _critical(freedom: int, level: float) -> float:
     with needing_extra("scipy", "study"):
-        from scipy import stats  # on use: an extra
+        from scipy import stats  # lazy: optional dependency
     return float(stats.t.ppf(1 - level / 2, freedom))
 
 
@@ -212,15 +212,17 @@ def _rows(results: Results, rule: StoppingRule) -> list[SequentialRow]:
             ends = map(ratio_end, seed_interval(means, rule.level))
             rows.append(SequentialRow(scheme, len(means), math.exp(middle), *ends))
     if not rows:
-        raise NothingToMeasureError(f"no load has {rule.value} beside one of {rule.baseline}")
+        raise NothingToMeasureError(
+            f"no load has {rule.value} together with one of {rule.baseline}"
+        )
     return rows
 
 
 def _means_of_seeds(pairs: Iterable[Pair]) -> list[float]:
-    """Return the mean logarithm of each seed over those pages and settings that have them all."""
+    """Return the mean logarithm of each seed over the pages and settings that have all seeds."""
     logs: dict[int, list[float]] = {}
     for pair in pairs:
         logs.setdefault(pair.seed, []).append(math.log(pair.speedup))
     most = max(map(len, logs.values()))
-    # A seed of which a load failed is about fewer pages, and its mean about something else.
+    # A seed with a failed load covers fewer pages, so its mean would not be comparable.
     return [math.fsum(own) / most for own in logs.values() if len(own) == most]

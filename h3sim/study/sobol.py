@@ -1,4 +1,4 @@
-"""Sensitivity analysis: how much of a figure's variance each setting explains."""
+"""Sensitivity analysis: the share of a metric's variance that each setting explains."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 _OWN = ("cells", "seeds")
-"""What a study takes, and this one sets by itself."""
+"""Arguments of `load_study` that a sensitivity analysis sets itself."""
 
 
 class SensitivityRow(NamedTuple):
-    """One option: its share of the variance, alone (`first`) and with all others (`total`).
+    """Sobol' indices of one option: of first order (`first`) and with interactions (`total`).
 
     Each has a 95 % bootstrap interval.
     """
@@ -56,13 +56,13 @@ def sensitivity(
 ) -> Rows[SensitivityRow]:
     """Return the Sobol' indices of *value* for each of *options* that is a `Range`.
 
-    The others are fixed. (d + 2) * *samples* loads run, for d ranges; *samples* is a power of two.
-    Ranges are taken as independent, and evenly filled (in the logarithm where they say so).
-    Saltelli's estimators, as scipy.stats.sobol_indices has them; more samples, narrower intervals.
+    Other options are fixed. With d ranges, (d + 2) * *samples* loads run; *samples* is a power of
+    2. Ranges are sampled independently and uniformly, or log-uniformly. Estimators of Saltelli, by
+    scipy.stats.sobol_indices; more samples give narrower intervals.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        NothingToMeasureError: if some loads do not have the value, or all have the same.
+        InputError: listing every error in the arguments.
+        NothingToMeasureError: if some loads lack the value, or all have the same one.
         MissingExtraError: if scipy is not installed.
 
     >>> rows = sensitivity(
@@ -87,7 +87,7 @@ def sensitivity(
         return _column(results, value, len(points))
 
     rows = _indices(figures_at, ranges, int(taken["samples"]), taken["seed"])
-    # The indices are parts of the variance, and of none they are 0 / 0.
+    # The indices are shares of the variance; without variance they would be 0 / 0.
     if not all(math.isfinite(row.total) for row in rows):
         raise NothingToMeasureError(f"{value} is the same in all loads")
     return Rows(SensitivityRow, rows)
@@ -105,7 +105,7 @@ def _column(results: Results, value: str, n: int) -> list[float]:
 
 
 def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[str, Any]:
-    """Return how many *samples* there are, and the *seed*, as Python has them."""
+    """Return the number of *samples* and the *seed* after checking them."""
     own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: _check_ranges(ranges))
@@ -114,7 +114,7 @@ def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[s
 
 def _check_ranges(ranges: Mapping[str, Range]) -> None:
     if len(ranges) < 2:
-        message = "at least two must be a Range: one alone explains all there is"
+        message = "at least two must be a Range: a single one explains all variance"
         raise InputError([ValidationIssue(key="options", message=message)])
 
 
@@ -123,7 +123,7 @@ def _is_balanced(samples: Any) -> bool:
     return type(number) is int and number >= 2 and not number & (number - 1)
 
 
-# Only so many points of Sobol's sequence are balanced; scipy refuses others.
+# Only powers of two of Sobol' points are balanced; scipy refuses other numbers.
 _SAMPLES = Predicate("a power of two of at least 2", _is_balanced)
 
 
@@ -133,24 +133,24 @@ def _indices(
     samples: int,
     seed: int,
 ) -> list[SensitivityRow]:
-    """Return a row for each of *ranges*, by what *figures_at* the drawn points are."""
+    """Return the indices of each of *ranges*, estimated with *figures_at* the sampled points."""
     with needing_extra("scipy", "study"):
-        import numpy as np  # on use: extras
+        import numpy as np  # lazy: optional dependencies
         from scipy import stats
 
     def figures(shares: Any) -> Any:
-        """Return the figure at each column of *shares*, of which each row is one range."""
+        """Return the metric at each column of *shares*, whose rows are the ranges."""
         points = [
             {
-                # Shares of each range are drawn evenly, and mapped here: neither logarithms nor
-                # whole numbers need a distribution of their own.
+                # Quantiles are drawn uniformly and mapped here, so that log-uniform and integer
+                # ranges need no distributions of their own.
                 name: limits.at(float(share))
                 for (name, limits), share in zip(ranges.items(), column, strict=True)
             }
             for column in shares.T
         ]
-        # All points in one study, so that its workers have them at once; scipy wants a row a
-        # figure.
+        # All points in one study, so that its workers run in parallel; scipy expects one row per
+        # metric.
         return np.array([figures_at(points)])
 
     indices = stats.sobol_indices(
@@ -161,13 +161,13 @@ def _indices(
 
 
 def _with_intervals(indices: Any) -> list[Any]:
-    """Return the indices of first order and in total, each with its low and high ends."""
+    """Return first-order and total indices, each with the ends of its interval."""
     import warnings
 
     import numpy as np
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of what never varies, which has no interval
+        warnings.simplefilter("ignore")  # about constant metrics, which have no interval
         bounds = indices.bootstrap(confidence_level=0.95)
     parts = []
     for name in ("first_order", "total_order"):

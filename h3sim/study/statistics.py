@@ -1,6 +1,6 @@
 """Statistics of a study: paired differences, confidence intervals, wins, Friedman ranks.
 
-Each method is documented with its source and what it assumes; `docs/studies.md` has them together.
+Each method is documented with its source and assumptions; `docs/studies.md` summarizes them.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Method: TypeAlias = Literal["bootstrap-t", "bca"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 _LEAST = 3
-"""Of fewer clusters nothing is said: their spread is as good as unknown."""
+"""Fewest clusters for an interval: the spread of fewer is practically unknown."""
 _LEAST_FOR_T = 5
-"""Of fewer, resamples without any spread decide where a studentized interval ends."""
+"""Fewest values for a studentized interval: with fewer, resamples without spread dominate."""
 _RESAMPLES = 9_999
 """(n + 1) times a tail is a whole number for the usual levels (Davison and Hinkley 1997, § 5.2)."""
 _BCA_RESAMPLES = 2_000
 _MOST_RESAMPLES = 99_999
 _BEYOND = 20
-"""So many resamples lie beyond each end, so that it is no matter of a few of them."""
+"""Fewest resamples beyond each end of an interval, so that no few of them decide it."""
 _AT_ONCE = 1_000_000
-"""So many numbers are drawn at a time: 8 MB, however many values and resamples there are."""
+"""Number of values drawn at a time: 8 MB, for any number of values and resamples."""
 _MOST_LOG = 700.0
-"""More than that overflows; an interval that ends there says nothing of its upper end."""
+"""Largest logarithm without overflow; an interval that ends here has no meaningful upper end."""
 
 
 def mean_interval(
@@ -49,19 +49,19 @@ def mean_interval(
     method: Method = "bootstrap-t",
     seed: int = 0,
 ) -> tuple[float, float] | tuple[None, None]:
-    """Return the ends of an interval of the mean of *values*; none of fewer than three.
+    """Return the confidence interval of the mean of *values*; None for fewer than three.
 
-    "bootstrap-t" studentizes each resample, so that skewed values get an interval that reaches
-    farther on their long side (Efron 1982; Hall 1988; Davison and Hinkley 1997, § 5.2; Hesterberg
-    2015, § 5, compares it with others). It takes the values as independent draws of one
-    distribution with a variance; `docs/studies.md` says how often it covers, by how many and how
-    skewed they are. Of three or four values, and where nearly all are equal so that many resamples
-    have no spread, it is Student's, which takes them as normal.
+    "bootstrap-t" studentizes each resample, so that intervals of skewed values extend farther on
+    the long side (Efron 1982; Hall 1988; Davison and Hinkley 1997, § 5.2; Hesterberg 2015, § 5,
+    compares it with others). It assumes independent draws from one distribution with finite
+    variance; `docs/studies.md` lists its coverage by number and skewness of values. For three or
+    four values, or if nearly all are equal so that many resamples have no spread, it falls back to
+    Student's interval, which assumes normality.
 
-    "bca" is the bias-corrected and accelerated one (Efron 1987), too short for few values.
+    "bca" is the bias-corrected and accelerated bootstrap (Efron 1987), too short for few values.
 
     Raises:
-        InputError: if there is no such method.
+        InputError: if the method is unknown.
         MissingExtraError: if scipy is not installed.
 
     >>> [round(end, 2) for end in mean_interval([0.1, 0.2, 0.3, 0.2, 1.1])]
@@ -72,11 +72,11 @@ def mean_interval(
         raise InputError([ValidationIssue(key="interval", message=message)])
     if len(values) < _LEAST:
         return None, None
-    # Without a spread each resample would be 0 / 0, and BCa's acceleration too.
+    # Without spread each resample would be 0 / 0, and so would BCa's acceleration.
     if len(set(values)) == 1:
         return values[0], values[0]
     stats = _stats()
-    import numpy as np  # on use: scipy brings it
+    import numpy as np  # lazy: installed with scipy
 
     known = np.asarray(values, dtype=float)
     if method == "bca":
@@ -86,12 +86,12 @@ def mean_interval(
         reach = float(stats.t.ppf((1 + confidence) / 2, len(known) - 1))
         tails = -reach, reach
     mean, error = float(np.mean(known)), float(np.std(known, ddof=1)) / math.sqrt(len(known))
-    # The upper tail says how far the mean may lie below, and the other way round.
+    # The upper tail gives the lower end, and vice versa.
     return mean - tails[1] * error, mean - tails[0] * error
 
 
 def ratio_end(log_end: float) -> float:
-    """Return the end of an interval of a ratio, by that of an interval of its logarithm.
+    """Return the end of a ratio's interval, from the end of its logarithm's interval.
 
     >>> ratio_end(0.0), ratio_end(40_000.0) < float("inf")
     (1.0, True)
@@ -100,11 +100,11 @@ def ratio_end(log_end: float) -> float:
 
 
 def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float, float] | None:
-    """Return the quantiles of resampled t statistics, or None where one of them is not finite."""
+    """Return the tail quantiles of resampled t statistics, or None if one is not finite."""
     import numpy as np
 
     n, tail = len(values), (1 - confidence) / 2
-    # So many that (resamples + 1) * tail is at least `_BEYOND`: rare tails take more of them.
+    # Enough that (resamples + 1) * tail is at least `_BEYOND`: rare tails need more resamples.
     resamples = min(_MOST_RESAMPLES, max(_RESAMPLES, math.ceil(_BEYOND / tail) - 1))
     source = np.random.default_rng(seed)
     parts = []
@@ -115,13 +115,13 @@ def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float
         # The computed spread of equal numbers is not always 0.
         errors[np.ptp(drawn, axis=1) == 0] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            # A resample of equal values is infinitely far away, but at 0 if its mean did not move.
+            # t of a resample of equal values is infinite, or 0 if its mean did not change.
             parts.append(np.where(moved == 0, 0.0, moved / errors))
     ordered = np.sort(np.concatenate(parts))
-    # 1 - confidence is not exact: for 0.9 it is 499.99... that would be cut to 499.
+    # 1 - confidence is not exact: for 0.9, 499.99... would be truncated to 499.
     beyond = max(1, math.floor((resamples + 1) * tail + 1e-9))
     low, high = float(ordered[beyond - 1]), float(ordered[-beyond])
-    # Where so many resamples have no spread that they reach the tail, Student's is taken.
+    # If the resamples without spread reach the tail, Student's interval is used.
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
@@ -141,7 +141,7 @@ def _bca(stats: Any, values: Any, confidence: float, seed: int) -> tuple[float, 
 
 def _stats() -> Any:
     with needing_extra("scipy", "study"):
-        from scipy import stats  # on use: an extra
+        from scipy import stats  # lazy: optional dependency
     return stats
 
 
@@ -150,7 +150,7 @@ _LOAD = ("page", _SCHEME, "seed")
 
 
 class Pair(NamedTuple):
-    """The baseline's figure by the scheme's, on the same page, setting and seed: the speedup."""
+    """Speedup: the baseline's value divided by the scheme's for the same page, setting and seed."""
 
     page: str
     seed: int
@@ -163,7 +163,7 @@ def check_columns(
     """Refuse a *value* that is no column of numbers, and a *baseline* that column *over* lacks.
 
     Raises:
-        InputError: listing both, and what tells loads apart that the rows do not say.
+        InputError: listing both, and axes that the rows lack.
     """
     of_baseline = OrNone(Text() if over == _SCHEME else Scalar())
     check_arguments(
@@ -174,9 +174,9 @@ def check_columns(
     if value not in columns:
         problems.append(ValidationIssue(key="value", message=no_column(value, columns)))
     elif not all(isinstance(row.get(value), int | float | None) for row in results):
-        problems.append(ValidationIssue(key="value", message=f"{value} is no column of numbers"))
+        problems.append(ValidationIssue(key="value", message=f"{value} is not a numeric column"))
     if lacking := [name for name in _LOAD if columns and name not in columns]:
-        message = f"do not say {', '.join(lacking)}: nobody knows which loads belong together"
+        message = f"lack the columns {', '.join(lacking)}, so that loads cannot be paired"
         problems.append(ValidationIssue(key="rows", message=message))
     elif columns and over not in columns:
         problems.append(ValidationIssue(key="over", message=no_column(over, columns)))
@@ -214,7 +214,8 @@ def pairs_over(results: Results, over: str, baseline: Any, value: str) -> dict[A
 
     base: dict[tuple[Any, ...], Any] = {}
     for row in rows:
-        # Of two loads that no axis tells apart one would stand for both, over another network, say.
+        # Two loads with equal axes may differ otherwise, say in the network: one would hide the
+        # other.
         known = row.get(value)
         if row[over] == baseline and base.setdefault(key(row), known) != known:
             raise InputError([_not_apart(row, over, cell)])
@@ -241,13 +242,13 @@ EPSILON = 1e-10
 _SMALL, _LARGE = 0.05, 0.25
 """A speedup counts as a win beyond these (Sander 2022 § 5)."""
 _FIELLER = 0.437
-"""Times 1 / (n - 4) the variance of atanh(tau), by sampling (Fieller, Hartley and Pearson 1957)."""
+"""Factor of 1 / (n - 4) in the variance of atanh(tau) (Fieller, Hartley and Pearson 1957)."""
 _LEAST_FOR_TAU = 10
 _METHOD = Predicate(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
 
 
 class SchemeRow(NamedTuple):
-    """One scheme against the baseline; a speedup above 1 is faster.
+    """Comparison of one scheme with the baseline; a speedup above 1 is faster.
 
     `geometric` is the geometric mean of the clusters' speedups, `low` to `high` its confidence
     interval, `arithmetic` the mean as in Marx 2019, Table 2. `p` is Wilcoxon's, `p_holm` the same
@@ -295,7 +296,7 @@ class ContrastRow(NamedTuple):
 
 
 class RelativeRow(NamedTuple):
-    """One scheme on one page and setting: medians over seeds, as Sander 2022 compares them."""
+    """Relative change of medians over seeds for one scheme, page and setting (Sander 2022)."""
 
     page: str
     setting: str
@@ -308,7 +309,7 @@ class RelativeRow(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """How two columns go together: Spearman's rho, and Kendall's tau-b with its interval."""
+    """Rank correlation of two columns: Spearman's rho, and Kendall's tau-b with its interval."""
 
     n: int
     rho: float
@@ -329,18 +330,18 @@ def compare_schemes(
     interval: Method = "bootstrap-t",
     seed: int = 0,
 ) -> Rows[SchemeRow]:
-    """Return each scheme against *baseline*, paired by page, setting and seed.
+    """Compare each scheme with *baseline*, paired by page, setting and seed.
 
-    All schemes of a cell meet the same losses, so the ratio of their *value* is taken pair by pair.
-    Pairs of one page are not independent: they are averaged (as logarithms) into a cluster, and
-    interval and test are about clusters. So they speak about other pages like these. Of a single
-    page each seed is a cluster, and they speak about other seeds of that page.
+    Schemes share common random numbers, so ratios of their *value* are taken pair by pair. Pairs of
+    one page are not independent: they are averaged (as logarithms) into a cluster, and interval and
+    test are over clusters, so they generalize to similar pages. For a single page each seed is a
+    cluster, and they generalize to other seeds of that page.
 
     - Interval: of the mean logarithm, by `h3sim.study.statistics.mean_interval`: the studentized
       bootstrap over clusters, or with *interval* "bca" the bias-corrected and accelerated one.
-    - Test: Wilcoxon's signed ranks, two-sided; it assumes that the differences lie symmetrically
-      about their median. Zeros are ranked, and half of their ranks counts for either side, where
-      Pratt 1959 leaves those out: p is rather too large. Corrected over schemes as Holm 1979.
+    - Test: Wilcoxon's signed ranks, two-sided; it assumes differences symmetric about their median.
+      Zeros are ranked and half of their ranks counted on either side, where Pratt 1959 drops them:
+      p is conservative. Corrected for the number of schemes (Holm 1979).
     - Effect: matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1; above 0 is faster.
     - Wins and losses count pairs whose speedup lies beyond 5 % and 25 %.
 
@@ -365,8 +366,8 @@ def compare_schemes(
         for scheme, own in pairs.items()
     ]
     if not rows:
-        raise NothingToMeasureError(f"no load has {value} beside one of {baseline}")
-    # The baseline beside itself is no test, and counts as none.
+        raise NothingToMeasureError(f"no load has {value} together with one of {baseline}")
+    # Comparing the baseline with itself is not a test and does not count as one.
     rows = [row._replace(p=None) if row.scheme == baseline else row for row in rows]
     tested = [row for row in rows if row.p is not None]
     corrected = holm([row.p for row in tested if row.p is not None])
@@ -545,8 +546,8 @@ def _scheme_row(
         p_holm=None,
         effect=rank_biserial(logs),
         wins_5=sum(ratio > 1 + _SMALL for ratio in every),
-        # The mirror of a win in the logarithm: whichever of two schemes is the baseline, the other
-        # wins as often as this one loses. 0.95 would not do that.
+        # The mirror image of a win on the log scale, so that swapping scheme and baseline swaps
+        # wins and losses. 0.95 would not do that.
         losses_5=sum(ratio < 1 / (1 + _SMALL) for ratio in every),
         ties_5=sum(1 / (1 + _SMALL) <= ratio <= 1 + _SMALL for ratio in every),
         wins_25=sum(ratio > 1 + _LARGE for ratio in every),
@@ -555,7 +556,7 @@ def _scheme_row(
 
 
 def _clusters(pairs: Sequence[Pair], *, by_seed: bool) -> dict[str, list[float]]:
-    """Return the speedups of each page; of a single page, of each seed."""
+    """Return the speedups by page or, for a single page, by seed."""
     found: dict[str, list[float]] = {}
     for pair in pairs:
         found.setdefault(str(pair.seed if by_seed else pair.page), []).append(pair.speedup)
@@ -563,7 +564,7 @@ def _clusters(pairs: Sequence[Pair], *, by_seed: bool) -> dict[str, list[float]]
 
 
 def _wilcoxon(differences: Any) -> float | None:
-    """Return the two-sided p of Wilcoxon's signed ranks; none of fewer than two values."""
+    """Return the two-sided p of Wilcoxon's signed-rank test; None for fewer than two values."""
     if len(differences) < 2:
         return None
     if not any(differences):
@@ -574,7 +575,7 @@ def _wilcoxon(differences: Any) -> float | None:
 def rank_biserial(differences: Sequence[float]) -> float:
     """Return the matched-pairs rank-biserial correlation (Kerby 2014).
 
-    It is the share of the ranks of absolute differences that stand for it, less the share against.
+    The share of the rank sum of positive differences, minus the share of negative ones.
 
     >>> rank_biserial([3.0, 1.0, -2.0]), rank_biserial([1.0, 2.0]), rank_biserial([0.0])
     (0.3333333333333333, 1.0, 0.0)
@@ -583,7 +584,7 @@ def rank_biserial(differences: Sequence[float]) -> float:
     total = for_it = 0.0
     for value in differences:
         first = ordered.index(abs(value)) + 1
-        # Equal values share the mean of the ranks that they take up.
+        # Ties get their mean rank.
         rank = first + (ordered.count(abs(value)) - 1) / 2
         total += rank
         for_it += rank if value > 0 else -rank if value < 0 else 0.0
@@ -591,7 +592,7 @@ def rank_biserial(differences: Sequence[float]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values corrected for being many (Holm 1979), in the order given.
+    """Return p-values corrected for multiple tests (Holm 1979), in the order given.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -599,7 +600,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     corrected = [0.0] * len(p_values)
     least = 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
-        # Step-down: a larger p is not corrected to a smaller one, though its factor is smaller.
+        # Step-down: corrected values never decrease, although the factors do.
         least = max(least, min(1.0, p_values[index] * (len(p_values) - rank)))
         corrected[index] = least
     return corrected
@@ -608,16 +609,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def relative_medians(
     results: Results, *, baseline: str = "rr", value: str = "byte_index_all_ms"
 ) -> Rows[RelativeRow]:
-    """Return the change of the median over seeds, per page and setting, as Sander 2022 § 5.
+    """Return relative changes of the median over seeds, by page and setting (Sander 2022 § 5).
 
     delta = (median of the scheme - median of the baseline) / (median of the baseline + epsilon),
-    with epsilon 1e-10; below 0 is faster. `p` is that of the Mann-Whitney U test, two-sided, which
-    takes the loads of both schemes as independent; Sander calls p < 0.005 significant. It is None
-    where seeds make no difference: nothing was random.
+    with epsilon 1e-10; below 0 is faster. `p` is from the two-sided Mann-Whitney U test, which
+    assumes independent loads of both schemes; Sander calls p < 0.005 significant. It is None if all
+    seeds give the same result (deterministic loads).
 
     Raises:
-        InputError: if there is no such scheme or column.
-        NothingToMeasureError: if no load has the value beside one of the baseline.
+        InputError: if the scheme or column is unknown.
+        NothingToMeasureError: if no load has the value together with one of the baseline.
         MissingExtraError: if scipy is not installed.
     """
     check_columns(results, baseline=baseline, value=value)
@@ -634,7 +635,7 @@ def relative_medians(
         for scheme, values in by_scheme.items()
     ]
     if not rows:
-        raise NothingToMeasureError(f"no load has {value} beside one of {baseline}")
+        raise NothingToMeasureError(f"no load has {value} together with one of {baseline}")
     return Rows(RelativeRow, rows)
 
 
@@ -643,7 +644,7 @@ def _relative_row(
 ) -> RelativeRow:
     median, base_median = _median(values), _median(base)
     p = None
-    # Where nothing is random all seeds are one load: there is nothing to test.
+    # Deterministic loads are equal for all seeds: there is nothing to test.
     if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
         p = float(_stats_statistics().mannwhitneyu(values, base).pvalue)
     page, *settings = key
@@ -653,20 +654,20 @@ def _relative_row(
 
 
 def _median(values: Sequence[float]) -> float:
-    import statistics  # on use: importing h3sim should stay quick
+    import statistics  # lazy: keeps imports fast
 
     return statistics.median(values)
 
 
 def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
-    """Return how columns *x* and *y* go together over the rows that have both.
+    """Return the rank correlation of columns *x* and *y* over the rows with both.
 
-    Tau's interval is that of Fieller, Hartley and Pearson 1957: atanh(tau) is nearly normal with
-    variance 0.437 / (n - 4); none for fewer than ten rows. Rows are taken as independent.
+    Tau's interval follows Fieller, Hartley and Pearson 1957: atanh(tau) is nearly normal with
+    variance 0.437 / (n - 4); None for fewer than ten rows. Rows are assumed independent.
 
     Raises:
-        KeyError: if there is no such column.
-        InputError: if one of them is no column of numbers.
+        KeyError: if a column is unknown.
+        InputError: if one of them is not a numeric column.
         NothingToMeasureError: if fewer than three rows have both, or one is the same in all.
         MissingExtraError: if scipy is not installed.
     """
@@ -682,7 +683,7 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
     stats = _stats_statistics()
     rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
     low = high = None
-    # atanh has no value at -1 and 1, where no pair of rows disagrees or agrees.
+    # atanh is infinite at -1 and 1, where all pairs of rows disagree or agree.
     if n >= _LEAST_FOR_TAU and abs(tau.statistic) < 1:
         reach = stats.norm.ppf((1 + confidence) / 2) * math.sqrt(_FIELLER / (n - 4))
         middle = math.atanh(tau.statistic)
@@ -699,9 +700,9 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
 
 
 def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse columns that have no order among their rows."""
+    """Refuse columns that are constant or not numeric."""
     problems = [
-        ValidationIssue(key=name, message="is no column of numbers")
+        ValidationIssue(key=name, message="is not a numeric column")
         for name, values in columns.items()
         if not all(isinstance(value, int | float) for value in values)
     ]
@@ -710,21 +711,21 @@ def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
     for name, values in columns.items():
         if len(set(values)) == 1:
             raise NothingToMeasureError(
-                f"{name} is {values[0]:g} in all rows: nothing goes with it"
+                f"{name} is {values[0]:g} in all rows: a constant has no correlation"
             )
 
 
 def _stats_statistics() -> Any:
     with needing_extra("scipy", "study"):
-        from scipy import stats  # on use: an extra
+        from scipy import stats  # lazy: optional dependency
     return stats
 
 
 class Ranks(NamedTuple):
     """Mean ranks of schemes over blocks, which are pages in settings; 1 is the fastest.
 
-    Two schemes whose ranks differ by less than `critical_difference` are not told apart. `p` is
-    Friedman's: whether any differ.
+    Schemes whose ranks differ by less than `critical_difference` are not significantly different.
+    `p` is from Friedman's test that any differ.
     """
 
     ranks: dict[str, float]
@@ -733,7 +734,7 @@ class Ranks(NamedTuple):
     p: float
 
     def groups(self) -> list[tuple[str, ...]]:
-        """Return the schemes that are not told apart, each largest group once, the fastest first.
+        """Return the maximal groups of schemes without significant differences, fastest first.
 
         >>> Ranks({"a": 1.2, "b": 1.9, "c": 2.9}, 10, 1.05, 0.01).groups()
         [('a', 'b'), ('b', 'c')]
@@ -743,22 +744,23 @@ class Ranks(NamedTuple):
         for index, name in enumerate(names):
             reach = self.ranks[name] + self.critical_difference
             group = tuple(other for other in names[index:] if self.ranks[other] < reach)
-            # Groups are stretches of the order: if its last is in the group before, all of it is.
+            # Groups are contiguous in rank order: one that ends inside the previous group is part
+            # of it.
             if len(group) > 1 and not (found and group[-1] in found[-1]):
                 found.append(group)
         return found
 
 
 def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
-    """Return how schemes rank by the median of *value* over seeds, page by page and by setting.
+    """Rank schemes by the median of *value* over seeds, by page and setting.
 
-    Each page in each setting is a block that ranks all schemes, ties sharing theirs; Friedman's
-    test, and Nemenyi's critical difference at *level* (Demsar 2006, § 3.2.2). Blocks are taken as
-    independent: give results of one setting where pages are few. A block without all schemes is
-    left out.
+    Each page and setting is a block that ranks all schemes, with mean ranks for ties; Friedman's
+    test, and Nemenyi's critical difference at *level* (Demsar 2006, § 3.2.2). Blocks are assumed
+    independent: with few pages, use results of one setting. Blocks without all schemes are left
+    out.
 
     Raises:
-        InputError: if there is no such column, or *level* is out of range.
+        InputError: if the column is unknown, or *level* is out of range.
         NothingToMeasureError: with fewer than three schemes or two blocks.
         MissingExtraError: if scipy is not installed.
     """
@@ -766,10 +768,10 @@ def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
         mistakes.of("", lambda: check_columns(results, value=value))
         mistakes.of("", lambda: check_arguments(InputError, level=(LEVEL, level)))
     with needing_extra("scipy", "study"):
-        from scipy import stats  # on use: an extra
+        from scipy import stats  # lazy: optional dependency
     schemes, blocks = _blocks(results, value)
     if len(schemes) < 3 or len(blocks) < 2:
-        message = f"ranks need three schemes and two pages that have {value} with each"
+        message = f"ranks need three schemes, and two pages that have {value} with each of them"
         raise NothingToMeasureError(message)
     ranked = [stats.rankdata(block) for block in blocks]
     means = {
@@ -777,29 +779,29 @@ def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
         for index, name in enumerate(schemes)
     }
     all_tied = all(len({*block}) == 1 for block in blocks)
-    # The statistic divides by the spread of ranks, of which there is none.
+    # The statistic would divide by a spread of ranks of 0.
     p = 1.0 if all_tied else float(stats.friedmanchisquare(*zip(*blocks, strict=True)).pvalue)
     return Ranks(means, len(blocks), critical_difference(len(schemes), len(blocks), level), p)
 
 
 def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
-    """Return by how much mean ranks must differ (Nemenyi 1963; Demsar 2006, § 3.2.2).
+    """Return the critical difference of mean ranks (Nemenyi 1963; Demsar 2006, § 3.2.2).
 
     Four classifiers on 14 data sets, as there:
 
     >>> round(critical_difference(4, 14, 0.05), 2)
     1.25
     """
-    from scipy import stats  # on use: an extra
+    from scipy import stats  # lazy: optional dependency
 
     studentized = float(stats.studentized_range.ppf(1 - level, n_schemes, math.inf))
-    # Demsar's tables of q hold the studentized range divided by the square root of 2.
+    # Demsar's tables of q are of the studentized range divided by the square root of 2.
     return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
 
 
 def _blocks(results: Results, value: str) -> tuple[list[str], list[Sequence[float]]]:
-    """Return the schemes, and of each block their medians in that order."""
-    import statistics  # on use: importing h3sim should stay quick
+    """Return the schemes, and for each block their medians in that order."""
+    import statistics  # lazy: keeps imports fast
 
     cell = [name for name in results.axes if name not in ("page", "scheme", "seed")]
     found: dict[tuple[object, ...], dict[str, list[float]]] = {}

@@ -1,9 +1,9 @@
-"""The store of a study: what each load came to, in one SQLite file that survives a crash.
+"""The store of a study: the outcome of each load, in one crash-safe SQLite file.
 
-Written by one process, the driver, in write-ahead mode: what was committed stays, whoever is
-killed. A cell is known by its content (page, scheme, network, every setting, seed, h3sim's model
-and plug-ins), so any study that has a cell in common with another reuses it. Each entry of a table
-has a digest, without which it is neither read nor reused.
+Only the driver process writes, with write-ahead logging: committed data survives a kill of any
+process. Cells are content-addressed (page, scheme, network, every setting, seed, h3sim's model and
+plug-ins), so studies share equal cells. Each row of a table has a digest; rows without a valid one
+are neither read nor reused.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 _CHUNK = 500
-"""Keys asked for at once: SQLite took 999 parameters in a query until 3.32."""
+"""Number of keys in a query: SQLite before 3.32 allows 999 parameters."""
 _CELL, _STUDY = (", ".join(table.names) for table in TABLES[:2])
 
 
 class CellOutcome(NamedTuple):
-    """What a cell came to: a row and its resources as JSON, or an error."""
+    """Outcome of a cell: a row and its resources as JSON, or an error."""
 
     key: bytes
     model: str
@@ -50,7 +50,7 @@ class CellOutcome(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredStudy:
-    """A study as a store knows it."""
+    """Study in a store, with its numbers of finished and failed loads."""
 
     id: int
     name: str
@@ -61,10 +61,10 @@ class StoredStudy:
 
 
 class Store:
-    """The file at *path*, made if it is not there; ":memory:" keeps all in memory.
+    """Store in the file at *path*, created if missing; ":memory:" keeps everything in memory.
 
     Raises:
-        StoreError: if it is no store, of another version, or cannot be opened.
+        StoreError: if it is not a store, of another version, or cannot be opened.
     """
 
     def __init__(self, path: str | Path, *, may_write: bool = True) -> None:
@@ -74,10 +74,10 @@ class Store:
         if self._file.version == UNSEALED:
             seal(self._file)
 
-    # What a sweep does
+    # Used by sweeps
 
     def begin_study(self, token: str, name: str, n: int, axes: Sequence[str]) -> int:
-        """Return the number of the study that goes by *token*, new or begun before."""
+        """Return the number of the study identified by *token*, new or existing."""
         texts = [text.encode() for text in (token, name, json.dumps(list(axes)))]
         with self._file.writing():
             known = {values[1]: values[0] for values in self._studies()}
@@ -92,15 +92,15 @@ class Store:
         return study
 
     def place(self, study: int, first: int, keys: Iterable[bytes]) -> None:
-        """Note that the study's cells from *first* on are those of *keys*."""
+        """Register *keys* as the study's cells from *first* on."""
         places = ((study, first + n, key) for n, key in enumerate(keys))
         rows = ((*place, digest_of(*place)) for place in places)
         with self._file.writing():
-            # Ignored: another process may run the same study, and have noted them.
+            # OR IGNORE: another process may run the same study and have registered them.
             self._file.db.executemany("INSERT OR IGNORE INTO study_cells VALUES (?, ?, ?, ?)", rows)
 
     def keys_of(self, study: int, first: int, n: int) -> list[bytes]:
-        """Return the keys of those of *n* cells of the study from *first* on that are noted.
+        """Return the registered keys of *n* cells of the study from *first* on.
 
         Raises:
             StoreError: if one is damaged.
@@ -116,7 +116,7 @@ class Store:
         return keys
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, CellOutcome]:
-        """Return what is known of those of *keys* that are there.
+        """Return the stored outcomes, by key.
 
         Raises:
             StoreError: if one is damaged.
@@ -131,10 +131,10 @@ class Store:
         return found
 
     def put(self, outcomes: Iterable[CellOutcome]) -> None:
-        """Keep what cells came to: all of them, or, if that fails, none.
+        """Store outcomes of cells in one transaction.
 
-        What another process put there meanwhile is not lost: a failure does not take the place of
-        a row, nor a row without resources that of one with them.
+        Better outcomes that another process stored meanwhile are kept: a failure does not replace
+        a row, nor does a row without resources replace one with them.
         """
         query = f"SELECT {_CELL} FROM cells WHERE key = ?"  # noqa: S608 - our names
         with self._file.writing():
@@ -151,7 +151,7 @@ class Store:
                     "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", (*outcome, digest)
                 )
 
-    # What is there
+    # Queries and maintenance
 
     def studies(self) -> list[StoredStudy]:
         """Return the studies, in the order in which they were begun.
@@ -162,10 +162,10 @@ class Store:
         return [self._study_of(*values) for values in self._studies()]
 
     def axes_of(self, study: int | None = None) -> tuple[int, tuple[str, ...]]:
-        """Return the number and the axes of a *study*, of the last one if none is given.
+        """Return the number and the axes of a *study* (default: the last).
 
         Raises:
-            StoreError: if there is none of this number, or one is damaged.
+            StoreError: if there is no such study, or one is damaged.
         """
         known = {values[0]: values[4] for values in self._studies()}
         number = max(known, default=0) if study is None else study
@@ -175,7 +175,7 @@ class Store:
         return number, tuple(json.loads(known[number]))
 
     def _studies(self) -> list[tuple[Any, ...]]:
-        """Return the entries of all studies, without digests."""
+        """Return the rows of all studies, without digests."""
         file = self._file
         if [*file.rows("PRAGMA integrity_check(studies)")] != [(b"ok",)]:
             raise file.damaged("the list of its studies is damaged")
@@ -184,7 +184,7 @@ class Store:
             if not is_sealed(values) or study_problem(values[:-1]):
                 raise file.damaged(f"study {values[0]} is damaged")
             found.append(values[:-1])
-        # One that is lost would give its number, and with that its cells, to another.
+        # The number of a lost study, and with it its cells, would pass to a new one.
         ((last,),) = file.rows("SELECT max(study) FROM study_cells")
         if last is not None and last not in {values[0] for values in found}:
             raise file.damaged(f"study {last} is lost")
@@ -227,14 +227,14 @@ class Store:
                 yield outcome.row, outcome.resources, outcome.error
 
     def _checked_place(self, place: Sequence[Any], study: int, before: int) -> int:
-        """Return the position of a place, which lies behind the one *before*."""
-        # Damaged pages may name others twice: then all is sound in itself, but comes again.
+        """Return the position in a row of `study_cells`, which must exceed the one *before*."""
+        # Damaged pages may refer to others twice: then rows are valid but repeated.
         if not is_sealed(place) or place[0] != study or place[1] <= before:
-            raise self._file.damaged(f"what loads study {study} has is damaged")
+            raise self._file.damaged(f"the list of loads of study {study} is damaged")
         return int(place[1])
 
     def _outcome(self, values: Sequence[Any]) -> CellOutcome:
-        """Return what an entry of `cells` says, if its digest is right."""
+        """Return the outcome in a row of `cells` after checking its digest."""
         kept = values[:-1]
         if not is_sealed(values) or cell_problem(kept):
             raise self._file.damaged(f"cell {bytes(kept[0]).hex()} is damaged")
@@ -243,7 +243,7 @@ class Store:
         return CellOutcome(key, model.decode(), row, resources, error, seconds)
 
     def counts(self) -> list[tuple[str, int, int, float]]:
-        """Return, for each model of h3sim, cells done, cells failed, and seconds they took.
+        """Return for each model of h3sim the cells done, the cells failed and their seconds.
 
         Raises:
             StoreError: if a cell is damaged.
@@ -261,18 +261,18 @@ class Store:
         return [(model, *sums) for model, sums in sorted(found.items())]
 
     def damaged(self, what: str) -> StoreError:
-        """Return the error that says *what* is damaged, and what to do."""
+        """Return the error that *what* is damaged, with advice."""
         return self._file.damaged(what)
 
     def verify(self) -> list[str]:
-        """Return what is damaged, a line for each cell, place and study; nothing is."""
+        """Return the damage, one line per row of any table; an empty list if there is none."""
         with self._file.told():
             return damage_of(self._file)
 
     def prune(self, *, keep_model: str | None = None, failed: bool = False) -> int:
-        """Forget cells of other models than *keep_model*, and with *failed* those that failed.
+        """Delete cells of models other than *keep_model* and, with *failed*, failed cells.
 
-        Returns how many were forgotten.
+        Returns the number of deleted cells.
         """
         wanted = []
         if keep_model is not None:
@@ -289,11 +289,11 @@ class Store:
         return int(n)
 
     def close(self) -> None:
-        """Close the file; what was written is in it."""
+        """Close the file."""
         self._file.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_file"):  # it could be opened
+        if hasattr(self, "_file"):  # opening may have failed
             self.close()
 
     def __enter__(self) -> Store:

@@ -1,7 +1,7 @@
-"""The file of a store (`h3sim-store/2`): its tables, digests, and SQL that is not trusted.
+"""The file of a store (`h3sim-store/2`): tables, digests and protection from untrusted files.
 
-A file that somebody sent may hold anything: nothing in it is run, no query runs for ever, and only
-the tables of the format are read.
+A file from elsewhere may contain anything: no code in it is run, queries have a time limit, and
+only the tables of the format are read.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 
 VERSION = 2
-"""SQLite's `user_version`, by which a store of another format is told."""
+"""SQLite's `user_version`, the version of the format."""
 UNSEALED = 1
-"""The version whose tables have no digests, and in whose rows ByteIndex was sampled."""
+"""Version without digests, in whose rows ByteIndex was sampled."""
 FORMAT = f"h3sim-store/{VERSION}"
 APPLICATION_ID = 0x68337331  # "h3s1"
-"""SQLite's `application_id`, by which a store is told from other databases."""
+"""SQLite's `application_id`, which identifies stores among other databases."""
 
 
 _DIGEST_BYTES = 8
 Value: TypeAlias = "bytes | int | float | None"
-"""What SQLite keeps; texts are their bytes in UTF-8."""
+"""Values in SQLite; texts are their bytes in UTF-8."""
 
 
 class StoreColumn(NamedTuple):
-    """A column: its type and constraints as SQL has them, and what it is *about*."""
+    """Column: name, SQL type with constraints, and description."""
 
     name: str
     type: str
@@ -49,7 +49,7 @@ class StoreColumn(NamedTuple):
 
 
 class StoreTable(NamedTuple):
-    """A table: its columns, the constraints behind them, and what SQL says behind the brackets."""
+    """Table: columns, table constraints and table options."""
 
     name: str
     columns: tuple[StoreColumn, ...]
@@ -58,14 +58,14 @@ class StoreTable(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns; the last one is the digest of the others."""
+        """Names of the columns; the last one is the digest of the others."""
         return tuple(column.name for column in self.columns)
 
 
 _DIGEST = StoreColumn(
-    "digest", "BLOB NOT NULL", f"{_DIGEST_BYTES} bytes of BLAKE2b over the columns before it"
+    "digest", "BLOB NOT NULL", f"{_DIGEST_BYTES} bytes of BLAKE2b over the preceding columns"
 )
-_WITHOUT_ROWID = "WITHOUT ROWID"  # else each key would stand in an index as well
+_WITHOUT_ROWID = "WITHOUT ROWID"  # avoids a second copy of each key in an index
 TABLES = (
     StoreTable(
         "cells",
@@ -73,19 +73,21 @@ TABLES = (
             StoreColumn(
                 "key",
                 "BLOB PRIMARY KEY",
-                "16 bytes of BLAKE2b over all that has a say in what the load comes to",
+                "16 bytes of BLAKE2b over all inputs of the load",
             ),
             StoreColumn(
                 "model",
                 "TEXT NOT NULL",
-                "the h3sim that ran it: version, digest of its source, plug-ins, header codecs",
+                "the model that ran it: h3sim's version, source digest, plug-ins, header codecs",
             ),
             StoreColumn("row", "TEXT", "the row of the load, a JSON object; NULL if it failed"),
             StoreColumn(
-                "resources", "TEXT", "rows of its resources, a JSON list; NULL if not asked for"
+                "resources", "TEXT", "rows of its resources, a JSON list; NULL if not requested"
             ),
-            StoreColumn("error", "TEXT", "which load failed, and why; NULL if it did not"),
-            StoreColumn("seconds", "REAL", "how long it took"),
+            StoreColumn(
+                "error", "TEXT", "description and error of a failed load; NULL if it succeeded"
+            ),
+            StoreColumn("seconds", "REAL", "run time"),
             _DIGEST,
         ),
         ending=_WITHOUT_ROWID,
@@ -93,17 +95,15 @@ TABLES = (
     StoreTable(
         "studies",
         (
-            StoreColumn("id", "INTEGER PRIMARY KEY", "its number, by when it was begun first"),
+            StoreColumn("id", "INTEGER PRIMARY KEY", "number, in the order of creation"),
             StoreColumn(
                 "token",
                 "TEXT UNIQUE NOT NULL",
-                "what tells it from others: all that its loads are made of, in order",
+                "identity of the study: a digest of all inputs of its loads, in order",
             ),
-            StoreColumn("name", "TEXT NOT NULL", "what lists call it"),
-            StoreColumn("n", "INTEGER NOT NULL", "how many loads it has"),
-            StoreColumn(
-                "axes", "TEXT NOT NULL", "the columns in which its loads differ, a JSON list"
-            ),
+            StoreColumn("name", "TEXT NOT NULL", "display name"),
+            StoreColumn("n", "INTEGER NOT NULL", "number of loads"),
+            StoreColumn("axes", "TEXT NOT NULL", "columns in which its loads differ, a JSON list"),
             _DIGEST,
         ),
     ),
@@ -115,7 +115,7 @@ TABLES = (
                 "position", "INTEGER NOT NULL", "the index of the load in the study, from 0"
             ),
             StoreColumn(
-                "key", "BLOB NOT NULL", "the `key` of the load, which need not have run yet"
+                "key", "BLOB NOT NULL", "the `key` of the load, which may not have run yet"
             ),
             _DIGEST,
         ),
@@ -126,7 +126,7 @@ TABLES = (
 
 
 def script(version: int = VERSION) -> str:
-    """Return the SQL that makes the tables of a new store, and names it one."""
+    """Return the SQL that creates the tables of a new store and marks it as one."""
     made = [
         f"PRAGMA application_id = {APPLICATION_ID}",
         f"PRAGMA user_version = {version}",
@@ -139,12 +139,12 @@ def _made(table: StoreTable, version: int) -> str:
     kept = [column for column in table.columns if version > UNSEALED or column is not _DIGEST]
     columns = [f"{column.name} {column.type}" for column in kept]
     inside = ", ".join([*columns, *filter(None, [table.constraint])])
-    # Two may make one file at once: the second finds them there.
+    # Two processes may create one file at once: the second finds the tables.
     return f"CREATE TABLE IF NOT EXISTS {table.name} ({inside}) {table.ending}".rstrip()
 
 
 def digest_of(*values: Value) -> bytes:
-    """Return the digest of a row of a table: of its values in order, each with type and length.
+    """Return the digest of a table row, over type, length and value of each column in order.
 
     >>> digest_of(b"key", None, 1.5).hex()
     '1bd0ddc439789190'
@@ -163,11 +163,11 @@ def digest_of(*values: Value) -> bytes:
 
 
 _EXACT_BEFORE = "byte_index_exact_"
-"""What columns of the exact ByteIndex were called while the plain name was the sampled one's."""
+"""Former prefix of the exact ByteIndex's columns, when the plain name was the sampled one's."""
 
 
 def renamed_row(row: str) -> str:
-    """Return a row of version 1 of a store or of saved results with the columns' names of today.
+    """Return a row of a version 1 store or saved results with present column names.
 
     >>> renamed_row('{"byte_index_all_ms": 200.0, "byte_index_exact_all_ms": 150.5, "page": "p"}')
     '{"byte_index_sampled_all_ms": 200.0, "byte_index_all_ms": 150.5, "page": "p"}'
@@ -186,20 +186,20 @@ MEMORY = ":memory:"
 _BUSY_MS = 60_000
 _AGAIN_S = 0.01
 _CELL_BYTES = 64 << 20
-"""A longer text or blob is refused, whether it is read or written."""
+"""Longest text or blob that may be read or written."""
 _STEPS = 50_000
-"""So many steps of SQLite's machine, a few ms, pass between two looks at the clock and signals."""
+"""Steps of SQLite's virtual machine, a few ms, between checks of the clock and signals."""
 _LEAST_S, _BYTES_PER_S = 5.0, 1_000_000
-"""The processor time of one query: SQLite goes through files at least ten times as fast."""
+"""Limit on a query's processor time per byte: SQLite scans files at least ten times as fast."""
 Row = tuple[Any, ...]
 
 
 class StoreError(H3SimError):
-    """A store cannot be read or written; the message says what to do."""
+    """Store that cannot be read or written; the message has advice."""
 
 
 class StoreInputError(StoreError, InputError):
-    """Something else than was given is needed: what is at the path is no store, say."""
+    """Wrong input, such as a path to something that is not a store."""
 
     def __init__(self, problems: str | Iterable[ValidationIssue], source: str = "") -> None:
         given = (
@@ -209,10 +209,10 @@ class StoreInputError(StoreError, InputError):
 
 
 class _Watch:
-    """Ends queries that take too long, and lets signals end them.
+    """Watchdog that ends queries after a time limit or a signal.
 
-    SQLite calls it back and drops what the callback raises. A generator keeps it: Python runs
-    handlers of signals where a generator goes on, which is inside its `try`.
+    SQLite discards exceptions of its progress callback, so a generator keeps them: Python runs
+    signal handlers where the generator resumes, inside its `try`.
     """
 
     def __init__(self, size_bytes: int) -> None:
@@ -221,25 +221,25 @@ class _Watch:
         self._give_up_at = 0.0
 
     def begin(self) -> None:
-        """Give the query, or its next row, all the time."""
-        # Of the processor: to wait for a lock or for a disk costs nothing.
+        """Restart the time limit for a query or its next row."""
+        # Processor time: waiting for a lock or a disk does not count.
         self._give_up_at = time.thread_time() + self.limit_s
 
     def looks(self) -> Iterator[int]:
-        """Yield, at each look, whether the query must end."""
+        """Yield at each check whether the query must end."""
         while True:
             try:
                 yield time.thread_time() > self._give_up_at
             except GeneratorExit:
                 return
-            except BaseException as error:  # noqa: BLE001 - raised where the query was asked
+            except BaseException as error:  # noqa: BLE001 - raised again by the query's caller
                 self.raised = error
                 yield True
 
 
 def guarded(database: sqlite3.Connection, size_bytes: int) -> _Watch:
-    """Limit what *database* may do and take, and return what watches its queries."""
-    database.text_factory = bytes  # decoded where the digest is that of the bytes
+    """Restrict *database* and its resources, and return the watchdog of its queries."""
+    database.text_factory = bytes  # decoded after the digest of the bytes is checked
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _CELL_BYTES)
     watch = _Watch(size_bytes)
     watch.begin()
@@ -250,10 +250,10 @@ def guarded(database: sqlite3.Connection, size_bytes: int) -> _Watch:
 
 
 def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
-    """Return a connection to the file at *path*; one that may be written is made if need be.
+    """Return a connection to the file at *path*, created if it may be written.
 
     Raises:
-        StoreInputError: if there can be no such file.
+        StoreInputError: if the file cannot exist.
     """
     if path == MEMORY:
         return sqlite3.connect(MEMORY, check_same_thread=False)
@@ -261,8 +261,8 @@ def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
         if not Path(path).is_file():
             raise _refused(path, "there is no such file")
         uri = f"{Path(path).absolute().as_uri()}?mode=ro"
-        # Where nothing may be written SQLite cannot make the files by which readers and a
-        # writer know of each other. If no writer left any, there is none.
+        # Without write access SQLite cannot create the WAL files that coordinate readers and a
+        # writer. If there are none, there is no writer.
         folder, log = Path(path).absolute().parent, Path(f"{path}-wal")
         if not os.access(folder, os.W_OK) and not log.exists():
             uri += "&immutable=1"
@@ -275,10 +275,10 @@ def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
 
 
 class StoreFile:
-    """The database at *path*, of which the schema is known to be that of a store.
+    """Database at *path* whose schema has been checked to be that of a store.
 
     Attributes:
-        version: of the format: the present one, or, of an *unsealed* store, the one before.
+        version: version of the format; an unsealed store has the previous one.
 
     Raises:
         StoreError: if it is no store, of another version, or cannot be opened.
@@ -300,7 +300,7 @@ class StoreFile:
             try:
                 self.db = database_in(path, may_write=may_write)
                 size_bytes = 0 if path == MEMORY else Path(path).stat().st_size
-            except StoreInputError:  # a ValueError, too
+            except StoreInputError:  # also a ValueError
                 raise
             except (ValueError, OSError) as error:
                 raise self.refused("cannot be the path of a file") from error
@@ -320,28 +320,28 @@ class StoreFile:
             self.db.close()
 
     def _checked_version(self) -> int:
-        """Return the version of the format, 0 of an empty file; refuse what is something else."""
+        """Return the version of the format, 0 for an empty file; refuse other files."""
         found = _schema(self.db)
         if not found:
             return 0
         (known,) = self.db.execute("PRAGMA application_id").fetchone()
         (version,) = self.db.execute("PRAGMA user_version").fetchone()
         if known != APPLICATION_ID:
-            raise self.refused("is not a store of studies: give another file")
+            raise self.refused("is not a store of studies: use another file")
         if version not in {UNSEALED, VERSION}:
             raise self.refused(
                 f"is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
-                " give another file, or export its rows with the h3sim that made it"
+                " use another file, or export its rows with the h3sim that made it"
             )
         if found != _expected_schema(version):
             raise self.refused(
-                "has other tables than a store of studies: it is damaged, or something else wrote"
-                " it: give another file"
+                "does not have the tables of a store: it is damaged or from another program:"
+                " use another file"
             )
         return int(version)
 
     def _prepare(self) -> None:
-        """Make the tables of a new file, and have writes logged ahead."""
+        """Create the tables of a new file and enable write-ahead logging."""
         if not self._may_write:
             if not self.version:
                 raise self.refused("is empty")
@@ -354,14 +354,14 @@ class StoreFile:
             self.version = VERSION
         if self.path != MEMORY:
             self._log_ahead()
-            # With WAL no commit is lost when a process dies, and none waits for the disk.
+            # With WAL, commits survive the death of a process without waiting for the disk.
             self.db.execute("PRAGMA synchronous = NORMAL")
 
     def _log_ahead(self) -> None:
-        """Have writes logged ahead (WAL): readers and a writer do not wait for one another.
+        """Enable write-ahead logging (WAL), so that readers and a writer do not block each other.
 
-        While two switch one new file at once SQLite refuses the second, whatever its time-out:
-        waiting for each other they would wait for ever. So it is asked again.
+        If two processes switch one new file at once, SQLite refuses the second regardless of its
+        time-out, to avoid a deadlock. So it is retried.
         """
         give_up_at = time.monotonic() + _BUSY_MS / 1000
         while True:
@@ -377,21 +377,21 @@ class StoreFile:
                 return
 
     def refused(self, message: str) -> StoreInputError:
-        """Return the error that says that another file is needed."""
+        """Return the error that the file is unsuitable."""
         return _refused(self.path, message)
 
     def damaged(self, what: str) -> StoreError:
-        """Return the error that says *what* is damaged, and what to do."""
+        """Return the error that *what* is damaged, with advice."""
         return StoreError(f"{shown_path(self.path)}: {what}{_ADVICE['SQLITE_CORRUPT']}")
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Raise what SQLite refuses as an error that says what to do."""
+        """Convert errors of SQLite into errors with advice."""
         self._watch.begin()
         try:
             yield
-        except UnicodeDecodeError as error:  # of what SQLite quotes
-            raise self.damaged("its tables are no text") from error
+        except UnicodeDecodeError as error:  # in a quotation by SQLite
+            raise self.damaged("its tables are not valid text") from error
         except sqlite3.Error as error:
             if (raised := self._watch.raised) is not None:
                 self._watch.raised = None
@@ -403,12 +403,12 @@ class StoreFile:
             if name == "SQLITE_INTERRUPT":
                 took = f"a query took more than {self._watch.limit_s:,.0f} s of processor time"
                 raise self.damaged(took) from error
-            # Of a file that is damaged SQLite quotes what it could not read, whatever it is.
-            said = f"{escape_control(str(error))}{advice}; what was finished before is kept"
+            # For a damaged file SQLite quotes arbitrary bytes that it could not read.
+            said = f"{escape_control(str(error))}{advice}; finished loads are kept"
             raise StoreError(f"{shown_path(self.path)}: {said}") from error
 
     def rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[Row]:
-        """Yield what *query* finds; texts are bytes."""
+        """Yield the rows of *query*; texts are bytes."""
         with self.told():
             for row in self.db.execute(query, arguments):
                 yield row
@@ -416,34 +416,34 @@ class StoreFile:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write what is written in here together, after what others write: all of it, or none."""
+        """Run the block in one write transaction."""
         with self.told(), self.db:
             self.db.execute("BEGIN IMMEDIATE")
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep all others from the file; wait until they have left it."""
+        """Lock the file exclusively; wait until others release it."""
         self.db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self.db.execute("BEGIN EXCLUSIVE")
-        self.db.commit()  # the lock stays
+        self.db.commit()  # keeps the lock
         self.version = self._checked_version()
         try:
             yield
         finally:
             self.db.execute("PRAGMA locking_mode = NORMAL")
-            self.db.execute("SELECT count(*) FROM sqlite_master")  # the lock goes
+            self.db.execute("SELECT count(*) FROM sqlite_master")  # releases the lock
 
     def go_on(self) -> None:
-        """Give the next row of a query all the time."""
+        """Restart the time limit for the next row of a query."""
         self._watch.begin()
 
     def is_ended_by(self, error: sqlite3.Error) -> bool:
-        """Return whether *error* is not about the file, but ends what is done with it."""
+        """Return whether *error* interrupts an operation rather than reporting damage."""
         return getattr(error, "sqlite_errorname", "") in {"SQLITE_INTERRUPT", "SQLITE_BUSY"}
 
     def size_bytes(self) -> int:
-        """Return how large the file is."""
+        """Return the size of the file in bytes."""
         (n,), (size,) = (
             self.db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
         )
@@ -455,14 +455,14 @@ def _refused(path: str, message: str) -> StoreInputError:
 
 
 def _schema(database: sqlite3.Connection, n_most: int = 100) -> list[Row]:
-    """Return the names and the SQL of all that a database has: tables, indexes, views, triggers."""
+    """Return names and SQL of all tables, indexes, views and triggers of a database."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master"
     return sorted(database.execute(query).fetchmany(n_most), key=repr)
 
 
 @cache
 def _expected_schema(version: int) -> list[Row]:
-    """Return what `_schema` finds in a store."""
+    """Return the result of `_schema` for a store."""
     database = sqlite3.connect(MEMORY)
     database.text_factory = bytes
     database.executescript(script(version))
@@ -472,15 +472,15 @@ def _expected_schema(version: int) -> list[Row]:
 
 
 _ADVICE = {
-    "SQLITE_FULL": ": the disk is full: make room, and run the same again",
-    "SQLITE_READONLY": ": the file or its folder may only be read: give another file",
-    "SQLITE_CANTOPEN": ": cannot be opened: the folder must be there, and writable",
-    "SQLITE_NOTADB": ": give another file",
-    "SQLITE_BUSY": ": another process writes to it: wait for it, or give another file",
-    "SQLITE_IOERR_WRITE": ": the disk may be full: make room, and run the same again",
-    "SQLITE_TOOBIG": f": a text may have {_CELL_BYTES >> 20} MiB",
+    "SQLITE_FULL": ": the disk is full: free some space, then run the same again",
+    "SQLITE_READONLY": ": the file or its folder is read-only: use another file",
+    "SQLITE_CANTOPEN": ": cannot be opened: its folder must exist and be writable",
+    "SQLITE_NOTADB": ": use another file",
+    "SQLITE_BUSY": ": another process is writing to it: wait, or use another file",
+    "SQLITE_IOERR_WRITE": ": the disk may be full: free some space, then run the same again",
+    "SQLITE_TOOBIG": f": texts are limited to {_CELL_BYTES >> 20} MiB",
     "SQLITE_CORRUPT": (
-        ": the file is damaged: `h3sim store verify` says where, and `h3sim store repair` keeps"
-        " what is sound"
+        ": the file is damaged: `h3sim store verify` shows where, and `h3sim store repair`"
+        " keeps the intact rows"
     ),
 }

@@ -1,4 +1,4 @@
-"""What is damaged in a store, entry by entry; and the store rewritten without that."""
+"""Verification and repair of stores, row by row."""
 
 from __future__ import annotations
 
@@ -33,52 +33,52 @@ if TYPE_CHECKING:
 _CELLS, _STUDIES, _PLACES = TABLES
 _MISMATCH = "does not match its digest"
 _ENTRY_BYTES = 4
-"""No entry of a table takes less in its file."""
+"""Smallest size of a table row in the file."""
 
 
 def is_sealed(values: Sequence[Any]) -> bool:
-    """Return whether the last of *values* is the digest of those before."""
+    """Return whether the last of *values* is the digest of the others."""
     *kept, digest = values
     return bool(digest_of(*kept) == digest)
 
 
 def cell_problem(values: Sequence[Any]) -> str | None:
-    """Return what is wrong with a row of `cells`, beside its digest; None if nothing is."""
+    """Return the error in a row of `cells` other than its digest, or None."""
     key, model, row, resources, error, seconds = values
     if not (isinstance(key, bytes) and _are_texts(model) and isinstance(seconds, float)):
-        return "has values of other types"
+        return "has values of wrong types"
     if any(text is not None and not _are_texts(text) for text in (row, resources, error)):
-        return "has values of other types"
+        return "has values of wrong types"
     if (row is None) == (error is None):
         return "has neither a row nor an error, or both"
     return None
 
 
 def study_problem(values: Sequence[Any]) -> str | None:
-    """Return what is wrong with a row of `studies`, beside its digest; None if nothing is."""
+    """Return the error in a row of `studies` other than its digest, or None."""
     number, token, name, n, axes = values
     if not (isinstance(number, int) and isinstance(n, int) and _are_texts(token, name, axes)):
-        return "has values of other types"
+        return "has values of wrong types"
     names = _json(axes)
     if not isinstance(names, list) or not all(isinstance(axis, str) for axis in names):
-        return "has axes that are no list of names"
+        return "has axes that are not a list of names"
     return None
 
 
 def _content_problem(values: Sequence[Any]) -> str | None:
-    """Return what is wrong with what a row of `cells` holds as JSON, which takes longer to see."""
+    """Return the error in the JSON of a row of `cells`, a slower check, or None."""
     _, _, row, resources, _, _ = values
     if row is not None and not isinstance(_json(row), dict):
-        return "has a row that is no JSON object"
+        return "has a row that is not a JSON object"
     if resources is not None and not isinstance(_json(resources), list):
-        return "has resources that are no JSON list"
+        return "has resources that are not a JSON list"
     return None
 
 
 def _place_problem(values: Sequence[Any]) -> str | None:
     study, position, key = values
     is_sound = isinstance(study, int) and isinstance(position, int) and isinstance(key, bytes)
-    return None if is_sound else "has values of other types"
+    return None if is_sound else "has values of wrong types"
 
 
 def _are_texts(*values: Any) -> bool:
@@ -96,19 +96,19 @@ def _json(text: bytes) -> Any:
 
 
 def damage_of(file: StoreFile) -> list[str]:
-    """Return what is wrong with a store, a line each; nothing is."""
+    """Return the damage of a store, one line each; an empty list if there is none."""
     return _examined(file, lambda _table, _values: None)
 
 
 def repair_store(path: str) -> list[str]:
-    """Rewrite the store at *path* without what is damaged, and return what that was.
+    """Rewrite the store at *path* without damaged rows, and return a list of these.
 
-    A store whose rows have no digests gets them.
+    Digests are added to a store without them.
 
     Raises:
         StoreError: if the file cannot be read or written at all.
     """
-    StoreFile(path, may_write=False, may_be_unsealed=True).close()  # where none is, none is made
+    StoreFile(path, may_write=False, may_be_unsealed=True).close()  # a missing store is not created
     file = StoreFile(path, may_write=True, may_be_unsealed=True)
     try:
         return _rewritten(file)
@@ -117,16 +117,16 @@ def repair_store(path: str) -> list[str]:
 
 
 def seal(file: StoreFile) -> None:
-    """Give a store whose rows have no digests the digests, once.
+    """Add digests to a store without them.
 
     Raises:
-        StoreError: if something in it is damaged.
+        StoreError: if a row is damaged.
     """
     _rewritten(file, may_drop=False)
 
 
 def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
-    """Rewrite the store with all that is sound, if it needs that; return what was left out."""
+    """Rewrite the store with its intact rows if necessary; return the dropped rows."""
     with file.told(), file.alone(), _fresh_beside(file) as fresh:
 
         def keep(table: StoreTable, values: Sequence[Any]) -> None:
@@ -134,7 +134,7 @@ def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
                 key, model, row, *others = values
                 values = (key, model, renamed_row(row.decode()).encode(), *others)
             marks = ", ".join("?" * len(table.columns))
-            # Ignored: from the other end, what was met before is met again.
+            # OR IGNORE: the pass from the other end meets the same rows again.
             fresh.execute(
                 f"INSERT OR IGNORE INTO {table.name} VALUES ({marks})",  # noqa: S608 - ours
                 (*_as_declared(table, values), digest_of(*values)),
@@ -152,12 +152,12 @@ def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
 
 @contextmanager
 def _fresh_beside(file: StoreFile) -> Iterator[sqlite3.Connection]:
-    """Yield an empty store on the same disk, which goes when it is done with."""
+    """Yield an empty temporary store on the same disk."""
     folder = None if file.path == MEMORY else Path(file.path).absolute().parent
     (page_bytes,) = file.db.execute("PRAGMA page_size").fetchone()
     with tempfile.TemporaryDirectory(prefix=".h3sim-store-", dir=folder) as beside:
         fresh = sqlite3.connect(Path(beside) / "fresh.db")
-        # SQLite copies pages into a file that is logged ahead only where they are of one size.
+        # SQLite's backup into a file with WAL requires equal page sizes.
         fresh.execute(f"PRAGMA page_size = {page_bytes}")
         fresh.execute("PRAGMA journal_mode = OFF")
         fresh.execute("PRAGMA synchronous = OFF")
@@ -169,7 +169,7 @@ def _fresh_beside(file: StoreFile) -> Iterator[sqlite3.Connection]:
 
 
 def _as_declared(table: StoreTable, values: Sequence[Any]) -> list[Any]:
-    """Return *values* with those that are declared as texts as such."""
+    """Return *values* with text columns decoded."""
     return [
         value.decode() if isinstance(value, bytes) and column.type.startswith("TEXT") else value
         for column, value in zip(table.columns, values, strict=False)
@@ -177,7 +177,7 @@ def _as_declared(table: StoreTable, values: Sequence[Any]) -> list[Any]:
 
 
 def _examined(file: StoreFile, keep: Keep) -> list[str]:
-    """Return what is wrong with a store, and have all that is sound kept."""
+    """Return the damage of a store, and pass each intact row to *keep*."""
     found = [
         escape_control(line.decode(errors="replace"))
         for line in _lines(file)
@@ -202,7 +202,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
         study, position, key = values
         name = f"load {_shown(position)} of study {_shown(study)}"
         if problem is None and study not in studies:
-            problem = "is of no study"
+            problem = "belongs to no study"
         if problem is None:
             keep(_PLACES, values)
             if key in bad:
@@ -226,13 +226,13 @@ def _lines(file: StoreFile) -> Iterator[Any]:
 def _entries(
     file: StoreFile, table: StoreTable, problem_of: Callable[[Sequence[Any]], str | None]
 ) -> Iterator[tuple[Row, str | None]]:
-    """Yield what can be read of a table, without digests, and what is wrong with each entry."""
+    """Yield the readable rows of a table without digests, each with its error or None."""
     is_sealed_store = file.version != UNSEALED
-    # Pages that point to one another may never end.
+    # Damaged pages may form cycles.
     n_most = file.size_bytes() // _ENTRY_BYTES
     names = table.names if is_sealed_store else table.names[:-1]
     key = names[:2] if table is _PLACES else names[:1]
-    # From each end: what cannot be read ends a pass in its middle.
+    # From each end: an unreadable page ends a pass.
     for direction in ("", " DESC"):
         order = ", ".join(f"{name}{direction}" for name in key)
         query = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order}"  # noqa: S608 - ours
@@ -252,5 +252,5 @@ def _entries(
 
 
 def _shown(value: Any) -> str:
-    """Return what an entry is known by, whatever it is."""
+    """Return the display form of a key of any type."""
     return value.hex() if isinstance(value, bytes) else escape_control(str(value))

@@ -1,4 +1,4 @@
-"""Study files (`h3sim-study/1`)."""
+"""Study files (`h3sim-study/1`): reading and validating them."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ _FINDS: dict[str, Callable[[str], object]] = {
     "transport_profile": lambda name: LoadConfig(transport_profile=name),
     "cc": lambda name: LoadConfig(cc=name),
 }
-"""What is given by name, and how each is found."""
+"""Functions that resolve names, by key."""
 _FILES = tuple(key for key in _FINDS if key != "cc")
-"""What may name files, which are looked for beside the study."""
+"""Keys that may name files, which are looked up next to the study file."""
 _KINDS = {entry.attribute: entry.kind for entry in fields_of(LoadConfig)}
 _NAMES = OneOrMore(Text(), "names")
 
 
 class StudyError(InputError):
-    """A study's file cannot be used."""
+    """Study file that cannot be used."""
 
 
 class _Seeds(ValueType):
-    """How many from 0 on, or which."""
+    """Field type of seeds: a number of seeds from 0 on, or a list of seeds."""
 
     _count, _list = Whole(low=1), ListOf(Whole(low=0), "whole numbers")
 
@@ -78,7 +78,7 @@ class _Seeds(ValueType):
 
 
 class _Setting(Scalar):
-    """One value, or a table where an option may be one; the option itself says which."""
+    """Field type of a setting: a single value, or a table if the option allows one."""
 
     def accept(self, value: Any) -> Any:
         return value if isinstance(value, Mapping) else super().accept(value)
@@ -88,7 +88,7 @@ class _Setting(Scalar):
 
 
 class _RangeTable(Table):
-    """A table, or the two ends in a list."""
+    """Field type of a range: a table, or a list of its two ends."""
 
     def read(self, given: Any) -> Any:
         if isinstance(given, list) and len(given) == 2:
@@ -102,22 +102,22 @@ class _RangeTable(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """Settings that are drawn from ranges.
+    """Settings sampled from ranges.
 
     Raises:
         StudyError: listing every value that is out of range.
     """
 
-    n: int = field(metadata=declare(N_SAMPLES, "how many settings are drawn"))
+    n: int = field(metadata=declare(N_SAMPLES, "number of settings to draw"))
     method: str = field(
         default="latin-hypercube", metadata=declare(SAMPLING, "`latin-hypercube` or `sobol`")
     )
-    seed: int = field(default=0, metadata=declare(SEED, "what the drawing begins with"))
+    seed: int = field(default=0, metadata=declare(SEED, "random seed of the sample"))
     ranges: Mapping[str, Range] = field(
         default_factory=dict,
         metadata=declare(
             TableOf(_RangeTable(Range, noun="[low, high] or a table", is_kept=True)),
-            "of each option its range, as a table or as `[low, high]`",
+            "range of each option, as a table or as `[low, high]`",
         ),
     )
 
@@ -125,17 +125,19 @@ class Samples:
         validate(self, StudyError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield issues between its values."""
         if not self.ranges:
             yield ValidationIssue(key="ranges", message="at least one is needed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quick:
-    """How `h3sim reproduce` reduces a study: every n-th page by size, and at most so many seeds."""
+    """Reduction of a study by `h3sim reproduce`: every n-th page by size, and a limit on seeds."""
 
     every: int = field(default=1, metadata=declare(Whole(low=1), "every n-th page by size"))
-    seeds: int | None = field(default=None, metadata=declare(Whole(low=1), "so many seeds at most"))
+    seeds: int | None = field(
+        default=None, metadata=declare(Whole(low=1), "maximum number of seeds")
+    )
 
     def __post_init__(self) -> None:
         validate(self, StudyError)
@@ -150,80 +152,84 @@ class Quick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyFile:
-    """A study as its file says it.
+    """Contents of a study file.
 
     Raises:
-        StudyError: listing every value that cannot be.
+        StudyError: listing every invalid value.
     """
 
-    name: str = field(default="", metadata=declare(Text(), "what lists call it"))
+    name: str = field(default="", metadata=declare(Text(), "display name of the study"))
     pages: tuple[str, ...] = field(
         metadata=declare(
             _NAMES,
-            'pages, sets of them (`"corpus:small"`), or files, which are looked for beside the'
-            " study",
+            'pages, sets of them (`"corpus:small"`), or files, which are looked up next to the'
+            " study file",
         )
     )
     schemes: tuple[str, ...] = field(
         default=("marx-2019",), metadata=declare(_NAMES, "schemes, sets of them, or files")
     )
     seeds: int | tuple[int, ...] | None = field(
-        default=None, metadata=declare(_Seeds(), "how many, from 0 on (else 1); or a list of them")
+        default=None,
+        metadata=declare(_Seeds(), "number of seeds from 0 on (default: 1), or a list of seeds"),
     )
     resources: bool = field(
-        default=False, metadata=declare(Flag(), "keep a row a resource as well")
+        default=False, metadata=declare(Flag(), "also keep one row per resource")
     )
     metrics: tuple[str, ...] = field(
         default=(),
         metadata=declare(
             OneOrMore(Choice(ON_DEMAND), "figures"),
-            "figures that take longer, as [columns](studies.md#rows)",
+            "metrics that take longer to compute, as [columns](studies.md#rows)",
         ),
     )
     timeout_s: float | None = field(
         default=None,
         metadata=declare(
             Number(low=0, is_above=True),
-            "a load that takes longer fails. Not in threads (dask's workers), which cannot be"
-            " stopped",
+            "time limit of a load in seconds; longer loads fail. Not enforced in threads"
+            " (Dask workers)",
         ),
     )
     settings: Mapping[str, Any] = field(
         default_factory=dict,
         metadata=declare(
-            TableOf(_Setting("what varies is in axes")), "options that are the same in all loads"
+            TableOf(_Setting("put options that vary into axes")),
+            "options with one value for all loads",
         ),
     )
     axes: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict,
         metadata=declare(
-            TableOf(ListOf(_Setting(), "values (what is fixed is in settings)")),
-            "options with a list of values each; all are combined",
+            TableOf(ListOf(_Setting(), "values (put options with one value into settings)")),
+            "options with a list of values each; all combinations are loaded",
         ),
     )
     cells: tuple[Mapping[str, Any], ...] | None = field(
         default=None,
         metadata=declare(
             ListOf(TableOf(_Setting()), "tables"),
-            "a list of settings that go together, `[[cells]]`; combined with the axes",
+            "combinations of settings, `[[cells]]`, each combined with the axes",
         ),
     )
     samples: Samples | None = field(
         default=None,
-        metadata=declare(Table(Samples, is_kept=True), "settings that are drawn from ranges"),
+        metadata=declare(Table(Samples, is_kept=True), "settings sampled from ranges"),
     )
     until: StoppingRule | None = field(
         default=None,
         metadata=declare(
             Table(StoppingRule),
-            "in place of `seeds`: add them"
+            "instead of `seeds`: add seeds"
             " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
         ),
     )
-    title: str = field(default="", metadata=declare(Text(), "a line about what is reproduced"))
-    source: str = field(default="", metadata=declare(Text(), "where that was published"))
+    title: str = field(
+        default="", metadata=declare(Text(), "one-line title of the reproduced result")
+    )
+    source: str = field(default="", metadata=declare(Text(), "publication of the result"))
     paper: Mapping[str, float] = field(
-        default_factory=dict, metadata=declare(NumbersByPath(), "the numbers there, by figure")
+        default_factory=dict, metadata=declare(NumbersByPath(), "published numbers, by metric")
     )
     quick: Quick = field(
         default_factory=Quick,
@@ -234,10 +240,12 @@ class StudyFile:
         validate(self, StudyError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield issues between its values."""
         if self.until is not None and self.seeds is not None:
             yield ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)
-        told = dict.fromkeys(keys_of(StudyFile), "is no option of a load: it stands outside")
+        told = dict.fromkeys(
+            keys_of(StudyFile), "is not an option of a load: move it to the top level"
+        )
         ranges = () if self.samples is None else self.samples.ranges
         for table, names, message in (
             ("settings", self.settings, "is fixed in settings"),
@@ -257,19 +265,19 @@ class StudyFile:
         yield from collected((key, _KINDS[name].accept, value) for key, name, value in given)[1]
 
     def study(self, folder: Path | None = None, *, source: str = "study") -> Study:
-        """Return what is to be loaded; files that it names are looked for in *folder* at first.
+        """Return the study; files that it names are looked up in *folder* first.
 
         Raises:
-            StudyError: listing every mistake in it.
+            StudyError: listing every error in it.
         """
         folder = folder or Path()
         try:
             study = load_study(**self._arguments(folder))
         except (UnknownNameError, InputError) as error:
             known = getattr(error, "problems", ()) or [ValidationIssue(key="", message=str(error))]
-            # The same with the keys of this file.
+            # Raise it again with the keys of this file.
             unknown = self.unknown_names(folder)
-            # Only a page's file, say, is wrong: the error tells that file's keys.
+            # Only a file that it names is wrong: the error names that file's keys.
             if getattr(error, "source", "") and len(unknown) <= len(known):
                 raise
             others = (found for found in known if not (unknown and found.key in ("", *_FINDS)))
@@ -277,7 +285,7 @@ class StudyFile:
         return replace(study, stopping=self.until)
 
     def _given(self) -> Iterator[tuple[str, str, Any]]:
-        """Yield where each value of an option stands, which option, and the value."""
+        """Yield key path, option and value of each option."""
         for name, value in self.settings.items():
             yield f"settings.{name}", name, value
         for name, values in self.axes.items():
@@ -310,7 +318,7 @@ class StudyFile:
         }
 
     def unknown_names(self, folder: Path) -> list[ValidationIssue]:
-        """Return what is wrong with each thing that it names, or with that thing's file."""
+        """Return an issue for each unknown name or invalid file that the study names."""
         named = [
             (f"{key}[{number}]", key, name)
             for key, names in (("pages", self.pages), ("schemes", self.schemes))
@@ -330,19 +338,19 @@ class StudyFile:
 
 
 def _in_folder(folder: Path, key: str, value: Any) -> Any:
-    """Return the path of a file of that name in *folder* where there is one, else *value*."""
+    """Return the path of the file of that name in *folder*, or *value* if there is none."""
     if key not in _FILES or not isinstance(value, str):
         return value
     path = str(folder / value)
-    # os.path, unlike pathlib, says no to what cannot be a path at all.
+    # os.path, unlike pathlib, returns False for invalid paths.
     return path if os.path.isfile(path) else value  # noqa: PTH113
 
 
 def read_study(path: str | Path) -> Study:
-    """Return the study that the file at *path* describes.
+    """Read the study file at *path*.
 
     Raises:
-        StudyError: if the file cannot be read, or listing every mistake in it.
+        StudyError: if the file cannot be read, or listing every error in it.
     """
     document = parse_toml(read_text(path, StudyError), StudyError, source=str(path))
     return study_from_dict(document, source=str(path), folder=Path(path).parent)
@@ -351,12 +359,12 @@ def read_study(path: str | Path) -> Study:
 def study_from_dict(
     document: dict[str, Any], *, source: str = "study", folder: Path | None = None
 ) -> Study:
-    """Return the study that *document*, a parsed study file, describes.
+    """Return the study described by *document*, a parsed study file.
 
-    The files that it names are looked for in *folder* at first.
+    Files that it names are looked up in *folder* first.
 
     Raises:
-        StudyError: listing every mistake in it.
+        StudyError: listing every error in it.
     """
     folder = folder or Path()
     file = read_document(

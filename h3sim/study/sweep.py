@@ -47,24 +47,24 @@ if TYPE_CHECKING:
 _CHUNK = 1000
 _PROBED, _PROBE_S = 24, 2.0
 _GOLDEN = 0.618033988749895
-"""The fractions of its multiples are spread evenly, however many there are (Weyl)."""
+"""Golden ratio: the fractional parts of its multiples are evenly spread (Weyl)."""
 
 
 class StudyPlan(NamedTuple):
-    """What a study would run: how many loads, how many are known, and how long the rest takes."""
+    """Plan of a study: numbers of loads, stored and missing, and the estimated duration."""
 
     loads: int
     reused: int
     to_run: int
     workers: int
     seconds: float
-    """On one worker, by a few loads that were tried."""
+    """Estimated time on one worker, from a few trial loads."""
 
     def __str__(self) -> str:
         long = self.seconds / self.workers
         shown = f"{long:.1f} s" if long < 90 else f"{long / 60:,.0f} min"
         return (
-            f"{self.loads:,} loads: {self.reused:,} known, {self.to_run:,} to run,"
+            f"{self.loads:,} loads: {self.reused:,} stored, {self.to_run:,} to run,"
             f" about {shown} on {self.workers} workers"
         )
 
@@ -72,9 +72,9 @@ class StudyPlan(NamedTuple):
 def plan_cells(
     cells: Cells, *, store: str | Path | None = None, workers: int | None = None
 ) -> StudyPlan:
-    """Return what would run, after trying a few *cells* from all over the study; none is kept.
+    """Plan a run after timing a few *cells* from all over the study; nothing is stored.
 
-    Few cells that take very long are easily missed, and then it takes longer than is said.
+    The trial may miss rare slow cells; then the run takes longer than estimated.
 
     Raises:
         StoreError: if the store cannot be read.
@@ -90,8 +90,8 @@ def plan_cells(
 
 
 def _missing(cells: Cells, store: str | Path) -> int:
-    """Return how many of *cells* the store does not know; one that is not there knows none."""
-    # A store that is not there would be refused, as it is only read here.
+    """Return the number of *cells* missing in the store; all if there is no store."""
+    # A missing store would be refused, as it is opened read-only.
     if not os.path.exists(store):  # noqa: PTH110 - text or path
         return len(cells)
     keys, n_missing = cells.keys(), 0
@@ -117,9 +117,9 @@ _ARGUMENTS = (
 _COLUMNS_AS_GIVEN = (
     *("network", "header_compression", "transport", "rate_mbps", "rtt_ms", "loss"),
 )
-"""The options that rows have in columns of the same name, with the value that was given."""
+"""Options with a column of the same name for the value as given."""
 _CHECKED = 2000
-"""So many settings are tried before anything runs; those of a larger study fail one by one."""
+"""Most settings that are validated before anything runs; in larger studies loads fail singly."""
 _TOLD = 20
 
 
@@ -143,12 +143,12 @@ _TAKEN = {
     "timeout_s": OrNone(Number(low=0, is_above=True)),
     "name": Text(),
 }
-"""What the arguments of `load_study` may be."""
+"""Validators of the arguments of `load_study`."""
 
 
 @dataclass(kw_only=True)
 class Study:
-    """A design and what shall be kept of its loads; `run` may be called again and again."""
+    """Study: a design and the results to keep; `run` may be called repeatedly."""
 
     design: Design
     name: str = ""
@@ -156,44 +156,44 @@ class Study:
     timeout_s: float | None = None
     model: str = field(default_factory=model_version)
     stand_in: Callable[[Any], dict[str, Any]] | None = None
-    """Takes the place of loading, for tests of the machinery."""
+    """Substitute for loading, used by tests of the runner."""
     stopping: StoppingRule | None = None
-    """When it has seeds enough, where it adds them by itself (`h3sim.study.sequential`)."""
+    """Stopping rule, if seeds are added automatically (`h3sim.study.sequential`)."""
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The columns in which the loads differ, slowest first."""
+        """Columns in which the loads differ, slowest first."""
         return self.design.axes
 
     def __len__(self) -> int:
         return len(self.design)
 
     def with_seeds(self, seeds: int | Iterable[int]) -> Study:
-        """Return the same study with other seeds: numbers, or how many from 0 on.
+        """Return the same study with other *seeds*: a list, or a number of seeds from 0 on.
 
         Raises:
-            InputError: if there is none, or one cannot be a seed.
+            InputError: if there are none, or one is not a valid seed.
         """
         return replace(self, design=replace(self.design, seeds=_seeds(seeds)))
 
     def ask_for(self, metrics: Sequence[str]) -> None:
-        """Have rows with these figures as well, of those that are had on demand.
+        """Add on-demand metrics to the rows.
 
         Raises:
-            InputError: naming each that is not known.
+            InputError: naming each unknown metric.
         """
         _check(metrics=metrics)
         asked = {*self.design.metrics, *metrics}
-        # In one order however they are asked for, since cells are known again by it.
+        # In a fixed order, since cache keys depend on it.
         in_order = tuple(name for name in ON_DEMAND if name in asked)
         self.design = replace(self.design, metrics=in_order)
 
     def keys(self) -> CellKeys:
-        """Return by what loads are known again."""
+        """Return the cache keys of the loads."""
         return CellKeys(self.design, self.model)
 
     def told(self, index: int) -> str:
-        """Return what an error calls the load at *index*."""
+        """Return the description of the load at *index* for error messages."""
         cell = self.design[index]
         options = "".join(
             f", {name}={getattr(value, 'name', value)}" for name, value in cell.options.items()
@@ -202,18 +202,18 @@ class Study:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """The columns of figures that each row must have."""
-        if self.stand_in is not None:  # whose rows have what they like
+        """Columns of metrics that each row must have."""
+        if self.stand_in is not None:  # its rows have any columns
             return ()
         if any(isinstance(page, HeaderLists) for page in self.design.pages):
-            from h3sim.study.header_models import HEADER_FIGURES  # on use: most studies load pages
+            from h3sim.study.header_models import HEADER_FIGURES  # lazy: most studies load pages
 
             return HEADER_FIGURES
         headlines = (figure.name for figure in FIGURES if figure.is_headline)
         return (*headlines, *self.design.metrics)
 
     def columns(self, index: int) -> dict[str, Any]:
-        """Return what the row of the load at *index* must have in some of its columns."""
+        """Return the values that the row of the load at *index* must have in some columns."""
         cell = self.design[index]
         page = {"page": cell.page.name, "page_digest": cell.page.digest}
         given = {
@@ -224,7 +224,7 @@ class Study:
         return {**page, **given, "scheme": cell.scheme.name, "seed": cell.seed}
 
     def work(self) -> LoadWork:
-        """Return what a worker needs to know."""
+        """Return the data that a worker needs."""
         return LoadWork(
             design=self.design,
             has_resources=self.has_resources,
@@ -233,7 +233,7 @@ class Study:
         )
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
-        """Return what would run, after trying a few loads; nothing is kept.
+        """Plan a run after timing a few loads; nothing is stored.
 
         Raises:
             StoreError: if the store cannot be read.
@@ -249,10 +249,10 @@ class Study:
         retry_failed: bool = False,
         progress: ProgressCallback | bool | None = None,
     ) -> Results:
-        """Run what the store does not know yet, and return all rows; arguments as `sweep`'s.
+        """Run the loads missing in the store, and return all rows; arguments as for `sweep`.
 
         Raises:
-            StoreError: if the store cannot be read or written; what was finished is kept.
+            StoreError: if the store cannot be read or written; finished loads are kept.
         """
         source, counts = run_cells(
             self,
@@ -277,25 +277,25 @@ def sweep(
     progress: ProgressCallback | bool | None = None,
     **study: Any,
 ) -> Results:
-    """Load every page with every setting, scheme and seed, and return one row a load.
+    """Load every page with every setting, scheme and seed, and return one row per load.
 
-    In place of pages there may be `HeaderLists`, which `headers=` says how to compress: their rows
-    tell what that saves and how long lists wait for each other (`h3sim.study.header_study`).
-    *study* is what else `load_study` takes: options of a load, each with one value or a list of
-    them, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
+    Pages may be replaced by `HeaderLists`, compressed as `headers=` selects: their rows have
+    compression ratios and head-of-line blocking (`h3sim.study.header_study`).
+    *study* are the other arguments of `load_study`: options of a load, each with one value or a
+    list of values, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
 
-    With a *store*, a file, only what is missing runs; each load that is finished is kept, whatever
-    happens then. Loads that failed keep their error, and run again with *retry_failed*. *executor*
-    is "serial", "processes" (one a core, or *workers*), a `concurrent.futures.Executor` or a client
-    of `dask.distributed`; None chooses by what the study takes. *progress* is told of loads done
-    and in all; True and False show a bar or none, None one where there is a terminal or a notebook.
+    With a *store*, a file, only missing loads run, and each finished load is stored at once. Failed
+    loads keep their error, and run again with *retry_failed*. *executor* is "serial", "processes"
+    (one per core, or *workers*), a `concurrent.futures.Executor` or a `dask.distributed` client;
+    None chooses by the duration of the study. *progress* is called with the numbers of loads done
+    and in all; True shows a progress bar, False none, None one in a terminal or notebook.
 
-    The rows are the same, byte for byte, wherever and in however many pieces they were made.
+    The rows are identical, byte for byte, for any executor and any number of resumptions.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        UnknownNameError: if only a name is not known.
-        UnknownOptionError: if there is no such axis.
+        InputError: listing every error in the arguments.
+        UnknownNameError: if the only error is an unknown name.
+        UnknownOptionError: if an axis is unknown.
         StoreError: if the store cannot be read or written.
 
     >>> results = sweep("davies-meenan", schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial")
@@ -327,17 +327,17 @@ def load_study(
 ) -> Study:
     """Return the study that `sweep` would run, to plan it or to run it later.
 
-    *axes* are options of a load, each with one value or a list of them: `network=["4g", "cable"],
-    loss=[0, 0.02], transport="tcp"`. *cells* lists settings that go together, say
-    `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* draws so many from the axes that are a
-    `Range`, as a "latin-hypercube" or "sobol" points. *seeds* are numbers, or how many from 0 on.
-    *resources* keeps a row a resource as well; *metrics* names columns that take longer, say
-    "multiplexing_interleaving"; *timeout_s* ends loads that do.
+    *axes* are options of a load, each with one value or a list of values: `network=["4g", "cable"],
+    loss=[0, 0.02], transport="tcp"`. *cells* lists combinations of settings, like
+    `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* is the number of samples from the axes that
+    are a `Range`, as a "latin-hypercube" or "sobol" points. *seeds* is a list, or a number of seeds
+    from 0 on. *resources* also keeps one row per resource; *metrics* names columns that take longer
+    to compute, like "multiplexing_interleaving"; *timeout_s* is the time limit of a load.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        UnknownNameError: if only a name is not known.
-        UnknownOptionError: if there is no such axis.
+        InputError: listing every error in the arguments.
+        UnknownNameError: if the only error is an unknown name.
+        UnknownOptionError: if an axis is unknown.
     """
     taken = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
     drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
@@ -368,7 +368,7 @@ def _settings(
     sampling: str,
     seed: int,
 ) -> FactorialDesign:
-    """Return every setting of a study; what is wrong with one does not hide another."""
+    """Return every setting of a study, collecting the errors of all arguments."""
     _check(cells=cells, sampling_seed=seed)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     names = dict.fromkeys(name for table in (axes, *(cells or ())) for name in table)
@@ -402,16 +402,16 @@ def _check_beside(
     ranges: Mapping[str, Range],
     samples: int | None,
 ) -> None:
-    """Refuse what does not go together."""
+    """Refuse arguments that exclude each other."""
     problems = []
     if cells is not None and not cells:
         problems.append(ValidationIssue(key="cells", message="at least one is needed"))
     if samples is None:
-        message = "a range needs samples=, how many settings to draw from it"
+        message = "a range needs samples=, the number of settings to draw"
         problems += (ValidationIssue(key=key, message=message) for key in ranges)
-    # What is beside the cells would win, and nobody know.
+    # An argument would silently override the cells.
     twice = dict.fromkeys(name for cell in cells or () for name in cell if name in axes)
-    message = "is given in cells and beside them: give it once"
+    message = "is given both in cells and as an argument: give it once"
     problems += (ValidationIssue(key=name, message=message) for name in twice)
     if problems:
         raise InputError(problems)
@@ -435,20 +435,20 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
         raise InputError([ValidationIssue(key="seeds", message="at least one is needed")])
     problems = [
         ValidationIssue(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
-        # Of a range the ends say it all; it may have a billion numbers.
+        # For a range, checking its ends suffices; it may have a billion numbers.
         for seed in ([chosen[0], chosen[-1]] if isinstance(chosen, range) else chosen)
         if type(seed) is not int or seed < 0
     ]
-    # By `repr`: what is wrong already, as True beside 1 or a list, is told as that.
+    # By `repr`, so that values reported already, like True next to 1, are not duplicates.
     if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
-        problems.append(ValidationIssue(key="seeds", message="one is given twice"))
+        problems.append(ValidationIssue(key="seeds", message="one is duplicated"))
     if problems:
         raise InputError(problems[:_TOLD])
     return chosen
 
 
 def _named(given: FactorialDesign) -> FactorialDesign:
-    """Return the settings with what is meant by names: it is read once, and tells the cell."""
+    """Return the settings with names resolved: files are read once, and cache keys use contents."""
     with ErrorCollector() as mistakes:
 
         def meant(key: str, value: Any) -> Any:
@@ -457,7 +457,7 @@ def _named(given: FactorialDesign) -> FactorialDesign:
                 "transport_profile": catalog.load_profile,
                 "reorder": ReorderOption().accept,
             }
-            # A path as well: of a file that is changed later the cells are others.
+            # Paths as well: a file that changes later gives other cells.
             is_name = isinstance(value, str | Path | Mapping) and value != RECORDED
             if key not in finds or not is_name:
                 return value
@@ -472,7 +472,7 @@ def _named(given: FactorialDesign) -> FactorialDesign:
 
 
 def _parts(settings: FactorialDesign) -> dict[str, list[Any]]:
-    """Return the networks and the profiles that are values, each once: rows have their names."""
+    """Return the distinct networks and profiles given as values; rows have their names."""
     found: dict[str, list[Any]] = {"network": [], "transport_profile": []}
     for key, values in found.items():
         given = [cell[key] for cell in settings.listed if key in cell]
@@ -485,9 +485,9 @@ def _parts(settings: FactorialDesign) -> dict[str, list[Any]]:
 def _check_settings(
     settings: Sequence[Mapping[str, Any]], pages: Sequence[Page | HeaderLists]
 ) -> None:
-    """Refuse settings that cannot be loaded over, each mistake once."""
-    # Pages without a network of their own meet the same one: the first stands for them.
-    # Backwards, so that of pages alike the first one stays.
+    """Refuse invalid settings, each error once."""
+    # Pages without a recorded network share one: the first represents them.
+    # Backwards, so that the first of equal pages remains.
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return

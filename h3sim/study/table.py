@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 SETTINGS = TableOf(OrNone(Scalar(), none=None))
-"""Settings of loads, as `h3sim-load/2` has them: what a version can set, it says."""
+"""Settings of loads, as in `h3sim-load/2`."""
 CONFIGURATION = Property(
-    "configuration", SETTINGS, "what all loads have in common, as in `h3sim-load/2`"
+    "configuration", SETTINGS, "common settings of all loads, as in `h3sim-load/2`"
 )
-PAGE_DIGESTS = Property("page_digests", TableOf(TEXT), "of each page, by its name")
+PAGE_DIGESTS = Property("page_digests", TableOf(TEXT), "digest of each page, by its name")
 COMMON = (VERSION, CONFIGURATION, PAGE_DIGESTS)
 WHICH = Choice(("all", "atf"))
 """All resources, or those above the fold."""
@@ -28,26 +28,26 @@ WHICH = Choice(("all", "atf"))
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ResultTable:
-    """A table, `rows`, that says what was run, and becomes a document of a *format*."""
+    """Result table: `rows`, the settings of the loads, and conversion to a document."""
 
     format: ClassVar[OutputSchema]
     rows: Rows[Any]
     version: str
     configuration: dict[str, Any]
-    """What all loads have in common, as `Load.configuration`."""
+    """Common settings of all loads, as `Load.configuration`."""
     words: dict[str, str]
-    """The same for people."""
+    """Common settings in words."""
     page_digests: dict[str, str]
 
     def __repr__(self) -> str:
-        """Return what it is of; all that it holds would fill the screen of a prompt."""
+        """Return a short summary, as the rows would fill the screen."""
         first, *others = self.page_digests
         pages = f"{1 + len(others)} pages" if others else first
         rows = f"{len(self.rows):,} row{'s' * (len(self.rows) != 1)}"
         return f"<{type(self).__name__} of {pages}: {rows}>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `rows` as a pandas DataFrame; its `attrs` say the rest of the document.
+        """Return `rows` as a pandas DataFrame; its `attrs` have the rest of the document.
 
         Raises:
             MissingExtraError: if pandas is not installed.
@@ -59,9 +59,9 @@ class ResultTable:
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as a document of its `format`."""
+        """Return the result as a document of its `format`."""
         return self.format.write(self)
 
     def told(self) -> str:
-        """Return what all loads have in common in words."""
+        """Describe the common settings of all loads in words."""
         return f"{', '.join(self.words.values())}; h3sim {self.version}"

@@ -1,4 +1,4 @@
-"""What if nothing were computed, or the network cost nothing? Asked of load events, as by WProf."""
+"""The what-if analysis of WProf: load events without computation, network and so on."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 WHAT_IFS = ("as it is", "no computation", "no network", "half the RTT", "all cached")
-"""What is asked of each page, in this order; the last leaves the document to come."""
+"""Variants of each page, in order; "all cached" still fetches the document."""
 _ARGUMENTS = ("scheme", "config", "progress")
 _AT_ONCE: dict[str, Any] = {"network": "marx-2019", "rate_mbps": 10_000.0, "rtt_ms": 0.0}
-"""As good as no network: 2 MB in 1.6 ms, and no controller or acknowledgement that waits."""
+"""Practically no network: 2 MB take 1.6 ms, without congestion control."""
 
 
 class WhatIfRow(NamedTuple):
-    """A load: the page's load event *if* so, and its part of that of the page as it is."""
+    """Load event of one page and variant, and its ratio to the page as it is."""
 
     page: str
     what: str
@@ -48,7 +48,7 @@ class WhatIfRow(NamedTuple):
 
 
 class PathShareRow(NamedTuple):
-    """What of the way to the load event goes to *name*: the mean part over pages, and the most."""
+    """Share of the critical path due to *name*: mean and maximum over pages."""
 
     by: str
     name: str
@@ -59,26 +59,32 @@ class PathShareRow(NamedTuple):
 
 WHAT_IF = OutputSchema(
     "h3sim-what-if/1",
-    "How long loads would take without this or that",
+    "Load events without computation, network and so on",
     *COMMON,
-    Property("rows", rows_of(WhatIfRow), "one a page: the `part` of its load event that is left"),
     Property(
-        "contributions", rows_of(PathShareRow), "where the time goes: by policy, kind and part"
+        "rows",
+        rows_of(WhatIfRow),
+        "one per page and variant: `part` is the ratio to the load event as it is",
+    ),
+    Property(
+        "contributions",
+        rows_of(PathShareRow),
+        "shares of the critical path, by policy, kind and activity",
     ),
 )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WhatIf(ResultTable):
-    """Rows by page and by what is asked, in the order of `WHAT_IFS`."""
+    """Result table: rows by page and variant, in the order of `WHAT_IFS`."""
 
     format = WHAT_IF
     rows: Rows[WhatIfRow]
     contributions: Rows[PathShareRow]
-    """Where the time of the pages as they are goes: by policy, by kind and by part."""
+    """Shares of the critical paths of the pages as they are, by policy, kind and activity."""
 
     def mean_part(self, what: str) -> float:
-        """Return the geometric mean over pages of the part that is left if so."""
+        """Return the geometric mean over pages of the ratio for variant *what*."""
         return statistics.geometric_mean(row.part for row in self.rows if row.what == what)
 
     def _repr_html_(self) -> str:
@@ -94,17 +100,16 @@ def what_if(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> WhatIf:
-    """Load each page as it is, and as it would be without computation, network and so on.
+    """Load each page as it is, and without computation, network and so on.
 
-    The browser computes every load (`browser="parse"`). Without a network packets come at 10 Gbit/s
-    and without delay. In the load of which all is cached the document alone comes over the network,
-    and the main thread takes as long for all as before. The other arguments are those of
-    `LoadConfig`, and change *config* where that is given. *progress* is told after each load how
-    many are done and how many there are.
+    The browser computes every load (`browser="parse"`). "No network" is 10 Gbit/s without delay.
+    With "all cached" only the document is fetched, and the main thread takes as long as before. The
+    other arguments are fields of `LoadConfig` and override *config*. *progress* is told after each
+    load how many are done and how many there are.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        UnknownNameError: if only a name is not known.
+        InputError: listing every error in the arguments.
+        UnknownNameError: if the only error is an unknown name.
         UnknownOptionError: if there is no such argument.
 
     >>> found = what_if("davies-meenan", scheme="dfifo", network="cable")
@@ -130,7 +135,7 @@ def what_if(
 
 
 def _told(rows: list[WhatIfRow], loads: list[Load]) -> WhatIf:
-    """Return the rows with what was run, by the *loads* of the pages as they are."""
+    """Return the result table of *rows*, described by the *loads* of the pages as they are."""
     first = loads[0]
     return WhatIf(
         rows=Rows(WhatIfRow, rows),
@@ -147,7 +152,7 @@ def _asked(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[tuple[Wha
     asked = {
         "as it is": (page, config),
         "no computation": (_without_computation(page), config),
-        # From scratch: loss, a queue or a controller of *config* would make links of the pace.
+        # From scratch: loss, a queue or a controller of *config* would require links.
         "no network": (page, LoadConfig(browser=config.browser, **_AT_ONCE)),
         "half the RTT": (page, replace(config, rtt_ms=rtt_ms / 2)),
         "all cached": (_with_all_cached(page), config),
@@ -168,7 +173,7 @@ def _without_computation(page: Page) -> Page:
 
 
 def _with_all_cached(page: Page) -> Page:
-    """Return *page* of which the document alone is not cached; that takes all computing time."""
+    """Return *page* with all but the document cached; the document gets all computing time."""
     others = [resource for n, resource in enumerate(page.resources) if n not in page.roots]
     if not others:
         return page

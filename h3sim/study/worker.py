@@ -1,6 +1,6 @@
 """The worker of a study: the task interface, and the tasks of a sweep.
 
-Rows travel and are stored as JSON text, so that they are the same bytes whoever made them.
+Rows are sent and stored as JSON text, so that their bytes do not depend on the worker.
 """
 
 from __future__ import annotations
@@ -33,60 +33,60 @@ if TYPE_CHECKING:
 
 
 _KEPT = 4
-"""So many studies a worker remembers."""
+"""Number of studies that a worker caches."""
 _known: OrderedDict[str, StudyWork] = OrderedDict()
 
 
 class StudyKeys(Protocol):
-    """By what cells are known again, in this study and in others."""
+    """Cache keys of cells, equal across studies."""
 
     def key(self, index: int) -> bytes:
-        """Return the key of the cell at *index*: equal for cells that come to the same."""
+        """Return the key of the cell at *index*; equal cells have equal keys."""
 
     def token(self) -> str:
-        """Return what tells this study from others: all that its cells are made of, in order."""
+        """Return a text that identifies this study: all inputs of its cells, in order."""
 
 
 class Cells(Protocol):
-    """What a driver runs: cells in an order, each of them independent of the others."""
+    """Sequence of independent cells that a driver runs."""
 
     @property
     def name(self) -> str:
-        """What lists call the study."""
+        """Display name of the study."""
 
     @property
     def model(self) -> str:
-        """What h3sim runs the cells, for lists and for forgetting those of others."""
+        """Model of h3sim that runs the cells, for lists and pruning."""
 
     @property
     def has_resources(self) -> bool:
-        """Whether rows of its parts (the resources of a load) are kept of each cell as well."""
+        """True if rows of each cell's parts (the resources of a load) are kept as well."""
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The columns in which the cells differ, slowest first."""
+        """Columns in which the cells differ, slowest first."""
 
     def __len__(self) -> int: ...
 
     def keys(self) -> StudyKeys:
-        """Return by what cells are known again."""
+        """Return the cache keys of the cells."""
 
     def work(self) -> StudyWork:
-        """Return what a worker needs to know."""
+        """Return the data that a worker needs."""
 
     @property
     def figures(self) -> Collection[str]:
-        """The columns of figures that each row must have."""
+        """Columns of metrics that each row must have."""
 
     def columns(self, index: int) -> Mapping[str, Any]:
-        """Return what the row of the cell at *index* must have in some of its columns."""
+        """Return the values that the row of the cell at *index* must have in some columns."""
 
     def told(self, index: int) -> str:
-        """Return what an error calls the cell at *index*."""
+        """Return the description of the cell at *index* for error messages."""
 
 
 class Done(NamedTuple):
-    """What came of a cell: its row and, if asked for, its resources, as JSON; or an error."""
+    """Outcome of a cell: its row and, if requested, its resources, as JSON; or an error."""
 
     cell: int
     row: str | None
@@ -96,12 +96,12 @@ class Done(NamedTuple):
 
 
 class TimedOutError(H3SimError):
-    """A cell took longer than it may."""
+    """Cell that exceeded its time limit."""
 
 
 @dataclass(kw_only=True)
 class StudyWork(ABC):
-    """All that a worker needs to know of a study, once."""
+    """Data of a study that each worker needs once."""
 
     timeout_s: float | None = None
 
@@ -110,13 +110,13 @@ class StudyWork(ABC):
         """Return the row of the cell at *index*, and its resources if they are kept, as JSON."""
 
     def run(self, index: int) -> Done:
-        """Return what comes of the cell at *index*; what goes wrong in it is part of that."""
+        """Run the cell at *index* and return its outcome, which may be an error."""
         began = time.perf_counter()
         row = resources = error = None
         try:
             with _at_most(self.timeout_s):
                 row, resources = self.row(index)
-        # A request to end is no failure of the cell: kept as one, it would not run again.
+        # An interrupt is not a failure of the cell: stored as one, it would not run again.
         except Terminated:
             raise
         except (Exception, SystemExit) as caught:  # noqa: BLE001 - plug-ins may raise anything
@@ -125,9 +125,9 @@ class StudyWork(ABC):
 
 
 def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list[Done] | None:
-    """Return what comes of the cells at *indices* of the study that goes by *token*.
+    """Run the cells at *indices* of the study identified by *token*.
 
-    A worker that does not know the study returns None; it learns it from *payload*, once.
+    A worker without the study returns None; *payload* then provides it, once.
     """
     work = _known.get(token)
     if work is None:
@@ -135,7 +135,7 @@ def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list
             return None
         work = pickle.loads(payload)  # noqa: S301 - from our own driver
         _known[token] = work
-        # A pool may serve many studies: their pages would fill the worker's memory.
+        # A pool may serve many studies, whose pages would fill the worker's memory.
         while len(_known) > _KEPT:
             _known.popitem(last=False)
     return [work.run(index) for index in indices]
@@ -143,7 +143,7 @@ def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list
 
 @contextlib.contextmanager
 def _at_most(seconds: float | None) -> Iterator[None]:
-    """Stop what runs in here after so many *seconds*, where the system can: in a main thread."""
+    """Stop the block after *seconds*, where supported: in a main thread."""
     is_main = threading.current_thread() is threading.main_thread()
     if seconds is None or not is_main or not hasattr(signal, "setitimer"):
         yield
@@ -157,19 +157,19 @@ def _at_most(seconds: float | None) -> Iterator[None]:
     try:
         yield
     finally:
-        # The timer before the handler: an alarm in between would meet the old one.
+        # The timer before the handler: an alarm in between would call the old handler.
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(kw_only=True)
 class LoadWork(StudyWork):
-    """The loads of a sweep."""
+    """Loads of a sweep."""
 
     design: Design
     has_resources: bool = False
     stand_in: Callable[[DesignPoint], dict[str, Any]] | None = None
-    """Takes the place of loading, for tests of the machinery."""
+    """Substitute for loading, used by tests of the runner."""
     _resolved: tuple[tuple[int, int], LoadConfig | Exception] | None = field(
         default=None, repr=False
     )
@@ -199,22 +199,22 @@ class LoadWork(StudyWork):
         named: dict[str, Any],
         seed: int,
     ) -> tuple[str, str | None]:
-        from h3sim.study.header_models import header_row  # on use: most studies load pages
+        from h3sim.study.header_models import header_row  # lazy: most studies load pages
 
         row, waited = header_row(lists, scheme, config, named, seed=seed)
         text = json.dumps(waited, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), text
 
     def _config(self, index: int, page: int) -> LoadConfig:
-        """Return the setting at *index* over the page's network; neighbours share one."""
-        # Cells of a batch are neighbours: seeds and schemes go faster than settings.
+        """Return the config at *index* for the page's network, cached for neighbouring cells."""
+        # Cells of a batch are neighbours: seeds and schemes vary faster than settings.
         if self._resolved is None or self._resolved[0] != (index, page):
             found: LoadConfig | Exception
             try:
                 given = LoadConfig(**self.design.settings[index])
                 found = config_for(self.design.pages[page], given)
-            except Exception as caught:  # noqa: BLE001 - told of each cell that has it
-                # Kept like an answer: the neighbours have the same error, and need not look for it.
+            except Exception as caught:  # noqa: BLE001 - reported for each cell with it
+                # Cached like a result: the neighbours have the same error.
                 found = caught
             self._resolved = ((index, page), found)
         known = self._resolved[1]
@@ -224,10 +224,10 @@ class LoadWork(StudyWork):
 
 
 def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
-    """Return the columns that say what was asked for, so that rows are found by it again."""
+    """Return the columns with the values as given, so that rows can be found by them."""
     network = given.get("network", setting.network)
     named = {"network": getattr(network, "name", str(network))}
-    # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
+    # For "none" a load has no codec, but an axis of codecs needs a name for it.
     codec = setting.header_compression
     if codec is not None:
         named["header_compression"] = getattr(codec, "name", codec)
@@ -235,9 +235,9 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
 
 
 def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
-    """Return the row of *load*: what it was run with, column by column, and its figures.
+    """Return the row of *load*: its settings, then its metrics.
 
-    Of those that are had on demand, those of *metrics*.
+    *metrics* names the on-demand metrics to include.
     """
     return {
         "page": load.page.name,

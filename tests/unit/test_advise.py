@@ -68,7 +68,7 @@ def test_every_mistake_of_a_har_and_of_the_options_is_told(
     assert capsys.readouterr().err.splitlines() == [
         f"h3sim recommend: {path}: log.entries[0].request: must be an object, is 5",
         f"h3sim recommend: {path}: log.entries[0].request.url: skipped: is missing",
-        f"h3sim recommend: {path}: holds no request that was answered over HTTP",
+        f"h3sim recommend: {path}: contains no request with an HTTP response",
         "h3sim recommend: no scheme is called 'nope' (`h3sim list schemes` shows all)",
         "h3sim recommend: --seeds: must be 1 or more, is 0",
         "h3sim recommend: --network-uncertainty: must be 1 to 100, is 0.5",

@@ -129,7 +129,8 @@ def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFix
         f"h3sim {COMMAND}: --seed: must be a whole number from 0 to {2**63 - 1:,}, is '-5'",
         f"h3sim {COMMAND}: --interval-ms: must be at least 0 and at most 60000, is '1,2'",
         f"h3sim {COMMAND}: --network: goes only with --model quic",
-        f"h3sim {COMMAND}: {lists}: has header lists of requests only (--direction requests)",
+        f"h3sim {COMMAND}: {lists}: contains only header lists of requests:"
+        " use --direction requests",
     ]
 
 

@@ -23,7 +23,7 @@ def test_the_page_is_written_and_the_report_shown(
     assert [each.id for each in read_page(page).resources] == ["/", "app.js", "api"]
     shown = capsys.readouterr()
     assert "shop.example: 3 resources, 3,000 bytes, from har-devtools" in shown.out.splitlines()
-    assert shown.out.startswith("The replay cannot be held against the recording")
+    assert shown.out.startswith("The replay cannot be compared with the recording")
     assert shown.err == ""
 
 

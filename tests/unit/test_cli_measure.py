@@ -152,7 +152,7 @@ def test_people_get_figures_and_a_row_for_each_stream(
     figures = measured_to_dict(read_qlog(log))
     assert lines[0] == "davies-meenan: a log over quic"
     assert lines[2].split() == ["ByteIndex", f"{figures['byte_index_ms']['all']:,.1f}", "ms"]
-    assert lines[4].split(None, 1) == ["packets", "458 sent, 0 lost, 0 sent again"]
+    assert lines[4].split(None, 1) == ["packets", "458 sent, 0 lost, 0 retransmitted"]
     assert len(lines) == 12 + len(figures["resources"])
     assert err == ""
 
@@ -171,12 +171,12 @@ def test_what_a_log_does_not_say_is_told_beside_the_figures(
     assert measure(log) == 0
     out, err = capsys.readouterr()
     assert err.splitlines()[:2] == [
-        "h3sim qlog: not known: when packets were sent: the server has no log here",
-        "h3sim qlog: not known: what 1 packet carried, of which only the number is missing;"
+        "h3sim qlog: unknown: when packets were sent: the server has no log here",
+        "h3sim qlog: unknown: what 1 packet carried, of which only the number is missing;"
         " taken as lost",
     ]
-    assert "458 sent, 1 lost, - sent again" in out
-    assert "HOL blocking in one order        -" in out
+    assert "458 sent, 1 lost, - retransmitted" in out
+    assert "HOL blocking across streams      -" in out
 
 
 def test_a_bad_log_is_told_line_by_line_with_exit_code_2(

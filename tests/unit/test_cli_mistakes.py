@@ -67,8 +67,10 @@ def test_a_rate_and_a_queue_want_a_bottleneck_that_has_them(
     network.write_text(NO_BOTTLENECK, "utf-8")
     arguments = ["--network", str(network), "--rate-mbps", "2", "--queue-bdp", "2"]
     assert complaints(capsys, "run", "http2rulez", *arguments) == [
-        "h3sim run: --rate-mbps: changes the rate of a bottleneck, and no link here has one",
-        "h3sim run: --queue-bdp: is what waits before a bottleneck, and no link here has one",
+        "h3sim run: --rate-mbps: changes the rate of a bottleneck, but no link of this network"
+        " has one",
+        "h3sim run: --queue-bdp: limits the queue of a bottleneck, but no link of this network"
+        " has one",
     ]
 
 
@@ -292,10 +294,10 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
         ),
         (
             ["--mean-loss-burst", "5"],
-            "--mean-loss-burst: says how losses cluster, and there is no loss",
+            "--mean-loss-burst: clusters losses, but there is no loss",
         ),
-        (["--scheme", "sander-2022"], "is a set of schemes: take `h3sim compare`"),
-        (["--scheme", "fifo,rr"], "'fifo,rr' names several schemes: take `h3sim compare`"),
+        (["--scheme", "sander-2022"], "is a set of schemes: use `h3sim compare`"),
+        (["--scheme", "fifo,rr"], "'fifo,rr' names several schemes: use `h3sim compare`"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(
@@ -433,23 +435,32 @@ def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
     path.write_bytes(b"{}")
     assert main([*command, str(path)]) == 2
     assert capsys.readouterr().err == (
-        f"h3sim {command[0]}: {path}: is no page file:"
-        f" `h3sim import {path} -o page.json` makes one of it\n"
+        f"h3sim {command[0]}: {path}: is not a page file:"
+        f" convert it with `h3sim import {path} -o page.json`\n"
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["import", "shop.har", "-o", "./shop.har"], "import: -o: './shop.har' is what is read"),
-        (["run", "shop.har", "--har", "shop.har"], "run: --har: 'shop.har' is what is read"),
-        (["sweep", "study.toml", "--csv", "study.toml"], "sweep: --csv: 'study.toml' is what is"),
+        (
+            ["import", "shop.har", "-o", "./shop.har"],
+            "import: -o: './shop.har' is also an input file",
+        ),
+        (["run", "shop.har", "--har", "shop.har"], "run: --har: 'shop.har' is also an input file"),
+        (
+            ["sweep", "study.toml", "--csv", "study.toml"],
+            "sweep: --csv: 'study.toml' is also an input",
+        ),
         (
             ["sweep", "study.toml", "--csv", "rows", "--save", "rows"],
-            "sweep: --save: 'rows' is --csv, too: name another file",
+            "sweep: --save: 'rows' is also --csv: choose another file",
         ),
         (["compare", "page.json", "--seeds", "2", "--csv", "page.json"], "--csv: 'page.json' is"),
-        (["record", "site.html", "-o", "site.html"], "record: --output: 'site.html' is what is"),
+        (
+            ["record", "site.html", "-o", "site.html"],
+            "record: --output: 'site.html' is also an input",
+        ),
     ],
 )
 def test_no_output_takes_the_place_of_what_is_read_or_of_another(

@@ -41,8 +41,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 def test_every_mistake_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("nothing", "-o", "no/such/page.json", "--log", "nor/log.json", "--repeat", "0")
     assert refused(capsys, *arguments) == [
-        "h3sim record: nothing: is neither an http(s) address nor an HTML file nor a folder with"
-        " index.html",
+        "h3sim record: nothing: must be an http(s) URL, an HTML file or a folder with index.html",
         "h3sim record: --repeat: must be at least 1, is 0",
         "h3sim record: --output: there is no folder 'no/such'",
         "h3sim record: --log: there is no folder 'nor'",
@@ -91,7 +90,7 @@ def test_a_source_is_an_address_a_folder_or_a_file(folder: Path) -> None:
     assert RecordedSource.of(str(folder)) == RecordedSource(root=folder, path="index.html")
     below = RecordedSource.of(str(folder / "sub" / "index.html"), str(folder))
     assert (below.path, below.name) == ("sub/index.html", "sub")
-    with pytest.raises(InputError, match=r"--root: .* does not lie below"):
+    with pytest.raises(InputError, match=r"--root: .* is not inside"):
         RecordedSource.of(str(folder / "index.html"), str(folder / "sub"))
     with pytest.raises(InputError, match="--root: goes only with a file"):
         RecordedSource.of("https://example.org/", str(folder))

@@ -132,8 +132,10 @@ def test_what_cannot_be_written_down_is_refused_by_name(tmp_path: Path) -> None:
     scheduler.is_newest = lambda: True  # type: ignore[assignment]
     with pytest.raises(InputError) as caught:
         sweep(PAGE, schemes=scheduler, executor="serial", store=tmp_path / "store.db")
-    assert str(caught.value).startswith("schemes: EitherEnd is made with what cannot be pickled (")
-    assert str(caught.value).endswith("): no store could know it again")
+    assert str(caught.value).startswith(
+        "schemes: EitherEnd is made with a value that cannot be pickled ("
+    )
+    assert str(caught.value).endswith("): its results cannot be stored and found again")
 
 
 def test_a_plug_in_that_is_edited_is_another_one_whatever_its_version(

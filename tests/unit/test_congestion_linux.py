@@ -88,7 +88,7 @@ def test_renos_window_grows_by_a_segment_per_15_eighths_of_a_window() -> None:
     """Two segments are left of two, so the curve is flat: only Reno's estimate grows.
 
     2 * 15 // 8 = 3 acknowledged segments are not more than 3; with the fourth Reno has 3, one more
-    than the window, so 2 // 1 acknowledged segments make room for one.
+    than the window, so 2 // 1 acknowledged segments free some space for one.
     """
     sender = after_loss("cubic-linux", 2000)
     assert [sender.exchange(at_ms=200 + 12 * n) for n in range(4)] == [2000, 2000, 2000, 3000]

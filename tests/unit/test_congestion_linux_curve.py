@@ -67,7 +67,7 @@ def test_round_trips_of_the_first_second_of_the_curve_are_not_taken() -> None:
         sender.send(1000, at_ms=1000)
         windows.append(sender.ack(*range(3, 1003), at_ms=2500))
     # The curve is read 1.8 s + 0.5 s after it began, or 1.8 s: 2999 - 0.4 * 17.272 ** 3 = 938, or
-    # 2999 - 0.4 * 17.772 ** 3 = 753 above 7001; so 7 segments make room for one, or 9.
+    # 2999 - 0.4 * 17.772 ** 3 = 753 above 7001; so 7 segments free some space for one, or 9.
     assert windows == [1000 * (7001 + 1002 // 7), 1000 * (7001 + 1002 // 9)]
 
 
@@ -103,7 +103,7 @@ def test_credit_from_when_a_segment_was_dearer_opens_the_window_by_one() -> None
 def far_above_the_curve() -> Sender:
     """Return a sender of 102 segments where the curve has 87.
 
-    One ACK of 130 segments, of which 4 each make room for one: 131 // 4 = 32, and 3 are left.
+    One ACK of 130 segments, of which 4 each free some space for one: 131 // 4 = 32, and 3 are left.
     """
     sender = after_loss_at(100)
     assert sender.exchange(count=130, at_ms=1200) == 102_000

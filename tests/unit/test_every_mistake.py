@@ -132,7 +132,7 @@ def test_a_single_unknown_name_keeps_its_error(call: Callable[[], object]) -> No
 
 def test_who_gives_what_holds_a_page_is_told_to_take_that() -> None:
     load: Any = h3sim.simulate("davies-meenan")
-    with pytest.raises(InputError, match=r"^page: must be a name, .*: take its `page`$"):
+    with pytest.raises(InputError, match=r"^page: must be a name, .*: use its `page`$"):
         h3sim.simulate(load)
     nothing: Any = None
     with pytest.raises(InputError, match=r"^page: must be a name, a path or a page, is None$"):

@@ -13,7 +13,7 @@ import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
 from h3sim.errors import InputError
 from h3sim.schema import parse_toml
-from h3sim.schema.toml_limits import exceeded_limit
+from h3sim.schema.files import exceeded_limit
 from h3sim.study.study_file import read_study
 from h3sim.transport import Jitter
 
@@ -202,7 +202,7 @@ def test_of_a_page_with_very_many_mistakes_the_rest_is_not_read(tmp_path: Path) 
         with pytest.raises(InputError) as caught:
             load_page(path)
         *_, last = caught.value.problems
-        assert (last.key, last.message) == (key, "more than 5,000 mistakes: the rest is not read")
+        assert (last.key, last.message) == (key, "more than 5,000 errors: the rest is not read")
         assert len(caught.value.problems) == 5002
         assert len(caught.value.lines()) == 101
 

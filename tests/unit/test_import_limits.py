@@ -143,7 +143,7 @@ def test_what_stands_beside_and_behind_the_log_of_a_har_is_told(tmp_path: Path) 
     beside = text[:-1] + ', "extra": {"a": 1}}'
     assert skipped_of(tmp_path, beside) == ["extra: is not read: a HAR is its log"]
     behind = text + text
-    assert skipped_of(tmp_path, behind) == ["what stands behind the recording is not read"]
+    assert skipped_of(tmp_path, behind) == ["data after the recording is ignored"]
     broken = text[:-1] + ', "log": tru'
     assert "what stands before is used" in skipped_of(tmp_path, broken)[-1]
     for document in (second, beside, behind, broken):
@@ -154,7 +154,7 @@ def test_what_stands_beside_and_behind_the_log_of_a_har_is_told(tmp_path: Path) 
 @pytest.mark.parametrize("dialect", ["wprofx", "epload", "facts"])
 def test_what_stands_behind_any_recording_is_told(tmp_path: Path, dialect: str) -> None:
     text = json.dumps(SAMPLES[dialect])
-    assert skipped_of(tmp_path, text + " {}") == ["what stands behind the recording is not read"]
+    assert skipped_of(tmp_path, text + " {}") == ["data after the recording is ignored"]
 
 
 def test_a_byte_order_mark_is_passed_over_in_every_dialect(tmp_path: Path) -> None:

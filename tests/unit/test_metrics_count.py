@@ -1,4 +1,4 @@
-"""Packets of a trace counted, by hand: sent, lost, sent again; logs leave parts out."""
+"""Packets of a trace counted, by hand: sent, lost, retransmitted; logs leave parts out."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_a_page_is_shown_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["show", "page", "davies-meenan", "--plot", str(path)]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
     assert main(["show", "scheme", "rr", "--plot", str(path)]) == 2
-    assert "--plot: goes with pages, not a scheme" in capsys.readouterr().err
+    assert "--plot: is valid only with a page, not with a scheme" in capsys.readouterr().err
 
 
 def test_variants_of_a_page_are_matched_by_id() -> None:

@@ -142,7 +142,7 @@ def test_medians_of_what_no_load_has_are_not_had() -> None:
     )
     results = h3sim.sweep(page, **SERIAL)
     with pytest.raises(
-        NothingToMeasureError, match="no load has byte_index_all_ms beside one of rr"
+        NothingToMeasureError, match="no load has byte_index_all_ms together with one of rr"
     ):
         results.relative_medians()
 
@@ -153,7 +153,7 @@ def test_medians_of_what_no_load_has_are_not_had() -> None:
 def test_results_are_read_from_the_end_and_in_slices() -> None:
     rows = [*RESULTS]
     assert (RESULTS[-1], RESULTS[:2], RESULTS[::-2]) == (rows[-1], rows[:2], rows[::-2])
-    with pytest.raises(IndexError, match="there are 4 rows, and none at -5"):
+    with pytest.raises(IndexError, match="index -5 is out of range"):
         RESULTS[-5]
 
 
@@ -197,7 +197,7 @@ def test_a_study_of_a_store_is_asked_for_by_a_whole_number(tmp_path: Path) -> No
     assert len(h3sim.read_results(store, study=np.int64(1))) == 2
     assert keys_of(lambda: h3sim.read_results(store, study="x")) == ["study"]
     assert keys_of(lambda: h3sim.read_results(saved, study=2)) == ["study"]
-    with pytest.raises(InputError, match="pandas reads"):
+    with pytest.raises(InputError, match="with pandas"):
         h3sim.read_results(parquet)
 
 

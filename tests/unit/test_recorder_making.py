@@ -176,7 +176,7 @@ def test_a_redirection_to_what_did_not_come_is_left_out() -> None:
     ]
     load = made(hops)
     assert [resource.id for resource in load.page.resources] == ["/"]
-    assert load.notes == ("requests to other hosts, not let through: 1",)
+    assert load.notes == ("blocked requests to other hosts: 1",)
 
 
 def test_the_document_of_a_frame_is_the_parent_of_what_it_names() -> None:
@@ -191,7 +191,7 @@ def test_the_document_of_a_frame_is_the_parent_of_what_it_names() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"status": 500}, "the document did not come: status 500"),
+        ({"status": 500}, "the document did not arrive: status 500"),
         ({"document": None}, "the document is not HTML, or Chromium did not keep it"),
     ],
 )
@@ -206,7 +206,7 @@ def test_a_document_that_fails_says_why() -> None:
         event("loadingFailed", "0", timestamp=1.1, errorText="net::ERR_CONNECTION_RESET"),
     ]
     visit = Navigation(browser="b", events=events, measured=MEASURED)
-    with pytest.raises(ChromiumError, match="did not come: net::ERR_CONNECTION_RESET"):
+    with pytest.raises(ChromiumError, match="did not arrive: net::ERR_CONNECTION_RESET"):
         recorded_of(visit, "p")
 
 

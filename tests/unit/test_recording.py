@@ -114,7 +114,7 @@ def test_scripts_take_time_and_the_document_is_parsed(page: Page) -> None:
 
 
 def test_no_other_host_is_contacted_and_the_recording_says_so(recording: PageRecording) -> None:
-    assert "requests to other hosts, not let through: 1" in recording.load.notes
+    assert "blocked requests to other hosts: 1" in recording.load.notes
     assert not any("elsewhere" in resource.id for resource in recording.page.resources)
 
 

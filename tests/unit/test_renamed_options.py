@@ -23,7 +23,7 @@ def test_only_what_is_an_option_takes_the_place_of_an_old_one() -> None:
 
 
 def test_an_old_option_is_refused_with_its_new_name() -> None:
-    with pytest.raises(UnknownOptionError, match=r"^buffer_kb: is called send_buffer_kb now"):
+    with pytest.raises(UnknownOptionError, match=r"^buffer_kb: was renamed to send_buffer_kb"):
         h3sim.simulate("davies-meenan", buffer_kb=14)
 
 
@@ -31,7 +31,7 @@ def test_an_old_option_is_refused_with_its_new_name() -> None:
 def test_a_study_file_with_an_old_key_is_refused_with_the_new_one(table: str) -> None:
     value: Any = [0.02] if table == "axes" else 0.02
     document = {**_STUDY, table: {"burst": value}}
-    with pytest.raises(StudyError, match=rf"{table}\.burst: is called mean_loss_burst now"):
+    with pytest.raises(StudyError, match=rf"{table}\.burst: was renamed to mean_loss_burst"):
         study_from_dict(document)
 
 
@@ -42,7 +42,7 @@ def test_an_old_flag_is_refused_with_its_new_name(
     with pytest.raises(SystemExit) as caught:
         main(["run", "davies-meenan", f"{flag}=1"])
     assert caught.value.code == 2
-    assert f"{flag} is called {FLAGS[flag]} now" in capsys.readouterr().err
+    assert f"{flag} was renamed to {FLAGS[flag]}" in capsys.readouterr().err
 
 
 def test_a_load_that_was_saved_with_old_names_runs_again() -> None:

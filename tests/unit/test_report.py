@@ -15,7 +15,7 @@ from h3sim.cli import main
 from h3sim.errors import H3SimError, InputError
 from h3sim.importers.chromium import find_chromium
 from h3sim.page import page_from_dict
-from h3sim.reporting import load_pictures
+from h3sim.reporting import load_sections
 from h3sim.reporting.document import MAX_ROWS
 from tests.effort import HANG_S
 
@@ -161,9 +161,11 @@ def test_each_figure_says_in_words_what_it_shows_and_has_its_data(made: Report) 
 def test_waterfalls_beside_each_other_share_an_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
 
+    original = load_sections.picture
+
     def noting(ax: Any, **words: Any) -> Any:
         drawn.append(ax)
-        return load_pictures.picture(ax, **words)
+        return original(ax, **words)
 
     monkeypatch.setattr("h3sim.reporting.load_sections.picture", noting)
     slow = h3sim.simulate("davies-meenan", scheme="rr")

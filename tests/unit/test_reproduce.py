@@ -282,7 +282,7 @@ def test_a_dry_run_says_how_many_loads_there_are_and_keeps_none(
     command = ["reproduce", TINY, "frindell-2017", "--full", "--store", str(store), "--dry-run"]
     assert main(command) == 0
     head, _, headers, case, *rest = capsys.readouterr().out.splitlines()
-    assert head.split() == ["experiment", "loads", "known", "minutes", "on", "one", "core"]
+    assert head.split() == ["experiment", "loads", "stored", "minutes", "on", "one", "core"]
     assert headers.split()[:3] == ["frindell-2017", "1,875", "0"]
     assert case.split()[:3] == [TINY, "12", "0"]
     assert re.fullmatch(r"about \d+ minutes on one core", rest[-1])

@@ -146,7 +146,7 @@ def test_what_differs_is_named() -> None:
 def test_a_scheduler_that_is_code_must_be_given_again() -> None:
     load = h3sim.simulate(PAGE, scheduler=FifoScheduler)
     saved = load_from_dict(load.to_dict())
-    with pytest.raises(SavedLoadError, match=r"inputs\.scheme: was code"):
+    with pytest.raises(SavedLoadError, match=r"inputs\.scheme: was defined in code"):
         saved.run()
     assert saved.run(scheme=FifoScheduler).trace == load.trace
 
@@ -176,14 +176,17 @@ def broken(**changes: Any) -> Any:
         (broken(inputs__page=5), r"inputs\.page: must be an object"),
         (broken(inputs__page__resources=[]), r"inputs\.page\.resources"),
         (broken(inputs__network__rtt_ms="x"), r"inputs\.network\.rtt_ms: must be a number"),
-        (broken(page_digest="0"), "page_digest: is not that of inputs.page"),
+        (broken(page_digest="0"), "page_digest: differs from the digest of inputs.page"),
         (broken(seed="x"), "seed: must be a whole number"),
         (broken(transport="udp"), "transport: 'udp' is not one of quic, tcp"),
         (
             broken(configuration__browser="lynx"),
             r"configuration\.browser: 'lynx' is not one of replay",
         ),
-        (broken(inputs=None), "inputs: is missing: a load of h3sim 0.1, or measured, cannot run"),
+        (
+            broken(inputs=None),
+            "inputs: is missing: a load of h3sim 0.1, or one computed from a log, cannot be run",
+        ),
         (broken(configuration__seed=[]), r"configuration\.seed: must be one value, is \[\]"),
         (broken(configuration__buffer_kb="x"), r"configuration\.send_buffer_kb: must be a number"),
     ],
@@ -209,7 +212,7 @@ def test_the_document_of_a_log_is_as_the_schema_of_loads_says(tmp_path: Path) ->
     with pytest.raises(SavedLoadError) as caught:
         load_from_dict(measured)
     assert str(caught.value).startswith(
-        "load: inputs: is missing: a load of h3sim 0.1, or measured"
+        "load: inputs: is missing: a load of h3sim 0.1, or one computed from a log"
     )
 
 

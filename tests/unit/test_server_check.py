@@ -87,7 +87,7 @@ def test_the_command_prints_a_table_and_the_survey(capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert "h2o      passes" in out
     assert "quic-go  fails" in out
-    assert "1 of 2 pass. Of 35 servers and CDNs" in out
+    assert "1 of 2 pass. Of the 35 servers and CDNs" in out
 
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:

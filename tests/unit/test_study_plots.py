@@ -72,7 +72,7 @@ def test_lines_go_through_the_means() -> None:
     for drawn in ax.get_lines():
         for x, y in zip(drawn.get_xdata(), drawn.get_ydata(), strict=True):
             assert means[drawn.get_label(), x] == y
-    with pytest.raises(InputError, match="network is no column of numbers"):
+    with pytest.raises(InputError, match="network is not a numeric column"):
         results.plot.lines("network", "ms")
 
 

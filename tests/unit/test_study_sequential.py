@@ -143,7 +143,7 @@ def test_the_command_line_says_where_intervals_stay_wide(
     store = str(tmp_path / "study.db")
     command = ["sweep", str(study_file), "-j", "1", "--store", store]
     assert main([*command, "--target-ci-width", "0.1%"]) == 1
-    assert "not all are narrower than 0.1 % after 9 seeds" in capsys.readouterr().err
+    assert "some intervals exceed 0.1 % after 9 seeds" in capsys.readouterr().err
     assert main([*command, "--target-ci-width", "100%"]) == 0
     assert "16 loads: reused 16, ran 0" in capsys.readouterr().out  # the first look is enough
 
@@ -176,8 +176,8 @@ def test_a_dry_run_says_what_seeds_cost_at_first_and_at_most(
 ) -> None:
     assert main(["sweep", str(study_file), "--dry-run"]) == 0
     first, most = capsys.readouterr().out.splitlines()
-    assert first.startswith("with 8 seeds: 16 loads: 0 known, 16 to run")
-    assert most.startswith("with 60 seeds: 120 loads: 0 known, 120 to run")
+    assert first.startswith("with 8 seeds: 16 loads: 0 stored, 16 to run")
+    assert most.startswith("with 60 seeds: 120 loads: 0 stored, 120 to run")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,11 @@ def test_a_dry_run_says_what_seeds_cost_at_first_and_at_most(
         ("width = 0.06", "wide = 0.06", "until.wide: unknown key"),
         ("most_seeds = 60", "most_seeds = 1", "until.most_seeds: must be"),
         ("most_seeds = 60", "value = 3", "until.value: must be text"),
-        ("[settings]", "seeds = 3\n[settings]", "seeds: are added as needed: give most_seeds"),
+        (
+            "[settings]",
+            "seeds = 3\n[settings]",
+            "seeds: are added as needed: use most_seeds instead",
+        ),
         ("most_seeds = 60", 'baseline = "x"', "baseline: must be one of several schemes"),
     ],
 )

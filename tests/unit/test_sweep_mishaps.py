@@ -69,9 +69,9 @@ def test_a_disk_that_is_full_loses_nothing_and_the_sweep_goes_on_with_room(
     small_disk: Path, executor: Any
 ) -> None:
     store = small_disk / "study.db"
-    with pytest.raises(StoreError, match="make room, and run the same again") as caught:
+    with pytest.raises(StoreError, match="free some space, then run the same again") as caught:
         study().run(store=store, executor=executor, workers=2)
-    assert "what was finished before is kept" in str(caught.value)
+    assert "finished loads are kept" in str(caught.value)
     with Store(store, may_write=False) as kept:
         assert kept.verify() == []
         (known,) = kept.studies()
@@ -92,7 +92,7 @@ def test_the_command_line_tells_a_full_disk_without_a_traceback(
     command = ["sweep", str(file), "--store", str(store), "--resources", "-j", "1"]
     assert main(command) == 1
     told = capsys.readouterr().err
-    assert "make room, and run the same again" in told
+    assert "free some space, then run the same again" in told
     assert "Traceback" not in told
     with Store(store, may_write=False) as kept:
         assert kept.verify() == []
@@ -100,7 +100,7 @@ def test_the_command_line_tells_a_full_disk_without_a_traceback(
 
 def test_a_disk_that_is_full_from_the_start_is_told(small_disk: Path) -> None:
     (small_disk / "fill").write_bytes(bytes(255 * 1024))
-    with pytest.raises(StoreError, match="make room"):
+    with pytest.raises(StoreError, match="free some space"):
         study().run(store=small_disk / "study.db", executor="serial")
 
 
@@ -108,7 +108,7 @@ def test_a_disk_that_may_only_be_read_is_told_and_its_rows_can_be_read(small_dis
     store = small_disk / "study.db"
     before = list(study(n_seeds=5).run(store=store, executor="serial"))
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    with pytest.raises(StoreError, match="the folder must be there, and writable"):
+    with pytest.raises(StoreError, match="its folder must exist and be writable"):
         study(n_seeds=6).run(store=store, executor="serial")
     with Store(store, may_write=False) as kept:
         assert [row is not None for row, _, _ in kept.rows(1)] == [True] * len(before)
@@ -157,7 +157,7 @@ def test_a_store_of_an_older_version_is_told_and_left_as_it_was(tmp_path: Path) 
         database.execute("PRAGMA user_version = 0")
     database.close()
     before = store.read_bytes()
-    with pytest.raises(StoreError, match=r"h3sim-store/0.*give another file, or export its rows"):
+    with pytest.raises(StoreError, match=r"h3sim-store/0.*use another file, or export its rows"):
         study(n_seeds=2).run(store=store, executor="serial")
     assert store.read_bytes() == before
 

@@ -227,7 +227,7 @@ def test_the_model_has_version_and_digest_and_stays_what_it_is() -> None:
 
 def test_a_file_that_is_no_store_is_left_alone(store: Any) -> None:
     store.write_text("hello, I am not a database at all", encoding="utf-8")
-    with pytest.raises(StoreError, match="give another file"):
+    with pytest.raises(StoreError, match="use another file"):
         run(study(1), store)
     assert store.read_text(encoding="utf-8").startswith("hello")
     foreign = store.with_name("foreign.db")
@@ -430,9 +430,9 @@ def test_a_store_with_other_tables_than_its_own_is_left_alone(
         other.executescript(HOSTILE[what])
     other.close()
     before = store.read_bytes()
-    with pytest.raises(StoreError, match="other tables than a store"):
+    with pytest.raises(StoreError, match="does not have the tables of a store"):
         Store(store, may_write=may_write)
-    with pytest.raises(StoreError, match="other tables than a store"):
+    with pytest.raises(StoreError, match="does not have the tables of a store"):
         repair_store(str(store))
     assert store.read_bytes() == before
 
@@ -464,7 +464,7 @@ def test_signals_end_a_query(store: Any, number: int, error: type[BaseException]
 
 
 def test_a_text_that_is_too_long_is_refused(store: Any) -> None:
-    with Store(store) as kept, pytest.raises(StoreError, match="may have 64 MiB"):
+    with Store(store) as kept, pytest.raises(StoreError, match="are limited to 64 MiB"):
         kept.put([CellOutcome(b"key", "model", " " * (65 << 20), None, None, 1.0)])
 
 
@@ -494,7 +494,7 @@ def test_a_store_without_digests_that_is_damaged_is_sealed_by_a_repair_alone(sto
         old.execute("INSERT INTO cells VALUES (x'01', 'm', '[]', NULL, NULL, 0.5)")
         old.execute("INSERT INTO cells VALUES (x'02', 'm', '{}', NULL, NULL, 0.5)")
     old.close()
-    with pytest.raises(StoreError, match="cell 01: has a row that is no JSON object"):
+    with pytest.raises(StoreError, match="cell 01: has a row that is not a JSON object"):
         Store(store)
     assert len(repair_store(str(store))) == 1
     with Store(store) as kept:
@@ -506,7 +506,10 @@ def test_a_repair_waits_until_others_have_left(store: Any, monkeypatch: pytest.M
     monkeypatch.setattr(store_file, "_BUSY_MS", 50)
     with Store(store) as other:
         other.studies()
-        with pytest.raises(StoreError, match="another process writes to it"), other._file.writing():
+        with (
+            pytest.raises(StoreError, match="another process is writing to it"),
+            other._file.writing(),
+        ):
             repair_store(str(store))
 
 
@@ -557,7 +560,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_a_store_that_may_only_be_read_is_told(store: Any) -> None:
     # Root may write to any file, so the file is opened as one that may not.
     run(study(1), store)
-    with Store(store, may_write=False) as kept, pytest.raises(StoreError, match="give another"):
+    with Store(store, may_write=False) as kept, pytest.raises(StoreError, match="use another"):
         kept.begin_study("t", "n", 1, [])
 
 
@@ -566,7 +569,9 @@ def test_a_full_store_is_told_and_what_was_finished_is_kept(store: Any) -> None:
     with Store(store) as kept:
         (pages,) = kept._file.db.execute("PRAGMA page_count").fetchone()
         kept._file.db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match="the disk is full: make room, and run the same"):
+        with pytest.raises(
+            StoreError, match="the disk is full: free some space, then run the same"
+        ):
             kept.place(1, 10, [bytes(16)] * 100_000)
         assert kept.verify() == []
     assert run(study(2), store).counts == (4, 0, 0)
@@ -603,14 +608,14 @@ def test_the_command_line_sweeps_resumes_and_exports(
     rows = tmp_path / "rows.csv"
     command = ["sweep", str(study_file), "--store", str(store), "-j", "1"]
     assert main([*command, "--dry-run"]) == 0
-    assert "8 loads: 0 known, 8 to run" in capsys.readouterr().out
+    assert "8 loads: 0 stored, 8 to run" in capsys.readouterr().out
     assert not store.exists()
     assert main([*command, "--csv", str(rows)]) == 0
     assert "8 loads: reused 0, ran 8, failed 0;" in capsys.readouterr().out
     assert main(command) == 0
     assert "8 loads: reused 8, ran 0, failed 0;" in capsys.readouterr().out
     assert main([*command, "--dry-run"]) == 0
-    assert "8 loads: 8 known, 0 to run" in capsys.readouterr().out
+    assert "8 loads: 8 stored, 0 to run" in capsys.readouterr().out
     assert main(["store", "list", str(store)]) == 0
     listed = capsys.readouterr().out
     assert "rtt_ms, scheme, seed" in listed
@@ -620,7 +625,7 @@ def test_the_command_line_sweeps_resumes_and_exports(
     assert main(["store", "export", str(store), str(exported)]) == 0
     assert exported.read_bytes() == rows.read_bytes()
     assert main(["store", "prune", str(store), "--failed", "--other-models"]) == 0
-    assert "forgot 0 cells" in capsys.readouterr().out.splitlines()[-1]
+    assert "deleted 0 entries" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:
@@ -661,7 +666,7 @@ def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:
             "[samples]\nn = 1\nranges.rtt_ms = [2, 9]\n[axes]",
             "samples.ranges.rtt_ms: varies in axes",
         ),
-        ('transport = "tcp"', "seeds = 3", "settings.seeds: is no option of a load"),
+        ('transport = "tcp"', "seeds = 3", "settings.seeds: is not an option of a load"),
         ('transport = "tcp"', "loss = []", r"settings.loss: must be one value .*, is \[\]"),
         ("[0, 50]", "[[0], 50]", r"axes.rtt_ms\[0\]: must be one value, is \[0\]"),
     ],
@@ -693,7 +698,7 @@ def test_outputs_that_cannot_be_written_are_told_before_anything_runs(
         (["prune", "--failed"], None, "there is no such file"),
         (["list"], b"", "is empty"),
         (["prune", "--failed"], b"", "is empty"),
-        (["list"], b"no store at all", "file is not a database: give another file"),
+        (["list"], b"no store at all", "file is not a database: use another file"),
     ],
 )
 def test_what_is_no_store_is_bad_input_and_stays_as_it_was(
@@ -708,7 +713,7 @@ def test_what_is_no_store_is_bad_input_and_stays_as_it_was(
 
 def test_to_forget_it_must_be_said_what(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "prune", str(store)]) == 2
-    assert "say what is of no use: --failed, --other-models" in capsys.readouterr().err
+    assert "choose what to delete: --failed, --other-models" in capsys.readouterr().err
 
 
 def test_a_study_with_failed_loads_ends_with_1(
@@ -749,7 +754,7 @@ def test_a_driver_that_is_killed_loses_nothing_that_was_kept(store: Any) -> None
 
 def test_a_large_study_is_planned_interrupted_resumed_and_summed_up(store: Any) -> None:
     told = {name: million.run_step(name, 4000, store) for name in million.STEPS}
-    assert "4,000 loads: 0 known, 4,000 to run" in told["plan"]
+    assert "4,000 loads: 0 stored, 4,000 to run" in told["plan"]
     assert "stopped half way" in told["run, interrupted"]
     assert told["resume"].endswith("failed 0")
     assert "reused 4,000, ran 0, failed 0" in told["run again"]

@@ -207,7 +207,7 @@ def test_a_load_that_kills_its_worker_fails_and_the_others_stand() -> None:
 
 
 def test_what_cannot_be_sent_to_workers_is_told() -> None:
-    with pytest.raises(InputError, match="give executor='serial'"):
+    with pytest.raises(InputError, match="use executor='serial'"):
         stood_in(lambda cell: {"seed": cell.seed}).run(executor="processes", workers=2)
 
 

@@ -74,7 +74,9 @@ def test_values_of_an_axis_may_come_one_by_one() -> None:
 
 @pytest.mark.parametrize("beside", [50, [50, 60], Range(low=10, high=90)])
 def test_what_cells_have_is_refused_beside_them(beside: Any) -> None:
-    with pytest.raises(InputError, match="rtt_ms: is given in cells and beside them") as caught:
+    with pytest.raises(
+        InputError, match="rtt_ms: is given both in cells and as an argument"
+    ) as caught:
         load_study(PAGE, cells=[{"rtt_ms": 10}, {"loss": 0.1}], rtt_ms=beside, samples=2)
     assert [problem.key for problem in caught.value.problems] == ["rtt_ms"]
 
@@ -113,7 +115,7 @@ def test_sampled_settings_are_loaded() -> None:
         ({"cells": [{"rtt": 5}]}, "rtt: there is no such option"),
         ({"seeds": []}, "seeds: at least one is needed"),
         ({"seeds": [1.5, -1]}, "seeds: must be whole numbers from 0 on, is 1.5"),
-        ({"seeds": [1, 1]}, "seeds: one is given twice"),
+        ({"seeds": [1, 1]}, "seeds: one is duplicated"),
         ({"seeds": 0}, "seeds: at least one is needed"),
         ({"samples": 3, "sampling": "sobol", "rtt_ms": Range(low=1, high=2)}, "power of two"),
         (
@@ -122,7 +124,7 @@ def test_sampled_settings_are_loaded() -> None:
         ),
         ({"executor": 5}, "executor: must be 'serial'"),
         ({"workers": 0}, "workers: must be at least 1, is 0"),
-        ({"mean_loss_burst": [2, 5]}, "mean_loss_burst: says how losses cluster"),
+        ({"mean_loss_burst": [2, 5]}, "mean_loss_burst: clusters losses"),
         ({"metrics": ["jain"]}, r"metrics\[0\]: 'jain' is not one of multiplexing_interleaving"),
     ],
 )
@@ -304,7 +306,7 @@ def test_a_table_that_was_exported_is_not_taken_for_saved_results(tmp_path: Path
     results = sweep("davies-meenan", schemes="rr", executor="serial")
     assert repr(results).startswith("<Results of 1 row over nothing;")
     results.to_csv(tmp_path / "rows.csv")
-    with pytest.raises(InputError, match=r"rows.csv: is no store, .* pandas reads"):
+    with pytest.raises(InputError, match=r"rows.csv: is neither a store .* pandas"):
         read_results(tmp_path / "rows.csv")
 
 
@@ -357,7 +359,7 @@ def test_saved_results_read_back_as_they_were(tmp_path: Path) -> None:
 
 def test_rows_that_are_no_grid_have_no_xarray() -> None:
     results = Results.of([{"seed": 1, "page_load_ms": 1.0}] * 2, axes=("seed",))
-    with pytest.raises(InputError, match="no grid over seed"):
+    with pytest.raises(InputError, match="not a grid over seed"):
         results.to_xarray()
 
 
@@ -375,7 +377,7 @@ def test_a_plan_says_how_many_loads_and_how_long() -> None:
     plan = load_study(PAGE, schemes=["rr", "fifo"], seeds=50).plan()
     assert (plan.loads, plan.reused, plan.to_run) == (100, 0, 100)
     assert plan.seconds > 0
-    assert str(plan).startswith("100 loads: 0 known, 100 to run, about ")
+    assert str(plan).startswith("100 loads: 0 stored, 100 to run, about ")
 
 
 def _stored(texts: Any) -> Results:

@@ -207,7 +207,7 @@ def test_the_command_shows_a_table_and_where_time_goes(capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert all(what in shown for what in WHAT_IFS)
     assert "mean of 2 pages" in shown
-    assert "of the way there, by policy: " in shown
+    assert "critical path by blocking rule: " in shown
 
 
 def test_every_mistake_is_told(capsys: pytest.CaptureFixture[str]) -> None:

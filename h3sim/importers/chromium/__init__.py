@@ -1,4 +1,4 @@
-"""Records real pages in an installed Chromium, as facts: what is loaded, when, and why."""
+"""The recorder: loads pages in an installed Chromium and records resources, times and causes."""
 
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium
 from h3sim.importers.chromium.navigation import Timeouts

@@ -25,15 +25,15 @@ NAMES = (
     *("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"),
     *("microsoft-edge", "msedge"),
 )
-"""What Chromium and its kin are called on the search path."""
+"""Names of Chromium and derived browsers on the search path."""
 PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-"""Where they stand on macOS, which has no search path for them."""
+"""Paths on macOS, where they are not on the search path."""
 _START_S = 30.0
 _END_S = 5.0
-# Port 0 lets Chromium choose one, so that several recordings at a time do not meet.
+# With port 0 Chromium chooses a free one, so that concurrent recordings do not collide.
 _FLAGS = (
     *("--headless=new", "--remote-debugging-port=0", "--no-first-run"),
     *("--no-default-browser-check", "--disable-background-networking"),
@@ -43,7 +43,7 @@ _FLAGS = (
     *("--mute-audio", "--password-store=basic"),
 )
 _WITHOUT = (
-    # What the browser loads for itself would take processor time from the page.
+    # The browser's own requests would take processor time from the page.
     *("AutofillServerCommunication", "MediaRouter", "OptimizationHints", "Translate"),
     *("WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup"),
     # Frames of other sites stay in the page's process, and so in its trace.
@@ -56,28 +56,28 @@ _LOCAL_ONLY = (
 
 
 class ChromiumError(H3SimError, RuntimeError):
-    """A page could not be recorded; the message is one line."""
+    """Error while recording a page, with a message of one line."""
 
 
 def find_chromium(path: str | None = None) -> str:
     """Return the Chromium at *path*, or in $CHROMIUM, or the first on the search path.
 
     Raises:
-        ChromiumError: if there is none, saying how to get one.
+        ChromiumError: if there is none, with advice on how to install one.
     """
     wanted = path or os.environ.get("CHROMIUM")
     if wanted:
         found = shutil.which(wanted)
         if found is None:
-            raise ChromiumError(f"there is no Chromium at {wanted!r} that could be run")
+            raise ChromiumError(f"{wanted!r} is not an executable Chromium")
         return found
     for name in (*NAMES, *PLACES):
         found = shutil.which(name)
         if found is not None:
             return found
     raise ChromiumError(
-        "no Chromium is installed: install one (`apt-get install chromium` on Debian), or say"
-        " where it is with --chromium PATH or $CHROMIUM"
+        "no Chromium is installed: install one (`apt-get install chromium` on Debian), or set"
+        " its path with --chromium PATH or $CHROMIUM"
     )
 
 
@@ -85,14 +85,14 @@ def find_chromium(path: str | None = None) -> str:
 def running_chromium(
     program: str, *, local_only: bool, flags: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """Yield the address of the DevTools socket of a fresh Chromium; end it afterwards.
+    """Start a fresh Chromium and yield its DevTools socket address; stop it afterwards.
 
-    *local_only*: no host but this machine is ever contacted, nor asked for in the DNS.
+    *local_only*: only this machine is contacted, and no DNS queries are made.
 
     Raises:
         ChromiumError: if it does not start.
     """
-    # Chromium's children may still write there while it goes: no reason to lose a recording.
+    # Chromium's children may still write there while exiting: not a reason to lose a recording.
     with tempfile.TemporaryDirectory(prefix="h3sim-", ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(  # noqa: S603 - the browser that the user has installed
             [
@@ -121,7 +121,7 @@ def running_chromium(
 
 
 def _sandbox() -> tuple[str, ...]:
-    """Chromium refuses to run its sandbox as root, as in a container."""
+    """Return the options for running as root (in containers), where the sandbox is unavailable."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     return ("--no-sandbox", "--disable-dev-shm-usage") if is_root else ()
 
@@ -131,9 +131,9 @@ def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) 
     give_up_at = time.monotonic() + _START_S
     while time.monotonic() < give_up_at:
         if process.poll() is not None:
-            raise ChromiumError(f"{program} ended at once, with code {process.returncode}")
+            raise ChromiumError(f"{program} exited at once with code {process.returncode}")
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        # One line: it is about to write the other, the path.
+        # One line so far: the second one, the path, is still being written.
         if len(lines) == 2:
             return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
         time.sleep(0.02)
@@ -145,7 +145,7 @@ _CONNECT_S = 20.0
 
 
 class ProtocolEvent(NamedTuple):
-    """What the browser said of its own accord."""
+    """Event of the DevTools protocol."""
 
     method: str
     params: dict[str, Any]
@@ -153,10 +153,10 @@ class ProtocolEvent(NamedTuple):
 
 
 class DevTools:
-    """One connection to a browser; sessions of its targets share it ("flat" mode).
+    """Connection to a browser, shared by the sessions of its targets ("flat" mode).
 
     Raises:
-        MissingExtraError: if there is no web socket library.
+        MissingExtraError: if the web socket library is not installed.
         ChromiumError: if the browser cannot be reached.
     """
 
@@ -182,7 +182,7 @@ class DevTools:
         self._socket.close(timeout=1)
 
     def call(self, method: str, *, session: str = "", **params: Any) -> dict[str, Any]:
-        """Return the browser's answer to a command; events that come before it are kept.
+        """Send a command and return its result; events received meanwhile are queued.
 
         Raises:
             ChromiumError: if the browser refuses the command or is gone.
@@ -194,11 +194,13 @@ class DevTools:
         try:
             self._socket.send(json.dumps(message))
         except self._lost as error:
-            raise ChromiumError(f"Chromium went away during {method}: {error}") from error
+            raise ChromiumError(
+                f"the connection to Chromium was lost during {method}: {error}"
+            ) from error
         until = time.monotonic() + _ANSWER_S
         while time.monotonic() < until:
             answer = self._receive(until - time.monotonic())
-            # Another number answers a command that was given up.
+            # Another id belongs to a command that timed out.
             if answer is None or answer.get("id") != self._number:
                 continue
             if "error" in answer:
@@ -218,17 +220,17 @@ class DevTools:
         return self._events.popleft()
 
     def _receive(self, wait_s: float) -> dict[str, Any] | None:
-        """Take in one message: an event is kept, an answer is returned."""
-        # 0 would mean a socket that never waits, and says so by another error.
+        """Receive one message: queue an event, return an answer."""
+        # 0 would make the socket non-blocking, with other errors.
         self._socket.settimeout(max(wait_s, 0.001))
         try:
             text = self._socket.recv()
         except self._slow:
             return None
         except self._lost as error:
-            raise ChromiumError(f"Chromium went away: {error}") from error
+            raise ChromiumError(f"the connection to Chromium was lost: {error}") from error
         if not text:
-            raise ChromiumError("Chromium went away")
+            raise ChromiumError("the connection to Chromium was lost")
         message: dict[str, Any] = json.loads(text)
         if "id" in message:
             return message

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 CATEGORIES = ("devtools.timeline",)
-"""What must be traced for `work_of`."""
+"""Trace categories that `work_of` needs."""
 _RUNS = "EvaluateScript"
 _NAMES = {
     "ParseHTML": ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
     **dict.fromkeys(("v8.compile", "v8.compileModule", _RUNS), ("data", "url")),
 }
-"""The events that are counted, and where each has the address of what is worked on."""
+"""Counted trace events, with the key of the URL in each."""
 _US_PER_MS = 1000
 
 
 @dataclass(slots=True)
 class CpuTime:
-    """CPU time that went into one resource, in milliseconds; when it first ran, on some clock."""
+    """CPU time of one resource in ms, and its first execution on the trace clock."""
 
     parse_ms: float = 0.0
     execute_ms: float = 0.0
@@ -40,12 +40,11 @@ class CpuTime:
 
 
 def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, CpuTime]:
-    """Return the work per URL: parsing HTML, CSS and scripts, and executing scripts.
+    """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
 
-    What runs inside something else counts for itself only: a script that the parser of the document
-    waits for counts for the script, not for the document; an inline script for the document's
-    execution. Functions that are called later, by timers or events, are not counted, nor is what
-    modules do: the trace does not say which of them runs.
+    Nested events count only once: a parser-blocking script counts for the script, not for the
+    document; an inline script for the document's execution. Callbacks of timers and events are not
+    counted, and neither are modules: the trace does not identify them.
 
     >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
     ...        "args": {"data": {"url": "a.js"}}}
@@ -69,8 +68,8 @@ def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, CpuTime]:
 
 
 def _own_times(events: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], float]]:
-    """Yield each event of a thread with its CPU time less that of the events inside it."""
-    # Of two that begin at once the longer one first: it is the outer one.
+    """Yield each event of a thread with its self time (without nested events)."""
+    # Of two that start together, the longer one is the outer one.
     events.sort(key=lambda event: (event["ts"], -event.get("dur", 0)))
     ends = [event["ts"] + event.get("dur", 0) for event in events]
     inside: list[float] = [0.0] * len(events)
@@ -86,7 +85,7 @@ def _own_times(events: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], f
 
 
 def _cpu_us(event: dict[str, Any]) -> float:
-    """CPU time where the trace has it: the clock runs on while others have the processor."""
+    """Return an event's CPU time if the trace has it, else its wall time."""
     return float(event.get("tdur", event.get("dur", 0)))
 
 
@@ -97,7 +96,7 @@ def _url(event: dict[str, Any]) -> str:
 
 
 _WORLD = "h3sim"
-"""The isolated world in which is measured: the page's scripts cannot replace what it uses."""
+"""Isolated world of the measurements, which the page's scripts cannot tamper with."""
 _WAITED = "globalThis.__h3sim_waited ?? []"
 _BUFFER_BYTES = 200 * 2**20
 _TRACE_S = 60.0
@@ -105,9 +104,9 @@ _TRACE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """When a load counts as over: quiet for *quiet_s*, at least *settle_s* after the load event.
+    """Timeouts of a load: it is over when idle for *quiet_s*, *settle_s* after the load event.
 
-    What is still under way *late_s* after the load event is left out; without a load event within
+    Requests unfinished *late_s* after the load event are left out; without a load event within
     *limit_s* the recording fails.
     """
 
@@ -119,7 +118,7 @@ class Timeouts:
 
 @dataclass(slots=True, kw_only=True)
 class Navigation:
-    """What Chromium said of one load; times are on its monotonic clock."""
+    """Raw recording of one load; times are on Chromium's monotonic clock."""
 
     browser: str
     events: list[ProtocolEvent] = field(default_factory=list)
@@ -148,7 +147,7 @@ def visit(address: str, url: str, patience: Timeouts) -> Navigation:
 
 
 class _Tab:
-    """One tab of a browser, from opening it to the last measurement."""
+    """Browser tab, from opening it to the last measurement."""
 
     def __init__(self, devtools: DevTools, visit: Navigation, patience: Timeouts) -> None:
         self._devtools = devtools
@@ -181,7 +180,7 @@ class _Tab:
             source = _script(name)
             more = {"worldName": world} if world else {}
             self._call("Page.addScriptToEvaluateOnNewDocument", source=source, **more)
-        # Without a session: all of the browser is traced, the process of the tab with it.
+        # Without a session: the whole browser is traced, including the tab's process.
         self._devtools.call(
             "Tracing.start",
             transferMode="ReportEvents",
@@ -198,7 +197,7 @@ class _Tab:
             raise ChromiumError(f"{url} cannot be loaded: {answer['errorText']}")
 
     def wait(self) -> None:
-        """Take in events until the load is over."""
+        """Process events until the load is over."""
         started = time.monotonic()
         while True:
             event = self._devtools.next_event(0.05)
@@ -227,7 +226,7 @@ class _Tab:
         elif method == "CSS.fontsUpdated" and "font" in params:
             self.visit.fonts.append(params["font"])
         elif method == "Page.javascriptDialogOpening":
-            self._call("Page.handleJavaScriptDialog", accept=True)  # it waits for that
+            self._call("Page.handleJavaScriptDialog", accept=True)  # the page blocks until then
         elif method.startswith("Network."):
             self.visit.events.append(event)
             self._follow(method, params, now)
@@ -248,12 +247,12 @@ class _Tab:
         frame = self._call("Page.getFrameTree")["frameTree"]["frame"]["id"]
         world = self._call("Page.createIsolatedWorld", frameId=frame, worldName=_WORLD)
         measured = self._evaluate(_script("visible.js"), contextId=world["executionContextId"])
-        # The page's own scripts can have put anything there.
+        # The page's scripts may have stored anything there.
         waited = self._evaluate(_WAITED)
         waited = waited if isinstance(waited, list) else []
         addresses = [address for address in waited if isinstance(address, str)]
         self.visit.measured = {**json.loads(measured), "waited": addresses}
-        # Each hop of a redirect has the same number.
+        # All hops of a redirect have the same id.
         for number in dict.fromkeys(self._html):
             text = self._body(number)
             if text is not None:
@@ -262,7 +261,7 @@ class _Tab:
         self._collect_trace()
 
     def _evaluate(self, expression: str, **more: Any) -> Any:
-        """Return the value of a JavaScript expression, copied by the browser itself."""
+        """Return the value of a JavaScript expression, serialized by the browser."""
         answer = self._call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, **more
         )
@@ -274,7 +273,7 @@ class _Tab:
     def _body(self, number: str) -> str | None:
         try:
             answer = self._call("Network.getResponseBody", requestId=number)
-        except ChromiumError:  # a frame whose document was replaced or never came
+        except ChromiumError:  # a frame whose document was replaced or never arrived
             return None
         if answer["base64Encoded"]:
             return base64.b64decode(answer["body"]).decode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """Recorded requests from a navigation: initiators, visibility, times (docs/recording.md).
 
-What only a browser that is listened to knows comes on top: CPU time, where in a document each
-request is named, what blocks, and what is seen.
+A live browser provides more than a log: CPU time, the offset of each reference in its document,
+render blocking and visibility.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _IMAGES = ("img", "image")
 
 
 class Document:
-    """An HTML document and its references, the first of each URL.
+    """HTML document with the first reference to each URL.
 
     >>> document = Document('<head><script src="a.js" defer></script><p><img src=b.png>', "http://x/")
     >>> [(url, each.offset_bytes) for url, each in document.references.items()]
@@ -49,7 +49,7 @@ class Document:
     """
 
     def __init__(self, text: str, url: str, charset: str = "") -> None:
-        # Tags are looked for as ASCII, in bytes: in UTF-16, say, none would be found.
+        # Tags are searched as ASCII bytes, which fails in UTF-16, for example.
         self._charset = charset if _is_like_ascii(charset) else "utf-8"
         self.data = text.encode(self._charset, "replace")
         self._url = url
@@ -57,32 +57,32 @@ class Document:
 
     @cached_property
     def references(self) -> Mapping[str, Reference]:
-        """What its tags name, by the URL without fragment."""
+        """References of its tags, by URL without fragment."""
         found: dict[str, Reference] = {}
         for reference in read_markup(scan(self.data), is_every=True).references:
             if url := reference.url_in(self._url):
-                # What is named twice is asked for at the first place.
+                # Duplicates are requested at the first reference.
                 found.setdefault(url, reference)
         return found
 
     @property
     def first_image_bytes(self) -> int | None:
-        """Where the first image stands that the document names, None if it names none."""
+        """Offset of the first image reference, or None."""
         ends = (r.offset_bytes for r in self.references.values() if r.tag in _IMAGES)
         return min(ends, default=None)
 
     def position(self, line: int, column: int) -> int:
-        """Return the place of a line and column, both from 0 and in characters, in bytes."""
+        """Convert a line and column, both from 0 and in characters, to a byte offset."""
         line = min(max(line, 0), len(self._lines) - 1)
         start = self._lines[line]
-        # A character is a byte at least; one of a few bytes may be cut at the end, and is dropped.
+        # A character has at least one byte; one truncated at the end is dropped.
         text = self.data[start : start + 4 * max(column, 0)].decode(self._charset, "ignore")
         return start + len(text[: max(column, 0)].encode(self._charset, "replace"))
 
     def mention(self, url: str) -> int | None:
-        """Return the place behind the first mention of the last part of *url*, as in inline CSS."""
+        """Return the offset after the first mention of the file name in *url*, as in inline CSS."""
         name = without_fragment(url).partition("?")[0].rsplit("/", 1)[-1]
-        # As browsers write it, then as a person does.
+        # Escaped as by browsers, then unescaped.
         for part in (each.encode(self._charset, "replace") for each in (name, unquote(name))):
             index = self.data.find(part) if part else -1
             if index >= 0:
@@ -90,13 +90,13 @@ class Document:
         return None
 
     def script_end(self, line: int) -> int:
-        """Return the place behind the inline script that reaches over *line*, from 0."""
+        """Return the offset after the inline script that contains *line*, from 0."""
         found = _SCRIPT_END.search(self.data, self.position(line, 0))
         return len(self.data) if found is None else found.end()
 
 
 def _is_like_ascii(charset: str) -> bool:
-    """Return whether tags look the same in it as in ASCII, and whether there is such a one."""
+    """Return whether a character set exists and encodes tags as ASCII does."""
     try:
         return bool(charset) and "<a b='c'>".encode(charset) == b"<a b='c'>"
     except LookupError:
@@ -104,29 +104,29 @@ def _is_like_ascii(charset: str) -> bool:
 
 
 _DIGITS = 2
-"""Of a millisecond: what clocks tell of a delay."""
+"""Decimals of a delay in ms: the precision of clocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestInitiator(Trigger):
-    """A trigger by the index of an exchange, with the tag that names what is asked for."""
+    """Trigger by the index of an exchange, with the tag that refers to the requested resource."""
 
     reference: Reference | None = None
 
 
 class ReceivedDocument:
-    """An HTML document as it was received, with what its exchange says of it."""
+    """HTML document as received, with its exchange."""
 
     def __init__(self, exchange: RecordedExchange, text: str) -> None:
         self.exchange = exchange
         self.html = Document(text, exchange.url, exchange.charset)
 
     def wire_bytes(self, offset: int) -> int:
-        """Return how many bytes on the wire bring so many of the document."""
+        """Convert an offset in the document to one on the wire."""
         return self._offsets.wire(offset)
 
     def delivered_ms(self, offset: int) -> float:
-        """Return when so many bytes of the document had been received."""
+        """Return when that many bytes of the document had been received."""
         received = 0
         for at_ms, _, plain_bytes in self.exchange.chunks:
             received += plain_bytes
@@ -140,7 +140,7 @@ class ReceivedDocument:
 
 
 class Causes:
-    """Knows the exchanges of one load, in request order, the first of which is the root."""
+    """Causes of the exchanges of one load, in request order; the first is the root."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Causes:
         work: Mapping[str, CpuTime],
         waited: Collection[str] = (),
     ) -> None:
-        """Take in also the addresses that scripts *waited* for: those of synchronous requests."""
+        """Index the exchanges; *waited* are the URLs of synchronous requests of scripts."""
         self._exchanges = exchanges
         self._documents = documents
         self._work = work
@@ -157,10 +157,10 @@ class Causes:
         self._index_of = {exchange.hop_id: index for index, exchange in enumerate(exchanges)}
 
     def of(self, exchange: RecordedExchange) -> RequestInitiator:
-        """Return what made Chromium ask for *exchange*, which is not the root."""
+        """Return the cause of *exchange*, which is not the root."""
         index = self._index_of[exchange.hop_id]
         before = exchange.redirected_from
-        # First, as an initiator of what follows a redirect is that of the first request.
+        # First, because after a redirect the initiator is still that of the first request.
         if before is not None and before.hop_id in self._index_of:
             return self._complete(exchange, before)
         is_scripted = exchange.initiator_type == "script"
@@ -170,11 +170,11 @@ class Causes:
         return found or self._complete(exchange, self._home(exchange, index).exchange)
 
     def _by_script(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
-        """The script on the stack that ran last: all of them must have run by then."""
+        """Return the trigger by the script on the stack that ran last: all have run by then."""
         initiator = exchange.asked_by
         urls = {frame.url for frame in initiator.stack}
         scripts = [other for other in self._exchanges[:index] if other.url in urls]
-        # An inline script goes by the URL of its document: its place there tells more (below).
+        # An inline script has the URL of its document; its offset is more precise (below).
         scripts = [other for other in scripts if other.type != "Document"]
         if scripts:
             before = self._waited_for(exchange, index, urls)
@@ -185,14 +185,14 @@ class Causes:
             document = self._document(frame.url, index)
             if document is not None:
                 return self._offset(exchange, document, document.html.script_end(frame.line))
-        # A module's import has no stack: it names the module that imports.
+        # A module's import has no stack: it gives the importing module.
         importer = self._asked_before(initiator.url, index)
         if importer is None or importer.type == "Document":
             return None
         return self._complete(exchange, importer)
 
     def _by_parser(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
-        """What a document or a stylesheet names."""
+        """Return the trigger by a reference in a document or stylesheet."""
         initiator = exchange.asked_by
         parent = self._asked_before(initiator.url, index)
         if parent is not None and parent.hop_id not in self._documents:
@@ -211,7 +211,7 @@ class Causes:
     def _waited_for(
         self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
     ) -> RecordedExchange | None:
-        """The last synchronous request of the same scripts: they went on when it was answered."""
+        """Return the trigger by the last synchronous request of the same scripts, which waited."""
         for other in reversed(self._exchanges[:index]):
             is_over = _finished_ms(other) <= exchange.requested_ms
             if other.url in self._waited and other.type == "XHR" and is_over:
@@ -220,13 +220,13 @@ class Causes:
         return None
 
     def _started(self, script: RecordedExchange) -> tuple[float, int]:
-        """When a script first ran; where the trace does not know, when it was asked for counts."""
+        """Return when a script first ran or, if the trace lacks it, when it was requested."""
         work = self._work.get(script.url)
         return (0.0 if work is None else work.started_us, self._index_of[script.hop_id])
 
     def _home(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
-        """The document of the frame that asks, or else the root."""
-        # Backwards: a frame may have had several documents, of which the last one asks.
+        """Return the document of the requesting frame, or the root."""
+        # Backwards: of several documents of a frame the last one makes the request.
         before = (e for e in reversed(self._exchanges[:index]) if e.hop_id in self._documents)
         home = next((e for e in before if e.frame_id == exchange.frame_id), self._exchanges[0])
         return self._documents[home.hop_id]
@@ -236,7 +236,7 @@ class Causes:
         return None if found is None else self._documents.get(found.hop_id)
 
     def _asked_before(self, url: str, index: int) -> RecordedExchange | None:
-        """The last exchange with *url* that was asked for before the one at *index*."""
+        """Return the last exchange with *url* requested before the one at *index*."""
         before = reversed(self._exchanges[:index] if url else ())
         return next((other for other in before if other.url == url), None)
 
@@ -293,8 +293,8 @@ def visible_shares(
 ) -> dict[str, float]:
     """Return the share of the viewport's pixels that each URL covers, 1 at most.
 
-    For an image these are its boxes, whether as an element or as a background; for a font the lines
-    of text that are set in it. What lies on top of what is not looked at.
+    For an image these are its boxes, as element or background; for a font the lines of text set in
+    it. Overlaps are ignored.
     """
     areas: dict[str, float] = {**measured["images"]}
     for style, area in measured["texts"].items():
@@ -319,9 +319,9 @@ def largest_url(measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]])
 
 
 def _font_urls(style: Sequence[str], fonts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the files of the first family in the list that is a loaded web font.
+    """Return the font files of the first family in the list that is a loaded web font.
 
-    Of its faces those count that the browser takes: by slant, then by weight.
+    Only the faces that the browser selects count: by slant, then by weight.
     """
     families, weight, slope = style
     for family in families.split(","):
@@ -360,7 +360,7 @@ _PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
 
 
 def exchanges_of(visit: Navigation) -> list[RecordedExchange]:
-    """Return what was exchanged over HTTP, in the order of the requests."""
+    """Return the HTTP exchanges in request order."""
     events = NetworkEvents(lambda *_: None)
     for event in visit.events:
         events.add(event.method, Fields(event.params, "", lambda *_: None))
@@ -374,15 +374,15 @@ def _is_over_http(exchange: RecordedExchange) -> bool:
 
 
 def is_favicon(exchange: RecordedExchange) -> bool:
-    """Return whether the browser asks for the icon of its tab, which no page waits for."""
+    """Return whether an exchange is for the tab's icon, which no page waits for."""
     return exchange.type == "Other" and exchange.initiator_type == "other"
 
 
 def whole(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
-    """Return what a page consists of: answers that came, and no redirection to what did not."""
+    """Return the exchanges of a page: completed ones, without redirects to failed ones."""
     kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
     there = {exchange.hop_id for exchange in kept}
-    # Backwards, so that a whole chain of redirections that leads to nothing goes.
+    # Backwards, to drop whole chains of redirects to failed requests.
     for exchange in reversed(everything):
         if exchange.redirected_from is not None and exchange.hop_id not in there:
             there.discard(exchange.redirected_from.hop_id)
@@ -390,10 +390,10 @@ def whole(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
 
 
 class VisitReader:
-    """Puts the exchanges of one visit, its document first, into a recording.
+    """Reader of one navigation into a recording, the document first.
 
     Raises:
-        ChromiumError: if the document is not there to be looked into.
+        ChromiumError: if the document is unavailable.
     """
 
     def __init__(self, visit: Navigation, kept: Sequence[RecordedExchange]) -> None:
@@ -406,7 +406,7 @@ class VisitReader:
             for exchange in kept
             if exchange.number in visit.documents and exchange.status not in REDIRECTS
         }
-        # The document behind the redirections of the root.
+        # The target of the root's redirects.
         self._first = next((e for e in kept if e.status not in REDIRECTS), kept[-1])
         if self._first.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
@@ -418,7 +418,7 @@ class VisitReader:
         self._seen = self._above_the_fold()
 
     def read(self, recording: Recording) -> None:
-        """Put the requests into *recording*, and when the load was over."""
+        """Add the requests and the end of the load to *recording*."""
         visit, start_ms = self._visit, self._kept[0].requested_ms
         recording.dialect = "chromium"
         recording.say_tool(visit.browser)
@@ -455,7 +455,7 @@ class VisitReader:
             flags |= cause.reference.flags
         elif self._kinds[exchange.hop_id] is Kind.SCRIPT and exchange.initiator_type == "script":
             flags[FLAGS["async"]] = exchange.priorities[0][1] == _LOW
-        # Chromium knows better than the tag what blocks, and what the first image is.
+        # Chromium knows better than the tag what is render-blocking and what the first image is.
         flags["render_blocking"] = self._is_blocking(exchange)
         flags["after_first_image"] = cause is not None and self._is_after_image(cause)
         return flags
@@ -464,7 +464,7 @@ class VisitReader:
         return exchange.blocking == "blocking" or exchange.url in self._blocking
 
     def _is_after_image(self, cause: RequestInitiator) -> bool:
-        """By its place in the document; what others bring comes after all that stands there."""
+        """Return the sort key: the offset in the document; indirect references come last."""
         first = self._documents[self._first.hop_id].html.first_image_bytes
         if first is None:
             return False
@@ -473,8 +473,8 @@ class VisitReader:
         return cause.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
-        """What is seen, what painting waits for, and what brings either."""
-        # Also where a way up ends: whatever stands here has all that brings it in here.
+        """Return the visible and render-blocking resources, with their ancestors."""
+        # Also the stop condition: all ancestors of members are members.
         seen: set[str] = {self._first.hop_id, self._kept[0].hop_id}
         for exchange in self._kept:
             is_painted = self._kinds[exchange.hop_id] in _PAINTED

@@ -45,7 +45,7 @@ Row = tuple[object, ...]
 
 
 def graph_of(page: Page) -> dict[str, Row]:
-    """Return what must not change from one recording to the next, per id: kind, parent, flags."""
+    """Return the facts that should be equal in all recordings, by id: kind, parent, flags."""
     rows: dict[str, Row] = {}
     for resource in page.resources:
         found = resource.discovered
@@ -56,13 +56,13 @@ def graph_of(page: Page) -> dict[str, Row]:
 
 
 def merged(pages: Sequence[Page]) -> tuple[Page, int]:
-    """Return one page of several recordings, and the place of the recording that it follows.
+    """Aggregate several recordings into one page; return it and the index of its base recording.
 
-    Its graph, sizes and order are those of the first recording whose graph is the most frequent;
-    its times are the medians over the recordings with that graph.
+    Graph, sizes and order are those of the first recording with the most frequent graph; times are
+    medians over the recordings with that graph.
     """
     graphs = [graph_of(page) for page in pages]
-    # Of equally frequent ones the first.
+    # The first of equally frequent ones.
     index = max(range(len(pages)), key=lambda n: (graphs.count(graphs[n]), -n))
     alike = [page for page, graph in zip(pages, graphs, strict=True) if graph == graphs[index]]
     page = pages[index]
@@ -78,7 +78,7 @@ def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
     return replace(
         resource,
         discovered=found,
-        # The lower of two middles: a time that was recorded, and whole.
+        # The lower median, which is a recorded integer time.
         parse_ns=statistics.median_low([r.parse_ns for r in same]),
         execute_ns=statistics.median_low([r.execute_ns for r in same]),
         server_ns=statistics.median_low([r.server_ns for r in same]),
@@ -86,7 +86,7 @@ def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
 
 
 def differences(pages: Sequence[Page], index: int) -> list[str]:
-    """Return a line for each resource whose facts are not the same in all recordings."""
+    """Return a line for each resource whose facts differ between recordings."""
     graphs = [graph_of(page) for page in pages]
     chosen = graphs[index]
     lines = []
@@ -105,9 +105,9 @@ _MISSING = 400
 
 
 class RecordedTiming(NamedTuple):
-    """When Chromium asked for a resource and had it, in ms since navigation start.
+    """Times of a resource's request and response, in ms since navigation start.
 
-    `priorities` holds when each priority was given; `stack` the calls that led to the request.
+    `priorities` has the time of each priority; `stack` the calls that led to the request.
     """
 
     id: str
@@ -123,14 +123,14 @@ class RecordedTiming(NamedTuple):
 
 RECORDING = OutputSchema(
     "h3sim-recording/1",
-    "When everything came that a browser loaded, and why",
+    "Times and causes of all resources that a browser loaded",
     VERSION,
     Property("page", TEXT, "the page's name", of="page.name"),
-    Property("browser", TEXT, "as it calls itself"),
-    Property("onload_ms", NUMBER, "the load event"),
-    Property("dom_content_loaded_ms", NUMBER, "when the document was parsed", of="dcl_ms"),
-    Property("first_paint_ms", NUMBER_OR_NONE, "when something was seen"),
-    Property("largest_paint_ms", NUMBER_OR_NONE, "when the largest element was painted"),
+    Property("browser", TEXT, "User-Agent or product name"),
+    Property("onload_ms", NUMBER, "time of the load event"),
+    Property("dom_content_loaded_ms", NUMBER, "time of DOMContentLoaded", of="dcl_ms"),
+    Property("first_paint_ms", NUMBER_OR_NONE, "time of the first paint"),
+    Property("largest_paint_ms", NUMBER_OR_NONE, "time of the largest contentful paint"),
     Property(
         "resources",
         rows_of(
@@ -138,7 +138,7 @@ RECORDING = OutputSchema(
             priorities=ListOf(ListOf(Scalar(), "a time and a level"), "pairs"),
             stack=ListOf(TEXT, "lines"),
         ),
-        "one a resource, in the order of requests",
+        "one per resource, in request order",
         of="timings",
     ),
 )
@@ -146,7 +146,7 @@ RECORDING = OutputSchema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """One load: the page that it shows, when everything came, and what was left out."""
+    """Recording of one load: its page, the times of all resources, and what was left out."""
 
     page: Page
     timings: tuple[RecordedTiming, ...]
@@ -159,31 +159,31 @@ class Recorded:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return as JSON what a page file has no place for: when everything came, and why.
+        """Return the data that a page file does not have, as JSON: times and causes.
 
-        Times are in ms since the document was asked for; `priorities` has a pair of time and
-        Chrome's word for each priority that was given; `stack` the innermost call first.
+        Times are in ms since the request of the document; `priorities` has pairs of time and
+        Chrome's priority; `stack` has the innermost call first.
         """
         return RECORDING.write(self, version=__version__)
 
 
 def recorded_of(visit: Navigation, name: str, *, url: str = "") -> Recorded:
-    """Return the page that *visit* shows, with its timings.
+    """Convert a navigation into a page with its timings.
 
-    Without *url* its addresses stand for files. Of what this machine served itself nothing is told
-    of a network.
+    Without *url* its URLs represent files. For pages served by this machine no network is
+    estimated.
 
     Raises:
-        ChromiumError: if the document itself did not come.
+        ChromiumError: if the document did not arrive.
     """
     everything = exchanges_of(visit)
     kept = whole(everything)
     if not kept or kept[0] is not everything[0]:
         reason = everything[0].failed if everything else ""
-        raise ChromiumError(f"the document did not come{f': {reason}' if reason else ''}")
+        raise ChromiumError(f"the document did not arrive{f': {reason}' if reason else ''}")
     root = kept[0]
     if (root.status or 0) >= _MISSING:
-        raise ChromiumError(f"the document did not come: status {root.status}")
+        raise ChromiumError(f"the document did not arrive: status {root.status}")
     recording = Recording(source=url, name=name, has_addresses=bool(url))
     recording.is_local = root.reached.is_loopback
     VisitReader(visit, kept).read(recording)
@@ -226,27 +226,27 @@ def _since(at_ms: float | None, start_ms: float) -> float:
 
 
 def _notes(everything: Sequence[RecordedExchange]) -> list[str]:
-    """Say how much of what was asked for is not in the page, and what else is odd."""
+    """Return notes on requests that are not in the page and on other irregularities."""
     wanted = [exchange for exchange in everything if not is_favicon(exchange)]
     blocked = sum("NAME_NOT_RESOLVED" in exchange.failed for exchange in wanted)
     failed = sum(bool(exchange.failed) for exchange in wanted) - blocked
     unfinished = sum(exchange.is_unfinished for exchange in wanted)
     missing = sum(exchange.is_whole and (exchange.status or 0) >= _MISSING for exchange in wanted)
     counted = (
-        (blocked, "requests to other hosts, not let through"),
+        (blocked, "blocked requests to other hosts"),
         (failed, "requests that failed"),
-        (unfinished, "responses that had not ended"),
-        (missing, "answers that there is no such file"),
+        (unfinished, "unfinished responses"),
+        (missing, "missing files"),
     )
     return [f"{what}: {number}" for number, what in counted if number]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSource:
-    """What is to be recorded: an address, or a file below a folder that is served on this machine.
+    """Source of a recording: a URL, or a file below a folder that is served locally.
 
     Raises:
-        InputError: saying what is wrong with it.
+        InputError: if it cannot be used.
     """
 
     url: str = ""
@@ -255,30 +255,30 @@ class RecordedSource:
 
     @classmethod
     def of(cls, what: str, root: str | None = None) -> RecordedSource:
-        """Return the source that a person names: an address, a folder or a file.
+        """Return the source for user input: a URL, a folder or a file.
 
-        *root* is the folder to serve where that is not the one of the file.
+        *root* is the folder to serve, if it is not the file's own.
         """
         if urlsplit(what).scheme in ("http", "https"):
             if root is not None:
                 raise InputError([ValidationIssue(key="--root", message="goes only with a file")])
             return cls(url=what)
-        # os.path, unlike pathlib, says no to what cannot be a path at all.
+        # os.path, unlike pathlib, returns False for invalid paths.
         file = Path(what, "index.html") if os.path.isdir(what) else Path(what)  # noqa: PTH112
         if not os.path.isfile(file):  # noqa: PTH113
-            message = "is neither an http(s) address nor an HTML file nor a folder with index.html"
+            message = "must be an http(s) URL, an HTML file or a folder with index.html"
             raise InputError([ValidationIssue(key="", message=message)], shown_path(what))
         folder = Path(root) if root is not None else file.parent
         try:
             path = file.resolve().relative_to(folder.resolve())
         except ValueError:
-            message = f"{what} does not lie below {root}"
+            message = f"{what} is not inside {root}"
             raise InputError([ValidationIssue(key="--root", message=message)]) from None
         return cls(root=folder, path=path.as_posix())
 
     @property
     def name(self) -> str:
-        """What the page is called if nobody says otherwise."""
+        """Default name of the page."""
         if self.root is None:
             return urlsplit(self.url).netloc
         parts = Path(self.path)
@@ -287,7 +287,7 @@ class RecordedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRecording:
-    """The page, the loads it was taken from, which of them it follows, and where they differ."""
+    """Recorded page, with its loads, the base load and the differences between loads."""
 
     page: Page
     loads: tuple[Recorded, ...]
@@ -296,7 +296,7 @@ class PageRecording:
 
     @property
     def load(self) -> Recorded:
-        """The load whose graph, sizes and order the page has."""
+        """Load whose graph, sizes and order the page has."""
         return self.loads[self.chosen]
 
 
@@ -311,10 +311,10 @@ def record(
     patience: Timeouts | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PageRecording:
-    """Return the page at *source*, loaded *repeat* times, each time in a fresh Chromium.
+    """Record the page at *source*, loaded *repeat* times, each time in a fresh Chromium.
 
-    A folder is served on this machine with *compression* ("gzip", "br", "none"), and no other host
-    is contacted. *provenance* is added to what the recording knows of itself: date, tool, notes.
+    A folder is served locally with *compression* ("gzip", "br", "none"), and no other host is
+    contacted. *provenance* is added to the recorded provenance: date, tool, notes.
 
     Raises:
         InputError: for a number of repeats below 1, or an unknown compression.

@@ -1,4 +1,4 @@
-"""Serves a folder on this machine as a web server would: compressed, cacheable, kept alive."""
+"""A local web server for a folder, with compression, caching and persistent connections."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 COMPRESSIONS = ("gzip", "br", "none")
 _BROTLI_QUALITY = 5
 _MAX_BODY_BYTES = 64 * 2**20
-"""The most that a request may carry; all of it is read and forgotten."""
+"""Largest request body, which is read and discarded."""
 _READ_BYTES = 2**16
 _INDEX = "index.html"
 _IDLE_TIMEOUT_S = 60.0
-"""A connection on which nothing arrives for so long is closed."""
+"""Idle time after which a connection is closed."""
 _LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
 """A Content-Length (RFC 9110 § 8.6), of as many digits as any body has."""
 
 
 class Answer(NamedTuple):
-    """What a site answers to one path: status, header fields and body as on the wire."""
+    """Response to one path: status, header fields and body as on the wire."""
 
     status: HTTPStatus
     fields: tuple[tuple[str, str], ...]
@@ -46,28 +46,28 @@ class Answer(NamedTuple):
 
 
 class Site:
-    """The files below *root*, each compressed once with *compression* ("gzip", "br" or "none").
+    """Static site: the files below *root*, compressed once with "gzip", "br" or "none".
 
-    Nothing outside of *root* is served: no path and no symbolic link leads there.
+    Nothing outside *root* is served, through paths or symbolic links.
 
     Raises:
-        MissingExtraError: for "br", if there is no brotli library.
+        MissingExtraError: for "br", if no brotli library is installed.
     """
 
     def __init__(self, root: Path, compression: str = "gzip") -> None:
         self.root = root.resolve()
         self.compression = compression
-        # Now, and not in a thread of the server, if there is no library for it.
+        # Fail now, not in a server thread, if its library is missing.
         compressed(b"", compression)
         self._answer = lru_cache(maxsize=None)(self._found)
 
     def answer(self, target: str, accepted: str = "gzip, br") -> Answer:
-        """Return the answer to a request target; a folder answers with its index.html."""
+        """Return the response to a request target; for a folder that of its index.html."""
         codings = {coding.partition(";")[0].strip() for coding in accepted.split(",")}
         path = target.partition("#")[0].partition("?")[0]
         try:
             return self._of(path, compress=self.compression in codings)
-        except OSError:  # a name that is too long, a file that may not be read
+        except OSError:  # a name that is too long, an unreadable file
             return _not_found()
 
     def _of(self, path: str, *, compress: bool) -> Answer:
@@ -79,11 +79,11 @@ class Site:
             path, file = f"{path}{_INDEX}", resolved_within(self.root, file / _INDEX)
         if file is None or not file.is_file():
             return _not_found()
-        # By the name that is requested: that of a link's target may say another type.
+        # By the requested name: a link's target may have another extension.
         return self._answer(file, PurePosixPath(unquote(path)).suffix[1:], compress)
 
     def _file(self, path: str) -> Path | None:
-        """Return the file that *path* names, links followed; None where that is outside."""
+        """Return the file at *path* with links followed; None if it is outside."""
         clean = posixpath.normpath(path.lstrip("/"))
         if clean.startswith("..") or "\0" in clean or "\\" in clean or posixpath.isabs(clean):
             return None
@@ -115,7 +115,7 @@ def _not_found() -> Answer:
 
 
 def _is_ours(mime: str, plain: bytes) -> bool:
-    """Whether a text is UTF-8, so that saying so does not break it."""
+    """Return whether a text is UTF-8, so that declaring it is safe."""
     if not mime.startswith("text/"):
         return False
     try:
@@ -126,10 +126,10 @@ def _is_ours(mime: str, plain: bytes) -> bool:
 
 
 def compressed(plain: bytes, compression: str) -> bytes:
-    """Return *plain* as a server sends it: gzip at level 6, brotli at quality 5, or as it is.
+    """Encode *plain* as servers do: gzip at level 6, brotli at quality 5, or identity.
 
     Raises:
-        MissingExtraError: for "br", if there is no brotli library.
+        MissingExtraError: for "br", if no brotli library is installed.
 
     >>> len(compressed(bytes(1000), "gzip")), len(compressed(bytes(1000), "none"))
     (29, 1000)
@@ -146,13 +146,12 @@ def compressed(plain: bytes, compression: str) -> bytes:
 
 @contextmanager
 def served(site: Site) -> Iterator[str]:
-    """Serve *site* on a free port of this machine; yield its address, with no slash behind.
+    """Serve *site* on a free local port; yield its URL without trailing slash.
 
-    Requests for another host are refused: a page of the web whose name is made to resolve to this
-    machine (DNS rebinding) gets no file.
+    Requests for other hosts are refused, which prevents DNS rebinding attacks by web pages.
     """
 
-    # Of each server its own, as handlers find the site at their class.
+    # One class per server, as handlers find the site in their class.
     class Handler(_Handler):
         pass
 
@@ -170,7 +169,7 @@ def served(site: Site) -> Iterator[str]:
 
 
 def address_of(base: str, path: str) -> str:
-    """Return the address of a file of a site.
+    """Return the URL of a file of a site.
 
     >>> address_of("http://127.0.0.1:80", "a b/index.html")
     'http://127.0.0.1:80/a%20b/index.html'
@@ -179,19 +178,19 @@ def address_of(base: str, path: str) -> str:
 
 
 class _Server(ThreadingHTTPServer):
-    # A browser that keeps its connections open must not hold up the end.
+    # Browsers with open connections must not delay the shutdown.
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that hung up: one that is ended, or wants no more, does."""
+        """Ignore connections closed by the browser, which are normal."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class _RefusedRequestError(Exception):
-    """A request that is answered with an error, after which the connection is closed."""
+    """Request answered with an error, after which the connection is closed."""
 
     def __init__(self, status: HTTPStatus, why: str) -> None:
         super().__init__(why)
@@ -202,23 +201,23 @@ class _RefusedRequestError(Exception):
 class _Handler(BaseHTTPRequestHandler):
     site: Site
     authority: str
-    """The host and port that requests must name."""
+    """Host and port that requests must name."""
     protocol_version = "HTTP/1.1"
     server_version = "h3sim"
     sys_version = ""
     timeout = _IDLE_TIMEOUT_S
     disable_nagle_algorithm = True
-    wbufsize = -1  # header and body leave together
+    wbufsize = -1  # header and body are sent together
 
     def parse_request(self) -> bool:
-        """Read a request with its body; refuse what is malformed or meant for another host."""
+        """Read a request with its body; refuse malformed ones and those for other hosts."""
         if not super().parse_request():
             return False
         try:
             self._check_target()
             self._skip_body(self._body_bytes())
         except _RefusedRequestError as refused:
-            # Where the next request begins is not known.
+            # The start of the next request is unknown.
             self.close_connection = True
             self.send_error(refused.status, refused.why)
             self.wfile.flush()
@@ -235,11 +234,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     do_HEAD = do_GET  # noqa: N815 - as the base calls it
-    # Like a file server: a body that is posted has been read, and is forgotten.
+    # Like a file server: posted bodies are read and discarded.
     do_POST = do_GET  # noqa: N815
 
     def _check_target(self) -> None:
-        """Refuse a request that names no host, several, or another one (RFC 9112 § 3.2)."""
+        """Refuse a request with no host, several hosts or another host (RFC 9112 § 3.2)."""
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or not self.path.startswith("/"):
             raise _RefusedRequestError(HTTPStatus.BAD_REQUEST, "must name one host and a path")
@@ -247,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedRequestError(HTTPStatus.MISDIRECTED_REQUEST, "no such host is served")
 
     def _body_bytes(self) -> int:
-        """Return how long the body is (RFC 9112 § 6)."""
+        """Return the length of the body (RFC 9112 § 6)."""
         if self.headers.get("Transfer-Encoding") is not None:
             raise _RefusedRequestError(HTTPStatus.LENGTH_REQUIRED, "only Content-Length is read")
         lengths = [length.strip(" \t") for length in self.headers.get_all("Content-Length", ["0"])]
@@ -266,4 +265,4 @@ class _Handler(BaseHTTPRequestHandler):
             n_bytes -= len(data)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Say nothing."""
+        """Log nothing."""

@@ -24,7 +24,7 @@ _LONGEST_DETAIL = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFrame:
-    """One line of a stack of calls: the script, and where in it (from 0)."""
+    """Call frame: the script and the position in it (from 0)."""
 
     url: str
     line: int
@@ -33,10 +33,10 @@ class CallFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initiator:
-    """Why Chromium asked: its type ("parser", "script", "preload", "other"), a place, a stack.
+    """Initiator of a request: type ("parser", "script", "preload", "other"), position and stack.
 
-    The stack is the innermost call first, followed by the calls that led to it earlier, over
-    timers, promises and events.
+    The stack has the innermost call first, followed by its asynchronous callers (timers, promises
+    and events).
     """
 
     type: str = ""

@@ -59,7 +59,7 @@ class RecordedExchange(RecordedRequest):
     wall_time_s: float | None = None
     asked_by: Initiator = field(default_factory=Initiator)
     priorities: list[tuple[float | None, str]] = field(default_factory=list)
-    """When each was given, and what it was; the first of them with the request."""
+    """Time and value of each priority; the first one is sent with the request."""
     post_bytes: int = 0
     charset: str = ""
     wire_bytes: int | None = None
@@ -69,11 +69,11 @@ class RecordedExchange(RecordedRequest):
     is_internal: bool = False
     is_early_hint: bool = False
     has_extra: bool = True
-    """Whether events of its own tell its header as it was sent and received."""
+    """True if separate events have its headers as sent and received."""
     failed: str = ""
     redirected_from: RecordedExchange | None = None
     chunks: list[tuple[float, int, int]] = field(default_factory=list)
-    """When how many bytes of the body came: as they were sent, and plain."""
+    """Chunks of the body: time, encoded bytes and decoded bytes."""
     request_fields: Headers = ()
     response_fields: Headers = ()
 
@@ -84,18 +84,18 @@ class RecordedExchange(RecordedRequest):
 
     @property
     def requested_ms(self) -> float:
-        """When it was asked for, 0 where that is not known."""
+        """Request time in ms; 0 if unknown."""
         return self.start_ms or 0.0
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether neither an end nor a reason for none was told."""
+        """True if neither its end nor a failure was recorded."""
         is_over = self.failed or self.from_cache or self.from_service_worker
         return self.end_ms is None and not is_over
 
     @property
     def is_whole(self) -> bool:
-        """Whether an answer came over the network, to its end."""
+        """True if a response arrived completely over the network."""
         is_cached = self.from_cache or self.from_service_worker
         return self.end_ms is not None and not is_cached and bool(self.status)
 
@@ -170,11 +170,11 @@ _EVENTS = frozenset(
     )
 )
 _MOST_PIECES = 2_000_000
-"""When more pieces of bodies came is not kept."""
+"""Most chunks of bodies that are kept."""
 
 
 class _ExtraInfo(NamedTuple):
-    """What was received as it was: before the cache had its say."""
+    """Response as received, before it was merged with the cache."""
 
     fields: Headers
     text_bytes: int

@@ -74,7 +74,7 @@ class _Host(ValueType):
 
 
 class _Chunk(ValueType):
-    """When how many bytes more were there: [ms, bytes] in a file, (ns, bytes) inside."""
+    """Chunk of a body: [ms, bytes] in a file, (ns, bytes) inside."""
 
     def read(self, given: Any) -> tuple[int, int]:
         if not isinstance(given, list) or len(given) != 2:
@@ -104,7 +104,7 @@ class FactsRow:
     body_bytes: int | None = field(metadata=declare(OrNone(_SIZE, none=None)))
     start_ns: int = field(metadata=declare(DELAY))
     basis: str = _known(Text(), "parent_basis", "")
-    """How the recorder, or who made the table, knew the parent: "initiator", "referer", ..."""
+    """Evidence for the parent: "initiator", "referer", ..."""
     mime: str = _known(Text(), default="")
     status: int | None = _known(_SIZE)
     content_bytes: int | None = _known(_SIZE)
@@ -113,7 +113,7 @@ class FactsRow:
     priority: str | None = _known(Text(), "chrome_priority")
     initiator: str | None = _known(Text(), "initiator_type")
     offset_bytes: int | None = _known(_SIZE, "ref_offset")
-    """Where in the decoded parent it is named."""
+    """Offset of its reference in the decoded parent."""
     executes_ns: int | None = _known(DELAY, "exec_ms")
     chunks: tuple[tuple[int, int], ...] = _known(ListOf(_Chunk(), "[ms, bytes]"), default=())
     request_header_bytes: int | None = _known(_SIZE, "req_header_bytes")
@@ -124,7 +124,7 @@ class FactsRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hold:
-    """What held the parser."""
+    """Resource that blocked the parser."""
 
     kind: str | None = _known(Text())
     resource: str | None = _known(Text())
@@ -155,14 +155,14 @@ class FactsTable:
     body_basis: str = _known(Text(), default="")
     grade: str = _known(Text(), default="")
     hol: tuple[_Hold, ...] = _known(ListOf(_HoldType(), "tables"), default=())
-    """What held the parser: "css", "script-sync", "script-defer"."""
+    """Resources that blocked the parser: "css", "script-sync", "script-defer"."""
     rows: tuple[FactsRow, ...] = ()
     mended: tuple[ValidationIssue, ...] = ()
     """Times that ran backwards by a little, and what was taken instead."""
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Where the facts come from; a query string in the name of a source is cut off."""
+        """Provenance of the facts; query strings of sources are removed."""
         source = (self.source_repo, self.source_path, self.commit)
         notes = (("body sizes", self.body_basis), ("grade", self.grade))
         said = {
@@ -179,7 +179,7 @@ def read_facts(document: object, source: str) -> FactsTable:
     """Return the table that *document* is.
 
     Raises:
-        PageError: listing every mistake in it.
+        PageError: listing every error in it.
     """
     if not isinstance(document, dict):
         message = f"must be an object, is {format_value(document)}"
@@ -315,7 +315,7 @@ def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     headers are those of the recording, so of text where that was of HTTP/1.1.
 
     Raises:
-        PageError: listing every mistake in it.
+        PageError: listing every error in it.
 
     >>> read = facts_from_dict({"name": "two", "resources": [
     ...     {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,

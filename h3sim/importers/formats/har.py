@@ -57,7 +57,7 @@ _PARTS = ("blocked", "dns", "connect", "send", "wait", "receive")
 
 
 class Started(NamedTuple):
-    """When an entry began: microseconds since 1970, and the day where it was recorded."""
+    """Start of an entry: microseconds since 1970, and the local day of the recording."""
 
     at_us: int
     day: str

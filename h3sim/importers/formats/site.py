@@ -1,6 +1,6 @@
-"""Reads a static site: an HTML file and what it and its stylesheets ask for, from the same folder.
+"""Static sites: an HTML file with the files that it and its stylesheets request from its folder.
 
-Nothing is run and nothing is fetched. What scripts would ask for is not known.
+Nothing is executed or fetched, so requests of scripts are unknown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _BASE = "http://site.invalid/"
-"""What stands for the folder, so that references can be resolved as URLs."""
+"""Base URL of the folder, used to resolve references."""
 _INDEX = "index.html"
 _LONGEST_FILE = 256 << 20
 _LONGEST_SHEET = 4 << 20

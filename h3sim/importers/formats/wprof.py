@@ -30,7 +30,7 @@ class _Activity(NamedTuple):
     object_index: int
     """The index of the resource that it belongs to."""
     computation: int | None
-    """Which of the resource's computations it is; None for the download."""
+    """Index of the computation of the resource; None for the download."""
 
 
 class _Loaded(NamedTuple):
@@ -38,7 +38,7 @@ class _Loaded(NamedTuple):
 
     request: RecordedRequest
     times_ms: tuple[float, ...]
-    """How long its computations take, in their order."""
+    """Durations of its computations, in order."""
     starts_early: bool
 
 
