@@ -61,7 +61,7 @@ class Listed(Generic[PartT]):
 
     @property
     def is_own(self) -> bool:
-        """Whether it comes with h3sim."""
+        """True if it comes with h3sim."""
         return self.origin == _OWN
 
 

@@ -208,12 +208,12 @@ class Signalling(enum.Enum):
 
     @property
     def is_sent(self) -> bool:
-        """Whether priorities take the way up."""
+        """True if priorities take the way up."""
         return self not in (Signalling.NONE, Signalling.SERVER, Signalling.METADATA)
 
     @property
     def goes_with_request(self) -> bool:
-        """Whether a request carries what is wanted for it."""
+        """True if a request carries what is wanted for it."""
         return self is not Signalling.DRAFT_22
 
     def message_bytes(self, *, is_http2: bool) -> int:

@@ -40,7 +40,7 @@ class Browser:
 
     @property
     def is_done(self) -> bool:
-        """Whether the load is over: every resource was delivered, and nothing is left to do."""
+        """True if the load is over: every resource was delivered, and nothing is left to do."""
         raise NotImplementedError
 
     @property

@@ -69,7 +69,7 @@ class DocumentParser:
 
     @property
     def has_passed_head(self) -> bool:
-        """Whether it has gone beyond all that the head names, so that there is something to see."""
+        """True if it has gone beyond all that the head names, so that there is something to see."""
         return self.has_ended or (self.position > self.head_bytes and not self._at_reference)
 
     @property

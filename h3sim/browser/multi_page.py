@@ -46,7 +46,7 @@ class MultiPageBrowser(Browser):
 
     @property
     def is_done(self) -> bool:
-        """Whether all was delivered, and every tab has come to rest."""
+        """True if all was delivered, and every tab has come to rest."""
         return all(browser.is_done for browser in self._browsers)
 
     @property

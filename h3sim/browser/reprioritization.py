@@ -114,7 +114,7 @@ class ReprioritizingBrowser(Browser):
 
     @property
     def is_done(self) -> bool:
-        """Whether the load is over, whatever might still have changed."""
+        """True if the load is over, whatever might still have changed."""
         return self._inner.is_done
 
     @property

@@ -31,7 +31,7 @@ class LoadProgress:
         self.n_low_in_flight = 0
         """How many of them Chrome would make with priority Low or less."""
         self.has_passed_head = False
-        """Whether the parser went beyond all that the head names."""
+        """True if the parser went beyond all that the head names."""
 
     @property
     def n_in_flight(self) -> int:
@@ -75,7 +75,7 @@ class Requests:
 
     @property
     def next_at_ns(self) -> int | None:
-        """When the next one is asked for that has a delay."""
+        """Time when the next one is asked for that has a delay."""
         return self._later[0][0] if self._later else None
 
     def ask(self, resource: int, now_ns: int, delay_ns: int, *, after: int | None) -> None:

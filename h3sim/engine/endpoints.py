@@ -333,7 +333,7 @@ class EndpointDriver:
         self._wakes_idle = wakes_idle
         self._armed_at_ns: int | None = None
         self._due_at_ns: int | None = None
-        """When the endpoint wants to be woken, as it said when last it was flushed."""
+        """Time when the endpoint wants to be woken, as it said when last it was flushed."""
         self._is_flush_due = False
 
     def face(self, peer: EndpointDriver) -> None:
@@ -467,7 +467,7 @@ class EndpointTransport:
         self._application: Application
         self._connected_at_ns: int | None = None
         self._is_open = False
-        """Whether something came down that was sent once the client was connected."""
+        """True if something came down that was sent once the client was connected."""
         self._begin()
 
     def _begin(self) -> None:

@@ -88,7 +88,7 @@ class LoadEnvironment(Environment):
         self._failure: Exception | None = None
         self._links: dict[str, LinkControl] = {}
         self.has_overrun = False
-        """Whether `run_load` ended because there were too many events, the load's or others'."""
+        """True if `run_load` ended because there were too many events, the load's or others'."""
         self.overrun_events = 0
         """How many that were; not *max_events* where they were those of processes."""
 

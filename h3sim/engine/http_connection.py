@@ -99,7 +99,7 @@ class HttpConnection:
         self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
         self.opened_at_ns = self.ready_at_ns = 0
-        """When it began to connect, and when requests could leave."""
+        """Time when it began to connect, and when requests could leave."""
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Connect; *on_ready* is told when requests may leave."""

@@ -351,7 +351,7 @@ class _Assembly:
         return data
 
     def is_whole(self) -> bool:
-        """Whether all has come."""
+        """Return whether all has come."""
         return self._ends_at == self._taken
 
 

@@ -32,7 +32,7 @@ class InstructionKind(enum.Enum):
 
     @property
     def is_insert(self) -> bool:
-        """Whether it adds an entry."""
+        """True if it adds an entry."""
         return self is not InstructionKind.CAPACITY
 
 

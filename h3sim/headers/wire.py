@@ -151,7 +151,7 @@ class WireReader:
 
     @property
     def is_done(self) -> bool:
-        """Whether all has been read."""
+        """True if all has been read."""
         return self._at >= len(self._data)
 
     def peek(self) -> int:

@@ -39,7 +39,7 @@ class ClientPriorityValidator:
     def __init__(self) -> None:
         self._open: dict[int, tuple[Kind, int]] = {}
         self.overrules = False
-        """Whether it has seen bad advice on this connection."""
+        """True if it has seen bad advice on this connection."""
 
     def on_open(self, stream_id: int, kind: Kind, wanted: Signal) -> list[SignalChange]:
         """Take in a request; return what the server makes of it, and of those before."""

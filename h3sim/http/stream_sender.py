@@ -45,7 +45,7 @@ class OutgoingStream:
         self.next = 0
         """The first byte that was never given out."""
         self.has_ended = False
-        """Whether its end was given out."""
+        """True if its end was given out."""
         self.limit = limit
         self.stop = size if size < limit else limit
         """Up to where it may go as yet; asked for with each packet, so kept."""
@@ -56,7 +56,7 @@ class OutgoingStream:
         self._acked: Ranges | None = None
         """What the peer has, as long as that has holes."""
         self.is_active = False
-        """Whether it takes part in the scheduler."""
+        """True if it takes part in the scheduler."""
 
     def raise_limit(self, limit: int) -> None:
         """Take up to *limit* from now on."""
@@ -282,10 +282,10 @@ class StreamSender(Source):
         self._outgoing: dict[int, OutgoingStream] = {}
         self._n_active = 0
         self.has_data = False
-        """Whether `take` may give something out, if flow control lets it; asked often, so kept."""
+        """True if `take` may give something out, if flow control lets it; asked often, so kept."""
         self._drained: list[int] = []
         self.has_drained = False
-        """Whether `take_drained` has a stream to return; asked for with each packet, so kept."""
+        """True if `take_drained` has a stream to return; asked for with each packet, so kept."""
         self._begin()
 
     def _begin(self) -> None:

@@ -367,7 +367,7 @@ def _levelled(parts: Sequence[Part]) -> list[float]:
     weights = [part.weight for part in parts]
     sizes = [part.n_packets for part in parts]
     joined = [False] * len(parts)
-    """Whether a part is sent as one with what it waits for."""
+    """True if a part is sent as one with what it waits for."""
     behind: list[list[tuple[float, int]]] = [[] for _ in parts]
     """What waits for each, or for what is sent as one with it: the densest first."""
     for index in range(len(parts) - 1, -1, -1):

@@ -254,7 +254,7 @@ class MarksFrom(enum.Enum):
 
     @property
     def is_inferred(self) -> bool:
-        """Whether nobody saw it, so that figures that rest on it must say so."""
+        """True if nobody saw it, so that figures that rest on it must say so."""
         return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
@@ -423,7 +423,7 @@ class Page(Graph):
 
     @property
     def knows_above_the_fold(self) -> bool:
-        """Whether anybody said what is above the fold: a resource is marked, or its share known."""
+        """True if anybody said what is above the fold: a resource is marked, or its share known."""
         return any(each.above_the_fold or each.viewport is not None for each in self.resources)
 
     @property

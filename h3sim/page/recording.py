@@ -73,7 +73,7 @@ class RecordedLoad:
 
     @property
     def lacks_network(self) -> bool:
-        """Whether it was recorded over a network of which it does not tell enough to name it."""
+        """True if it was recorded over a network of which it does not tell enough to name it."""
         return self.rtt_ns is None and self.n_bytes is not None
 
     def __post_init__(self) -> None:

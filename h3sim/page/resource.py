@@ -474,7 +474,7 @@ class Resource:
 
     @property
     def begins_page(self) -> bool:
-        """Whether it is a root: something that is navigated to."""
+        """True if it is a root: something that is navigated to."""
         return self.is_root or self.discovered is None
 
     def mistakes(self) -> Iterator[ValidationIssue]:

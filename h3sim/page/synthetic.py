@@ -126,7 +126,7 @@ class _Draft:
     level: int = 0
     is_hero: bool = False
     is_fixed: bool = False
-    """Whether its size was given."""
+    """True if its size was given."""
 
     def set_size(self, n_bytes: int) -> None:
         self.size_bytes, self.is_fixed = n_bytes, True

@@ -40,7 +40,7 @@ class VantagePoint:
         self.reset_at_bytes: dict[int, int] = {}
         """How much was sent of each response that the server broke off (RFC 9000 § 19.4)."""
         self.asked_at_ns: dict[int, int] = {}
-        """When each stream's request was made (client) or came (server)."""
+        """Time when each stream's request was made (client) or came (server)."""
         self.ids: dict[int, str] = {}
         """What each stream asks for (`:path`)."""
         self.body_bytes: dict[int, int] = {}

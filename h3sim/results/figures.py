@@ -69,16 +69,16 @@ class Figure(NamedTuple):
     key: tuple[str, ...] = ()
     is_column: bool = True
     is_headline: bool = False
-    """Whether it is shown where there is room for few."""
+    """True if it is shown where there is room for few."""
     is_compared: bool = False
-    """Whether `h3sim compare --seeds` has a table of it."""
+    """True if `h3sim compare --seeds` has a table of it."""
     is_computed: bool = False
-    """Whether it stands in a document only where the browser computed the load."""
+    """True if it stands in a document only where the browser computed the load."""
     is_of_load: bool = False
-    """Whether only loads have it: their documents write its group themselves, null where there is
+    """True if only loads have it: their documents write its group themselves, null where there is
     none, and logs are without."""
     is_on_demand: bool = False
-    """Whether studies have a column of it only where it is asked for: it takes a quarter as long
+    """True if studies have a column of it only where it is asked for: it takes a quarter as long
     as a load."""
 
 

@@ -55,7 +55,7 @@ class LoadSpec:
 
     @property
     def is_constant_rate(self) -> bool:
-        """Whether the network is a constant rate, which has neither links nor endpoints."""
+        """True if the network is a constant rate, which has neither links nor endpoints."""
         return self.network.constant_rate is not None
 
     @property
@@ -70,5 +70,5 @@ class LoadSpec:
 
     @property
     def is_http2(self) -> bool:
-        """Whether a load over links carries HTTP/2."""
+        """True if a load over links carries HTTP/2."""
         return self.protocol is Protocol.TCP

@@ -144,7 +144,7 @@ class NextAdapter:
         self._ahead: NextScheduler | None = copy.deepcopy(scheduler)
         """Told all that *scheduler* is told; None if it is to be made anew."""
         self._is_asked = False
-        """Whether the copy was asked, and so is a turn ahead."""
+        """True if the copy was asked, and so is a turn ahead."""
         self._picked: int | None = None
 
     def open(self, stream_id: int, signal: Signal) -> None:

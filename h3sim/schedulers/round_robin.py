@@ -31,7 +31,7 @@ class RoundRobinScheduler:
         self._rounds = RoundRing()
         self._turns = DeficitCounter(turn)
         self._is_one_packet = turn == Quantum()
-        """Whether each packet is a turn, so that none is ever begun and not over."""
+        """True if each packet is a turn, so that none is ever begun and not over."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up the stream."""

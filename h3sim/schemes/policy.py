@@ -124,7 +124,7 @@ class _ClassPolicy(Policy):
         images came before it."""
         self._n_images = 0
         self._is_as_written = True
-        """Whether nothing has become known as yet: as in most loads, from beginning to end."""
+        """True if nothing has become known as yet: as in most loads, from beginning to end."""
         self._of_all = AS_WRITTEN
         self._standing: dict[str, ResourceState] = {}
         self._open: dict[int, _Open] = {}

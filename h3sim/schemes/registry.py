@@ -206,12 +206,12 @@ class SchedulerKind(enum.Enum):
 
     @property
     def has_turns(self) -> bool:
-        """Whether it takes turns of more than a packet."""
+        """True if it takes turns of more than a packet."""
         return self._row.has_turns
 
     @property
     def has_orphans(self) -> bool:
-        """Whether it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
+        """True if it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
         return self._row.has_orphans
 
     @property
@@ -221,7 +221,7 @@ class SchedulerKind(enum.Enum):
 
     @property
     def batches_responses(self) -> bool:
-        """Whether no response begins before all requests that came with its own were read."""
+        """True if no response begins before all requests that came with its own were read."""
         return self._row.batches_responses
 
     @property
@@ -266,12 +266,12 @@ class CustomScheduler:
 
     @property
     def has_turns(self) -> bool:
-        """Whether a scheme can tell it how long a turn is: no."""
+        """True if a scheme can tell it how long a turn is: no."""
         return False
 
     @property
     def has_orphans(self) -> bool:
-        """Whether it may be told of the orphan placeholder, as a place in a tree."""
+        """True if it may be told of the orphan placeholder, as a place in a tree."""
         return self.signal_kind is SignalKind.TREE
 
     @property
@@ -281,7 +281,7 @@ class CustomScheduler:
 
     @property
     def batches_responses(self) -> bool:
-        """Whether no response begins before all requests that came with its own were read: no."""
+        """True if no response begins before all requests that came with its own were read: no."""
         return False
 
     def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:

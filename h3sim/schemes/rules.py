@@ -43,7 +43,7 @@ class Arrangement(enum.Enum):
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether streams are inserted exclusively."""
+        """True if streams are inserted exclusively."""
         return self in (Arrangement.STRICT_CHAIN, Arrangement.QUICKER_CHAIN)
 
 

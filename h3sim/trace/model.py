@@ -45,17 +45,17 @@ class Work(enum.Enum):
 
     @property
     def is_computation(self) -> bool:
-        """Whether it keeps the main thread busy."""
+        """True if it keeps the main thread busy."""
         return self in (Work.PARSE, Work.STYLE, Work.EXECUTE)
 
     @property
     def is_of_network(self) -> bool:
-        """Whether it is done to bring a resource."""
+        """True if it is done to bring a resource."""
         return self in (Work.LOOK_UP, Work.CONNECT, Work.DOWNLOAD)
 
     @property
     def is_milestone(self) -> bool:
-        """Whether it is an instant, of the whole page."""
+        """True if it is an instant, of the whole page."""
         return self in (Work.FIRST_PAINT, Work.DOM_CONTENT_LOADED, Work.LOAD)
 
 
@@ -304,7 +304,7 @@ class Trace:
 
     @property
     def delivered_at_ns(self) -> list[int | None]:
-        """When the bytes of each row were delivered, as `Packet.delivered_at_ns`."""
+        """Time when the bytes of each row were delivered, as `Packet.delivered_at_ns`."""
         return list(self.packet_rows.columns.delivered_at_ns)
 
     @property

@@ -95,7 +95,7 @@ class PacketRows(Sequence[PacketRow]):
     __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows", "_off_sequence")
 
     is_sent_once = False
-    """Whether it is known that nothing was lost, nor anything sent again, and each row has a
+    """True if it is known that nothing was lost, nor anything sent again, and each row has a
     packet of its own."""
 
     def __init__(self, n_rows: int, make_columns: Callable[[], PacketColumns]) -> None:
@@ -121,7 +121,7 @@ class PacketRows(Sequence[PacketRow]):
 
     @property
     def is_in_order(self) -> bool:
-        """Whether all packets came, in the order sent, and each was delivered when it came.
+        """True if all packets came, in the order sent, and each was delivered when it came.
 
         Then nothing waited for anything else. So it is in most loads at a constant rate, which
         saves them the work of figures that are 0.
@@ -174,7 +174,7 @@ class PacketRows(Sequence[PacketRow]):
 
     @property
     def is_apart(self) -> bool:
-        """Whether no two packets were delivered at one instant, and all in the order sent."""
+        """True if no two packets were delivered at one instant, and all in the order sent."""
         times = self.columns.delivered_at_ns
         return self.is_in_order and all(map(ne, times, islice(times, 1, None)))
 
@@ -442,7 +442,7 @@ class _SteadyRows(PacketRows):
 
     @property
     def is_apart(self) -> bool:
-        """Whether no two packets were delivered at one instant."""
+        """True if no two packets were delivered at one instant."""
         return self._is_apart
 
     def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:

@@ -39,7 +39,7 @@ class Source:
     """The application's sending side: gives out bytes, and takes them back when they are lost."""
 
     has_data: bool
-    """Whether `take` may give something out; if not, it gives nothing. Asked often, so kept."""
+    """True if `take` may give something out; if not, it gives nothing. Asked often, so kept."""
 
     def waiting_header_bytes(self) -> int:
         """Return how long the frames of HTTP/2 are that wait ahead of all DATA."""
@@ -74,7 +74,7 @@ class Endpoint(Generic[PacketT]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the handshake lets the application's bytes go."""
+        """True if the handshake lets the application's bytes go."""
         raise NotImplementedError
 
     def on_packet(self, packet: PacketT, now_ns: int) -> list[StreamBytes]:

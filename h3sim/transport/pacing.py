@@ -68,11 +68,11 @@ class Pacer:
         self.rate_bps: int | None = None
         """The rate of the moment, None where nothing is paced."""
         self.empty_at_ns = 0
-        """When the bucket is empty; from then on packets of any size may leave, at any rate."""
+        """Time when the bucket is empty; from then on a packet of any size may leave."""
         self.ready_at_ns = 0
         """From when on a full packet may leave. It is looked at for each, so it is kept."""
         self.due_at_ns: int | None = None
-        """When a packet may leave that had to wait."""
+        """Time when a packet may leave that had to wait."""
 
     def begin(self) -> None:
         """Take the rate of the moment; no packet waits."""

@@ -57,14 +57,14 @@ class Node:
         self.parent: Node | None = None
         self.children: dict[int, Node] = {}
         self.is_exclusive = False
-        """Whether it was put there exclusively."""
+        """True if it was put there exclusively."""
         self.has_data = False
         self.is_closed = False
-        """Whether it is kept although its stream was closed."""
+        """True if it is kept although its stream was closed."""
         self.is_implied = False
-        """Whether it is there only because another depends on it."""
+        """True if it is there only because another depends on it."""
         self.is_idle = False
-        """Whether nothing but its priority came yet (RFC 7540 § 5.3.4)."""
+        """True if nothing but its priority came yet (RFC 7540 § 5.3.4)."""
         # Its place in the parent's heap, while it or something below it has data to send.
         self.entry: Entry | None = None
         # Its own heap, of the children that have an entry; `stale` counts those that had one.
@@ -86,7 +86,7 @@ class Node:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is there for itself, and may send."""
+        """True if it is there for itself, and may send."""
         return not (self.is_closed or self.is_implied or self.is_idle)
 
     def __lt__(self, other: Node) -> bool:

@@ -153,9 +153,9 @@ class AioquicCubicController(LossBasedController):
         self.congestion_window = self._w_max = self._first_window_bytes
         self.ssthresh = None
         self._has_plateau = False
-        """Whether W_max is known: from a loss, or from the end of a slow start without one."""
+        """True if W_max is known: from a loss, or from the end of a slow start without one."""
         self._begins = True
-        """Whether the next ACK above `ssthresh` begins congestion avoidance."""
+        """True if the next ACK above `ssthresh` begins congestion avoidance."""
         self._epoch_at_ns = self._k_ns = self._w_est = 0
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:

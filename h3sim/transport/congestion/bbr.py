@@ -248,7 +248,7 @@ class GainCycle:
         self._phases = phases
         self._phase = 0
         self._at_ns = 0
-        """When the phase began."""
+        """Time when the phase began."""
 
     def begin(self, now_ns: int) -> float:
         """Return the gain of any phase but the one that lowers the rate (§ 4.3.4.3)."""
@@ -487,7 +487,7 @@ class BbrController(CongestionController):
         self._pacing_gain = self._cycle.begin(now_ns)
 
     def _is_phase_over(self, now_ns: int, prior_bytes: int) -> bool:
-        """Whether the next phase of the gain cycle is due (§ 4.3.4.3)."""
+        """Return whether the next phase of the gain cycle is due (§ 4.3.4.3)."""
         is_full_length = self._cycle.has_lasted(now_ns, self._model.min_rtt_ns)
         gain = self._pacing_gain
         if gain > 1:

@@ -26,7 +26,7 @@ class CongestionController:
     __slots__ = ("congestion_window", "ssthresh")
 
     reads_delivery: ClassVar[bool] = True
-    """Whether it reads what packets say of delivery rates (`SentPacket`); else they do not say it,
+    """True if it reads what packets say of delivery rates (`SentPacket`); else they do not say it,
     which spares each of them a twentieth of what it costs. A controller that derives from one which
     does not, and does so itself, sets it to True."""
 

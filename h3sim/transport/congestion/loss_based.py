@@ -114,7 +114,7 @@ class HyStart:
 
     @property
     def is_conservative(self) -> bool:
-        """Whether this is Conservative Slow Start."""
+        """True if this is Conservative Slow Start."""
         return self._baseline_ns is not None
 
     def on_sent(self, number: int) -> None:

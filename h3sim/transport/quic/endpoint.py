@@ -140,7 +140,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._free_packets = 0
         """So many packets may leave now, whatever the window."""
         self._is_settled = False
-        """Whether recovery knows that nothing waits; the source may have changed since."""
+        """True if recovery knows that nothing waits; the source may have changed since."""
         # Looked at for every packet, so not by way of the settings.
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
@@ -151,7 +151,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the handshake lets the application's bytes go."""
+        """True if the handshake lets the application's bytes go."""
         return self._handshake.may_send
 
     # What happens to it
@@ -403,7 +403,7 @@ class EventLoop:
         self._granularity_ns = granularity_ns
         self._processing_ns = processing_ns
         self._idle_at_ns = 0
-        """When it went to sleep last, or will be done with what came."""
+        """Time when it went to sleep last, or will be done with what came."""
 
     def on_packet(self, now_ns: int) -> None:
         """Take up a packet, once those before it are done with."""

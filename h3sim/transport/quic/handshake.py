@@ -38,7 +38,7 @@ class HandshakeMode(enum.Enum):
 
     @property
     def is_established(self) -> bool:
-        """Whether the handshake lies behind."""
+        """True if the handshake lies behind."""
         return self is HandshakeMode.NONE
 
 
@@ -60,7 +60,7 @@ class Handshake:
         self._is_zero_rtt = mode is HandshakeMode.ZERO_RTT
         self.is_complete = mode is HandshakeMode.NONE
         self.is_over = mode is HandshakeMode.NONE
-        """Whether nothing more comes of it: complete, acknowledged, and nothing left to send."""
+        """True if nothing more comes of it: complete, acknowledged, and nothing left to send."""
         self._is_validated = mode is HandshakeMode.NONE or role is Role.CLIENT
         self._bytes_received = self._bytes_sent = 0
         if role is Role.CLIENT and mode is not HandshakeMode.NONE:
@@ -68,7 +68,7 @@ class Handshake:
 
     @property
     def may_send(self) -> bool:
-        """Whether the application's bytes may go."""
+        """True if the application's bytes may go."""
         if self.is_complete:
             return True
         if self._role is Role.CLIENT:
@@ -77,12 +77,12 @@ class Handshake:
 
     @property
     def may_deadlock(self) -> bool:
-        """Whether a server that may send no more can wait for this end (RFC 9002 § 6.2.2.1)."""
+        """True if a server that may send no more can wait for this end (RFC 9002 § 6.2.2.1)."""
         return self._role is Role.CLIENT and not self.is_over
 
     @property
     def has_data(self) -> bool:
-        """Whether handshake bytes wait to be sent."""
+        """True if handshake bytes wait to be sent."""
         return bool(self._to_send)
 
     @property

@@ -178,7 +178,7 @@ class Packer:
         return number
 
     def _is_ack_ready(self, now_ns: int) -> bool:
-        """Whether the next packet carries an ACK."""
+        """Return whether the next packet carries an ACK."""
         due_at_ns = self._acks.due_at_ns
         return due_at_ns is not None and (self._bundles_acks or due_at_ns <= now_ns)
 

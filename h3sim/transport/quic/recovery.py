@@ -60,10 +60,10 @@ class AckState:
         self._received = Ranges()
         """All spans as they were when last a number did not follow the one before."""
         self.largest_at_ns = 0
-        """When the packet with the largest number came: an ACK says how long ago that is."""
+        """Time when the packet with the largest number came: an ACK says how long ago that is."""
         self._eliciting = 0
         self.due_at_ns: int | None = None
-        """When an ACK is due; None if no ack-eliciting packet has come since the last."""
+        """Time when an ACK is due; None if no ack-eliciting packet has come since the last."""
 
     @classmethod
     def of(cls, settings: QuicSettings) -> AckState:
@@ -147,10 +147,10 @@ class Recovery:
         self.rtt = RttEstimator(initial_ns=initial_rtt_ns)
         self.bytes_in_flight = 0
         self.is_cwnd_underutilized = False
-        """Whether the window was not full when last there was nothing more to send."""
+        """True if the window was not full when last there was nothing more to send."""
         self.pto_count = 0
         self.due_at_ns: int | None = None
-        """When `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8).
+        """Time when `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8).
 
         It is asked for with each packet, so it is kept and not worked out each time."""
         self._timeout_ns: int | None = None
@@ -372,7 +372,7 @@ class Recovery:
             self.controller.on_persistent_congestion(now_ns)
 
     def _is_persistent(self, lost: list[QuicPacket]) -> bool:
-        """Whether packets lost in a row span the persistent congestion period (RFC 9002 § 7.6)."""
+        """Return whether losses in a row span the persistent congestion period (RFC 9002 § 7.6)."""
         if self._first_sample_at_ns is None:
             return False
         rtt = self.rtt

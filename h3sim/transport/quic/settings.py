@@ -192,7 +192,7 @@ class QuicSettings:
 
     @property
     def has_event_loop(self) -> bool:
-        """Whether timers wait for an event loop."""
+        """True if timers wait for an event loop."""
         return self.timer_granularity_ns > 0 or self.packet_processing_ns > 0
 
     @property

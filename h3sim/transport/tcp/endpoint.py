@@ -64,13 +64,13 @@ class TcpEndpoint(Endpoint[Segment]):
         self._pacer = _make_pacer(settings, controller, self.recovery.rtt)
         self._source = source
         self._is_settled = False
-        """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
+        """True if recovery knows that nothing waits to be sent, and nothing has changed since."""
         self._right_edge = settings.receive_window_bytes if self._is_established else 0
         """Up to where the peer takes data; without a SYN its window is taken to be like ours."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether the handshake lets the application's bytes go."""
+        """True if the handshake lets the application's bytes go."""
         return self._handshake.may_send
 
     # What happens to it

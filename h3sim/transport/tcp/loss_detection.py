@@ -131,7 +131,7 @@ class Scoreboard:
         self.pipe_bytes += segment.size_bytes
 
     def _is_inside(self, start: int) -> bool:
-        """Whether a span holds *start*, but begins before it.
+        """Return whether a span holds *start*, but begins before it.
 
         Then it holds all of a block that starts there: of two reports of one byte, the later one
         says at least as much, so the block is an old one.
@@ -149,7 +149,7 @@ class Detector:
     __slots__ = ("due_at_ns",)
 
     due_at_ns: int | None
-    """When to ask again though no acknowledgement has come."""
+    """Time when to ask again though no acknowledgement has come."""
 
     def on_sent(self, segment: SentSegment) -> None:
         """Note that *segment* leaves, for the first time or again."""
@@ -202,7 +202,7 @@ class SackDetector(Detector):
         self._lost_to = 0
         """All below is lost, or was selectively acknowledged."""
         self._has_rescued = False
-        """Whether rule 4 has been used: once per episode (RescueRxt)."""
+        """True if rule 4 has been used: once per episode (RescueRxt)."""
         self.due_at_ns = None
 
     def on_recovered(self) -> None:
@@ -296,7 +296,7 @@ class SackDetector(Detector):
 
 
 def _is_first_try(segment: SentSegment) -> bool:
-    """Whether a segment was sent once, and counts as on its way."""
+    """Return whether a segment was sent once, and counts as on its way."""
     return not segment.is_lost and segment.copies == 1
 
 

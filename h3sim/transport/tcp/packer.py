@@ -86,11 +86,11 @@ class Handshake:
         else:
             self.state = State.CLOSED if role is Role.CLIENT else State.LISTEN
         self.may_send = mode is HandshakeMode.NONE
-        """Whether the application's bytes may go."""
+        """True if the application's bytes may go."""
         self.is_syn_due = self.state is State.CLOSED
-        """Whether a SYN, or the answer to one, has to leave now."""
+        """True if a SYN, or the answer to one, has to leave now."""
         self.retry_at_ns: int | None = None
-        """When that is so without anything arriving; of no concern once established."""
+        """Time when that is so without anything arriving; of no concern once established."""
 
     def length_of(self, message: Message) -> int:
         """Return how many bytes a message takes in the stream."""

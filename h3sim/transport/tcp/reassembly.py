@@ -61,9 +61,9 @@ class Reassembly:
         self.echo_ns: int | None = None
         """TS.Recent (RFC 7323 § 4.3): when that was sent which the next ACK is for."""
         self.due_at_ns: int | None = None
-        """When an ACK is due."""
+        """Time when an ACK is due."""
         self.wants_sack = False
-        """Whether an ACK says more than its number; asked with each segment, so kept."""
+        """True if an ACK says more than its number; asked with each segment, so kept."""
 
     def on_segment(self, segment: Segment, now_ns: int) -> list[TlsRecord]:
         """Take a segment with data; return the records that are whole now, in order."""

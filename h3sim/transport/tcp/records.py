@@ -270,7 +270,7 @@ class AutotunedSendStream(SendStream):
         self._limit_bytes = 0
         self._grow(_INITIAL_SEGMENTS)
         self._is_full = False
-        """Whether a write was refused (SOCK_NOSPACE), and room was not reported since."""
+        """True if a write was refused (SOCK_NOSPACE), and room was not reported since."""
 
     def fill(self, acked: int, now_ns: int) -> None:
         """Take from the source what the socket has room for; *acked* bytes left it for good."""

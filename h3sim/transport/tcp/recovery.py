@@ -100,7 +100,7 @@ class Recovery:
         self.rtt = RttEstimator(initial_ns=settings.initial_rto_ns)
         self.board = Scoreboard()
         self.is_cwnd_underutilized = False
-        """Whether the window was not full when last there was nothing more to send."""
+        """True if the window was not full when last there was nothing more to send."""
         self.episode = Episode(settings, controller, self.board)
         self._timer = RetransmissionTimer(settings)
         self.probe: TailLossProbe | None = None

@@ -35,7 +35,7 @@ class RetransmissionTimer:
         self._granularity_ns = settings.rto_granularity_ns
         self._timeout_ns = settings.initial_rto_ns
         self.due_at_ns: int | None = None
-        """When it runs out; None while it does not run."""
+        """Time when it runs out; None while it does not run."""
 
     def on_rtt(self, rtt: RttEstimator) -> None:
         """Set the timeout by a new sample, which also ends the back-off (§§ 2.2-2.5)."""
@@ -165,11 +165,11 @@ class Episode:
         self.point: int | None = None
         """The recovery point: where what was sent before ends; None outside an episode."""
         self.is_timed_out = False
-        """Whether a timeout began this episode, or took it over."""
+        """True if a timeout began this episode, or took it over."""
         self.holds_window = False
-        """Whether the window may not grow: in an episode that no timeout took over."""
+        """True if the window may not grow: in an episode that no timeout took over."""
         self.may_exceed_window = False
-        """Whether its first retransmission is still to go, whatever the window."""
+        """True if its first retransmission is still to go, whatever the window."""
 
     def begin(self) -> None:
         """Begin with all that was sent so far."""
@@ -241,11 +241,11 @@ class TailLossProbe:
         """From when on it waits; None where it does not, until it is armed."""
         self._armed_at_ns = 0
         self.is_due = False
-        """Whether a probe has to leave now."""
+        """True if a probe has to leave now."""
 
     @property
     def due_at_ns(self) -> int | None:
-        """When a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
+        """Time when a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
         from_ns = self._from_ns
         if from_ns is None:
             return None

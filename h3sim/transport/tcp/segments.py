@@ -130,5 +130,5 @@ class SentSegment(SentPacket):
         """How many of its transmissions count as under way."""
         self.is_sacked = False
         self.is_lost = False
-        """Whether a transmission of it was declared lost."""
+        """True if a transmission of it was declared lost."""
         self.is_retransmitted = False
