@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 HEURISTIC, NONE = "heuristic", "none"
-"""What may be asked for in place of a file of marks."""
+"""The accepted values in place of a file of labels."""
 _FIRST_IMAGES = 5
 _SEEN_LEVELS = (Level.HIGH, Level.VERY_HIGH)
 

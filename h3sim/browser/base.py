@@ -50,7 +50,7 @@ class Browser:
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What it did, where it keeps a record."""
+        """The browser's activities, if it records them."""
         raise NotImplementedError
 
     def on_navigation(self, now_ns: int) -> Sequence[Scheduled]:

@@ -56,7 +56,7 @@ class DocumentParser:
         self._next = 0
         heads = [at for at, index in self._references if page.resources[index].in_head]
         self.head_bytes = max(heads, default=0)
-        """How far into the body the last thing stands that the head names."""
+        """The offset in the body of the last resource that the head references."""
         self._available = 0
         self._is_complete = False
         self.position = 0

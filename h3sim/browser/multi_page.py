@@ -56,7 +56,7 @@ class MultiPageBrowser(Browser):
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What it did, tab by tab: redirects come last, as they have nothing to show.
+        """The activities, page by page: redirects come last, as they have nothing to show.
 
         So the milestones of a load are those of the document that a chain of redirects led to.
         """

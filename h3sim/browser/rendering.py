@@ -277,7 +277,7 @@ class RenderingBrowser(Browser):
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What it did."""
+        """The activities of the browser."""
         return self._record.activities()
 
     def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:

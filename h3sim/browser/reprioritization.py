@@ -19,7 +19,7 @@ _AT_LAYOUT = ResourceState(visible=True)
 
 
 class ChangeTrigger(NamedTuple):
-    """What fires, and how that resource changes then; None: it is a root, and navigated to."""
+    """The trigger, and the resource's state after it; None for the root of a navigation."""
 
     resource: int
     when: Discovery
@@ -34,7 +34,7 @@ class ChangeTrigger(NamedTuple):
 
 
 class Parsing(Protocol):
-    """What a browser that parses says of itself, beyond what every browser does."""
+    """The extra interface of a rendering browser."""
 
     executed: list[int]
 
@@ -124,7 +124,7 @@ class ReprioritizingBrowser(Browser):
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What the browser did."""
+        """The activities of the browser."""
         return self._inner.activities
 
     def on_navigation(self, now_ns: int) -> list[Scheduled]:

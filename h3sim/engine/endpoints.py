@@ -133,7 +133,7 @@ class PacketLog:
 
 
 _PROBE_BYTES: Final = 64
-"""How much larger a probe may be that repeats a full packet and carries an ACK."""
+"""The excess size of a probe that repeats a full packet and carries an ACK."""
 _CLIENT_CONTROLLER = "newreno"
 """Requests are few and small, so the client's controller does not matter."""
 

@@ -224,7 +224,7 @@ class LoadEnvironment(Environment):
         heappush(self._queue, (self._now + int(delay), rank, number, self._on_event, event))
 
     def _on_event(self, event: simpy.Event, now_ns: int) -> None:
-        """Let SimPy process an event."""
+        """Process an event with SimPy."""
         # SimPy takes the first entry of the queue, and knows only its own kind: calls are many, and
         # each would need a check of its kind.
         heappush(self._queue, (now_ns, _FIRST, 0, event))

@@ -30,7 +30,7 @@ class CodecError(H3SimError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecSettings:
-    """What the decoder allows: the dynamic table's bytes, and how many streams may be blocked.
+    """The decoder's limits: bytes of the dynamic table, and blocked streams.
 
     Raises:
         ValueError: if one of them is negative.
@@ -147,7 +147,7 @@ def is_indexed(field: Field) -> bool:
 
 
 DEFAULT_BODY_BYTES = 10_000
-"""What a response has whose size is not known."""
+"""The assumed size of a response of unknown size."""
 _LENGTH = b"content-length"
 _MOST_DIGITS = 12
 
@@ -264,7 +264,7 @@ _NOTHING_HELD = Held(0, 0)
 
 @dataclass(slots=True)
 class SectionTimes:
-    """When a section was encoded, had arrived whole, and was decoded."""
+    """Times of a section: encoded, completely received, decoded."""
 
     encoded_at_ns: int
     arrived_at_ns: int = 0
@@ -272,7 +272,7 @@ class SectionTimes:
 
     @property
     def hol_ns(self) -> int:
-        """How long it waited at the decoder for what others bring."""
+        """The time it was blocked at the decoder by references to later data."""
         return self.decoded_at_ns - self.arrived_at_ns
 
 

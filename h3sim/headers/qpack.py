@@ -22,7 +22,7 @@ _INCREMENT_BITS = 6
 
 
 class InstructionKind(enum.Enum):
-    """What an instruction of the encoder stream asks for (RFC 9204 § 4.3)."""
+    """The instructions of the encoder stream (RFC 9204 § 4.3)."""
 
     CAPACITY = "capacity"
     INSERT_STATIC_NAME = "insert with a name of the static table"

@@ -66,9 +66,9 @@ HUFFMAN_BITS = (
 
 
 ENTRY_OVERHEAD_BYTES = 32
-"""What an entry of a dynamic table counts beside its name and value (RFC 7541 § 4.1)."""
+"""The overhead of a dynamic table entry beside its name and value (RFC 7541 § 4.1)."""
 LIBRARIES = ("hpack", "pylsqpack")
-"""What does the coding of HPACK and QPACK: the extra `headers`."""
+"""The extra with the coding of HPACK and QPACK: `headers`."""
 _HUFFMAN = 0x80
 _STRINGS_KEPT = 4096
 """Coded strings that are kept: a list of header fields says the same again and again."""
@@ -146,7 +146,7 @@ class WireReader:
 
     @property
     def at(self) -> int:
-        """How many bytes have been read."""
+        """The number of bytes read."""
         return self._at
 
     @property

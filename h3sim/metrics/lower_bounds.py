@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Path(NamedTuple):
-    """What a constant rate costs: a packet each *interval_ns*, and the ways up and down.
+    """The times of a constant rate: a packet each *interval_ns*, and both one-way delays.
 
     *begins_at_ns* is when the root is asked for.
     """
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """When a resource is asked for: *ns* after part *after* was delivered, or in all."""
+    """The cause of a request: *ns* after part *after* was delivered, or unconditional."""
 
     after: int | None
     ns: int
@@ -369,7 +369,7 @@ def _levelled(parts: Sequence[Part]) -> list[float]:
     joined = [False] * len(parts)
     """True if a part is sent as one with what it waits for."""
     behind: list[list[tuple[float, int]]] = [[] for _ in parts]
-    """What waits for each, or for what is sent as one with it: the densest first."""
+    """The dependents of each job, or of its block: the densest first."""
     for index in range(len(parts) - 1, -1, -1):
         waiting = behind[index]
         # In whole numbers: equal densities stay apart, however they would be rounded.

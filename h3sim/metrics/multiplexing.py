@@ -1,4 +1,4 @@
-"""How responses share the link: measures of multiplexing and of what priorities come to.
+"""Measures of multiplexing, and of the effect of priorities.
 
 They are of what the server sent, in the order in which it left. Ranks are what it was told: of
 urgencies, buckets and strict priorities the more important one; a tree has no rank.

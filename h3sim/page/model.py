@@ -116,11 +116,11 @@ def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGrou
 
 
 _FACTS = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.values())
-"""Of enums their text: the hash of a member is a function of Python."""
+"""The properties that rules read; enums by their text, since hashing a member is a Python call."""
 
 
 class Triggers(NamedTuple):
-    """What follows from what happens to one resource; all are told by their indices in the page."""
+    """The consequences of events of one resource, by indices in the page."""
 
     at_request: tuple[tuple[int, int], ...]
     """From its request: (delay in ns, child)."""
@@ -159,12 +159,12 @@ class Graph:
 
     @cached_property
     def stream_bytes(self) -> tuple[int, ...]:
-        """What the stream of each resource carries, by its index: every load asks."""
+        """The bytes on the stream of each resource, by its index: every load reads them."""
         return tuple(resource.stream_bytes for resource in self.resources)
 
     @cached_property
     def at_navigation(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What is asked for whatever happens: when, after navigation start, and which index."""
+        """The unconditional requests: time after navigation start, and index."""
         found = [
             (0 if resource.discovered is None else resource.discovered.delay_ns, index)
             for index, resource in enumerate(self.resources)
@@ -189,7 +189,7 @@ class Graph:
 
     @cached_property
     def triggers(self) -> dict[int, Triggers]:
-        """What follows from what happens to each index that has `children`."""
+        """The consequences of each index that has `children`."""
         return triggers_of(self.resources, self.children)
 
 
@@ -241,7 +241,7 @@ _COMMENT = "#"
 
 
 class MarksFrom(enum.Enum):
-    """Who says what is above the fold."""
+    """The source of the labels above the fold."""
 
     PAGE = "page"
     """Whoever wrote the page, or a browser that recorded it and knows where things lie."""
@@ -417,7 +417,7 @@ class Page(Graph):
 
     @property
     def title(self) -> str:
-        """What it is, in a line."""
+        """The one-line description."""
         n = len(self.resources)
         return f"{n} resource{'s' * (n != 1)}, {self.total_bytes / 1000:,.0f} kB"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RECORDED_NETWORK = "recorded"
-"""What the network of a page's own recording is called."""
+"""The name of the network of a page's own recording."""
 
 _TIME = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 

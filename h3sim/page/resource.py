@@ -148,11 +148,11 @@ class ServerPriority:
 MAX_STREAM_BYTES = MAX_VARINT
 """The largest final size of a stream (RFC 9000 § 4.5)."""
 DEFAULT_REQUEST_BYTES = 100
-"""What a request takes where neither the page nor a codec says it (network.md: 60 to 400 bytes)."""
+"""The default size of a request if neither page nor codec has one (60 to 400 bytes)."""
 
 
 class Kind(enum.Enum):
-    """What a resource is to the browser."""
+    """The type of a resource in the browser."""
 
     DOCUMENT = "document"
     STYLESHEET = "stylesheet"
@@ -214,7 +214,7 @@ class RecordedFrom(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPriority:
-    """What a browser really said of a resource: with its request, or later, *when* that fires.
+    """A recorded priority of a resource: with its request, or later, at trigger *when*.
 
     Raises:
         PageError: if it says nothing, or something of a place that it does not name.
@@ -283,7 +283,7 @@ class RecordedPriority:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityChange:
-    """What becomes known of a resource, or is asked for it, *when* a trigger fires.
+    """A change of a resource's state or priority at trigger *when*.
 
     What it leaves out stays as it was. Before the request it is said with that; afterwards the
     client may send a frame about the open stream (RFC 7540 § 6.3, RFC 9218 § 7).
@@ -469,7 +469,7 @@ class Resource:
 
     @property
     def stream_bytes(self) -> int:
-        """What its stream carries: response header and body."""
+        """The bytes on its stream: response header and body."""
         return self.header_bytes + self.size_bytes
 
     @property
@@ -496,7 +496,7 @@ That of roots is none of them: it says what the page is, and not what a rule cou
 
 
 class ResourceState(NamedTuple):
-    """What has become known of a resource; None where that is as it was.
+    """Changed state of a resource; None for unchanged values.
 
     *visible*: layout has shown it in the viewport; *hidden*: its tab is in the background;
     *fetchpriority*: a script of the page asks for it; *recorded*: a browser said that later, the

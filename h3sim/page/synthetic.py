@@ -32,13 +32,13 @@ SIZES: dict[Kind, tuple[int, float]] = {
     Kind.FONT: (16_000, 1.0),
     Kind.FETCH: (390, 2.7),
 }
-"""Of each kind the median size of a body in bytes, and the standard deviation of its logarithm."""
+"""Median body size in bytes by kind, and the standard deviation of its logarithm."""
 _OF_STYLE = (Kind.FONT, Kind.IMAGE, Kind.STYLESHEET)
 _COUNT = (44, 0.9)
 _SHARES = {Kind.IMAGE: 0.58, Kind.STYLESHEET: 0.06, Kind.FONT: 0.03, Kind.FETCH: 0.05}
-"""What the resources that are no scripts are, relative to one another."""
+"""Relative frequencies of kinds other than scripts."""
 _LEVELS = (0.60, 0.23, 0.10, 0.05, 0.02)
-"""How many of the resources hang so deep below the document: named by it, by what it names, ..."""
+"""Shares of resources by depth below the document: referenced by it, by those, ..."""
 _MIN_RESOURCES, _MAX_RESOURCES = 10, 214
 """The range of Marx 2019's pages."""
 _MAX_BODY_BYTES = 4_000_000
@@ -58,7 +58,7 @@ _TAKEN = {
     "html_bytes": _SIZE,
     "hero_bytes": _SIZE,
 }
-"""What the arguments of `synthetic` may be."""
+"""The bounds of the arguments of `synthetic`."""
 _DRAWN = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
 """Those that are drawn where they are None."""
 

@@ -44,7 +44,7 @@ _SHARE = Predicate(
     lambda value: isinstance(value, int | float) and 0 < value <= 1,
 )
 _HINT_BYTES = 28
-"""What a link takes besides its URL: `link: <...>; rel=preload; as=style`, about."""
+"""Approximate bytes of a Link header beside its URL: `link: <...>; rel=preload; as=style`."""
 _NOT_MODIFIED_BYTES = 100
 """The header of a 304 (RFC 9110 § 15.4.5): status, date, etag and what caches are told, about."""
 _NO_REQUEST_BYTES = 1
@@ -366,7 +366,7 @@ _AFTER = Number(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 
 class OpenMode(enum.Enum):
-    """Where another page is opened, and what that does to the one that is there."""
+    """The way another page is opened, and its effect on the current one."""
 
     BESIDE = "beside"
     """Both are seen: windows side by side, or two users."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_STEPS = 6
-"""Of a longer circle only so many steps are shown."""
+"""The number of steps shown of a longer cycle."""
 
 
 def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]:

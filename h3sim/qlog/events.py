@@ -72,7 +72,7 @@ class Clock:
         self.is_delta = self._form in _DELTA
         self.reference = (self._form, units, repr(common.get("reference_time")))
         self.base: float | None = None
-        """What counts as 0, in the units of the trace."""
+        """Time zero of the trace, in the units of the log."""
         self._now_ns = 0
 
     def at_ns(self, key: str, value: object) -> int | None:

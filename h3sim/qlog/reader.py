@@ -39,7 +39,7 @@ class StreamRow(NamedTuple):
 
 
 class Responses(NamedTuple):
-    """What was found out about all responses."""
+    """Findings about all responses."""
 
     rows: list[SentRow]
     streams: list[StreamRow]
@@ -194,7 +194,7 @@ def _streams(
 
 
 class _Gaps:
-    """What is not known, and of which streams."""
+    """The missing data, and the streams concerned."""
 
     def __init__(self) -> None:
         self._streams: dict[str, list[int]] = {}
@@ -210,7 +210,7 @@ class _Gaps:
 
 
 class _Said:
-    """What either end says of requests and of what they ask for."""
+    """Requests and their paths in the log of either end."""
 
     def __init__(
         self, client: VantagePoint | None, server: VantagePoint | None, shift_ns: int | None
@@ -267,7 +267,7 @@ _VANTAGES = {"client": True, "server": False}
 
 
 class MeasuredResource(NamedTuple):
-    """What a stream carried: what was asked for, and how long its body was."""
+    """The content of a stream: the path requested, and the length of the body."""
 
     id: str
     body_bytes: int
@@ -287,7 +287,7 @@ class MeasuredLog:
     resources: tuple[MeasuredResource, ...]
     unseen_packets: int
     unknown: tuple[str, ...]
-    """What the log does not say, and what stands in for it."""
+    """Missing data of the log, and its replacements."""
 
 
 def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:

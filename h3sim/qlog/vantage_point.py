@@ -1,4 +1,4 @@
-"""What the log of one end tells of a connection."""
+"""The view of a connection from one endpoint's log."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _APPLICATION = ("application", "user")
 _HEADERS = ("headers", "header")
-"""What a frame of header fields is called, and was in draft-01 and -02 of qlog."""
+"""The names of a frame of header fields, now and in draft-01 and -02 of qlog."""
 
 
 class VantagePoint:
-    """What a client or a server saw: packets down to the client, requests, acknowledgements.
+    """The view of a client or a server: packets down, requests, acknowledgements.
 
     Packets are those with a short header; streams those that carry requests and responses.
     """
@@ -32,21 +32,21 @@ class VantagePoint:
         self.clock = clock
         self.is_client = is_client
         self.packets: dict[int, int] = {}
-        """When each packet down was received (client) or sent (server), by number."""
+        """Times of packets down, received (client) or sent (server), by number."""
         self.handshake_numbers: dict[int, None] = {}
         """The numbers of packets down in the two other number spaces."""
         self.frames: dict[int, list[StreamFrame]] = {}
-        """What those packets carried of streams, where they did."""
+        """The stream frames of those packets, if logged."""
         self.reset_at_bytes: dict[int, int] = {}
-        """How much was sent of each response that the server broke off (RFC 9000 § 19.4)."""
+        """The bytes sent of each response that the server reset (RFC 9000 § 19.4)."""
         self.asked_at_ns: dict[int, int] = {}
         """Time when each stream's request was made (client) or came (server)."""
         self.ids: dict[int, str] = {}
-        """What each stream asks for (`:path`)."""
+        """The path (`:path`) of each stream's request."""
         self.body_bytes: dict[int, int] = {}
-        """How long each response says that it is (`content-length`)."""
+        """The length of each response by its header (`content-length`)."""
         self.moved: list[DataMoved] = []
-        """What a client says was delivered to its application, and when."""
+        """Times and bytes delivered to a client's application."""
         self.acked = Ranges()
         self.lost: dict[int, None] = {}
         self.min_rtt_ns: int | None = None

@@ -62,7 +62,7 @@ _QUIC = ["QUIC", "HTTP3"]
 
 @dataclass(frozen=True, kw_only=True)
 class QlogSchema:
-    """How a dialect says things."""
+    """The field names of a dialect."""
 
     names: dict[str, str]
     """The name of each kind of event; what it has no name for is not written."""
@@ -368,7 +368,7 @@ _SUFFIXES = (".qlog", ".sqlog")
 
 
 class LoggedResource(NamedTuple):
-    """What a log calls a resource, and its sizes; *body_bytes* is None where it is not known."""
+    """The names and sizes of a resource in a log; *body_bytes* is None if unknown."""
 
     id: str
     body_bytes: int | None = None

@@ -314,7 +314,7 @@ FORMAT = "h3sim-load/2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadIdentity:
-    """What was run; what the log of a connection cannot say is None."""
+    """The configuration of a run; None for values that a connection's log lacks."""
 
     version: str = field(metadata=declare(Text(), "of h3sim"))
     build: str = field(
@@ -345,7 +345,7 @@ class LoadIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadInputs:
-    """What is needed to run the load again."""
+    """The values needed to run the load again."""
 
     page: Page = field(metadata=declare(Embedded(PAGE, page_from_dict, page_to_dict), "the page"))
     scheme: Scheme | None = field(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PacketCount(NamedTuple):
-    """How many data packets there were."""
+    """Counts of data packets."""
 
     sent: int
     lost: int
@@ -41,11 +41,11 @@ class Connection:
     ready_at_ns: int
     trace: Trace
     lookups: tuple[tuple[str, int, int], ...] = ()
-    """Which of its hosts were looked up, from when until when."""
+    """Lookups of its hosts: name, start and end."""
     n_frames: int = 0
-    """How many frames of its control stream spoke of priorities."""
+    """The number of priority frames on its control stream."""
     frame_bytes: int = 0
-    """What these took, without headers of packets."""
+    """The bytes of these frames, without packet headers."""
 
     @property
     def rtt_ms(self) -> float:
@@ -54,27 +54,27 @@ class Connection:
 
     @property
     def opened_ms(self) -> float:
-        """When it was begun, in ms since navigation start."""
+        """Time when it was opened, in ms since navigation start."""
         return to_ms(self.opened_at_ns)
 
     @property
     def ready_ms(self) -> float:
-        """When requests could leave, in ms since navigation start."""
+        """Time when requests could leave, in ms since navigation start."""
         return to_ms(self.ready_at_ns)
 
     @property
     def n_requests(self) -> int:
-        """How many requests went over it."""
+        """The number of its requests."""
         return len(self.trace.requests)
 
     @property
     def stream_bytes(self) -> int:
-        """What its responses have in all, headers included."""
+        """The bytes of its responses, headers included."""
         return sum(request.length_bytes for request in self.trace.requests)
 
     @property
     def packets(self) -> PacketCount:
-        """How many data packets it had."""
+        """The number of its data packets."""
         return PacketCount(*metrics.count_packets(self.trace))
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class _Setup:
     def add(
         self, index: int, host: str, lookup: Sequence[int] | None, connection: Connection
     ) -> None:
-        """Let the download at *index* wait for its host and its connection, if it did."""
+        """Make the download at *index* wait for its host and its connection, if it did."""
         is_first = self._after[index] is None
         if lookup is not None:
             self._wait(index, f"host {host}", Work.LOOK_UP, lookup, is_first=is_first)
@@ -165,7 +165,7 @@ class _Setup:
 
 
 class CarriedFlow(NamedTuple):
-    """What was delivered of a *flow* in *span_ns*, from its start to the end of the load."""
+    """The throughput of a *flow* in *span_ns*, from its start to the end of the load."""
 
     flow: CrossFlow
     n_bytes: int

@@ -26,19 +26,19 @@ _THREE = 3
 
 
 class Measured(Protocol):
-    """What figures are had of: a load, or the log of a connection, which lacks some."""
+    """The subject of metrics: a load, or the log of a connection, which lacks some."""
 
     @property
     def trace(self) -> Trace:
-        """What happened."""
+        """The trace."""
 
     @property
     def page_load_ms(self) -> float:
-        """When the last resource was complete."""
+        """Time when the last resource was complete."""
 
     @property
     def first_paint_ms(self) -> float | None:
-        """When something was seen, and so on, where a browser was computed."""
+        """The visual milestones, if a rendering was computed."""
 
     @property
     def speed_index_ms(self) -> float | None:
@@ -50,7 +50,7 @@ class Measured(Protocol):
 
     @property
     def packets(self) -> PacketCount:
-        """How many packets there were."""
+        """Counts of packets."""
 
     def byte_index_or_none(self, which: Which, *, sample_ms: float | None = ...) -> float | None:
         """Return the ByteIndex, None where it cannot be given."""
@@ -284,7 +284,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
 )
 ON_DEMAND = {figure.name: figure.about for figure in FIGURES if figure.is_on_demand}
-"""What studies have a column of where it is asked for, each with what it is."""
+"""The load parameters that are columns of studies, with a description each."""
 
 
 def columns_of(load: Any, *, asked: Collection[str] = ON_DEMAND) -> dict[str, Any]:

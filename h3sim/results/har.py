@@ -40,14 +40,14 @@ _NAVIGATION_START = datetime(1970, 1, 1, tzinfo=UTC)
 """A load has no date; a fixed one keeps equal loads equal bytes."""
 _LEVELS = tuple(Level)
 _LEVEL_OF_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
-"""What Chrome's HTTP/2 makes of its levels (`Spdy3PriorityToHttp2Weight`)."""
+"""Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
 _IS_URL = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _NOT_IN_A_HOST = re.compile(r"[^a-z0-9]+")
 _PAINTS = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
 
 
 class _Entry(NamedTuple):
-    """What an entry is made of."""
+    """The data of an entry."""
 
     resource: Resource
     timing: Timing

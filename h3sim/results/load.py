@@ -78,9 +78,9 @@ class Load(WithMilestones):
     """Everything that the load was run with."""
     trace: Trace
     header_runs: tuple[HeaderRun, HeaderRun] | None = field(default=None, compare=False)
-    """What came of the field sections of requests, and of responses, where they were compressed."""
+    """Statistics of the field sections of requests, and of responses, if compressed."""
     cross_traffic: tuple[CarriedFlow, ...] = ()
-    """What other flows carried through the same links while the page was loaded."""
+    """The results of competing flows through the same links."""
     connections: tuple[Connection, ...] = field(default=(), compare=False)
     """The connections in the order in which they were opened, each with its trace."""
 
@@ -175,7 +175,7 @@ class Load(WithMilestones):
 
     @property
     def page_load_ms(self) -> float:
-        """When the last resource was complete, in ms since navigation start."""
+        """Time when the last resource was complete, in ms since navigation start."""
         return to_ms(max(timing.finished_at_ns for timing in self._timings))
 
     @property
@@ -193,17 +193,17 @@ class Load(WithMilestones):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the page before believing the figures; mostly nothing."""
+        """Caveats of the page's data for its metrics; usually none."""
         return notes(self)
 
     @cached_property
     def timings(self) -> Rows[ResourceTiming]:
-        """When each resource was asked for and came, in request order."""
+        """Times of request and completion per resource, in request order."""
         return Rows(ResourceTiming, (_row(self.page, timing) for timing in self._timings))
 
     @cached_property
     def roots(self) -> Rows[RootRow]:
-        """What it came to root by root: most pages have one."""
+        """Metrics per root: most pages have one."""
         from h3sim.results.navigations import RootRow, root_rows  # on use: few ask for it
 
         return Rows(RootRow, root_rows(self.page, self._timings, self.trace.activities))
@@ -215,12 +215,12 @@ class Load(WithMilestones):
 
     @cached_property
     def packets(self) -> PacketCount:
-        """How many data packets there were, how many got lost, how many sent something again."""
+        """Counts of data packets: sent, lost, and retransmissions."""
         return PacketCount(*metrics.count_packets(self.trace))
 
     @cached_property
     def multiplexing(self) -> Multiplexing:
-        """How responses shared the link, and what priorities came to."""
+        """Multiplexing of the responses, and the effect of priorities."""
         from h3sim.results.multiplexing import multiplexing_of  # on use: few ask for it
 
         rtt_ns = self.network.rtt_ns

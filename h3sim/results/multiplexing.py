@@ -1,4 +1,4 @@
-"""How a load's responses shared the link, in milliseconds and plain numbers."""
+"""Multiplexing of a load's responses, in milliseconds and plain numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _LEAST_WINDOW_PACKETS = 14
-"""Where a round trip takes no time, so many packets stand for what is sent in one."""
+"""The number of packets that replaces those of a round trip if that takes no time."""
 
 
 class Multiplexing(NamedTuple):
-    """How responses shared the link, as `docs/metrics.md` defines it; None where that has no sense.
+    """Multiplexing of responses, as defined in `docs/metrics.md`; None if undefined.
 
     *window_ms* is the time in which streams in flight and Jain's index are counted.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Given = Literal["requests", "page"]
-"""What a bound takes as given: when each resource was asked for, or only what triggers it."""
+"""The assumption of a bound: fixed request times, or only their triggers."""
 
 
 def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given) -> float | None:

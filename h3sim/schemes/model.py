@@ -65,7 +65,7 @@ class KnownClasses:
 
 
 class RecordedBy(enum.Enum):
-    """Whose recorded priorities a scheme plays."""
+    """The source of the recorded priorities that a scheme replays."""
 
     ANY = "any"
     """Whatever the page has, the Priority field before levels before classes."""
@@ -76,7 +76,7 @@ class RecordedBy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPlace(PriorityClass):
-    """What a PRIORITY frame of a recording said: whom a stream depends on, by its name."""
+    """A recorded PRIORITY frame; its parent is given by name."""
 
     depends_on: str
     exclusive: bool
@@ -103,10 +103,10 @@ _CLASS_OF_LEVEL = {
     Level.LOW: "low",
     Level.VERY_LOW: "lowest",
 }
-"""What the schemes of Chrome call its levels."""
+"""The names of Chrome's levels in its schemes."""
 _URGENCY_OF_LEVEL = {level: urgency for urgency, level in enumerate(_CLASS_OF_LEVEL)}
 _SEQUENTIAL = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT)
-"""Of what Chrome says that it is of use only as a whole; of all else it sets `i`."""
+"""Chrome's non-incremental types; for all others it sets `i`."""
 _URGENCY_OF_GROUP = {
     Group.URGENT_START: 1,
     Group.LEADERS: 2,
@@ -118,7 +118,7 @@ _URGENCY_OF_GROUP = {
 """Firefox's `nsHttpHandler::UrgencyFromCoSFlags`."""
 _USUAL_WEIGHT = 22
 _STEP_OF_WEIGHT = {42: -2, 32: -1, 22: 0, 12: 1, 2: 2}
-"""How far a priority moves the urgency: its weight is 22 less the priority (-20 to 20)."""
+"""The offset from priority to weight: 22 less the priority (-20 to 20)."""
 _SHARING = (Kind.IMAGE, Kind.DOCUMENT)
 _LEAST_URGENT = 6
 
@@ -320,7 +320,7 @@ class Scheme:
 
     @property
     def resolved_retention_ns(self) -> int:
-        """How long a stream that is done with stays in the scheduler."""
+        """The time for which a drained stream stays in the scheduler."""
         known = self.retention_ns
         return self.mechanism.retention_ns if known is None else known
 

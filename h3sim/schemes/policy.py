@@ -129,7 +129,7 @@ class _ClassPolicy(Policy):
         self._standing: dict[str, ResourceState] = {}
         self._open: dict[int, _Open] = {}
         self._said: dict[str, Signal] = {}
-        """What is said of every stream of a class, where that is the same for all of them."""
+        """The signal of each class, if it is the same for all its streams."""
 
     def on_connected(self) -> list[SignalChange]:
         return []

@@ -26,9 +26,9 @@ _CLASS_KEYS: dict[SignalKind, tuple[str, ...]] = {
     SignalKind.EPS: ("urgency", "incremental"),
     SignalKind.RANKS: (),
 }
-"""What a class may say: only what its scheduler acts on."""
+"""The keys of a class: only those that its scheduler uses."""
 _TREE_ONLY = ("placeholders", "max_placeholders")
-"""What a scheme may say only where its scheduler is a tree, with strict priorities or without."""
+"""The keys of a scheme that need a tree scheduler, with or without strict priorities."""
 _SAID_BY = (
     ("bucket", SignalKind.BUCKETS),
     ("urgency", SignalKind.EPS),

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 RETENTION_NS = 500 * NS_PER_MS
-"""How long a stream stays in the scheduler after its last chunk was given out (Marx 2019's code).
+"""The retention of a stream after its last chunk was sent (Marx 2019's code).
 
 Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
 restraint only when it is gone."""
 
 
 class SignalKind(enum.Enum):
-    """What the clients of a scheduler say about a stream."""
+    """The kind of signal that a scheduler's clients send."""
 
     NOTHING = "nothing"
     TREE = "tree"
@@ -47,7 +47,7 @@ class SignalKind(enum.Enum):
 
 
 class SchedulerSettings(NamedTuple):
-    """What a scheduler is made with; each takes what it has a use for.
+    """The construction options of a scheduler; each kind uses some of them.
 
     *turn_bytes* is what a packet is expected to carry. *signalling* says what a tree makes of a
     parent that it does not know.
@@ -60,7 +60,7 @@ class SchedulerSettings(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What there is to know of a kind of scheduler: who adds one adds a row.
+    """A kind of scheduler, as a row of the registry.
 
     *weights* is what weights mean to it, *has_turns* whether a turn may be more than a packet,
     *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* tells it from
@@ -115,7 +115,7 @@ _UNKNOWN_PARENTS = {
     Signalling.DRAFT_20: UnknownParent.CREATE,
     Signalling.DRAFT_22: UnknownParent.ORPHANS,
 }
-"""What a tree makes of a parent that is not there, where a document says it; else RFC 7540."""
+"""The unknown-parent rule of a tree, if a document has one; else that of RFC 7540."""
 
 
 class SchedulerKind(enum.Enum):
@@ -196,12 +196,12 @@ class SchedulerKind(enum.Enum):
 
     @property
     def signal_kind(self) -> SignalKind:
-        """What its clients say."""
+        """The kind of signal of its clients."""
         return self._row.signal_kind
 
     @property
     def weights(self) -> Weights:
-        """What weights mean to it."""
+        """The meaning of weights."""
         return self._row.weights
 
     @property
@@ -216,7 +216,7 @@ class SchedulerKind(enum.Enum):
 
     @property
     def retention_ns(self) -> int:
-        """How long a stream that is done with stays in it."""
+        """The time for which a drained stream stays in it."""
         return self._row.retention_ns
 
     @property
@@ -226,7 +226,7 @@ class SchedulerKind(enum.Enum):
 
     @property
     def about(self) -> str:
-        """What tells it from others of its class, in a line; empty if it is the only one."""
+        """The difference from others of its class, in a line; empty for the only one."""
         return self._row.about
 
     def make(
@@ -276,7 +276,7 @@ class CustomScheduler:
 
     @property
     def retention_ns(self) -> int:
-        """How long a stream that is done with stays in it: as in Marx 2019's code."""
+        """The time for which a drained stream stays in it: as in Marx 2019's code."""
         return RETENTION_NS
 
     @property
@@ -335,17 +335,17 @@ _METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge
 
 
 ENTRY_POINT_GROUP = "h3sim.schedulers"
-"""Where a package announces a scheduler: a name, and a class or function that makes one."""
+"""The entry-point group of scheduler plug-ins: a name, and a class or factory function."""
 
 REGISTRY: PluginRegistry[Callable[..., Scheduler]] = PluginRegistry(
     ENTRY_POINT_GROUP,
     "scheduler",
     {kind.value: partial(kind.make, turn_bytes=1400) for kind in SchedulerKind},
 )
-"""What makes a scheduler, by name."""
+"""Scheduler factories by name."""
 
 ABOUT = {kind.value: kind.about for kind in SchedulerKind if kind.about}
-"""What tells those apart that are of one class."""
+"""The difference between schedulers of one class."""
 
 
 def scheduler_kind_named(

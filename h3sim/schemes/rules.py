@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Arrangement(enum.Enum):
-    """How the streams of a class stand under its group in the tree."""
+    """The order of a class's streams below its group in the tree."""
 
     SIBLINGS = "siblings"
     """All are children of the group and share by weight."""
@@ -50,7 +50,7 @@ class Arrangement(enum.Enum):
 _WEIGHT = Whole(low=0, high=256)
 _STRICT = Whole(low=0, high=MAX_STRICT)
 UPDATES = ResourceState._fields
-"""What may change while a stream is open."""
+"""The state that may change while a stream is open."""
 CONDITIONS = {
     "in_head": "in_head",
     "async": "is_async",
@@ -66,7 +66,7 @@ CONDITIONS = {
 
 
 class _Conditions(ValueType):
-    """Which of the flags must be set, and which must not; each is a key of its own."""
+    """The flags that must or must not be set; each is a key of its own."""
 
     keys = tuple(CONDITIONS)
 
@@ -165,7 +165,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHint:
-    """What the server says of responses whose id matches *path*, with `*` for any text."""
+    """The server's priority of responses whose ID matches *path*, with `*` for any text."""
 
     path: str = field(metadata=declare(Text(), "which responses: `*` stands for any text"))
     says_: ServerPriority = field(metadata=declare(Inline(ServerPriority), "what it says of them"))
@@ -206,7 +206,7 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityClass:
-    """What the streams of a class ask for.
+    """The priority of a class's streams.
 
     That is a weight under a placeholder, a strict priority as well or not, a bucket and level, or
     an urgency, and sharing or not.
