@@ -159,7 +159,7 @@ def _was_raised(resource: Resource) -> bool:
     One that the author hinted at has it from the start, whether it is seen or not.
     """
     is_hinted = resource.fetchpriority is FetchPriority.HIGH
-    return not is_hinted and any(said.level in _SEEN_LEVELS for said in resource.recorded)
+    return not is_hinted and any(entry.level in _SEEN_LEVELS for entry in resource.recorded)
 
 
 def _may_be_seen(resource: Resource) -> bool:

@@ -137,7 +137,7 @@ class Styles:
         self._tells = any(resource.render_blocking for resource in page.resources)
         self._met: list[int] = []
         self._parsed: dict[int, int] = {}
-        self._given: set[int] = set()
+        self._requested: set[int] = set()
 
     def meet(self, index: int) -> None:
         """Take in that the parser has passed a stylesheet."""
@@ -174,10 +174,10 @@ class Styles:
     def newly_ready(self) -> Iterator[tuple[int, list[int]]]:
         """Yield each stylesheet that is ready and was not yielded before, and what made it so."""
         for index in self._parsed:
-            if index not in self._given:
+            if index not in self._requested:
                 ready = self._ready(index)
                 if ready is not None:
-                    self._given.add(index)
+                    self._requested.add(index)
                     yield index, ready
 
     def _ready(self, index: int) -> list[int] | None:

@@ -219,8 +219,8 @@ def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery,
         )
         for change in resource.priority_changes
     ]
-    said = resource.recorded if plays_recorded else ()
-    recorded = ((entry.when, ResourceState(recorded=(entry,))) for entry in said)
+    recorded_entries = resource.recorded if plays_recorded else ()
+    recorded = ((entry.when, ResourceState(recorded=(entry,))) for entry in recorded_entries)
     return changes + [(when, change) for when, change in recorded if when is not None]
 
 

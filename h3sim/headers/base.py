@@ -293,15 +293,15 @@ class HeaderRun:
     @classmethod
     def over(cls, runs: Iterable[HeaderRun]) -> HeaderRun:
         """Return what came of several connections taken together; of what is held, the most."""
-        whole = cls()
+        total = cls()
         for run in runs:
-            whole.sections += run.sections
-            whole.n_bytes += run.n_bytes
-            whole.uncompressed_bytes += run.uncompressed_bytes
-            whole.n_packets += run.n_packets
-            whole.n_lost += run.n_lost
-            whole.note_held(run.max_held)
-        return whole
+            total.sections += run.sections
+            total.n_bytes += run.n_bytes
+            total.uncompressed_bytes += run.uncompressed_bytes
+            total.n_packets += run.n_packets
+            total.n_lost += run.n_lost
+            total.note_held(run.max_held)
+        return total
 
     def note_held(self, held: Held) -> None:
         """Note what a decoder holds now."""

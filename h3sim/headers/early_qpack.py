@@ -441,5 +441,5 @@ class EarlyQpackDecoder:
 
     def _finish(self, section: _Section) -> Decoded:
         del self._incomplete[section.stream_id]
-        whole = tuple(field for field in section.fields if field is not None)
-        return Decoded(section.stream_id, whole)
+        fields = tuple(field for field in section.fields if field is not None)
+        return Decoded(section.stream_id, fields)

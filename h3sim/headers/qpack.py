@@ -49,20 +49,20 @@ class EncoderStream:
     """Reads instructions from an encoder stream that comes in pieces."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._partial = b""
 
     def feed(self, data: bytes) -> Iterator[Instruction]:
         """Yield the instructions that are whole now."""
-        reader = WireReader(self._rest + data)
-        whole = 0
+        reader = WireReader(self._partial + data)
+        consumed = 0
         found = []
         while not reader.is_done:
             try:
                 found.append(_instruction(reader))
             except TruncatedError:
                 break
-            whole = reader.at
-        self._rest = (self._rest + data)[whole:]
+            consumed = reader.at
+        self._partial = (self._partial + data)[consumed:]
         yield from found
 
 

@@ -137,14 +137,14 @@ def inversion_bytes(
     if not any(rank is not None and stream_id >= 0 for _, stream_id, rank in changes):
         return None
     ranks: dict[int, tuple[int, ...]] = {}
-    told = inverted = 0
+    n_applied = inverted = 0
     # A packet leaves after all that the server is told at its instant.
     for row in sent:
-        while told < len(changes) and changes[told][0] <= row.at_ns:
-            _, stream_id, rank = changes[told]
+        while n_applied < len(changes) and changes[n_applied][0] <= row.at_ns:
+            _, stream_id, rank = changes[n_applied]
             if rank is not None:
                 ranks[stream_id] = rank
-            told += 1
+            n_applied += 1
         mine = ranks.get(row.stream_id)
         if mine is not None and any(
             rank < mine

@@ -95,9 +95,11 @@ def redirects_of(page: Page) -> frozenset[int]:
 def _part(page: Page, root: int) -> RootPage:
     indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
     ids = {page.resources[at].id for at in indices}
-    kept = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
-    kept[indices.index(root)] = replace(kept[indices.index(root)], discovered=None, is_root=False)
-    return RootPage(root, indices, replace(page, resources=tuple(kept), hosts=()))
+    remaining = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
+    remaining[indices.index(root)] = replace(
+        remaining[indices.index(root)], discovered=None, is_root=False
+    )
+    return RootPage(root, indices, replace(page, resources=tuple(remaining), hosts=()))
 
 
 def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]) -> Resource:
@@ -311,8 +313,10 @@ def read_marks(path: str | Path, page: Page) -> Page:
         InputError: if it cannot be read, or listing every line that names no resource.
     """
     lines = enumerate(read_text(path, InputError).splitlines(), start=1)
-    given = [(f"line {number}", line.strip()) for number, line in lines]
-    patterns = [(where, text) for where, text in given if text and not text.startswith(_COMMENT)]
+    candidates = [(f"line {number}", line.strip()) for number, line in lines]
+    patterns = [
+        (where, text) for where, text in candidates if text and not text.startswith(_COMMENT)
+    ]
     try:
         ids = ids_that_match(page, patterns)
     except InputError as error:
@@ -519,13 +523,13 @@ class Page(Graph):
         >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
         'b'
         """
-        index = self._place(id_)
+        index = self._index_of(id_)
         root = self.resources[self.root_of[index]].id
         if changes.get("preload") and "discovered" not in changes and root != id_:
             changes["discovered"] = {"by": root, "at": "offset", "offset_bytes": 0}
         changed = edited_resource(self.resources[index], changes)
-        kept = (*self.resources[:index], changed, *self.resources[index + 1 :])
-        return self.with_resources(kept, name=name)
+        remaining = (*self.resources[:index], changed, *self.resources[index + 1 :])
+        return self.with_resources(remaining, name=name)
 
     def without(self, id_: str, *, name: str | None = None) -> Page:
         """Return the page without a resource and all that it asks for; *name* as in `with_`.
@@ -534,14 +538,14 @@ class Page(Graph):
             UnknownNameError: if there is no such resource.
             PageError: if it is the root.
         """
-        gone = {self._place(id_)}
+        gone = {self._index_of(id_)}
         waiting = [*gone]
         while waiting:
             children = self.children.get(waiting.pop(), ())
             waiting += children
             gone.update(children)
-        kept = (resource for index, resource in enumerate(self.resources) if index not in gone)
-        return self.with_resources(kept, name=name)
+        remaining = (resource for index, resource in enumerate(self.resources) if index not in gone)
+        return self.with_resources(remaining, name=name)
 
     def with_resources(self, resources: Iterable[Resource], *, name: str | None = None) -> Page:
         """Return the page with other resources, and their hosts; *name* as in `with_`.
@@ -549,12 +553,14 @@ class Page(Graph):
         Raises:
             PageError: listing every mistake in them, taken together.
         """
-        given = tuple(resources) if isinstance(resources, Iterable) else resources
-        if isinstance(given, tuple) and all(isinstance(each, Resource) for each in given):
-            gone = self.index.keys() - {each.id for each in given}
-            given = tuple(without_parents(each, gone) for each in given) if gone else given
+        candidates = tuple(resources) if isinstance(resources, Iterable) else resources
+        if isinstance(candidates, tuple) and all(isinstance(each, Resource) for each in candidates):
+            gone = self.index.keys() - {each.id for each in candidates}
+            candidates = (
+                tuple(without_parents(each, gone) for each in candidates) if gone else candidates
+            )
         # First without hosts: one that is left without a resource would be refused.
-        edited = replace(self, resources=given, hosts=())
+        edited = replace(self, resources=candidates, hosts=())
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:
@@ -563,7 +569,7 @@ class Page(Graph):
             name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"
         return edited if name is None else replace(edited, name=name)
 
-    def _place(self, id_: str) -> int:
+    def _index_of(self, id_: str) -> int:
         if not isinstance(id_, str) or id_ not in self.index:
             raise UnknownNameError("resource", id_, list(self.index), "page.index")
         return self.index[id_]

@@ -121,28 +121,30 @@ class ServerPriority:
 
     def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield that it says nothing."""
-        said = (self.urgency, self.incremental, self.bucket, self.level)
-        if all(value is None for value in said):
+        values = (self.urgency, self.incremental, self.bucket, self.level)
+        if all(value is None for value in values):
             message = "one of urgency, incremental, bucket and level is needed: what is said"
             yield ValidationIssue(key="", message=message)
 
-    def merged_with(self, wanted: Signal) -> Signal:
+    def merged_with(self, client_priority: Signal) -> Signal:
         """Return what counts where the client wants that: what is left out stays as it wants it.
 
         >>> ServerPriority(urgency=1).merged_with(Eps(urgency=5, incremental=True))
         Eps(urgency=1, incremental=True)
         """
-        if isinstance(wanted, Eps):
+        if isinstance(client_priority, Eps):
             return Eps(
-                urgency=wanted.urgency if self.urgency is None else self.urgency,
-                incremental=wanted.incremental if self.incremental is None else self.incremental,
+                urgency=client_priority.urgency if self.urgency is None else self.urgency,
+                incremental=client_priority.incremental
+                if self.incremental is None
+                else self.incremental,
             )
-        if isinstance(wanted, BucketPriority):
+        if isinstance(client_priority, BucketPriority):
             return BucketPriority(
-                bucket=wanted.bucket if self.bucket is None else self.bucket,
-                level=wanted.level if self.level is None else self.level,
+                bucket=client_priority.bucket if self.bucket is None else self.bucket,
+                level=client_priority.level if self.level is None else self.level,
             )
-        return wanted
+        return client_priority
 
 
 MAX_STREAM_BYTES = MAX_VARINT
@@ -269,8 +271,8 @@ class RecordedPriority:
 
     def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
-        said = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
-        if all(value is None for value in said):
+        values = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
+        if all(value is None for value in values):
             names = "level, class, urgency, incremental and depends_on"
             yield ValidationIssue(key="", message=f"one of {names} is needed: what was said")
         if self.weight is not None and self.group is None and self.depends_on is None:

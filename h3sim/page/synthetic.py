@@ -179,11 +179,11 @@ def _asks_for(kind: Kind) -> tuple[bool, ...]:
 def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
     """Scale the sizes that were not given, so that all add up to *total_bytes*."""
     free = [draft for draft in drafts if not draft.is_fixed]
-    wanted = total_bytes - sum(draft.size_bytes for draft in drafts if draft.is_fixed)
-    if wanted < 0:
+    remaining_bytes = total_bytes - sum(draft.size_bytes for draft in drafts if draft.is_fixed)
+    if remaining_bytes < 0:
         message = "is less than html_bytes and hero_bytes together"
         raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
-    if wanted and not free:
+    if remaining_bytes and not free:
         message = "cannot be reached: html_bytes and hero_bytes say all sizes"
         raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
     drawn = sum(draft.size_bytes for draft in free)
@@ -191,7 +191,10 @@ def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
     for draft in free:
         # What rounding takes from one, the next gets.
         seen += draft.size_bytes
-        draft.size_bytes, before = wanted * seen // drawn - before, wanted * seen // drawn
+        draft.size_bytes, before = (
+            remaining_bytes * seen // drawn - before,
+            remaining_bytes * seen // drawn,
+        )
 
 
 def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resource]:

@@ -101,9 +101,9 @@ def with_setup(
     own = page.resources[page.root].host or UNNAMED
     for connection in connections:
         lookups = {name: times for name, *times in connection.lookups}
-        asked = (request.resource for request in connection.trace.requests)
+        resources = (request.resource for request in connection.trace.requests)
         # By activity, as the first that asked for a host is the one that had it looked up.
-        for index in sorted(downloads[resource] for resource in asked if resource in downloads):
+        for index in sorted(downloads[resource] for resource in resources if resource in downloads):
             resource = activities[index].resource
             assert resource is not None  # noqa: S101 - a download is of one
             host = page.resources[resource].host or own

@@ -125,11 +125,14 @@ class Load(WithMilestones):
             NothingToMeasureError: if these resources have no byte, or there are none.
         """
         index = metrics.byte_index_ns(
-            ((resource.size_bytes, timing.finished_at_ns) for resource, timing in self._of(which)),
+            (
+                (resource.size_bytes, timing.finished_at_ns)
+                for resource, timing in self._selected(which)
+            ),
             origin_ns=self._origin_ns,
             sample_ns=None if sample_ms is None else _positive_ns(sample_ms),
         )
-        return self._given(index, which)
+        return self._index_ms(index, which)
 
     def object_index(self, which: Which = "all") -> float:
         """Return the ObjectIndex, the mean completion time, in ms from the first request on.
@@ -137,8 +140,8 @@ class Load(WithMilestones):
         Raises:
             NothingToMeasureError: if there are no such resources.
         """
-        finished = [timing.finished_at_ns for _, timing in self._of(which)]
-        return self._given(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
+        finished = [timing.finished_at_ns for _, timing in self._selected(which)]
+        return self._index_ms(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
 
     def lower_bound(self, which: Which = "all", *, given: Given = "requests") -> float:
         """Return in ms what no scheme can beat on the ByteIndex.
@@ -231,7 +234,7 @@ class Load(WithMilestones):
         """The ByteIndex of images alone; None where no image has a byte."""
         images = [
             (resource.size_bytes, timing.finished_at_ns)
-            for resource, timing in self._of("all")
+            for resource, timing in self._selected("all")
             if resource.kind is Kind.IMAGE
         ]
         index_ns = metrics.byte_index_ns(images, origin_ns=self._origin_ns)
@@ -279,9 +282,9 @@ class Load(WithMilestones):
             ("packets sent", self.packets.sent),
             ("packets lost", self.packets.lost),
         ]
-        told = ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
+        description = ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
         return (
-            f"<p>{escaped(repr(self))}</p><p>{escaped(told)}</p>"
+            f"<p>{escaped(repr(self))}</p><p>{escaped(description)}</p>"
             f"{html_table(('figure', 'value'), figures)}{self.timings._repr_html_()}"
         )
 
@@ -316,7 +319,7 @@ class Load(WithMilestones):
     def _origin_ns(self) -> int:
         return self.trace.requests[0].requested_at_ns
 
-    def _of(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
+    def _selected(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
         self._check(which)
         for timing in self._timings:
             resource = self.page.resources[timing.resource]
@@ -328,7 +331,7 @@ class Load(WithMilestones):
             message = f"must be 'all' or 'atf', is {format_value(which)}"
             raise InputError([ValidationIssue(key="which", message=message)])
 
-    def _given(self, index_ns: Fraction | None, which: Which) -> float:
+    def _index_ms(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
             raise self._nothing(which)
         return float(index_ns / 10**6)

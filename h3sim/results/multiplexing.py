@@ -46,7 +46,7 @@ def multiplexing_of(
     order = [row.stream_id for row in sent]
     window_ns = rtt_ns or _usual_window_ns(sent)
     spans = _spans(page, trace)
-    signals = [(told.at_ns, told.element_id, told.signal) for told in trace.signals]
+    signals = [(signal.at_ns, signal.element_id, signal.signal) for signal in trace.signals]
     delays_ns = metrics.reprioritization_delays_ns(sent, signals)
     n_runs = sum(1 for i, stream_id in enumerate(order) if not i or order[i - 1] != stream_id)
     waits_ns = [timing.first_byte_at_ns - timing.requested_at_ns for timing in timings]

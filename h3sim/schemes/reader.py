@@ -103,8 +103,8 @@ def _kind(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
     name = document.get("mechanism")
     if not isinstance(name, str):
         return str(name)
-    said = {key for entry in _tables(document.get("classes")) for key in entry}
-    signal_kind = next((kind for key, kind in _SAID_BY if key in said), SignalKind.TREE)
+    used_keys = {key for entry in _tables(document.get("classes")) for key in entry}
+    signal_kind = next((kind for key, kind in _SAID_BY if key in used_keys), SignalKind.TREE)
     try:
         return scheduler_kind_named(name, signal_kind=signal_kind)
     except UnknownNameError:

@@ -291,8 +291,8 @@ class CustomScheduler:
             SchemeError: if it cannot be made, or lacks a method of a scheduler.
         """
         del settings
-        made = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
-        return schedulers.CheckedScheduler(made, name=self.value)
+        scheduler = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
+        return schedulers.CheckedScheduler(scheduler, name=self.value)
 
 
 def new_scheduler(
@@ -306,16 +306,16 @@ def new_scheduler(
         SchemeError: if it cannot be made, or lacks a method of a scheduler.
     """
     try:
-        made = _made(factory, turn_bytes)
+        scheduler = _made(factory, turn_bytes)
     # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
     except (Exception, SystemExit) as error:
         message = f"making one raised {raised_words(error)}"
         raise SchemeError([ValidationIssue(key="scheduler", message=message)], name) from error
-    missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
+    missing = [method for method in _METHODS if not callable(getattr(scheduler, method, None))]
     if missing:
-        message = f"{type(made).__name__} has no {', '.join(missing)}"
+        message = f"{type(scheduler).__name__} has no {', '.join(missing)}"
         raise SchemeError([ValidationIssue(key="scheduler", message=message)], name)
-    return made
+    return scheduler
 
 
 def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Scheduler:
@@ -366,7 +366,7 @@ def scheduler_kind_named(
 
 
 def scheduler_named(
-    given: Scheduler | Callable[..., Scheduler] | str,
+    scheduler_or_factory: Scheduler | Callable[..., Scheduler] | str,
 ) -> tuple[str, Scheduler | Callable[..., Scheduler]]:
     """Return what to call a scheduler that is given, and what makes it, or the object to copy.
 
@@ -378,11 +378,15 @@ def scheduler_named(
     >>> scheduler_named(FifoScheduler)
     ('FifoScheduler', <class 'h3sim.schedulers.static_priority.FifoScheduler'>)
     """
-    if isinstance(given, str):
-        return given, REGISTRY.named(given)
-    if not callable(given) and not hasattr(given, "pick"):
-        message = f"must be a name, what makes a scheduler, or a scheduler, is {given!r}"
+    if isinstance(scheduler_or_factory, str):
+        return scheduler_or_factory, REGISTRY.named(scheduler_or_factory)
+    if not callable(scheduler_or_factory) and not hasattr(scheduler_or_factory, "pick"):
+        message = (
+            f"must be a name, what makes a scheduler, or a scheduler, is {scheduler_or_factory!r}"
+        )
         raise InputError([ValidationIssue(key="scheduler", message=message)])
-    made_by = getattr(given, "func", given)  # of a functools.partial
+    made_by = getattr(scheduler_or_factory, "func", scheduler_or_factory)  # of a functools.partial
     named = getattr(made_by, "__name__", "")
-    return named if named.isidentifier() else type(given).__name__, given
+    return named if named.isidentifier() else type(
+        scheduler_or_factory
+    ).__name__, scheduler_or_factory

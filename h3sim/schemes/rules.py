@@ -79,7 +79,7 @@ class _Conditions(ValueType):
                 raise RejectedValueError(
                     f"flags are names with true or false, is {format_value(pair)}"
                 )
-        return tuple((name, wanted) for name, wanted in value)
+        return tuple((name, expected) for name, expected in value)
 
     def read(self, given: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         flags: list[tuple[str, bool]] = []
@@ -140,12 +140,12 @@ class Rule:
         validate(self, SchemeError)
 
     def matches(
-        self, resource: Resource, *, images_before: int = 0, standing: ResourceState = AS_WRITTEN
+        self, resource: Resource, *, images_before: int = 0, state: ResourceState = AS_WRITTEN
     ) -> bool:
         """Return whether the rule speaks of *resource*, behind so many images."""
-        if self.visible is not None and self.visible != bool(standing.visible):
+        if self.visible is not None and self.visible != bool(state.visible):
             return False
-        if self.hidden is not None and self.hidden != bool(standing.hidden):
+        if self.hidden is not None and self.hidden != bool(state.hidden):
             return False
         if self.kinds and resource.kind not in self.kinds:
             return False
@@ -155,7 +155,7 @@ class Rule:
             return False
         if self.first_images is not None and not self._is_early_image(resource, images_before):
             return False
-        if any(getattr(resource, CONDITIONS[name]) != wanted for name, wanted in self.flags):
+        if any(getattr(resource, CONDITIONS[name]) != expected for name, expected in self.flags):
             return False
         return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
 

@@ -70,15 +70,15 @@ class _Interval(ValueType):
     def accept(self, value: Any) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
             raise RejectedValueError(
-                self._at(f"must be whole or a Fraction, is {format_value(value)}")
+                self._issues(f"must be whole or a Fraction, is {format_value(value)}")
             )
         if not _MIN_INTERVAL_NS <= value <= _MAX_INTERVAL_NS:
             raw = f"{float(value):g}" if value < _HUGE_NS else "a huge number of"
             message = f"must be 1 ns to 60 s between packets, is {raw} ns"
-            raise RejectedValueError(self._at(message))
+            raise RejectedValueError(self._issues(message))
         return value if isinstance(value, Fraction) else Fraction(value)
 
-    def _at(self, message: str) -> list[ValidationIssue]:
+    def _issues(self, message: str) -> list[ValidationIssue]:
         return [ValidationIssue(key="interval_ms", message=message)]
 
     def read(self, raw: dict[str, Any]) -> Any:

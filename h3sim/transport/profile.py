@@ -169,11 +169,11 @@ def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
     for name in _CLIENTS:
         server, client = getattr(profile, name), getattr(profile, _CLIENTS[name])
         if server != client:  # keys missing at the client default to the server's
-            whole = write_table(client, is_whole=True)
+            client_table = write_table(client, is_whole=True)
             # The server's keys as well: a client with the default value, where the server has
             # another, must state it.
             keys = (*write_table(server), *write_table(client))
-            document[_CLIENTS[name]] = {key: whole[key] for key in keys}
+            document[_CLIENTS[name]] = {key: client_table[key] for key in keys}
         else:
             document.pop(_CLIENTS[name], None)
     return document

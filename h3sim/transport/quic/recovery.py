@@ -42,7 +42,7 @@ class AckState:
         "_newest_from",
         "_older",
         "_received",
-        "_told_to",
+        "_reported_to",
         "due_at_ns",
         "largest_at_ns",
     )
@@ -54,7 +54,7 @@ class AckState:
         # The newest span grows with every packet, so it is kept as two numbers; the older ones
         # change only at a gap, so their part of an ACK is kept as well.
         self._newest_from = 0
-        self._told_to = -1
+        self._reported_to = -1
         self._largest = -1
         self._older: Spans = ()
         self._received = Ranges()
@@ -99,7 +99,7 @@ class AckState:
         self._eliciting = 0
         self.due_at_ns = None
         spans: Spans = ((self._newest_from, self._largest), *self._older)
-        low = self._told_to + 1
+        low = self._reported_to + 1
         # An ACK frame has at least one range, so the newest span remains.
         if low and spans[-1][0] < low <= spans[0][1]:
             spans = tuple((max(first, low), last) for first, last in spans if last >= low)
@@ -110,7 +110,7 @@ class AckState:
 
         The peer has an ACK of them (RFC 9000 § 13.2.4).
         """
-        self._told_to = max(self._told_to, number)
+        self._reported_to = max(self._reported_to, number)
 
     def _out_of_order(self, number: int, now_ns: int) -> bool:
         """Record a number that leaves or fills a gap; return False for a duplicate."""
