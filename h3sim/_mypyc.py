@@ -41,12 +41,12 @@ def doc_of(part: object) -> str:
     module = sys.modules.get(getattr(part, "__module__", ""))
     if doc or module is None or not module.__file__:
         return doc or ""
-    beside = Path(module.__file__).with_name(f"{module.__name__.rpartition('.')[2]}.py")
+    source_path = Path(module.__file__).with_name(f"{module.__name__.rpartition('.')[2]}.py")
     # What is not compiled has said all, and what others compile need not have its source there.
-    if module.__file__.endswith(".py") or not beside.is_file():
+    if module.__file__.endswith(".py") or not source_path.is_file():
         return ""
-    source = beside.read_text(encoding="utf-8")
+    source = source_path.read_text(encoding="utf-8")
     kinds = (ast.ClassDef, ast.FunctionDef)
     nodes = (node for node in ast.parse(source).body if isinstance(node, kinds))
-    wanted = getattr(part, "__name__", "")
-    return next((ast.get_docstring(node) or "" for node in nodes if node.name == wanted), "")
+    name = getattr(part, "__name__", "")
+    return next((ast.get_docstring(node) or "" for node in nodes if node.name == name), "")

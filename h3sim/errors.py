@@ -67,7 +67,7 @@ class ValidationIssue:
 
 
 class InputError(H3SimError, ValueError):
-    """What was given cannot be used; `problems` lists every mistake in `source`.
+    """Invalid input; `problems` lists every error in `source`.
 
     >>> issue = ValidationIssue(key="rtt_ms", message="must not be negative")
     >>> error = InputError([issue], "a.toml")
@@ -162,7 +162,7 @@ class StalledError(H3SimError, RuntimeError):
     """
 
     GIVEN_UP = "given up after"
-    """What the message of a load has that was given up: rows of studies keep only that."""
+    """The start of the message of a load stopped at its limit: rows of studies keep only that."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a notebook shows: tables of HTML, with text as it is and numbers to the right; sliders."""
+"""Notebook output: HTML tables with escaped text and right-aligned numbers; sliders."""
 
 from __future__ import annotations
 

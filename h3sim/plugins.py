@@ -61,7 +61,7 @@ class Listed(Generic[PartT]):
 
     @property
     def is_own(self) -> bool:
-        """Whether it comes with h3sim."""
+        """True if it comes with h3sim."""
         return self.origin == _OWN
 
 
@@ -95,10 +95,10 @@ class PluginRegistry(Generic[PartT]):
         Raises:
             UnknownNameError: if there is none.
         """
-        given: object = name  # whatever the annotation says
-        if isinstance(given, str) and name in self._built_in:
+        key: object = name  # whatever the annotation says
+        if isinstance(key, str) and name in self._built_in:
             return self._own(name)
-        part = self._plug_in(name) if isinstance(given, str) else None
+        part = self._plug_in(name) if isinstance(key, str) else None
         if part is None:
             raise UnknownNameError(self._kind, name, self.names())
         return part

@@ -58,7 +58,7 @@ class Ranges:
 
     @property
     def contiguous(self) -> int:
-        """How many bytes are there from offset 0 on without a hole."""
+        """The number of contiguous bytes from offset 0."""
         return self._stops[0] if self._starts and self._starts[0] == 0 else 0
 
     @property

@@ -1,4 +1,4 @@
-"""What a client may say about the priority of a stream.
+"""Priority signals of a client about its streams.
 
 A *signal* names what the client wants; a scheduler acts on it. Streams have ids of 0 and above.
 Placeholders (nodes that carry no data and only group others) have ids below 0, so that the two
@@ -182,7 +182,7 @@ ORPHANS = -(2**61)
 
 
 class Signalling(enum.Enum):
-    """How a server learns what a client wants.
+    """The way by which a server learns the client's priorities.
 
     From `H2` to `EPS` it is sent: each signal takes the way up and can come late, or not in order.
     What goes on the control stream comes in the order in which it was sent.
@@ -208,12 +208,12 @@ class Signalling(enum.Enum):
 
     @property
     def is_sent(self) -> bool:
-        """Whether priorities take the way up."""
+        """True if priorities take the way up."""
         return self not in (Signalling.NONE, Signalling.SERVER, Signalling.METADATA)
 
     @property
     def goes_with_request(self) -> bool:
-        """Whether a request carries what is wanted for it."""
+        """True if a request carries what is wanted for it."""
         return self is not Signalling.DRAFT_22
 
     def message_bytes(self, *, is_http2: bool) -> int:

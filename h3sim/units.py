@@ -45,7 +45,7 @@ _UNITS: Final = {
     "packets": "packets",
     "bdp": "BDP",
 }
-"""What the last word of a name says of its unit."""
+"""The unit by the last word of a name."""
 
 
 def ms(value_ms: float) -> int:

@@ -1,4 +1,4 @@
-"""Which versions are at work, for a report of a mistake."""
+"""Versions of the software in use, for a bug report."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 HEURISTIC, NONE = "heuristic", "none"
-"""What may be asked for in place of a file of marks."""
+"""The accepted values in place of a file of labels."""
 _FIRST_IMAGES = 5
 _SEEN_LEVELS = (Level.HIGH, Level.VERY_HIGH)
 
@@ -159,7 +159,7 @@ def _was_raised(resource: Resource) -> bool:
     One that the author hinted at has it from the start, whether it is seen or not.
     """
     is_hinted = resource.fetchpriority is FetchPriority.HIGH
-    return not is_hinted and any(said.level in _SEEN_LEVELS for said in resource.recorded)
+    return not is_hinted and any(entry.level in _SEEN_LEVELS for entry in resource.recorded)
 
 
 def _may_be_seen(resource: Resource) -> bool:

@@ -40,7 +40,7 @@ class Browser:
 
     @property
     def is_done(self) -> bool:
-        """Whether the load is over: every resource was delivered, and nothing is left to do."""
+        """True if the load is over: every resource was delivered, and nothing is left to do."""
         raise NotImplementedError
 
     @property
@@ -50,7 +50,7 @@ class Browser:
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What it did, where it keeps a record."""
+        """The browser's activities, if it records them."""
         raise NotImplementedError
 
     def on_navigation(self, now_ns: int) -> Sequence[Scheduled]:

@@ -56,7 +56,7 @@ class DocumentParser:
         self._next = 0
         heads = [at for at, index in self._references if page.resources[index].in_head]
         self.head_bytes = max(heads, default=0)
-        """How far into the body the last thing stands that the head names."""
+        """The offset in the body of the last resource that the head references."""
         self._available = 0
         self._is_complete = False
         self.position = 0
@@ -69,7 +69,7 @@ class DocumentParser:
 
     @property
     def has_passed_head(self) -> bool:
-        """Whether it has gone beyond all that the head names, so that there is something to see."""
+        """True if it has gone beyond all that the head names, so that there is something to see."""
         return self.has_ended or (self.position > self.head_bytes and not self._at_reference)
 
     @property
@@ -137,7 +137,7 @@ class Styles:
         self._tells = any(resource.render_blocking for resource in page.resources)
         self._met: list[int] = []
         self._parsed: dict[int, int] = {}
-        self._given: set[int] = set()
+        self._requested: set[int] = set()
 
     def meet(self, index: int) -> None:
         """Take in that the parser has passed a stylesheet."""
@@ -174,10 +174,10 @@ class Styles:
     def newly_ready(self) -> Iterator[tuple[int, list[int]]]:
         """Yield each stylesheet that is ready and was not yielded before, and what made it so."""
         for index in self._parsed:
-            if index not in self._given:
+            if index not in self._requested:
                 ready = self._ready(index)
                 if ready is not None:
-                    self._given.add(index)
+                    self._requested.add(index)
                     yield index, ready
 
     def _ready(self, index: int) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""Which browser loads a page: its mode, its speed, its limits."""
+"""The browser model that loads a page: its mode, its speed, its limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from h3sim.schema.values import Choice, Flag, Number, Whole
 
 
 class BrowserMode(enum.Enum):
-    """How the browser decides when to ask for a resource."""
+    """The rule by which a browser times its requests."""
 
     REPLAY = "replay"
     """As it was recorded: when its trigger fires, and after the recorded delay."""
@@ -88,7 +88,7 @@ class BrowserModel:
 
 
 _OF_BOTH = ("mode", "hidden_at_ms")
-"""What acts however the browser asks for resources."""
+"""The options that apply in every mode."""
 OF_BROWSER = tuple(
     entry.attribute for entry in fields_of(BrowserModel) if entry.attribute != "mode"
 )

@@ -29,7 +29,7 @@ class MultiPageBrowser(Browser):
         self._page = page
         self._parts = parts_of(page)
         self._browsers = [RenderingBrowser(part.page, model) for part in self._parts]
-        self._place = {
+        self._tab_and_index = {
             index: (tab, at)
             for tab, part in enumerate(self._parts)
             for at, index in enumerate(part.indices)
@@ -41,12 +41,12 @@ class MultiPageBrowser(Browser):
 
     def has_laid_out(self, resource: int) -> bool:
         """Return whether it knows where on the screen that resource is."""
-        tab, at = self._place[resource]
+        tab, at = self._tab_and_index[resource]
         return self._browsers[tab].has_laid_out(at)
 
     @property
     def is_done(self) -> bool:
-        """Whether all was delivered, and every tab has come to rest."""
+        """True if all was delivered, and every tab has come to rest."""
         return all(browser.is_done for browser in self._browsers)
 
     @property
@@ -56,7 +56,7 @@ class MultiPageBrowser(Browser):
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What it did, tab by tab: redirects come last, as they have nothing to show.
+        """The activities, page by page: redirects come last, as they have nothing to show.
 
         So the milestones of a load are those of the document that a chain of redirects led to.
         """
@@ -86,26 +86,28 @@ class MultiPageBrowser(Browser):
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from *resource* being requested; with a root a load begins."""
-        tab, at = self._place[resource]
+        tab, at = self._tab_and_index[resource]
         browser = self._browsers[tab]
         due: list[ScheduledRequest] = []
         if tab not in self._begun:
             self._begun[tab] = None
             # The request of the root is the one that is being made.
             due += (item for item in browser.on_navigation(now_ns) if item.resource != at)
-        return self._whole(tab, [*due, *browser.on_requested(at, now_ns)])
+        return self._to_page_indices(tab, [*due, *browser.on_requested(at, now_ns)])
 
     def next_offset(self, resource: int) -> int:
         """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
-        tab, at = self._place[resource]
+        tab, at = self._tab_and_index[resource]
         return self._browsers[tab].next_offset(at)
 
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
         """Return what follows from so many bytes of the stream having been delivered."""
-        tab, at = self._place[resource]
-        return self._whole(tab, self._browsers[tab].on_delivered(at, contiguous_bytes, now_ns))
+        tab, at = self._tab_and_index[resource]
+        return self._to_page_indices(
+            tab, self._browsers[tab].on_delivered(at, contiguous_bytes, now_ns)
+        )
 
     def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from time having passed."""
@@ -113,10 +115,10 @@ class MultiPageBrowser(Browser):
             item
             # A wake says nothing of whose it is; a tab that has nothing due does nothing.
             for tab in self._begun
-            for item in self._whole(tab, self._browsers[tab].on_wake(now_ns))
+            for item in self._to_page_indices(tab, self._browsers[tab].on_wake(now_ns))
         ]
 
-    def _whole(self, tab: int, due: Iterable[ScheduledRequest]) -> list[ScheduledRequest]:
+    def _to_page_indices(self, tab: int, due: Iterable[ScheduledRequest]) -> list[ScheduledRequest]:
         """Return what a tab asks for by the indices of the whole page; note what has run in it."""
         indices, executed = self._parts[tab].indices, self._browsers[tab].executed
         self.executed += (indices[at] for at in executed[self._n_executed[tab] :])

@@ -112,12 +112,12 @@ class MainThread:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs."""
+        """True if nothing runs."""
         return self._running is None
 
     @property
     def has_tasks(self) -> bool:
-        """Whether something runs or is ready to."""
+        """True if something runs or is ready to."""
         return self._running is not None or bool(self._queue)
 
     def add(self, task: Task) -> None:
@@ -177,11 +177,11 @@ class Renderer:
         self._painted: int | None = None
         self._stops_parser = stops_parser
         self._is_held = False
-        """Whether the parser stands at a stylesheet."""
+        """True if the parser stands at a stylesheet."""
 
     @property
     def is_laid_out(self) -> bool:
-        """Whether it has laid the page out: from the first paint on."""
+        """True if it has laid the page out: from the first paint on."""
         return self._painted is not None
 
     def on_styled(self, sheet: int, activity: int, now_ns: int) -> None:
@@ -265,7 +265,7 @@ class RenderingBrowser(Browser):
 
     @property
     def is_done(self) -> bool:
-        """Whether all was delivered, and the page has come to rest."""
+        """True if all was delivered, and the page has come to rest."""
         everything = len(self._finished) == len(self._page.resources)
         return everything and self._loaded is not None and not self._main_thread.has_tasks
 
@@ -277,7 +277,7 @@ class RenderingBrowser(Browser):
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What it did."""
+        """The activities of the browser."""
         return self._record.activities()
 
     def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:

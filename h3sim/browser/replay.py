@@ -50,7 +50,7 @@ class ReplayBrowser(Browser):
 
     @property
     def is_done(self) -> bool:
-        """Whether every resource has been delivered."""
+        """True if every resource has been delivered."""
         return self._unfinished == 0
 
     @property

@@ -19,7 +19,7 @@ _AT_LAYOUT = ResourceState(visible=True)
 
 
 class ChangeTrigger(NamedTuple):
-    """What fires, and how that resource changes then; None: it is a root, and navigated to."""
+    """The trigger, and the resource's state after it; None for the root of a navigation."""
 
     resource: int
     when: Discovery
@@ -34,7 +34,7 @@ class ChangeTrigger(NamedTuple):
 
 
 class Parsing(Protocol):
-    """What a browser that parses says of itself, beyond what every browser does."""
+    """The extra interface of a rendering browser."""
 
     executed: list[int]
 
@@ -114,7 +114,7 @@ class ReprioritizingBrowser(Browser):
 
     @property
     def is_done(self) -> bool:
-        """Whether the load is over, whatever might still have changed."""
+        """True if the load is over, whatever might still have changed."""
         return self._inner.is_done
 
     @property
@@ -124,7 +124,7 @@ class ReprioritizingBrowser(Browser):
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What the browser did."""
+        """The activities of the browser."""
         return self._inner.activities
 
     def on_navigation(self, now_ns: int) -> list[Scheduled]:
@@ -219,8 +219,8 @@ def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery,
         )
         for change in resource.priority_changes
     ]
-    said = resource.recorded if plays_recorded else ()
-    recorded = ((entry.when, ResourceState(recorded=(entry,))) for entry in said)
+    recorded_entries = resource.recorded if plays_recorded else ()
+    recorded = ((entry.when, ResourceState(recorded=(entry,))) for entry in recorded_entries)
     return changes + [(when, change) for when, change in recorded if when is not None]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LoadProgress:
-    """How far a load is, for rules that hold requests back."""
+    """The progress of a load, for rules that delay requests."""
 
     __slots__ = ("has_passed_head", "in_flight", "n_low_in_flight")
 
@@ -29,13 +29,13 @@ class LoadProgress:
         self.in_flight: dict[int, None] = {}
         """The resources whose responses are not over."""
         self.n_low_in_flight = 0
-        """How many of them Chrome would make with priority Low or less."""
+        """The number of those that Chrome requests with priority Low or less."""
         self.has_passed_head = False
-        """Whether the parser went beyond all that the head names."""
+        """True if the parser went beyond all that the head names."""
 
     @property
     def n_in_flight(self) -> int:
-        """How many requests wait for the end of their response."""
+        """The number of requests without a complete response."""
         return len(self.in_flight)
 
 
@@ -66,16 +66,16 @@ class Requests:
         self._later: list[tuple[int, int, int]] = []
         self._ready: deque[int] = deque()
         self.after: dict[int, int | None] = {}
-        """What let each resource be asked for: the index of an activity."""
+        """The activity, by index, that caused each request."""
 
     @property
     def n_open(self) -> int:
-        """How many wait for their turn, or for the end of their response."""
+        """The number of resources that wait for their request or for the end of their response."""
         return len(self._ready) + self.progress.n_in_flight
 
     @property
     def next_at_ns(self) -> int | None:
-        """When the next one is asked for that has a delay."""
+        """Time when the next one is asked for that has a delay."""
         return self._later[0][0] if self._later else None
 
     def ask(self, resource: int, now_ns: int, delay_ns: int, *, after: int | None) -> None:
@@ -121,7 +121,7 @@ class Requests:
 
 
 OF_LAYOUT = (Kind.FONT, Kind.IMAGE)
-"""What a stylesheet names is asked for once there is a layout that needs it."""
+"""The kinds that a stylesheet references and that are requested once the layout needs them."""
 _MAY_BE_LAZY = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
 
 

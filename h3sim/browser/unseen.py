@@ -1,4 +1,4 @@
-"""What nobody sees of a page, wherever it stands: icons of tabs, beacons, trackers, challenges.
+"""Resources without a visible effect: favicons, beacons, trackers, challenges.
 
 Told by the names of resources and hosts alone, so only where these are well known: a name that is
 missing here counts as seen.

@@ -41,7 +41,7 @@ from h3sim.cli.tables import (
 )
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.metrics import SAMPLE_MS
-from h3sim.results import told
+from h3sim.results import describe
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schema import format_value
 from h3sim.study import is_saved_load, read_load, run_config
@@ -291,7 +291,7 @@ def _run(options: argparse.Namespace) -> int:
 def _show(load: Load, *, order: bool, sample_ms: float | None, width: int | None) -> None:
     over = f"{load.network.name} ({load.protocol.value})"
     print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
-    print(fitted(escape_control(told(load)), width))
+    print(fitted(escape_control(describe(load)), width))
     for note in load.notes:
         print(fitted(escape_control(f"{load.page.name}: {note}"), width))
     caveat = load.scheme.caveat

@@ -1,9 +1,9 @@
 """SimPy's environment, without the rest of SimPy until it is used.
 
-`import simpy` looks up its own version, for which Python loads what reads packages, archives and
-mails: four times what SimPy itself takes, and longer than loading a page. So its package is put in
-place as it is found, and its own code runs when a name of it is first asked for (PEP 562): to a
-program that imports SimPy before or afterwards nothing is different.
+`import simpy` looks up its own version, for which Python loads modules that read packages, archives
+and mails: four times the cost of SimPy itself, and longer than loading a page. So the package is
+registered unexecuted, and its code runs when one of its names is first used (PEP 562): a program
+that imports SimPy before or afterwards sees no difference.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 __all__ = ["Environment", "StopSimulation"]
 
 
-def _put_in_place() -> None:
-    """Make `simpy.core` importable without what `simpy/__init__.py` imports."""
+def _register_package() -> None:
+    """Make `simpy.core` importable without the imports of `simpy/__init__.py`."""
     spec = find_spec("simpy")
     if spec is None or spec.loader is None:
-        return  # importing it says what is wrong
+        return  # the import below reports the error
     package, loader = module_from_spec(spec), spec.loader
 
     def load(name: str) -> Any:
-        """Run the package's own code, once, and return what it calls so."""
+        """Execute the package once, and return its attribute."""
         if vars(package).pop("__getattr__", None) is not None:
             loader.exec_module(package)
         return getattr(package, name)
@@ -33,6 +33,6 @@ def _put_in_place() -> None:
 
 
 if "simpy" not in sys.modules:
-    _put_in_place()
+    _register_package()
 
 from simpy.core import Environment, StopSimulation  # noqa: E402 - found in the package that was put in place

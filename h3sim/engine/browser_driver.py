@@ -1,4 +1,4 @@
-"""Drives a browser: asks for what it wants when that is due, and tells it of time that passed."""
+"""The driver of a browser: makes its requests when they are due, and advances its time."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource, ResourceState
 
 
-# A plain number: looking a member of an enum up costs as much as half a pick.
+# A plain int: looking up a member of an enum costs as much as half a pick.
 _REQUEST = int(EventPriority.REQUEST)
 
 
 class Requester(Protocol):
-    """Who brings what the browser asks for."""
+    """The interface that fetches resources for a browser."""
 
     def request(self, resource: int, now_ns: int) -> None:
-        """Ask for the resource at that index of the page."""
+        """Request the resource at that index of the page."""
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
-        """Record that more is known of a resource, or of all."""
+        """Record changed state of a resource, or (None) of all."""
 
 
 class BrowserDriver:
-    """A browser that loads *page*, and that time passes for; `requester` is to be set.
+    """A browser that loads *page* in simulated time; `requester` is to be set.
 
-    *plays_recorded*: somebody asks what was recorded of priorities.
+    *plays_recorded*: the scheme uses recorded priorities.
     """
 
     requester: Requester
@@ -49,16 +49,16 @@ class BrowserDriver:
         self._environment = environment
         self.browser = make_browser(page, model, plays_recorded=plays_recorded)
         self.asked_for: list[int] = []
-        """The resources in the order in which they were asked for, by their index in the page."""
-        # Many are asked for at one instant.
+        """The requested resources by index, in the order of their requests."""
+        # A queue of its own: many are requested at one instant.
         self._requests_due = FifoEventQueue(environment, _REQUEST, self._on_due)
 
     def on_connected(self, now_ns: int) -> None:
-        """Ask for what is asked for whatever happens."""
+        """Make the requests that do not depend on any response."""
         self.schedule(self.browser.on_navigation(now_ns))
 
     def schedule(self, due: Iterable[Scheduled]) -> None:
-        """See to it that what the browser wants happens when it is due."""
+        """Schedule the requests, changes and timers of the browser."""
         for item in due:
             if isinstance(item, ScheduledChange):
                 self._environment.at(item.at_ns, _REQUEST, self._on_changed, item)
@@ -81,7 +81,7 @@ class BrowserDriver:
             self._environment.stop()
 
     def _on_changed(self, item: ScheduledChange, now_ns: int) -> None:
-        """Record that more is known of a resource; open streams may get another priority."""
+        """Apply a change of a resource's state; open streams may be reprioritized."""
         _, resource, change = item
         described = None if resource is None else self._page.resources[resource]
         self.requester.on_changed(described, change, now_ns)

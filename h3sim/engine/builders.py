@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim import http  # what only some loads have is imported on use
+from h3sim import http  # modules that only some loads use are imported on use
 from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 MAX_PACKETS = 5_000_000
-"""The largest load that is taken on; it takes about 2 GB and half a minute."""
+"""The largest supported load; it takes about 2 GB and half a minute."""
 
 _MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
-"""A load over links that takes more events is given up: it takes a handful for each packet, and
-more only where nothing but timers runs out."""
+"""The limit of events of a load over links, which takes a handful per packet: it exceeds the limit
+only where nothing but timers expires."""
 
 
 class LoadRun(NamedTuple):
-    """A load as it is run: its spec, and what runs beside it or watches it."""
+    """A load to run: its spec, and the processes and callbacks around it."""
 
     spec: LoadSpec
     processes: tuple[Process, ...]
@@ -48,7 +48,7 @@ class LoadRun(NamedTuple):
 
 
 class _Connector:
-    """Makes the browser of a load, and connections between it and servers."""
+    """The browser of a load, and a builder of connections to servers."""
 
     environment: LoadEnvironment
     driver: BrowserDriver
@@ -61,7 +61,7 @@ class _Connector:
         self.environment = environment
         self._page = spec.page
         if spec.header_compression is not None:
-            # On use, as all that compresses headers: it takes longer than most loads.
+            # Imported on use: header compression takes longer to import than most loads take.
             from h3sim.engine.header_compression import without_headers
 
             self._page = without_headers(spec.page)
@@ -87,12 +87,12 @@ class _Connector:
         )
 
     def cross_traffic(self) -> list[CrossTraffic]:
-        """Return the flows of others, which start when it is time; none at a constant rate."""
+        """Return the competing flows, to be started when due; none at a constant rate."""
         return []
 
 
 class ConstantRateBuilder(_Connector):
-    """Makes the connection of a load at a constant rate."""
+    """Builder of the connection of a load at a constant rate."""
 
     def __init__(self, run: LoadRun, rate: ConstantRate) -> None:
         self._rate = rate
@@ -123,7 +123,7 @@ class ConstantRateBuilder(_Connector):
 
 
 class LinkBuilder(_Connector):
-    """Makes connections over the links of a network, which they share.
+    """Builder of connections that share the links of a network.
 
     Raises:
         PageError: if the page takes too many packets.
@@ -131,7 +131,7 @@ class LinkBuilder(_Connector):
     """
 
     def __init__(self, run: LoadRun) -> None:
-        # On use: the endpoints are a fifth of all modules, and a constant rate has none.
+        # On use: the endpoints are a fifth of all modules, and unused at a constant rate.
         from h3sim.engine.endpoints import EndpointFactory
 
         spec = run.spec
@@ -145,14 +145,14 @@ class LinkBuilder(_Connector):
         )
         self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
         self._n_sent: list[int] = []
-        """How many packets each connection has sent, where somebody wants to know."""
+        """Packets sent per connection, kept only with a progress callback."""
         max_events = _MIN_EVENTS + _EVENTS_PER_PACKET * self._n_packets
         self._begin(run, LoadEnvironment(max_events=max_events))
         if run.processes:
-            self._give_links()
+            self._expose_links()
 
     def connection(self, rtt_ns: int | None = None) -> HttpConnection:
-        """Return a connection; *rtt_ns* is its round-trip time, where not the network's."""
+        """Return a connection; *rtt_ns* is its round-trip time if not the network's."""
         from h3sim.engine.endpoints import PacketLog, QuicTransport, TcpTransport
 
         spec, marks = self._spec, _make_marks(self._spec)
@@ -174,7 +174,7 @@ class LinkBuilder(_Connector):
         return self._connection(transport, marks, is_http2=spec.is_http2)
 
     def cross_traffic(self) -> list[CrossTraffic]:
-        """Return the flows of others, which start when it is time."""
+        """Return the competing flows, to be started when due."""
         spec = self._spec
         if not spec.cross_traffic:
             return []
@@ -184,7 +184,7 @@ class LinkBuilder(_Connector):
         return [CrossTraffic(spec, flow, self.environment, links) for flow in spec.cross_traffic]
 
     def _progress(self) -> ProgressCallback | None:
-        """Return who is told how far another connection is: the sum of all is passed on."""
+        """Return a progress callback for one more connection, which reports the sum of all."""
         progress, n_sent = self._run.progress, self._n_sent
         if progress is None:
             return None
@@ -193,13 +193,13 @@ class LinkBuilder(_Connector):
 
         def report(n: int, n_packets: int) -> None:
             n_sent[number] = n
-            # What was sent again counts, too, so the sum may pass what the page takes.
+            # Retransmissions count, too, so the sum may exceed the packets of the page.
             progress(min(sum(n_sent), n_packets), n_packets)
 
         return report
 
-    def _give_links(self) -> None:
-        """Let processes beside the load change links."""
+    def _expose_links(self) -> None:
+        """Give processes access to the links."""
         from h3sim.engine.environment import LinkControl
         from h3sim.transport.link import ChangingLink
 
@@ -212,7 +212,7 @@ class LinkBuilder(_Connector):
 def _response_streams(
     spec: LoadSpec, factory: EndpointFactory, marks: ByteThresholds | None
 ) -> StreamSender:
-    """Return the streams that the server sends over links."""
+    """Return the sender of the server's streams over links."""
     profile, scheme, turn_bytes = spec.link_profile, spec.scheme, factory.turn_bytes
     retransmit = scheme.retransmission or Retransmit(profile.retransmit)
     by_priority = retransmit is Retransmit.PRIORITY
@@ -239,18 +239,18 @@ def _response_streams(
 
 
 def _make_marks(spec: LoadSpec) -> ByteThresholds | None:
-    """Return what calls where a response has come so far; None where nobody asks."""
+    """Return the callbacks at byte thresholds of responses; None if no scheme or page has any."""
     return http.ByteThresholds() if has_marks(spec.page, spec.scheme) else None
 
 
 def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteThresholds | None) -> Scheduler:
-    """Return what schedules the server's streams of one connection."""
-    made = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
-    return made if marks is None else marks.around(made)
+    """Return the scheduler of the server's streams of one connection."""
+    scheduler = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
+    return scheduler if marks is None else marks.around(scheduler)
 
 
 def count_packets(page: Page, packet_bytes: int) -> int:
-    """Return how many packets *page* takes; a response without a byte takes one.
+    """Return the number of packets of *page*; an empty response takes one.
 
     Raises:
         PageError: if they are more than `MAX_PACKETS`.

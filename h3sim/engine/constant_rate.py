@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _REPORT_EVERY_PACKETS: Final = 4096
 
-# Plain numbers: looking a member of an enum up costs as much as half a pick.
+# Plain ints: looking up a member of an enum costs as much as half a pick.
 _DELIVERY, _ARRIVAL, _SEND = (
     int(EventPriority.DELIVERY),
     int(EventPriority.ARRIVAL),
@@ -36,10 +36,10 @@ _DELIVERY, _ARRIVAL, _SEND = (
 class ConstantRateTransport:
     """The `Transport` of a network with a constant rate.
 
-    A packet leaves at each tick and arrives after the delay, and nothing is acknowledged. Where
-    none overtakes another, all that is to know of a packet is known when it leaves: it is
-    delivered when it arrives. So an event is needed only where the application watches for what it
-    brings; and while nothing else is due, the next packet leaves without one either.
+    A packet leaves at each tick and arrives after the delay; nothing is acknowledged. Without
+    reordering, the fate of a packet is known when it leaves: it is delivered on arrival. So an
+    event is needed only where the application watches for its bytes; and while nothing else is due,
+    the next packet leaves without an event either.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class ConstantRateTransport:
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._progress = progress
         self._n_packets = n_packets
-        # Ticks closer than a nanosecond may fall on one instant, as they are cut to whole ones.
+        # Intervals below a nanosecond: ticks are truncated, and may fall on one instant.
         is_apart = constant_rate.interval_ns >= 1
         self._steady = SteadyRecorder(self._one_way_ns, is_apart=is_apart)
         self._overtaken = RowRecorder()
-        """Takes down what the other does not: packets that overtake each other."""
+        """The recorder of packets that may be reordered."""
         self._watched: dict[int, int] = {}
         self._jitter: HoldEveryNth | None = None
         self._order: StreamOrder | ConnectionOrder | None = None
-        """Puts packets in order that overtake each other; None where none does."""
+        """The reordering of packets into streams; None without jitter."""
         if network.jitter is not None:
             source = rng.substream(seed, "jitter")
             interval_ns = constant_rate.tick_at_ns(1)
@@ -83,7 +83,7 @@ class ConstantRateTransport:
         self._next_tick = 1
         self._is_sending = False
 
-    # What the application asks for
+    # Calls of the application
 
     def begin(self, application: Application) -> None:
         """Connect, which takes the round trips of a handshake and no bytes."""
@@ -97,44 +97,44 @@ class ConstantRateTransport:
         application.on_connected(self._handshake_ns)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
-        """Send a request up, where nothing limits the rate."""
+        """Send a request upstream, where the rate is unlimited."""
         del n_bytes
         self._requests_up.put(self._environment.now_ns + self._up_ns, stream_id)
 
     def send_signal(self, number: int, n_bytes: int) -> None:
-        """Send a frame of the control stream up, as a request."""
+        """Send a frame of the control stream upstream, like a request."""
         del n_bytes
         self._signals_up.put(self._environment.now_ns + self._up_ns, number)
 
     def pump(self) -> None:
-        """Send from the next tick on, unless that is done already."""
+        """Start sending at the next tick, unless already sending."""
         if not self._is_sending:
             self._is_sending = True
             first = self._constant_rate.first_tick_from(self._environment.now_ns)
-            # A tick that was used is over, though it falls on this very instant.
+            # A tick that was used is over, even if it falls on this very instant.
             self._next_tick = max(self._next_tick, first)
             self._environment.at(self._next_tick_at_ns(), _SEND, self._on_tick, None)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of a response before *n_bytes* of it have been delivered.
+        """Suppress reports of a response until *n_bytes* of it have been delivered.
 
-        For one stream that number never falls: a packet that brings less when it leaves brings
-        less when it arrives.
+        For one stream that number never decreases: a packet below it on departure is below it on
+        arrival.
         """
         self._watched[stream_id] = n_bytes
         if self._order is not None:
             self._order.watch(stream_id, n_bytes)
 
     def carried(self) -> TransportTrace:
-        """Return what happened to packets."""
+        """Return the recorded packets."""
         return TransportTrace((self._steady if self._order is None else self._overtaken).rows())
 
-    # What happens
+    # Events
 
     def _on_tick(self, value: None, now_ns: int) -> None:
-        """Send a packet at this tick, and at each one after it; what is due between them happens.
+        """Send a packet at this tick and at each later one; other events run when due.
 
-        A tick with nothing to send is lost, and none follows until there is something again.
+        A tick with nothing to send is lost, and sending stops until there is data again.
         """
         environment, streams, watched = self._environment, self.response_streams, self._watched
         one_way_ns, in_order = self._one_way_ns, self._order is None
@@ -153,8 +153,8 @@ class ConstantRateTransport:
                 sent_at_ns.append(now_ns)
                 chunks.append(chunk)
                 stream_id, offset, n_bytes = chunk
-                # What was lower when it left is lower when it arrives, so an event for it would
-                # find nobody.
+                # A packet below the threshold on departure is below it on arrival, so no event is
+                # needed.
                 if offset + n_bytes >= watched.get(stream_id, 0):
                     arrivals.put(now_ns + one_way_ns, chunk)
                 if not len(chunks) % _REPORT_EVERY_PACKETS:
@@ -164,12 +164,12 @@ class ConstantRateTransport:
             if streams.has_drained:
                 self._application.on_drained()
             now_ns = self._next_tick * numerator // denominator
-            # Nearly always nothing else is due before the next tick: then no event is made for it.
+            # Usually nothing else is due before the next tick, and no event is needed for it.
             if not advance_to(now_ns):
                 run_until(now_ns, _SEND)
 
     def _send_held(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
-        """Send a packet that may be held while others pass."""
+        """Send a packet that may be held back while others pass."""
         recorder = self._overtaken
         row = len(recorder.delivered_at_ns)
         hold_ns = 0 if self._jitter is None else self._jitter.next_hold_ns()
@@ -181,24 +181,25 @@ class ConstantRateTransport:
             self._after_many(recorder)
 
     def _after_many(self, recorder: SteadyRecorder | RowRecorder) -> None:
-        """Report what was sent, and pack what was written down of it."""
+        """Report progress, and pack the recorded rows."""
         if self._progress is not None:
             self._progress(recorder.n_packets, self._n_packets)
         if recorder.n_pending >= recorder.max_pending:
             recorder.pack()
 
     def _next_tick_at_ns(self) -> int:
+        # Computed from the tick's number, not by adding intervals: no drift.
         numerator, denominator = self._interval_ns
         return self._next_tick * numerator // denominator
 
     def _on_in_order(self, chunk: tuple[int, int, int], now_ns: int) -> None:
-        """A packet arrives whose bytes were watched for when it left."""
+        """Handle the arrival of a packet whose bytes were watched on departure."""
         stream_id, offset, n_bytes = chunk
         if offset + n_bytes >= self._watched.get(stream_id, 0):
             self._application.on_delivered(stream_id, offset + n_bytes, now_ns)
 
     def _on_out_of_order(self, numbered: tuple[int, tuple[int, int, int]], now_ns: int) -> None:
-        """A packet arrives that others may have overtaken."""
+        """Handle the arrival of a packet that others may have overtaken."""
         row, (stream_id, offset, n_bytes) = numbered
         assert self._order is not None  # noqa: S101 - only then are arrivals taken here
         for delivered in self._order.on_packet(row, stream_id, offset, n_bytes, now_ns):

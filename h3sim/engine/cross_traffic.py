@@ -1,4 +1,4 @@
-"""Other flows through the links of a load: endpoints like its own, and nobody who waits."""
+"""Competing flows through the links of a load, with endpoints of the same kind."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 _ENDLESS_BYTES = 2**50
-"""What a flow has to send that always has something: at 10 Gbit/s ten days of it."""
+"""The data of a flow that always has some: ten days of it at 10 Gbit/s."""
 _NEVER_BYTES = 2**62
-"""Nobody asks how far the flow has come."""
+"""A threshold that is never reached: no application waits for the data."""
 
 
 class CrossTraffic:
-    """A *flow* over *links*, to be begun before the load; it goes on until that ends."""
+    """A *flow* over *links*, started before the load and active until the load ends."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class CrossTraffic:
         self._environment = environment
         profile = spec.link_profile
         cc = profile.own_cubic if flow.cc == "cubic" else flow.cc
-        # What the profile says of its own controller says nothing of another one.
+        # The profile's settings for its own controller do not apply to another one.
         beta = profile.beta if cc == profile.cc else None
         factory = EndpointFactory(
             spec.network,
@@ -68,7 +68,7 @@ class CrossTraffic:
         environment.at(flow.starts_at_ns, EventPriority.RESPONSE, self._on_start, None)
 
     def carried(self) -> CarriedFlow:
-        """Return what was delivered of it until now."""
+        """Return the bytes delivered so far."""
         columns = self._transport.carried().packet_rows.columns
         rows = zip(columns.length_bytes, columns.delivered_at_ns, strict=True)
         n_bytes = sum(length for length, at_ns in rows if at_ns is not None)
@@ -80,7 +80,7 @@ class CrossTraffic:
         self._transport.begin(self)
 
     def _on_turn(self, value: None, now_ns: int) -> None:
-        """Give it more to send, and come back in time."""
+        """Send one more segment, and schedule the next."""
         del value, now_ns
         stream_id = STREAM_ID_STEP * self._n_streams
         self._n_streams += 1
@@ -93,26 +93,26 @@ class CrossTraffic:
                 self._flow.period_ns, EventPriority.RESPONSE, self._on_turn, None
             )
 
-    # What the transport tells
+    # Callbacks of the transport
 
     def on_connected(self, now_ns: int) -> None:
-        """Begin to send."""
+        """Start sending."""
         self._on_turn(None, now_ns)
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
-        """Nothing is asked for."""
+        """Do nothing: a flow has no requests."""
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
-        """Nothing is said."""
+        """Do nothing: a flow has no signals."""
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """Nobody waits for it."""
+        """Do nothing: no application waits for the data."""
 
     def on_drained(self) -> None:
-        """Forget segments that are done with."""
+        """Forget segments that have been sent and acknowledged."""
         for stream_id in self._streams.take_drained():
             self._streams.close(stream_id)
 
     def resource_of(self, stream_id: int) -> int:
-        """Nothing of the page is in it."""
+        """Refuse: a flow carries no resource of the page."""
         raise NotImplementedError

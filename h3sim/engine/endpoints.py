@@ -35,15 +35,15 @@ _REPORT_EVERY_PACKETS: Final = 1024
 
 
 class SendHook:
-    """What is told of each packet that one end sends."""
+    """A callback for each packet that one endpoint sends."""
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
-        """Write down a packet that leaves now, and when it arrives; None: never."""
+        """Record a packet that leaves now, and its arrival time; None if it is lost."""
         raise NotImplementedError
 
 
 class DownlinkRecorder(SendHook):
-    """The rows of the packets down: one for each piece of a stream."""
+    """The trace rows of packets down: one per stream frame."""
 
     __slots__ = ("_pack_from_row", "_pending", "_recorder", "delivered_at_ns")
 
@@ -51,13 +51,13 @@ class DownlinkRecorder(SendHook):
         self._recorder = recorder
         self._pending = recorder.pending
         self._pack_from_row = recorder.max_pending
-        """What is pending is packed with the packet of this row, or the next."""
+        """The row at which pending rows are packed next."""
         self.delivered_at_ns = recorder.delivered_at_ns
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
-        """Write down what a packet of the server carries."""
+        """Record the frames of a packet of the server."""
         rows, delivered_at_ns, number = self._pending, self.delivered_at_ns, packet.number
-        # The receiver finds the rows of a packet by it, without a table of packets.
+        # The receiver finds the rows of a packet by its first, without a table of packets.
         packet.first_row = first_row = len(delivered_at_ns)
         for stream_id, offset, n_bytes in packet.frames:
             rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
@@ -68,7 +68,7 @@ class DownlinkRecorder(SendHook):
 
 
 class PacketTraceRecorder(SendHook):
-    """Every packet of one end, whatever it carries; those down are told to *rows* as well."""
+    """Records every packet of one endpoint; packets down go to *rows* as well."""
 
     def __init__(
         self, endpoint: Endpoint[Any], log: PacketLog, rows: DownlinkRecorder | None
@@ -78,7 +78,7 @@ class PacketTraceRecorder(SendHook):
         self._rows = rows
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
-        """Write down a packet, and what it acknowledges; report how far the load has come."""
+        """Record a packet and its acknowledgements, and report progress."""
         log, number = self._log, packet.number
         if self._rows is not None:
             self._rows.on_sent(packet, now_ns, arrives_at_ns)
@@ -91,9 +91,9 @@ class PacketTraceRecorder(SendHook):
 
 
 class PacketLog:
-    """The rows of packets down; with *record_packets* every packet both ways, and recovery.
+    """The rows of packets down; with *record_packets* also every packet both ways, and recovery.
 
-    *progress* is told how many of *n_packets* were sent.
+    *progress* is called with the number sent out of *n_packets*.
     """
 
     def __init__(
@@ -105,41 +105,41 @@ class PacketLog:
         self._recorder = RowRecorder()
         self._rows = DownlinkRecorder(self._recorder)
         self.delivered_at_ns = self._recorder.delivered_at_ns
-        """For each row; the client's receiver writes it."""
+        """Delivery time per row, set by the client's receiver."""
         self.wire: list[WireRow] = []
         self._recovery: list[RecoveryRow] = []
 
     def of(self, endpoint: Endpoint[Any], *, is_down: bool) -> SendHook | None:
-        """Return what is to be told of each packet that *endpoint* sends; None for nothing."""
+        """Return the hook for packets sent by *endpoint*; None if nothing is recorded."""
         rows = self._rows if is_down else None
         if not self.record_packets and self._progress is None:
             return rows
         return PacketTraceRecorder(endpoint, self, rows)
 
-    def noting_recovery(self, endpoint: Endpoint[Any]) -> Callable[[int], None] | None:
-        """Return what is to be told when something happened to *endpoint*; None for nothing."""
+    def recovery_callback(self, endpoint: Endpoint[Any]) -> Callable[[int], None] | None:
+        """Return a callback that records the recovery state of *endpoint*, or None."""
         if not self.record_packets:
             return None
         return lambda now_ns: self._recovery.append(endpoint.recovery_row(now_ns))
 
     def carried(self) -> TransportTrace:
-        """Return what was written down."""
+        """Return the recorded rows."""
         return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery))
 
     def report(self, number: int) -> None:
-        """Tell how far the load has come, now and then."""
+        """Report progress every 1024 packets."""
         if self._progress is not None and not number % _REPORT_EVERY_PACKETS:
             self._progress(min(number, self._n_packets), self._n_packets)
 
 
 _PROBE_BYTES: Final = 64
-"""A probe that repeats a full packet and carries an ACK besides is up to so much larger."""
+"""The excess size of a probe that repeats a full packet and carries an ACK."""
 _CLIENT_CONTROLLER = "newreno"
-"""Requests are few and small: what controls them does not matter."""
+"""Requests are few and small, so the client's controller does not matter."""
 
 
 class EndpointOnLink:
-    """One endpoint, and the link that it sends over."""
+    """An endpoint, and the link that it sends over."""
 
     __slots__ = ("endpoint", "link", "overhead_bytes", "role")
 
@@ -150,13 +150,13 @@ class EndpointOnLink:
         self.endpoint = endpoint
         self.link = link
         self.overhead_bytes = overhead_bytes
-        """What IP (and UDP) add to each packet."""
+        """The bytes that IP (and UDP) add to each packet."""
 
 
 class EndpointFactory:
-    """Makes the client's and the server's ends of connections that share the links of a network.
+    """Factory of client and server endpoints of connections that share the links of a network.
 
-    It makes those, unless it is given *links* that others send over as well.
+    It creates the links, unless *links* are passed that other flows use as well.
 
     Raises:
         NetworkError: if a queue of the network cannot hold a packet of the profile.
@@ -183,20 +183,20 @@ class EndpointFactory:
         )
         make = ChangingLink if changes_links else make_link
         self.links = links or {role: self._link(role, make) for role in Role}
-        """The links over which the ends of each role send."""
+        """The links by the role of their sender."""
 
     @property
     def turn_bytes(self) -> int:
-        """What a turn of the scheduler carries: a packet of QUIC, a DATA frame over TCP."""
+        """The scheduling quantum: a packet for QUIC, a DATA frame over TCP."""
         if self._protocol is Protocol.TCP:
             return self._profile.tcp.data_frame_bytes
         quic = self._profile.quic
         return quic.datagram_bytes - quic.header_bytes
 
     def windows(self, role: Role) -> tuple[int, int]:
-        """Return what the peer of that end lets it send at first: per stream, and in all.
+        """Return the initial flow control limits of that end: per stream, and for the connection.
 
-        Over TCP only the receive window of the connection counts, which the endpoint keeps.
+        Over TCP only the receive window of the connection applies, which the endpoint keeps.
         """
         if self._protocol is Protocol.TCP:
             return UNLIMITED_BYTES, UNLIMITED_BYTES
@@ -204,14 +204,14 @@ class EndpointFactory:
         return peer.stream_window_bytes, peer.connection_window_bytes
 
     def end(self, role: Role, source: Source, *, rtt_ns: int | None = None) -> EndpointOnLink:
-        """Return the end of that role, which gives out what *source* has.
+        """Return the endpoint of that role, which sends the data of *source*.
 
-        *rtt_ns* is the round-trip time to the server, where that is not the network's.
+        *rtt_ns* is the round-trip time to the server if it is not the network's.
         """
         network_ns = self._network.rtt_ns
         path_ns = network_ns if rtt_ns is None else rtt_ns
         link = self.links[role]
-        # Each way by itself: of an odd nanosecond the way up has more, as `Link` has it.
+        # Per direction: an odd nanosecond belongs to the way up, as in `Link`.
         extra_ns = _one_way_ns(path_ns, role) - _one_way_ns(network_ns, role)
         if extra_ns:
             link = RemoteLink(self.links[role], extra_ns)
@@ -257,7 +257,7 @@ class EndpointFactory:
         return TcpEndpoint(settings, controller, source, role, self._mode, path_rtt_ns=path_rtt_ns)
 
     def _packet_bytes(self, role: Role) -> int:
-        """Return the size of a full packet of that end, with IP's header."""
+        """Return the size of a full packet of that end, with the IP header."""
         is_server = role is Role.SERVER
         if self._protocol is Protocol.TCP:
             tcp = self._profile.tcp if is_server else self._profile.tcp_client
@@ -279,19 +279,19 @@ class EndpointFactory:
 
 
 def _one_way_ns(rtt_ns: int, role: Role) -> int:
-    """Return what one way takes from that end on, as `Link` has it."""
+    """Return the one-way delay from that end, rounded as in `Link`."""
     return rtt_ns // 2 if role is Role.SERVER else rtt_ns - rtt_ns // 2
 
 
-# Plain numbers: looking a member of an enum up costs as much as half a pick.
+# Plain ints: looking up a member of an enum costs as much as half a pick.
 _DELIVERY, _TIMER = int(EventPriority.DELIVERY), int(EventPriority.SEND)
 
 
 class EndpointDriver:
-    """An end that time passes for.
+    """An endpoint in simulated time.
 
-    *log* is told of each packet that it sends, when that is and when it arrives; *on_woken* of
-    each waking. Without *wakes_idle* a timer that has become needless wakes nobody.
+    *log* is called with each packet sent, its time and its arrival; *on_woken* after each timer.
+    Without *wakes_idle* a timer that has become obsolete wakes nobody.
     """
 
     __slots__ = (
@@ -319,7 +319,7 @@ class EndpointDriver:
         on_woken: Callable[[int], None] | None = None,
         wakes_idle: bool = False,
     ) -> None:
-        # Of which transport it is, is known to who takes what arrives; here nothing depends on it.
+        # Any transport: only the receivers of what arrives depend on its type.
         self.endpoint: Endpoint[Any] = end.endpoint
         self.arrivals = FifoEventQueue(environment, _DELIVERY)
         """The packets on their way here."""
@@ -333,7 +333,7 @@ class EndpointDriver:
         self._wakes_idle = wakes_idle
         self._armed_at_ns: int | None = None
         self._due_at_ns: int | None = None
-        """When the endpoint wants to be woken, as it said when last it was flushed."""
+        """Time of the endpoint's timer, as of the last flush."""
         self._is_flush_due = False
 
     def face(self, peer: EndpointDriver) -> None:
@@ -341,7 +341,7 @@ class EndpointDriver:
         self._peer_arrivals = peer.arrivals
 
     def flush(self, now_ns: int) -> None:
-        """Send all that the endpoint has to send, and see to it that it is woken in time."""
+        """Send all packets of the endpoint that may leave, and set its timer."""
         endpoint = self.endpoint
         packets: list[WirePacket] = endpoint.packets_to_send(now_ns)
         for packet in packets:
@@ -352,15 +352,14 @@ class EndpointDriver:
                 self._log.on_sent(packet, now_ns, arrives_at_ns)
         self._due_at_ns = at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
-            # What `_arm` would find out first, without the call: a packet comes before the timer is
-            # due.
+            # The first check of `_arm`, without the call: a packet arrives before the timer is due.
             under_way = self._under_way
             next_at_ns: int = under_way[0][0] if under_way else now_ns
             if not now_ns < next_at_ns <= at_ns:
                 self._arm(at_ns, now_ns)
 
     def flush_soon(self, now_ns: int) -> None:
-        """Flush once all that falls on this instant has happened.
+        """Flush after all other events of this instant.
 
         So requests that are made together leave in one packet, and a server that gets several
         at once knows all of them before it begins to answer.
@@ -370,10 +369,10 @@ class EndpointDriver:
             self._environment.at(now_ns, _TIMER, self._on_flush, None)
 
     def _arm(self, at_ns: int, now_ns: int) -> None:
-        """See to it that the end is woken at *at_ns*.
+        """Arm the timer for *at_ns*, unless an earlier event makes it unnecessary.
 
-        Each packet that arrives has the end asked for its timer again. So none is armed that one
-        of them precedes: as a rule that packet puts the timer off, or does away with it.
+        Each packet that arrives reads the endpoint's timer again. So no timer is armed that an
+        arrival precedes: usually that packet postpones the timer, or cancels it.
         """
         for packet in self._under_way:
             arrives_at_ns: int = packet[0]
@@ -381,10 +380,10 @@ class EndpointDriver:
                 if arrives_at_ns <= at_ns:
                     return
                 break
-        # An earlier waking is there already, and looks for itself whether it has come too soon.
+        # An earlier timer is armed already, and checks on expiry whether it is too early.
         if self._armed_at_ns is None or at_ns < self._armed_at_ns:
             self._armed_at_ns = at_ns
-            # A timer may have been due while nothing could be sent; time does not run backwards.
+            # A timer may have become due while sending was blocked; time does not run backwards.
             at_ns_or_now = at_ns if at_ns > now_ns else now_ns
             self._environment.at(at_ns_or_now, _TIMER, self._on_timer, at_ns)
 
@@ -394,20 +393,20 @@ class EndpointDriver:
         self.flush(now_ns)
 
     def _on_timer(self, armed_at_ns: int, now_ns: int) -> None:
-        """Wake the endpoint, unless an earlier timer has taken the place of this one.
+        """Wake the endpoint, unless an earlier timer has replaced this one.
 
-        A timer that was put off is let run and looks again: that is cheaper than to take an event
-        out of the queue with every packet.
+        A postponed timer expires and checks again: that is cheaper than removing an event from the
+        queue with every packet.
         """
-        # Entries are dropped lazily: to take one out of the middle of a heap costs a new heap.
+        # Lazy deletion: removing an entry from the middle of a heap costs a new heap.
         if armed_at_ns != self._armed_at_ns:
             return
         self._armed_at_ns = None
         due_at_ns = self._due_at_ns
-        if self._is_flush_due:  # something came at this very instant
+        if self._is_flush_due:  # an event of this very instant has changed the endpoint
             due_at_ns = self.endpoint.timer_at_ns()
         if due_at_ns is None and not self._wakes_idle:
-            return  # its ACK has gone with a later packet
+            return  # its ACK was bundled with a later packet
         if due_at_ns is not None and due_at_ns > now_ns:
             self._arm(due_at_ns, now_ns)
             return
@@ -418,15 +417,15 @@ class EndpointDriver:
 
 
 _UNIDIRECTIONAL: Final = 2
-"""Added to a multiple of 4: a client's unidirectional stream (RFC 9000 § 2.1)."""
+"""Added to a multiple of 4 it is a client's unidirectional stream (RFC 9000 § 2.1)."""
 
 
 class EndpointTransport:
-    """The `Transport` of a network of links: client and server as *factory* makes them.
+    """The `Transport` of a network of links, with the endpoints of *factory*.
 
-    *log* takes down what leaves. Each request, and each frame of the control stream, goes up as a
-    stream of its own; what derives from it says in what order responses come down. *rtt_ns* is the
-    round-trip time to the server, where that is not the network's.
+    *log* records packets. Each request, and each frame of the control stream, goes up as a stream
+    of its own; derived classes define the order of delivery down. *rtt_ns* is the round-trip time
+    to the server if it is not the network's.
     """
 
     def __init__(
@@ -443,7 +442,7 @@ class EndpointTransport:
         self.response_streams = response_streams
         stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
         self.request_streams = StreamSender(
-            # Of one rank: requests and frames go up in the order in which they were made.
+            # Of one rank: requests and frames go up in the order of their creation.
             RankScheduler(),
             turn_bytes=factory.turn_bytes,
             retains_until_acked=True,
@@ -456,7 +455,7 @@ class EndpointTransport:
         self._client = EndpointDriver(
             client, environment, log=log.of(client.endpoint, is_down=False)
         )
-        self._note_recovery = log.noting_recovery(server.endpoint)
+        self._note_recovery = log.recovery_callback(server.endpoint)
         self._server = EndpointDriver(
             server,
             environment,
@@ -467,16 +466,16 @@ class EndpointTransport:
         self._application: Application
         self._connected_at_ns: int | None = None
         self._is_open = False
-        """Whether something came down that was sent once the client was connected."""
+        """True if a packet arrived that was sent after the client was connected."""
         self._begin()
 
     def _begin(self) -> None:
-        """Set up what a derived class keeps besides."""
+        """Set up the state of a derived class."""
 
-    # What the application asks for
+    # Calls of the application
 
     def begin(self, application: Application) -> None:
-        """Connect; the application is told once the client may send its requests."""
+        """Connect; `on_connected` is called once the client may send requests."""
         client, server = self._client, self._server
         self._application = application
         client.face(server)
@@ -490,23 +489,23 @@ class EndpointTransport:
             client.flush_soon(self._environment.now_ns)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
-        """Send a request up."""
+        """Send a request upstream."""
         self._send_up(stream_id, n_bytes)
 
     def send_signal(self, number: int, n_bytes: int) -> None:
-        """Send a frame of the control stream up; it is put in order by who takes it."""
+        """Send a frame of the control stream upstream; the receiver restores the order."""
         self._send_up(STREAM_ID_STEP * number + _UNIDIRECTIONAL, n_bytes)
 
     def pump(self) -> None:
-        """Send what the server's streams have now, as soon as this instant is over."""
+        """Send what the server's streams have, at the end of this instant."""
         self._server.flush_soon(self._environment.now_ns)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        """Suppress reports of a response until *n_bytes* of it have been delivered."""
         raise NotImplementedError
 
     def carried(self) -> TransportTrace:
-        """Return what happened to packets."""
+        """Return the recorded packets."""
         return self._log.carried()
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
@@ -515,12 +514,12 @@ class EndpointTransport:
         self.request_streams.send(stream_id, n_bytes)
         self._client.flush_soon(self._environment.now_ns)
 
-    # What arrives
+    # Arrivals
 
     def _on_packet_up(self, packet: WirePacket, now_ns: int) -> None:
-        """A packet of the client arrives at the server."""
+        """Handle the arrival of a packet of the client at the server."""
         server, application = self._server, self._application
-        # All that came in the packet first, and only then an answer: it is to know the whole of it.
+        # All of the packet first, then responses: the server decides with all of it known.
         for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
             if not self._messages.on_bytes(stream_id, offset, n_bytes):
                 continue
@@ -535,13 +534,14 @@ class EndpointTransport:
         server.flush(now_ns)
 
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
-        """A packet of the server arrives at the client."""
+        """Handle the arrival of a packet of the server at the client."""
         raise NotImplementedError
 
     def _on_opening(self, packet: WirePacket, now_ns: int) -> None:
-        """Answer a packet that came before the connection was open."""
+        """Respond to a packet that arrived before the connection was open."""
         client, connected_at_ns = self._client, self._connected_at_ns
-        # What left after that answers the client's requests, so they have gone: no reason to wait.
+        # A packet sent after that responds to the client's requests, so they have left: do not
+        # wait.
         if connected_at_ns is not None and packet.sent_at_ns > connected_at_ns:
             self._is_open = True
             client.flush(now_ns)
@@ -549,19 +549,19 @@ class EndpointTransport:
         if connected_at_ns is None and client.endpoint.is_ready:
             self._connected_at_ns = now_ns
             self._application.on_connected(now_ns)
-        # Behind the first requests, which go with the end of the handshake; and so do the answers
-        # to packets that were under way by then.
+        # After the first requests, which go with the end of the handshake; so do the responses to
+        # packets that were in flight by then.
         client.flush_soon(now_ns)
 
 
 class QuicTransport(EndpointTransport):
-    """That of QUIC: each stream is delivered in its own order."""
+    """The `Transport` of QUIC: each stream is delivered in its own order."""
 
     def _begin(self) -> None:
         self._order = StreamOrder(self._log.delivered_at_ns)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        """Suppress reports of a response until *n_bytes* of it have been delivered."""
         self._order.watch(stream_id, n_bytes)
 
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
@@ -577,18 +577,18 @@ class QuicTransport(EndpointTransport):
 
 
 class TcpTransport(EndpointTransport):
-    """That of TCP: the frames of records are delivered that a segment completes."""
+    """The `Transport` of TCP: a segment delivers the frames of the records that it completes."""
 
     def _begin(self) -> None:
         self._order = RecordOrder(self._log.delivered_at_ns)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        """Suppress reports of a response until *n_bytes* of it have been delivered."""
         self._order.watch(stream_id, n_bytes)
 
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
         client, order, row = self._client, self._order, packet.first_row
-        # Before the endpoint takes it: the records that it completes may hold these very rows.
+        # Before the endpoint handles it: the records that it completes may hold these very rows.
         for stream_id, offset, n_bytes in packet.frames:
             order.on_row(row, stream_id, offset, n_bytes)
             row += 1

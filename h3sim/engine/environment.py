@@ -21,43 +21,43 @@ if TYPE_CHECKING:
 
 
 _MAX_PROCESS_EVENTS: Final = 20_000_000
-"""A process that has more may go round without time."""
+"""The limit of events of processes; one that has more may loop without passing time."""
 
 
 class EventPriority(enum.IntEnum):
-    """The order of events that fall on the same instant; equal ones go as they were scheduled."""
+    """The order of events at the same instant; equal ones run as they were scheduled."""
 
     DELIVERY = 0
-    """A packet arrives at the client."""
+    """Arrival of a packet at the client."""
     REQUEST = 1
-    """The client asks for a resource."""
+    """A request by the client."""
     ARRIVAL = 2
-    """A request arrives at the server."""
+    """Arrival of a request at the server."""
     RESPONSE = 3
-    """A response is ready to be sent."""
+    """Start of a response."""
     CLOSE = 4
-    """A stream leaves the scheduler."""
+    """Removal of a stream from the scheduler."""
     SEND = 5
-    """The server may send a packet."""
+    """An opportunity for the server to send."""
     PROCESS = 6
-    """A process beside the load goes on: SimPy's urgent events; its normal ones have the next."""
+    """A process next to the load (SimPy's urgent events; normal ones have the next value)."""
 
 
 Call: TypeAlias = "Callable[[Any, int], None]"
-"""What happens at an instant: called with what it was scheduled with, and the time."""
+"""A scheduled call: its arguments are the value it was scheduled with, and the time."""
 Process: TypeAlias = "Callable[[LoadEnvironment], Generator[simpy.Event, Any, Any]]"
-"""What runs beside a load: a SimPy process function."""
+"""A process next to a load: a SimPy process function."""
 
 _FIRST: Final = -1
-"""The rank of what comes before all else at an instant."""
+"""The priority before all others at an instant."""
 
 
 class LoadEnvironment(Environment):
-    """The clock, in nanoseconds from 0 on, and what is going to happen.
+    """The clock, in nanoseconds from 0, and the event queue.
 
-    A load schedules calls. A process that runs beside it schedules events as in any SimPy model
-    (`yield env.timeout(ms(5))`); its turn comes behind all that the load does at that instant, and
-    its delays are whole nanoseconds.
+    A load schedules calls. A process next to it schedules events as in any SimPy model
+    (`yield env.timeout(ms(5))`); they run after the load's events of the same instant, and their
+    delays are integer nanoseconds.
 
     >>> env = LoadEnvironment()
     >>> log = []
@@ -73,26 +73,25 @@ class LoadEnvironment(Environment):
 
     _now: int
     _queue: Any
-    # A call stands in it as (time, rank, number, call, value): no object is made for it, which
-    # would cost more than all else that the queue does.
+    # A call is an entry (time, rank, number, call, value): an event object for it would cost more
+    # than all other work of the queue.
 
     def __init__(self, *, max_events: int = 2**62) -> None:
         super().__init__()
         self.max_events = max_events
-        # Where nothing ever comes of what happens, time may stand still; so events are counted, by
-        # the number that each gets anyway.
+        # A livelock passes no time, so events are limited, by the number that each gets anyway.
         self._eid: Any = _numbers(max_events)
-        # Numbers of its own: what a process schedules must not move the load's towards its limit.
+        # A sequence of its own: events of processes must not count towards the load's limit.
         self._process_eid = _numbers(_MAX_PROCESS_EVENTS)
         self._stopped = False
         self._failure: Exception | None = None
         self._links: dict[str, LinkControl] = {}
         self.has_overrun = False
-        """Whether `run_load` ended because there were too many events, the load's or others'."""
+        """True if `run_load` ended because of too many events, the load's or a process's."""
         self.overrun_events = 0
-        """How many that were; not *max_events* where they were those of processes."""
+        """The limit that was exceeded: *max_events*, or that of processes."""
 
-    # For a load
+    # For the load
 
     @property
     def now_ns(self) -> int:
@@ -100,34 +99,33 @@ class LoadEnvironment(Environment):
         return self._now
 
     def at(self, at_ns: int, rank: int, call: Call, value: Any) -> None:
-        """Call *call* with *value* at *at_ns*, which must not lie in the past."""
-        # Put at once where `schedule` would put it: that takes a delay, which would first have to
-        # be worked out, and adds the time to it again.
+        """Call *call* with *value* at *at_ns*, which must not be in the past."""
+        # Pushed directly: `schedule` takes a delay, which would be computed and added back again.
         heappush(self._queue, (at_ns, rank, next(self._eid), call, value))
 
     def after(self, delay_ns: int, rank: int, call: Call, value: Any) -> None:
-        """Call *call* with *value* once *delay_ns* have passed."""
+        """Call *call* with *value* after *delay_ns*."""
         heappush(self._queue, (self._now + delay_ns, rank, next(self._eid), call, value))
 
     def advance_to(self, at_ns: int) -> bool:
-        """Move the clock on to *at_ns* if nothing is due until then, that instant included.
+        """Advance the clock to *at_ns* if nothing is due until then, that instant included.
 
-        Whoever would schedule a call for itself at *at_ns* and do nothing else saves an event.
+        It saves the event of a caller that would schedule itself at *at_ns* and do nothing else.
         """
         queue: list[tuple[Any, ...]] = self._queue
-        # At that very instant, too: whatever is due then may come first by its rank.
+        # That very instant included: an event due then may have a lower rank.
         if queue and queue[0][0] <= at_ns:
             return False
         self._now = at_ns
         return True
 
     def run_until(self, at_ns: int, rank: int) -> None:
-        """Pass time until it is the turn of a call that is scheduled now.
+        """Run events until a call scheduled now for *at_ns* with *rank* would run.
 
-        As `at` with that call, and a return to whoever runs the load; but all that the caller has
-        at hand stays at hand.
+        Equivalent to `at` with that call and a return to the event loop, but the caller keeps its
+        local variables.
         """
-        # Said to be tuples of any length, which compiled code neither takes apart nor makes anew.
+        # Declared as tuples of any length, which compiled code neither unpacks nor copies.
         queue: list[tuple[Any, ...]] = self._queue
         own: tuple[Any, ...] = (at_ns, rank, next(self._eid), _take_nothing, None)
         heappush(queue, own)
@@ -139,61 +137,61 @@ class LoadEnvironment(Environment):
             entry[3](entry[4], entry[0])
 
     def stop(self) -> None:
-        """Make `run_load` return; whoever calls this is not returned to."""
+        """Make `run_load` return; this call itself does not return."""
         self._stopped = True
         raise StopSimulation(None)
 
     def step(self) -> None:
-        """Make the next thing happen: a call of the load, or an event of a process."""
+        """Run the next event: a call of the load, or an event of a process."""
         if self._queue:
             self._now, _, _, call, value = heappop(self._queue)
             call(value, self._now)
         else:
-            super().step()  # which says that nothing is left
+            super().step()  # which raises EmptySchedule
 
     def run_load(self) -> bool:
-        """Pass time until `stop`; return False if that does not come.
+        """Run events until `stop`; return False if that is not called.
 
-        Then nothing is left to happen, or there were too many events.
+        Then either no events are left, or there were too many.
         """
         queue = self._queue
         try:
             while queue:
-                # What `step` does: this is half of what an event costs.
+                # `step` inlined: the call is half the cost of an event.
                 now_ns, _, _, call, value = heappop(queue)
                 self._now = now_ns
                 call(value, now_ns)
         except StopSimulation:
-            pass  # no error: `stop` leaves the loop by it, from within whatever call is running
+            pass  # expected: `stop` leaves the loop from within the running call
         except _TooManyEventsError as error:
             self.has_overrun, self.overrun_events = True, error.limit
         if self._failure is not None:
             raise self._failure
         return self._stopped
 
-    # For processes beside it
+    # For processes
 
-    def run_beside(self, process: Process) -> None:
-        """Run *process* beside the load; what it raises comes out of `run_load`.
+    def run_process(self, process: Process) -> None:
+        """Run *process* next to the load; its exceptions propagate from `run_load`.
 
         Raises:
-            InputError: if it makes no generator: a function without a `yield`. What it yields that
-                is no event comes out of `run_load` as one.
+            InputError: if it returns no generator: a function without a `yield`. A yielded value
+            that
+                is no event raises one in `run_load`.
         """
-        made: object = process(self)
+        generator: object = process(self)
         name = getattr(process, "__name__", repr(process))
-        if not isinstance(made, Generator):
-            wanted = "must be a generator function (with a yield)"
-            raise _process_error(f"{name} {wanted}, and returned {made!r}")
-        self.process(self._guarded(name, made))
+        if not isinstance(generator, Generator):
+            requirement = "must be a generator function (with a yield)"
+            raise _process_error(f"{name} {requirement}, and returned {generator!r}")
+        self.process(self._guarded(name, generator))
 
     def _guarded(
         self, name: str, generator: Generator[simpy.Event, Any, Any]
     ) -> Generator[simpy.Event, Any, Any]:
-        """Keep what a process raises: SimPy would raise a copy, made of its arguments."""
+        """Keep an exception of a process: SimPy would raise a copy, built from its arguments."""
         try:
-            # By hand what `yield from` does: of what is no event SimPy would say only that it came
-            # from here.
+            # `yield from` spelled out: SimPy would report a value that is no event as yielded here.
             event: Any = next(generator)
             while True:
                 _check_event(name, event)
@@ -205,7 +203,7 @@ class LoadEnvironment(Environment):
                     event = generator.send(value)
         except StopIteration as done:
             return done.value
-        # The load has run over its limit, and the process only happened to be the one running.
+        # The load exceeded its limit while this process happened to run.
         except _TooManyEventsError:
             raise
         except Exception as error:
@@ -213,27 +211,27 @@ class LoadEnvironment(Environment):
             raise StopSimulation(None) from error
 
     def schedule(self, event: simpy.Event, priority: Any = 1, delay: float = 0) -> None:
-        """Schedule an event of a process, behind all that the load does at that instant.
+        """Schedule an event of a process, after the load's events of that instant.
 
         Raises:
             ValueError: if *delay* is not a whole number of nanoseconds.
         """
-        # A float delay would turn the clock into floats for good; not even an int can infinity be.
-        is_whole = isinstance(delay, int) or float(delay).is_integer()
-        if not is_whole:
+        # A float delay would turn the clock into a float for good; infinity is no int at all.
+        is_integer = isinstance(delay, int) or float(delay).is_integer()
+        if not is_integer:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
         rank, number = EventPriority.PROCESS + int(priority), next(self._process_eid)
         heappush(self._queue, (self._now + int(delay), rank, number, self._on_event, event))
 
     def _on_event(self, event: simpy.Event, now_ns: int) -> None:
-        """Have SimPy do what it does with an event."""
-        # It takes the first entry of the queue, and knows its own kind alone: calls are many, and
-        # would each be asked of which kind they are.
+        """Process an event with SimPy."""
+        # SimPy takes the first entry of the queue, and knows only its own kind: calls are many, and
+        # each would need a check of its kind.
         heappush(self._queue, (now_ns, _FIRST, 0, event))
         super().step()
 
     def add_link(self, name: str, control: LinkControl) -> None:
-        """Give processes a link under *name*, "down" or "up"."""
+        """Register a link for processes under *name*, "down" or "up"."""
         self._links[name] = control
 
     @property
@@ -258,14 +256,14 @@ class LoadEnvironment(Environment):
 
 
 class FifoEventQueue:
-    """What comes one after the other, as packets do that are under way in one direction.
+    """Events in FIFO order, such as the arrivals of packets in one direction.
 
-    *take* is called with what comes.
+    *take* is called with each value.
 
-    Of those that come in the order put in, only the first stands in the queue of the environment;
-    and the next is taken by the same call, where nothing else is due before. The order of all that
-    happens is the one that there would be with an entry for each: each has its number from when it
-    was put in. What overtakes has an entry of its own.
+    Of the values in time order, only the first is in the queue of the environment; the next is
+    handled by the same call if nothing else is due before. The order of all events is the same as
+    with an entry for each: each has its number from when it was put in. A value that overtakes has
+    an entry of its own.
     """
 
     __slots__ = (
@@ -288,18 +286,18 @@ class FifoEventQueue:
         self.take: Call = take or _take_nothing
         self._call_first: Call = self._on_first
         self.under_way: deque[Any] = deque()
-        """What comes in rising order, without what overtakes: each as the queue has it. No tuple
-        by its type, which would be taken apart and made anew wherever it is compiled."""
+        """Entries in rising order, in the form of the queue, without overtaking ones. Not typed as
+        tuples, which compiled code would unpack and copy."""
 
     def put(self, at_ns: int, value: Any) -> None:
         """Schedule *value* at *at_ns*."""
         under_way = self.under_way
-        # Numbered when it is put in, and not when it enters the queue: so ties fall as they would
-        # with an entry for each.
+        # Numbered on insertion, not on entering the queue: ties are broken as with an entry for
+        # each.
         entry: Any = (at_ns, self._rank, next(self._numbers), self._call_first, value)
         if not under_way:
             under_way.append(entry)
-            if not self._is_queued:  # else `_on_first` is at work, and comes to it
+            if not self._is_queued:  # otherwise `_on_first` is running, and will reach it
                 self._is_queued = True
                 heappush(self._queue, entry)
         elif at_ns >= under_way[-1][0]:
@@ -311,14 +309,14 @@ class FifoEventQueue:
         under_way, queue, take = self.under_way, self._queue, self.take
         environment = self._environment
         while True:
-            # Taken off first, as `take` may put more in, and `_is_queued` stays true meanwhile.
+            # Removed first, as `take` may insert more, and `_is_queued` stays true meanwhile.
             under_way.popleft()
             take(value, now_ns)
             if not under_way:
                 self._is_queued = False
                 return
             first: Any = under_way[0]
-            # By time, rank and number, which is unique: calls are never compared.
+            # Ordered by time, rank and number, which is unique: calls are never compared.
             if queue and queue[0] < first:
                 heappush(queue, first)
                 return
@@ -334,10 +332,10 @@ def _take_nothing(value: Any, now_ns: int) -> None:
 
 
 def _check_event(name: str, event: object) -> None:
-    """Refuse what a process yields that is no event."""
+    """Raise an error if a process yields a value that is no event."""
     if not hasattr(event, "callbacks"):
-        wanted = "it must yield events, such as env.timeout(ms(5))"
-        raise _process_error(f"{name} yields {event!r}; {wanted}")
+        requirement = "it must yield events, such as env.timeout(ms(5))"
+        raise _process_error(f"{name} yields {event!r}; {requirement}")
 
 
 def _process_error(message: str) -> InputError:
@@ -353,7 +351,7 @@ class _TooManyEventsError(Exception):
 
 
 def _numbers(limit: int) -> Iterator[int]:
-    """Return the numbers below *limit*; whoever asks for more is refused."""
+    """Return the numbers below *limit*; the next one raises an error."""
     return chain(range(limit), map(_refuse, repeat(limit)))
 
 
@@ -373,15 +371,15 @@ class LinkControl:
         self._link = link
 
     def set_rate(self, rate_bps: int) -> None:
-        """Pass *rate_bps* from now on; packets that wait already leave when they were going to.
+        """Set the rate from now on; packets already in the queue keep their departure times.
 
         Raises:
-            NetworkError: if the rate is not above 0, or the link has none that could change.
+            NetworkError: if the rate is not above 0, or the link has no rate.
         """
         self._link.change_rate(self._environment.now_ns, rate_bps)
 
     def set_loss(self, loss: float) -> None:
-        """Lose this share of packets from now on, each by itself; those under way arrive.
+        """Set the share of independent losses from now on; packets in flight still arrive.
 
         Raises:
             NetworkError: if *loss* is not a share from 0 up to 1.
@@ -389,15 +387,15 @@ class LinkControl:
         self._link.change_loss(loss)
 
     def send(self, n_bytes: int) -> int | None:
-        """Send a packet of somebody else's, of *n_bytes* with IP's header, through the queue.
+        """Send a foreign packet of *n_bytes*, IP header included, through the queue.
 
-        It takes room and time there, and a number of the losses, as any packet does. Return when it
-        arrives, None if it never does.
+        It takes room and time there, and draws from the loss process, as any packet does. Return
+        its arrival time, None if it is lost.
 
         Raises:
-            NetworkError: if there is no IP packet of so many bytes.
+            NetworkError: if no IP packet has that size.
         """
-        # Not by type: numpy's whole numbers are others.
+        # By `__index__`, not by type: numpy's integers are other types.
         if not hasattr(n_bytes, "__index__") or not 1 <= n_bytes <= _MAX_IP_BYTES:
             message = f"must be a whole number of bytes, 1 to {_MAX_IP_BYTES:,}, is {n_bytes!r}"
             raise NetworkError([ValidationIssue(key="n_bytes", message=message)], "link")
@@ -405,15 +403,15 @@ class LinkControl:
 
     @property
     def offered(self) -> int:
-        """How many packets were sent over the link so far, whatever became of them."""
+        """The number of packets sent over the link so far, lost ones included."""
         return self._link.offered
 
     @property
     def queue_drops(self) -> int:
-        """How many of them the queue had no room for."""
+        """The number of packets dropped by the queue."""
         return self._link.queue_drops
 
     @property
     def loss_drops(self) -> int:
-        """How many of them were lost on the way."""
+        """The number of packets lost on the way."""
         return self._link.loss_drops

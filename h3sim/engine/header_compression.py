@@ -1,7 +1,7 @@
 """Header compression in a load: field sections between the load and its transport.
 
-An endpoint carries numbers of bytes and not bytes. So what a stream of header compression says is
-kept here, by its stream, until all of it has arrived.
+An endpoint carries numbers of bytes rather than bytes. So the content of a stream of header
+compression is kept here, by stream, until all of it has arrived.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     _Arrive = Callable[[StreamPart, int], list[int]]
-    """What is to be done with a part that arrives, and when that is."""
+    """A callback for a part that arrived, and its time."""
 
 
 _CRITICAL = 3
-"""What streams of header compression are, modulo 4. Each part of one is a stream of its own here:
-parts are put in order where they arrive."""
+"""The stream ID of header compression streams, modulo 4. Each part of one is a stream of its own
+here: parts are put in order on arrival."""
 
 
 _SHARED_BYTES = 1000
-"""Sections of so many bytes share a packet with the next one: the smallest datagram of QUIC is 1200
-bytes (RFC 9000 § 14.1), and frames take some of it."""
+"""Sections up to this size share a packet with the next one: the smallest datagram of QUIC is 1200
+bytes (RFC 9000 § 14.1), and frame headers take some of it."""
 
 
 def is_critical(stream_id: int) -> bool:
@@ -50,7 +50,7 @@ def is_critical(stream_id: int) -> bool:
 
 
 def without_headers(page: Page) -> Page:
-    """Return the page as a browser counts its bytes where sections come from a codec."""
+    """Return the page as a browser counts its bytes if sections come from a codec."""
     return replace(
         page, resources=tuple(replace(entry, header_bytes=0) for entry in page.resources)
     )
@@ -59,8 +59,8 @@ def without_headers(page: Page) -> Page:
 class _Direction:
     """The field sections of one direction: the encoder at one end, the decoder at the other.
 
-    *send* takes a part of the encoder stream, *send_back* one of the decoder stream; both say whom
-    to call when it has arrived. Up to *shared_bytes* of sections go into one packet.
+    *send* takes a part of the encoder stream, *send_back* one of the decoder stream, each with a
+    callback for its arrival. Up to *shared_bytes* of sections go into one packet.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class _Direction:
         self._packet_at_ns = -1
         self._packet_bytes = 0
         self.run = HeaderRun()
-        """What came of it so far."""
+        """The statistics so far."""
 
     def size(self, stream_id: int) -> int:
-        """Return what the section of a stream takes, 0 where it is not encoded yet."""
+        """Return the size of the section of a stream, 0 if it is not encoded yet."""
         section = self._sections.get(stream_id)
         return 0 if section is None else len(section.data)
 
     def encode(self, stream_id: int, fields: FieldSection, now_ns: int) -> int:
-        """Encode a section, and send what goes before it; return what it takes of its stream."""
+        """Encode a section, and send its instructions first; return its size."""
         self._note_packet(now_ns)
         *instructions, section = self._sender.encode(stream_id, fields)
         for part in instructions:
@@ -104,9 +104,10 @@ class _Direction:
         return len(section.data)
 
     def _note_packet(self, now_ns: int) -> None:
-        """Tell the encoder where a packet begins that sections share.
+        """Report packet boundaries to the encoder.
 
-        Requests of one instant leave together, as far as they fit; behind a response is its body.
+        Requests of one instant share a packet, as far as they fit; a response is followed by its
+        body.
         """
         is_full = self._packet_bytes > self._shared_bytes
         if is_full or now_ns != self._packet_at_ns:
@@ -120,7 +121,7 @@ class _Direction:
         return readable if self._blocks else [stream_id]
 
     def on_acked(self, stream_id: int) -> None:
-        """Record that the transport has brought a section for good."""
+        """Record that a section was acknowledged."""
         self._sender.encoder.on_acked(stream_id)
 
     def _deliver(self, part: StreamPart, now_ns: int) -> list[int]:
@@ -142,8 +143,8 @@ class _Direction:
 class HeaderLayer:
     """Both directions of a connection over which *page* is loaded.
 
-    *send_up* and *send_down* are told the stream and the size of what an encoder or a decoder has
-    to say; `on_critical` is to be called when that has arrived whole.
+    *send_up* and *send_down* are called with the stream and the size of encoder or decoder
+    instructions; `on_critical` is to be called when these have arrived completely.
     """
 
     def __init__(
@@ -158,12 +159,12 @@ class HeaderLayer:
         self._lists = headers.lists
         self._ids = itertools.count(_CRITICAL, STREAM_ID_STEP)
         self._under_way: dict[int, Callable[[int], list[int]]] = {}
-        up, down = partial(self._put, send_up), partial(self._put, send_down)
+        up, down = partial(self._send_part, send_up), partial(self._send_part, send_down)
         self.requests = _Direction(headers, up, down, shared_bytes=_SHARED_BYTES)
         self.responses = _Direction(headers, down, up, shared_bytes=0)
 
     def encode_request(self, stream_id: int, resource: int, now_ns: int) -> int:
-        """Encode the request for a resource; return what it takes of its stream."""
+        """Encode the request for a resource; return the size of its section."""
         if self._lists is None:
             fields = request_section(self._page, self._page.resources[resource])
         else:
@@ -171,7 +172,7 @@ class HeaderLayer:
         return self.requests.encode(stream_id, fields, now_ns)
 
     def encode_response(self, stream_id: int, resource: int, now_ns: int) -> int:
-        """Encode the section of a response; return what it takes of its stream."""
+        """Encode the section of a response; return its size."""
         if self._lists is None:
             fields = response_section(self._page.resources[resource])
         else:
@@ -179,15 +180,15 @@ class HeaderLayer:
         return self.responses.encode(stream_id, fields, now_ns)
 
     def on_critical(self, stream_id: int, now_ns: int) -> list[int]:
-        """Take in a part of an encoder or decoder stream; return what can be read now."""
+        """Process a part of an encoder or decoder stream; return the streams readable now."""
         return self._under_way.pop(stream_id)(now_ns)
 
     def with_section(self, request: Request) -> Request:
-        """Return the request with the length of its response as it was sent."""
+        """Return the request with the actual length of its response."""
         n_bytes = self.responses.size(request.stream_id)
         return request._replace(length_bytes=request.length_bytes + n_bytes)
 
-    def _put(
+    def _send_part(
         self,
         send: Callable[[int, int], None],
         part: StreamPart,
@@ -199,7 +200,7 @@ class HeaderLayer:
 
 
 class HeaderTransport:
-    """The `Transport` *inner* with headers compressed; for that one it is the application.
+    """The `Transport` *inner* with header compression; it is the application of *inner*.
 
     A request reaches the server, and a response the browser, once its field section is decoded.
     The browser counts the bytes of a response from the end of its section on.
@@ -222,16 +223,16 @@ class HeaderTransport:
         streams.take_sections(self._encode_response, self._layer.responses.on_acked)
         self._application: Application
         self._signals: list[Callable[[int], None]] = []
-        """What the frames of the control stream are, as they were sent: what to do with each."""
+        """The actions on arrival of the frames of the control stream, in the order sent."""
         self._sizes: dict[int, int] = {}
-        """What each part of an encoder or decoder stream has that has not come down."""
+        """The sizes of encoder and decoder stream parts still in flight."""
         self._watched: dict[int, int] = {}
         self._reached: dict[int, int] = {}
-        """How far the responses have come that cannot be read yet."""
-        self._section_came: set[int] = set()
+        """The received bytes of responses that are not readable yet."""
+        self._section_arrived: set[int] = set()
         self._readable_at_ns: dict[int, int] = {}
 
-    # What the application asks for
+    # Calls of the application
 
     def begin(self, application: Application) -> None:
         """Connect."""
@@ -239,10 +240,10 @@ class HeaderTransport:
         self._inner.begin(self)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
-        """Send a request up: its section, whatever the page says that it takes."""
+        """Send a request upstream, with the size of its encoded section."""
         del n_bytes
-        # A request stream is drained once all of it was acknowledged: an encoder may refer to its
-        # entries.
+        # A request stream is drained once it was fully acknowledged: then an encoder may refer to
+        # its entries.
         for acked in self._inner.request_streams.take_drained():
             self._layer.requests.on_acked(acked)
         resource = self._application.resource_of(stream_id)
@@ -251,21 +252,21 @@ class HeaderTransport:
         )
 
     def send_signal(self, number: int, n_bytes: int) -> None:
-        """Send a frame of the control stream up."""
+        """Send a frame of the control stream upstream."""
         self._put_signal(partial(self._application.on_signal_arrived, number), n_bytes)
 
     def pump(self) -> None:
-        """Send what the server's streams have now."""
+        """Send what the server's streams have."""
         self._inner.pump()
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of a response before *n_bytes* behind its section have been delivered."""
+        """Suppress reports of a response until *n_bytes* after its section have been delivered."""
         self._watched[stream_id] = n_bytes
         if stream_id in self._readable_at_ns:
             self._inner.watch(stream_id, n_bytes + self._layer.responses.size(stream_id))
 
     def carried(self) -> TransportTrace:
-        """Return what happened to packets; nothing was delivered before it could be read."""
+        """Return the recorded packets; nothing was delivered before it could be read."""
         carried = self._inner.carried()
         readable_at_ns = self._readable_at_ns
         rows = []
@@ -279,32 +280,32 @@ class HeaderTransport:
         return carried._replace(packet_rows=PacketRows.of(rows))
 
     def with_sections(self, trace: Trace) -> Trace:
-        """Return the trace with the lengths of responses as they were sent."""
+        """Return the trace with the actual lengths of responses."""
         requests = tuple(map(self._layer.with_section, trace.requests))
         return replace(trace, requests=requests)
 
     def header_runs(self) -> tuple[HeaderRun, HeaderRun]:
-        """Return what came of the sections of requests, and of responses."""
+        """Return the statistics of the sections of requests, and of responses."""
         return self._layer.requests.run, self._layer.responses.run
 
-    # What the transport tells
+    # Callbacks of the transport
 
     def on_connected(self, now_ns: int) -> None:
         """Send requests."""
         self._application.on_connected(now_ns)
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
-        """Take in the section of a request; the server gets what it can read now."""
+        """Process the section of a request; the server gets the requests readable now."""
         self._answer(self._layer.requests.on_section(stream_id, now_ns), now_ns)
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
-        """Take in a frame of the client."""
+        """Process a frame of the client."""
         self._signals[number](now_ns)
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """Take in bytes of the server; the browser gets what it can read now."""
+        """Process bytes of the server; the browser gets what is readable now."""
         if is_critical(stream_id):
-            # A copy of a part that came before has no size any more, and is passed by.
+            # A retransmitted copy of an earlier part has no size any more, and is skipped.
             if contiguous >= self._sizes.get(stream_id, contiguous + 1):
                 del self._sizes[stream_id]
                 self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
@@ -314,19 +315,19 @@ class HeaderTransport:
             self._application.on_delivered(stream_id, contiguous - size, now_ns)
             return
         self._reached[stream_id] = contiguous
-        if stream_id not in self._section_came:
-            self._section_came.add(stream_id)
+        if stream_id not in self._section_arrived:
+            self._section_arrived.add(stream_id)
             self._release(self._layer.responses.on_section(stream_id, now_ns), now_ns)
 
     def on_drained(self) -> None:
-        """Record that streams of the server are done with."""
+        """Report that streams of the server are drained."""
         self._application.on_drained()
 
     def resource_of(self, stream_id: int) -> int:
         """Return the index of the resource that a stream carries."""
         return self._application.resource_of(stream_id)
 
-    # In between
+    # Internals
 
     def _encode_response(self, stream_id: int) -> int:
         resource, now_ns = self.resource_of(stream_id), self._environment.now_ns
@@ -338,7 +339,7 @@ class HeaderTransport:
         for stream_id in readable:
             self._readable_at_ns[stream_id] = now_ns
             watched = self._watched.get(stream_id, 0)
-            # Only now: how long the section is counts in what the transport is to watch for.
+            # Only now is the length of the section known, which adds to the threshold.
             self.watch(stream_id, watched)
             body_bytes = self._reached.pop(stream_id, 0) - self._layer.responses.size(stream_id)
             if body_bytes >= watched:
@@ -349,7 +350,7 @@ class HeaderTransport:
             self._application.on_request_arrived(stream_id, now_ns)
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
-        """Send a part of an encoder or decoder stream up."""
+        """Send a part of an encoder or decoder stream upstream."""
 
         def arrive(now_ns: int) -> None:
             self._answer(self._layer.on_critical(stream_id, now_ns), now_ns)
@@ -361,7 +362,7 @@ class HeaderTransport:
         self._inner.send_signal(len(self._signals) - 1, n_bytes)
 
     def _send_down(self, stream_id: int, n_bytes: int) -> None:
-        """Send a part of an encoder or decoder stream down."""
+        """Send a part of an encoder or decoder stream downstream."""
         self._sizes[stream_id] = n_bytes
         self._streams.on_critical(stream_id, n_bytes)
         self._inner.pump()

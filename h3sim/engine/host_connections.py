@@ -20,7 +20,7 @@ _REQUEST = int(EventPriority.REQUEST)
 
 
 class HostConnection:
-    """The connection that the hosts of a *group* share; requests wait until it is there."""
+    """The connection that the hosts of a *group* share; requests wait until it is ready."""
 
     def __init__(
         self, group: HostGroup, connection: HttpConnection, environment: LoadEnvironment
@@ -30,13 +30,13 @@ class HostConnection:
         self._environment = environment
         self._is_open = False
         self._waiting: list[tuple[int, int]] = []
-        """The resources that wait, and when they were asked for."""
+        """The waiting resources, and the times of their requests."""
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
-        """Connect; *on_ready* is told when requests may leave."""
+        """Connect; *on_ready* is called when requests may leave."""
 
         def on_connected(now_ns: int) -> None:
-            # Behind the placeholders, which are declared at this instant.
+            # After the placeholders, which are declared at this instant.
             self._environment.at(now_ns, _REQUEST, self._on_open, None)
             if on_ready is not None:
                 on_ready(now_ns)
@@ -44,7 +44,7 @@ class HostConnection:
         self.connection.begin(on_connected)
 
     def request(self, resource: int, asked_at_ns: int) -> None:
-        """Ask for a resource as soon as that can be."""
+        """Request a resource as soon as possible."""
         if self._is_open:
             self.connection.request(resource, asked_at_ns)
         else:
@@ -58,11 +58,11 @@ class HostConnection:
 
 
 class HostConnections:
-    """One connection for the hosts that share a certificate and a server, as *page* says it.
+    """One connection per group of hosts that share a certificate and a server, by *page*.
 
-    The name of each host is looked up once, which takes *dns_ns* unless the page knows better. A
-    host that may share a connection waits for the one that is being set up: a browser knows of
-    the certificate only once it is there. *connect* makes one of a group.
+    The name of each host is looked up once, which takes *dns_ns* unless the page has a value. A
+    host that may share a connection waits for the one that is being set up: a browser knows the
+    certificate only after that. *connect* creates the connection of a group.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class HostConnections:
                 self._group_of[host.name] = group
                 self._dns_ns[host.name] = dns_ns if host.dns_ns is None else host.dns_ns
         self.lookups: dict[str, tuple[int, int]] = {}
-        """When each name that was looked up was asked for, and when it was known."""
+        """Times of each DNS lookup, its start and its end, by host."""
         self.opened: list[HostConnection] = []
-        """The connections in the order in which they were opened."""
+        """The connections in the order of opening."""
         self._by_group: dict[HostGroup, HostConnection] = {}
 
     def begin(self, on_ready: Callable[[int], None]) -> None:
-        """Look the page's own host up and connect to it; *on_ready* is told when that is done."""
+        """Look up and connect to the page's own host; *on_ready* is called afterwards."""
         known_at_ns = self._look_up(self._names[self._root], 0)
         if known_at_ns:
             self._environment.at(known_at_ns, _REQUEST, self._on_root_known, on_ready)
@@ -100,7 +100,7 @@ class HostConnections:
             self._on_root_known(on_ready, 0)
 
     def request(self, resource: int, now_ns: int) -> None:
-        """Ask for a resource once the name of its host is known."""
+        """Request a resource once the name of its host is resolved."""
         known_at_ns = self._look_up(self._names[resource], now_ns)
         if known_at_ns > now_ns:
             self._environment.at(known_at_ns, _REQUEST, self._on_known, (resource, now_ns))
@@ -108,12 +108,12 @@ class HostConnections:
             self._connection_of(resource).request(resource, now_ns)
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
-        """Record that more is known of a resource, or of all, on every connection."""
+        """Record changed state of a resource, or of all, on every connection."""
         for entry in self.opened:
             entry.connection.on_changed(resource, change, now_ns)
 
     def _look_up(self, name: str, now_ns: int) -> int:
-        """Return when the name is known, or has been since."""
+        """Return when the lookup of the name ends or ended."""
         return self.lookups.setdefault(name, (now_ns, now_ns + self._dns_ns[name]))[1]
 
     def _on_root_known(self, on_ready: Callable[[int], None], now_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""Both ends of HTTP over one transport: requests, what is said of priorities, and responses."""
+"""Both ends of HTTP over one transport: requests, priority signals, and responses."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from h3sim.trace import Activity, Delivery
 
 
-# Plain numbers: looking a member of an enum up costs as much as half a pick.
+# Plain ints: looking up a member of an enum costs as much as half a pick.
 _REQUEST, _RESPONSE, _CLOSE = (
     int(EventPriority.REQUEST),
     int(EventPriority.RESPONSE),
     int(EventPriority.CLOSE),
 )
 
-# No function of Python for each row: there is one of each for every resource.
+# No Python function per row: there is one of each for every resource.
 _NAMED_SIGNAL = partial(tuple.__new__, SignalSent)
 _NAMED_REQUEST = partial(tuple.__new__, Request)
 
@@ -47,9 +47,9 @@ _NAMED_REQUEST = partial(tuple.__new__, Request)
 class HttpConnection:
     """A connection over *transport* between a browser and a server that follows *scheme*.
 
-    It is what the transport tells of what arrives (`transport.Application`). Every method is called
-    at an instant, and only schedules what comes of it. *request_bytes* is asked, in the order in
-    which they are made, how large requests are.
+    It implements the callbacks of the transport (`transport.Application`). Every method is called
+    at an instant, and only schedules later events. *request_bytes* returns the size of a request,
+    and is called in the order of requests.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class HttpConnection:
         self._request_bytes = request_bytes
         self._environment = environment
         self.transport = transport
-        """What carries it."""
+        """The transport below HTTP."""
         self._streams = transport.response_streams
         self._browser = driver.browser
         self._schedule = driver.schedule
-        self._answers_in_batches = scheme.mechanism.batches_responses
+        self._batches_responses = scheme.mechanism.batches_responses
         self._retention_ns = scheme.resolved_retention_ns
-        self._word: ServerPriorityPolicy | None = None
+        self._server_policy: ServerPriorityPolicy | None = None
         if has_server_priorities(page, scheme):
-            self._word = ServerPriorityPolicy(
+            self._server_policy = ServerPriorityPolicy(
                 self._streams,
                 scheme,
                 resource_of=lambda stream_id: page.resources[self.resource_of(stream_id)],
@@ -87,9 +87,10 @@ class HttpConnection:
             )
         self._is_http2 = is_http2
         self.n_frames = self.frame_bytes = 0
-        """How many frames of the control stream spoke of priorities, and their bytes."""
+        """The number of frames on the control stream that carry priorities, and their bytes."""
         self._signalling = self._make_signalling(scheme)
-        # Lists of numbers: a pair for each request would be one more object for Python to look at.
+        # Parallel lists: a pair per request would be one more object for Python's garbage
+        # collector.
         self._requested: list[int] = []
         """The resource of each request."""
         self._requested_at_ns: list[int] = []
@@ -99,16 +100,16 @@ class HttpConnection:
         self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
         self.opened_at_ns = self.ready_at_ns = 0
-        """When it began to connect, and when requests could leave."""
+        """Time when it began to connect, and when requests could leave."""
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
-        """Connect; *on_ready* is told when requests may leave."""
+        """Connect; *on_ready* is called when requests may leave."""
         self._on_ready = on_ready
         self.opened_at_ns = self._environment.now_ns
         self.transport.begin(self)
 
     def request(self, resource: int, now_ns: int) -> None:
-        """Ask for the resource at that index of the page."""
+        """Request the resource at that index of the page."""
         stream_id = STREAM_ID_STEP * len(self._requested)
         self._requested.append(resource)
         self._requested_at_ns.append(now_ns)
@@ -116,20 +117,20 @@ class HttpConnection:
         transport = self.transport
         transport.watch(stream_id, self._browser.next_offset(resource))
         described = self._resources[resource]
-        # Before the request leaves: frames of the control stream go up in front of it.
+        # Before the request leaves: frames of the control stream precede it.
         self._signalling.on_requested(stream_id, described)
         transport.send_request(stream_id, self._request_bytes(described))
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
-        """Record that more is known of a resource; open streams may get another priority."""
+        """Apply changed state of a resource; open streams may be reprioritized."""
         self._signalling.on_changed(resource, change, now_ns)
 
-    # What the transport tells
+    # Callbacks of the transport
 
     def on_connected(self, now_ns: int) -> None:
-        """Open the placeholders, and say that requests may leave."""
+        """Open the placeholders, and report that requests may leave."""
         self.ready_at_ns = now_ns
-        # Before the browser is told, so that placeholders stand in front of the first requests.
+        # Before the browser is notified, so that placeholders precede the first requests.
         self._environment.at(now_ns, _REQUEST, self._on_begun, None)
         if self._on_ready is not None:
             self._on_ready(now_ns)
@@ -144,7 +145,7 @@ class HttpConnection:
         if contiguous < self._stream_bytes[resource]:
             self.transport.watch(stream_id, browser.next_offset(resource))
         else:
-            # What was sent twice is delivered again behind the end.
+            # A spurious retransmission is delivered again after the end.
             if stream_id not in self._finished:
                 self._finished[stream_id] = None
                 self._signalling.on_finished(stream_id)
@@ -152,15 +153,14 @@ class HttpConnection:
                 self._environment.stop()
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
-        """Deliver a request to the server, with what it says of priorities."""
+        """Deliver a request to the server, with its priority."""
         number = stream_id // STREAM_ID_STEP
         self._arrived_at_ns[number] = now_ns
         index = self._requested[number]
         resource = self._resources[index]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
-        # With a rank of its own: what arrives at this instant is known before any of it is
-        # answered.
-        if resource.server_ns or self._answers_in_batches:
+        # With a rank of its own: all arrivals of this instant are known before any response starts.
+        if resource.server_ns or self._batches_responses:
             self._environment.after(resource.server_ns, _RESPONSE, self._on_response, stream_id)
         else:
             self._respond(stream_id, index)
@@ -170,16 +170,16 @@ class HttpConnection:
         self._signalling.on_message_arrived(number, now_ns)
 
     def on_drained(self) -> None:
-        """Close streams that are done with in the scheduler, a while from now or at once."""
+        """Close drained streams in the scheduler, after the retention time or at once."""
         at_ns = self._environment.now_ns + self._retention_ns
         for stream_id in self._streams.take_drained():
             self._closings.put(at_ns, stream_id)
 
     def resource_of(self, stream_id: int) -> int:
-        """Return the index in the page of the resource that a stream asks for."""
+        """Return the index in the page of the resource that a stream requests."""
         return self._requested[stream_id // STREAM_ID_STEP]
 
-    # What happens
+    # Events
 
     def _on_begun(self, value: None, now_ns: int) -> None:
         del value, now_ns
@@ -192,23 +192,24 @@ class HttpConnection:
     def _on_closed(self, stream_id: int, now_ns: int) -> None:
         self._streams.close(stream_id)
         self._signalling.on_closed(stream_id, now_ns)
-        if self._word is not None:
-            self._word.on_closed(stream_id)
+        if self._server_policy is not None:
+            self._server_policy.on_closed(stream_id)
 
     def _respond(self, stream_id: int, resource: int) -> None:
-        if self._word is not None:
-            # Before the first byte may be chosen: the origin's word counts for the whole response.
-            self._word.on_response(stream_id)
+        if self._server_policy is not None:
+            # Before the first byte may be chosen: the server's priority applies to the whole
+            # response.
+            self._server_policy.on_response(stream_id)
         header_bytes = self._resources[resource].header_bytes
         self._streams.send(stream_id, self._stream_bytes[resource], header_bytes)
-        # A response may be given out whole to a send buffer at once.
+        # A send buffer may take the whole response at once.
         if self._streams.has_drained:
             self.on_drained()
         self.transport.pump()
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
         policy = make_policy(scheme, self._page)
-        target = self._streams if self._word is None else self._word
+        target = self._streams if self._server_policy is None else self._server_policy
         message_bytes = scheme.signalling.message_bytes(is_http2=self._is_http2)
         if scheme.signalling is Signalling.METADATA:
             return MetadataSignalling(
@@ -228,13 +229,13 @@ class HttpConnection:
     def _send_signal(self, number: int, n_bytes: int) -> None:
         self.n_frames += 1
         self.frame_bytes += n_bytes
-        # Over TCP the transport itself puts the header of HTTP/2 before each frame.
+        # Over TCP the transport itself adds the HTTP/2 header of each frame.
         self.transport.send_signal(number, n_bytes - FRAME_HEADER_BYTES * self._is_http2)
 
-    # What happened
+    # Results
 
     def trace(self, delivery: Delivery, activities: tuple[Activity, ...] = ()) -> Trace:
-        """Return what happened on the connection, with what the browser did."""
+        """Return the trace of the connection, with the activities of the browser."""
         carried = self.transport.carried()
         return Trace(
             delivery=delivery,
@@ -247,15 +248,15 @@ class HttpConnection:
         )
 
     def _signals(self) -> tuple[SignalSent, ...]:
-        """Return what the scheduler was told, in that order: of one instant the client's first."""
+        """Return the signals to the scheduler in order: of one instant the client's first."""
         record = self._signalling.record
-        if self._word is not None:
-            # The sort is stable: of one instant the client's words stay in front.
-            record = sorted([*record, *self._word.record], key=itemgetter(0))
+        if self._server_policy is not None:
+            # The sort is stable: of one instant the client's signals stay first.
+            record = sorted([*record, *self._server_policy.record], key=itemgetter(0))
         return tuple(map(_NAMED_SIGNAL, record))
 
     def _requests(self) -> tuple[Request, ...]:
-        """Return the requests that reached the server, in the order made."""
+        """Return the requests that reached the server, in the order of their creation."""
         resources, times = self._requested, self._requested_at_ns
         sizes = map(self._stream_bytes.__getitem__, resources)
         numbers = range(0, STREAM_ID_STEP * len(resources), STREAM_ID_STEP)

@@ -21,37 +21,40 @@ if TYPE_CHECKING:
 
 
 class PriorityTarget(Protocol):
-    """Who is told what the server heard: its streams, or what stands before them."""
+    """The receiver of signals at the server: its streams, or a policy in front of them."""
 
     def open(self, stream_id: int, signal: Signal, /) -> None:
-        """Take up a stream or placeholder."""
+        """Add a stream or placeholder."""
 
     def update(self, element_id: int, signal: Signal, /) -> None:
-        """Replace the signal by *signal*."""
+        """Replace the signal of an element."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class PrioritySignalling:
-    """What the application tells; the client's side first, then the server's."""
+    """The path of priority signals, the client's side first, then the server's."""
 
     record: list[tuple[int, int, Signal]]
-    """What the server learnt, in that order: the fields of `SignalSent`, which cost more to name
-    than to write down."""
+    """The signals received by the server, in order, with the fields of `SignalSent`; constructing
+    those would cost more than recording them."""
 
     def on_connected(self) -> None:
-        """Say what holds before any request."""
+        """Send the signals that precede any request."""
         raise NotImplementedError
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
-        """Say what is wanted for a request that leaves now."""
+        """Send the priority of a request that leaves now."""
         raise NotImplementedError
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
-        """Tell the client more of a resource, or of all; say what follows for open streams."""
+        """Apply changed state of a resource, or of all.
+
+        And signal new priorities of open streams.
+        """
         raise NotImplementedError
 
     def on_finished(self, stream_id: int) -> None:
-        """Record that the client has all of a response."""
+        """Record that the client has the whole response."""
         raise NotImplementedError
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
@@ -59,7 +62,7 @@ class PrioritySignalling:
         raise NotImplementedError
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
-        """Deliver a frame of the control stream, the *number*-th that was sent, to the server."""
+        """Deliver the *number*-th frame of the control stream to the server."""
         raise NotImplementedError
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:
@@ -68,7 +71,10 @@ class PrioritySignalling:
 
 
 class OracleSignalling(PrioritySignalling):
-    """The server knows what the client wants when the request comes (Marx 2019)."""
+    """Signalling without delay.
+
+    The server has the client's priority with the request (Marx 2019).
+    """
 
     def __init__(self, policy: Policy, streams: PriorityTarget) -> None:
         self._policy = policy
@@ -82,19 +88,19 @@ class OracleSignalling(PrioritySignalling):
             self._streams.open(element_id, signal)
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
-        """Tell the server at once what the policy makes of it."""
+        """Apply the policy's changes at the server at once."""
         for element_id, signal in self._policy.on_changed(resource, change):
             self.record.append((now_ns, element_id, signal))
             self._streams.update(element_id, signal)
 
     def on_finished(self, stream_id: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
-        """Tell the server what the policy says."""
+        """Apply the policy's signals at the server."""
         for element_id, signal in self._policy.on_requested(stream_id, resource):
             self.record.append((now_ns, element_id, signal))
             if element_id == stream_id:
@@ -103,23 +109,23 @@ class OracleSignalling(PrioritySignalling):
                 self._streams.update(element_id, signal)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
-        """Nothing is sent, so nothing comes."""
+        """Do nothing: no frames are sent."""
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:
-        """Tell the server what the policy makes of it."""
+        """Apply the policy's changes at the server."""
         for element_id, signal in self._policy.on_closed(stream_id):
             self.record.append((now_ns, element_id, signal))
             self._streams.update(element_id, signal)
 
 
 class MetadataSignalling(OracleSignalling):
-    """The client says what a request is for; the server works priorities out (Marx 2019 § 6).
+    """Signalling by metadata: clients describe requests, servers prioritize (Marx 2019 § 6).
 
     The client has announced *scheme* with the handshake, so the server has it before any request. A
-    request says what the scheme's rules ask for, as far as it is known when it leaves. What becomes
-    known of an open stream is a frame; one for the whole tab, if that is what changes. No stream is
-    named as another's parent: one that is late keeps no other from its place. *send_message* is
-    told the number of a frame and its size.
+    request carries the properties that the scheme's rules use, as known when it leaves. A later
+    change of an open stream is a frame; a single one if the change affects the whole tab. No stream
+    is named as another's parent, so a late stream does not delay others. *send_message* is called
+    with the number of a frame and its size.
     """
 
     def __init__(
@@ -135,27 +141,27 @@ class MetadataSignalling(OracleSignalling):
         self._updates = scheme.updates
         self._message_bytes = message_bytes
         self._send_message = send_message
-        # The client's
+        # Client
         self._known: dict[str | None, ResourceState] = {}
-        """What has become known of resources by their ids, and of all of them (None)."""
+        """The known state of resources by ID, and of all of them (None)."""
         self._open: dict[int, str] = {}
         self._messages: list[tuple[Resource | None, ResourceState]] = []
-        """The frames: what has become known of a resource, or of all."""
-        # The server's
+        """The frames: the changed state of a resource, or of all."""
+        # Server
         self._order = InOrder()
         self._early: dict[str, ResourceState] = {}
-        """What frames said of resources."""
-        self._said: dict[int, ResourceState] = {}
-        """What each request says besides what the page file has."""
+        """The state of resources by ID as reported in frames."""
+        self._metadata: dict[int, ResourceState] = {}
+        """The state sent with each request, beyond the page file."""
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
-        """Send along what is known of the resource."""
-        of_all = self._known.get(None, AS_WRITTEN)
-        self._said[stream_id] = of_all.after(self._known.get(resource.id, AS_WRITTEN))
+        """Attach the known state of the resource to the request."""
+        tab_state = self._known.get(None, AS_WRITTEN)
+        self._metadata[stream_id] = tab_state.after(self._known.get(resource.id, AS_WRITTEN))
         self._open[stream_id] = resource.id
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
-        """Send a frame where a stream is open that it is about."""
+        """Send a frame if it concerns an open stream."""
         id_ = None if resource is None else resource.id
         self._known[id_] = self._known.get(id_, AS_WRITTEN).after(change)
         is_open = bool(self._open) if id_ is None else id_ in self._open.values()
@@ -164,18 +170,18 @@ class MetadataSignalling(OracleSignalling):
             self._send_message(len(self._messages) - 1, self._message_bytes)
 
     def on_finished(self, stream_id: int) -> None:
-        """Forget a stream of which nothing is left to say."""
+        """Forget a stream that needs no more frames."""
         del self._open[stream_id]
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
-        """Let the server work out what a request is to have, by what it says of itself."""
-        said = self._said.pop(stream_id)
-        if said is not AS_WRITTEN:
-            self._learn(resource, said.after(self._early.get(resource.id, AS_WRITTEN)), now_ns)
+        """Derive the priority of a request from its metadata."""
+        metadata = self._metadata.pop(stream_id)
+        if metadata is not AS_WRITTEN:
+            self._learn(resource, metadata.after(self._early.get(resource.id, AS_WRITTEN)), now_ns)
         super().on_request_arrived(stream_id, resource, now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
-        """Let the server take in what is in order now."""
+        """Process the frames that are in order now."""
         for index in self._order.on_arrived(number):
             resource, change = self._messages[index]
             if resource is not None:
@@ -188,7 +194,7 @@ class MetadataSignalling(OracleSignalling):
 
 
 class InOrder:
-    """Puts numbers into their order, in whatever order they come.
+    """Restores the order of numbers that arrive in any order.
 
     >>> order = InOrder()
     >>> [*order.on_arrived(1)], [*order.on_arrived(0)]
@@ -200,7 +206,7 @@ class InOrder:
         self._n_passed = 0
 
     def on_arrived(self, number: int) -> Iterator[int]:
-        """Yield those whose turn it is now."""
+        """Yield the numbers that are in order now."""
         self._arrived.add(number)
         while self._n_passed in self._arrived:
             self._arrived.remove(self._n_passed)
@@ -216,11 +222,11 @@ class _Message(NamedTuple):
 
 
 class WireSignalling(PrioritySignalling):
-    """The client says what it wants, with the request or on the control stream.
+    """Signalling on the wire: the client sends priorities with requests or on the control stream.
 
-    *send_message* is told the number of a frame and its size. Frames may arrive in any order; the
-    control stream delivers them in the order in which they were sent. *default_weight* is that of
-    what has not been spoken of.
+    *send_message* is called with the number of a frame and its size. Frames may arrive in any
+    order; the control stream delivers them in the order sent. *default_weight* is the weight of
+    streams without a signal.
     """
 
     def __init__(
@@ -246,34 +252,34 @@ class WireSignalling(PrioritySignalling):
 
     def on_connected(self) -> None:
         """Declare the placeholders."""
-        self._say(self._policy.on_connected())
+        self._send(self._policy.on_connected())
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
-        """Say what changes; what is wanted for the stream itself goes with it, if it may."""
+        """Send the changes; the stream's own priority goes with the request if possible."""
         changes = self._policy.on_requested(stream_id, resource)
         if self._goes_with_request:
-            # The policy says last what is wanted for the stream itself.
+            # The policy returns the stream's own priority last.
             self._with_request[stream_id] = changes.pop()[1]
         if changes:
-            self._say(changes)
+            self._send(changes)
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
-        """Send a frame for each stream, and node of the tree, that is to stand elsewhere."""
-        self._say(self._policy.on_changed(resource, change))
+        """Send a frame for each stream and tree node whose priority changes."""
+        self._send(self._policy.on_changed(resource, change))
 
     def on_finished(self, stream_id: int) -> None:
-        """Say what changes now that nothing waits for the stream."""
+        """Send the changes after the end of a response."""
         changes = self._policy.on_closed(stream_id)
         if changes:
-            self._say(changes)
+            self._send(changes)
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:  # noqa: ARG002 - the request has said all
-        """Deliver a request to the server, and what came with it."""
+        """Deliver a request to the server, with the signal that it carried."""
         signal = self._with_request.pop(stream_id, None)
         self._apply(self._receiver.on_request(stream_id, signal), now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
-        """Deliver what is in order now."""
+        """Deliver the frames that are in order now."""
         for index in self._order.on_arrived(number):
             self._apply(self._receiver.on_message(*self._messages[index]), now_ns)
 
@@ -281,13 +287,13 @@ class WireSignalling(PrioritySignalling):
         """Make the server forget the stream."""
         self._receiver.on_closed(stream_id)
 
-    def _say(self, changes: Iterable[tuple[int, Signal]]) -> None:
+    def _send(self, changes: Iterable[tuple[int, Signal]]) -> None:
         for change in changes:
             self._messages.append(_Message(*change))
             self._send_message(len(self._messages) - 1, self._message_bytes)
 
-    def _apply(self, heard: Iterable[SchedulerUpdate], now_ns: int) -> None:
-        for element_id, signal, opens in heard:
+    def _apply(self, updates: Iterable[SchedulerUpdate], now_ns: int) -> None:
+        for element_id, signal, opens in updates:
             self.record.append((now_ns, element_id, signal))
             if opens:
                 self._streams.open(element_id, signal)
@@ -299,25 +305,27 @@ _SERVER_PRIORITIES = attrgetter("server_priorities")
 
 
 def has_server_priorities(page: Page, scheme: Scheme) -> bool:
-    """Return whether the server has a word of its own: most loads have none, and pay nothing."""
+    """Return whether the server sets priorities of its own; most loads do not, and pay nothing."""
     return (
         scheme.doubts_clients or bool(scheme.hints) or any(map(_SERVER_PRIORITIES, page.resources))
     )
 
 
 def has_marks(page: Page, scheme: Scheme) -> bool:
-    """Return whether it says something once so many bytes of a response were given out."""
+    """Return whether a server priority takes effect after some bytes of a response."""
     return has_server_priorities(page, scheme) and any(
-        word.after_bytes for resource in page.resources for word in scheme.said_by_server(resource)
+        priority.after_bytes
+        for resource in page.resources
+        for priority in scheme.said_by_server(resource)
     )
 
 
 class ServerPriorityPolicy:
-    """Tells the scheduler what the client wants, the origin says, or the server makes of both.
+    """Server-provided priorities (RFC 9218 § 8), merged with those of the client.
 
-    A response's own word is merged with the client's (RFC 9218 § 8) when the response is ready,
-    or once so many bytes of it were given out. What a client says later replaces both (§ 7). A
-    server that doubts clients goes by types once advice looks bad.
+    A response's own priority is merged with the client's (RFC 9218 § 8) when the response starts,
+    or once so many bytes of it were sent. A later signal of the client replaces both (§ 7). A
+    server that validates client priorities falls back to content types when they look wrong.
     """
 
     def __init__(
@@ -334,54 +342,56 @@ class ServerPriorityPolicy:
         self._resource_of = resource_of
         self._now_ns = now_ns
         self._marks = marks
-        self._wanted: dict[int, Signal] = {}
-        self._judge = http.ClientPriorityValidator() if scheme.doubts_clients else None
+        self._client_signals: dict[int, Signal] = {}
+        self._validator = http.ClientPriorityValidator() if scheme.doubts_clients else None
         self.record: list[tuple[int, int, Signal]] = []
-        """What it told the scheduler of its own accord, as `PrioritySignalling.record` has it."""
+        """The signals of the server itself, in the form of `PrioritySignalling.record`."""
 
     def open(self, element_id: int, signal: Signal) -> None:
-        """Take up a stream or placeholder that the client asks for."""
-        self._wanted[element_id] = signal
+        """Add a stream or placeholder of the client."""
+        self._client_signals[element_id] = signal
         self._streams.open(element_id, signal)
-        if self._judge is not None and element_id >= 0:
+        if self._validator is not None and element_id >= 0:
             kind = self._resource_of(element_id).kind
-            for changed, ruled in self._judge.on_open(element_id, kind, signal):
-                self._say(changed, ruled)
+            for changed, replacements in self._validator.on_open(element_id, kind, signal):
+                self._send(changed, replacements)
 
     def update(self, element_id: int, signal: Signal) -> None:
-        """Record that the client wants something else."""
-        ruled = None if self._judge is None else self._judge.on_update(element_id, signal)
-        if ruled is None:
-            self._wanted[element_id] = signal
+        """Apply a changed priority of the client."""
+        replacements = (
+            None if self._validator is None else self._validator.on_update(element_id, signal)
+        )
+        if replacements is None:
+            self._client_signals[element_id] = signal
             self._streams.update(element_id, signal)
             return
-        for changed, instead in ruled:
-            self._say(changed, instead)
+        for changed, replacement in replacements:
+            self._send(changed, replacement)
 
     def on_response(self, stream_id: int) -> None:
-        """Record that a response is ready, with what the origin says of it."""
-        for word in self._scheme.said_by_server(self._resource_of(stream_id)):
-            if not word.after_bytes:
-                self._merge(stream_id, word)
+        """Apply the server's priorities to a response that starts."""
+        for priority in self._scheme.said_by_server(self._resource_of(stream_id)):
+            if not priority.after_bytes:
+                self._merge(stream_id, priority)
             elif self._marks is not None:
-                self._merge_later(stream_id, word, self._marks)
+                self._merge_later(stream_id, priority, self._marks)
 
     def on_closed(self, stream_id: int) -> None:
         """Forget a stream."""
-        self._wanted.pop(stream_id, None)
-        if self._judge is not None:
-            self._judge.on_closed(stream_id)
+        self._client_signals.pop(stream_id, None)
+        if self._validator is not None:
+            self._validator.on_closed(stream_id)
 
-    def _merge(self, stream_id: int, word: ServerPriority) -> None:
-        merged = word.merged_with(self._wanted[stream_id])
-        # A word that changes nothing is no signal, neither for the scheduler nor in the trace.
-        if merged != self._wanted[stream_id]:
-            self._say(stream_id, merged)
+    def _merge(self, stream_id: int, priority: ServerPriority) -> None:
+        merged = priority.merged_with(self._client_signals[stream_id])
+        # A priority without effect is no signal, neither for the scheduler nor in the trace.
+        if merged != self._client_signals[stream_id]:
+            self._send(stream_id, merged)
 
-    def _merge_later(self, stream_id: int, word: ServerPriority, marks: ByteThresholds) -> None:
-        marks.watch(stream_id, word.after_bytes, lambda: self._merge(stream_id, word))
+    def _merge_later(self, stream_id: int, priority: ServerPriority, marks: ByteThresholds) -> None:
+        marks.watch(stream_id, priority.after_bytes, lambda: self._merge(stream_id, priority))
 
-    def _say(self, element_id: int, signal: Signal) -> None:
-        self._wanted[element_id] = signal
+    def _send(self, element_id: int, signal: Signal) -> None:
+        self._client_signals[element_id] = signal
         self.record.append((self._now_ns(), element_id, signal))
         self._streams.update(element_id, signal)

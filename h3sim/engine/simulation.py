@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Connections(Requester, Protocol):
-    """What a load asks of its connections: of one `HttpConnection`, or of several."""
+    """The connections of a load: one `HttpConnection`, or several."""
 
     def begin(self, on_ready: Callable[[int], None]) -> None:
-        """Connect; *on_ready* is told when the first request may leave."""
+        """Connect; *on_ready* is called when the first request may leave."""
 
 
 def run_load(
@@ -47,7 +47,7 @@ def run_load(
     """Load the page of *driver* over *connections*.
 
     Raises:
-        StalledError: if the load cannot come to its end, or not within *limit_ns*.
+        StalledError: if the load does not end, or not within *limit_ns*.
     """
     browser = driver.browser
 
@@ -56,7 +56,7 @@ def run_load(
         raise StalledError(browser.waiting, limit_ns=now_ns)
 
     if limit_ns is not None:
-        # The last rank of a load: one that ends at this very instant has ended in time.
+        # The last rank of a load: one that ends at this very instant is in time.
         environment.at(limit_ns, EventPriority.SEND, on_limit, None)
     driver.requester = connections
     connections.begin(driver.on_connected)
@@ -65,8 +65,10 @@ def run_load(
     if environment.has_overrun:
         n_events = environment.overrun_events
         is_of_load = n_events == environment.max_events
-        why = "" if is_of_load else "the processes beside it had them all; does one pass no time?"
-        raise StalledError(browser.waiting, environment.now_ns, n_events, why)
+        reason = (
+            "" if is_of_load else "the processes beside it had them all; does one pass no time?"
+        )
+        raise StalledError(browser.waiting, environment.now_ns, n_events, reason)
     raise StalledError(browser.waiting)
 
 
@@ -77,7 +79,7 @@ def simulate(
     progress: ProgressCallback | None = None,
     processes: Iterable[Process] = (),
 ) -> Load:
-    """Return what happens when the page of *spec* is loaded as it describes.
+    """Return the load of the page of *spec*.
 
     With *record_packets* the trace holds every packet both ways. *progress* is called with the
     number of packets sent and in all. *processes* run beside the load.
@@ -98,15 +100,17 @@ def _over_one_connection(run: LoadRun) -> Load:
     spec, rate = run.spec, run.spec.network.constant_rate
     connector = LinkBuilder(run) if rate is None else ConstantRateBuilder(run, rate)
     connection = connector.connection()
-    # At a constant rate all that happens has an end, but processes may go on for ever.
+    # At a constant rate every load ends, but processes may run for ever.
     is_bounded = rate is not None and not run.processes
-    others = _run_over(run, connector, connection, limit_ns=None if is_bounded else spec.limit_ns)
+    flows_carried = _run_over(
+        run, connector, connection, limit_ns=None if is_bounded else spec.limit_ns
+    )
     activities = connector.driver.browser.activities
     hosts = host_names(spec.page.resources, spec.page.root)
-    whole = _whole(
+    result = _connection_result(
         spec, connection, hosts, asked_for=connector.driver.asked_for, activities=activities
     )
-    return _load(spec, [whole], whole.connection.trace, others)
+    return _load(spec, [result], result.connection.trace, flows_carried)
 
 
 def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
@@ -120,11 +124,11 @@ def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
         lambda group: connector.connection(group.rtt_ns),
         dns_ns=dns_ns,
     )
-    others = _run_over(run, connector, connections, limit_ns=spec.limit_ns)
+    flows_carried = _run_over(run, connector, connections, limit_ns=spec.limit_ns)
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
-    wholes = [
-        _whole(
+    results = [
+        _connection_result(
             spec,
             entry.connection,
             tuple(host.name for host in entry.group.hosts),
@@ -140,9 +144,9 @@ def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
         )
         for number, entry in enumerate(connections.opened)
     ]
-    traces = [whole.connection.trace for whole in wholes]
+    traces = [result.connection.trace for result in results]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
-    return _load(spec, wholes, trace, others)
+    return _load(spec, results, trace, flows_carried)
 
 
 def _run_over(
@@ -152,14 +156,14 @@ def _run_over(
     *,
     limit_ns: int | None,
 ) -> tuple[CarriedFlow, ...]:
-    """Load the page; return what other flows carried meanwhile."""
+    """Load the page; return the results of other flows."""
     for process in run.processes:
-        # Processes first, then flows: of one instant they begin in this order.
-        connector.environment.run_beside(process)
+        # Processes first, then flows: at one instant they start in this order.
+        connector.environment.run_process(process)
     flows = connector.cross_traffic()
-    # A load leaves no cycle behind before it is over, and what it keeps is a tuple or two a packet.
-    # For every 700 of these Python would go through them, and at times through all that there is: a
-    # sixth of the time of a page of a thousand resources. What processes leave is not known here.
+    # A load creates no garbage cycles before it is over, and keeps a tuple or two per packet. Every
+    # 700 of these would trigger a collection, and now and then a full one: a sixth of the time of a
+    # page of a thousand resources. Garbage of processes is unknown, so they keep the collector.
     with nullcontext() if run.processes else gc_paused(), _named(run.spec.scheme):
         run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)
     return tuple(flow.carried() for flow in flows)
@@ -167,27 +171,27 @@ def _run_over(
 
 @contextmanager
 def _named(scheme: Scheme) -> Iterator[None]:
-    """Name a scheduler of somebody else's where a load does not come to its end."""
+    """Name a custom scheduler in the error of a load that does not end."""
     try:
         yield
     except StalledError as error:
         kind = scheme.mechanism
         if error.n_events is not None or not isinstance(kind, CustomScheduler):
             raise
-        why = f"the scheduler {kind.value!r} picks none of the streams that have data"
-        if error.limit_ns is not None:  # or the network is slow: nobody can tell
-            why = f"does the scheduler {kind.value!r} pick none of the streams that have data?"
-        raise StalledError(error.waiting, error.limit_ns, because=why) from None
+        reason = f"the scheduler {kind.value!r} picks none of the streams that have data"
+        if error.limit_ns is not None:  # the network may just be slow, so only ask
+            reason = f"does the scheduler {kind.value!r} pick none of the streams that have data?"
+        raise StalledError(error.waiting, error.limit_ns, because=reason) from None
 
 
-class _Whole(NamedTuple):
-    """A connection that is done with, and what came of its headers."""
+class _ConnectionResult(NamedTuple):
+    """A finished connection, and the statistics of its headers."""
 
     connection: Connection
     header_runs: tuple[HeaderRun, HeaderRun] | None
 
 
-def _whole(
+def _connection_result(
     spec: LoadSpec,
     connection: HttpConnection,
     hosts: tuple[str, ...],
@@ -197,14 +201,14 @@ def _whole(
     number: int = 0,
     rtt_ns: int | None = None,
     lookups: tuple[tuple[str, int, int], ...] = (),
-) -> _Whole:
-    """Return what happened on a connection, with what the browser did if that is all of it."""
+) -> _ConnectionResult:
+    """Return a finished connection, with the browser's activities if it is the only one."""
     trace = connection.trace(spec.protocol.delivery, activities)
     header_runs = None
     if spec.header_compression is not None:
         trace, header_runs = _with_sections(connection, trace)
     trace = in_order_requested(trace, asked_for)
-    made = Connection(
+    connection_record = Connection(
         number=number,
         hosts=hosts,
         rtt_ns=spec.network.rtt_ns if rtt_ns is None else rtt_ns,
@@ -215,27 +219,27 @@ def _whole(
         frame_bytes=connection.frame_bytes,
         lookups=lookups,
     )
-    return _Whole(made, header_runs)
+    return _ConnectionResult(connection_record, header_runs)
 
 
 def _load(
     spec: LoadSpec,
-    wholes: list[_Whole],
+    results: list[_ConnectionResult],
     trace: Trace,
-    others: tuple[CarriedFlow, ...],
+    flows_carried: tuple[CarriedFlow, ...],
 ) -> Load:
-    runs = [whole.header_runs for whole in wholes if whole.header_runs is not None]
+    runs = [result.header_runs for result in results if result.header_runs is not None]
     return Load(
         spec=spec,
         trace=trace,
-        header_runs=_headers_over(runs) if runs else None,
-        connections=tuple(whole.connection for whole in wholes),
-        cross_traffic=others,
+        header_runs=_sum_header_runs(runs) if runs else None,
+        connections=tuple(result.connection for result in results),
+        cross_traffic=flows_carried,
     )
 
 
-def _headers_over(runs: list[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun, HeaderRun]:
-    """Return what came of requests, and of responses, on all connections."""
+def _sum_header_runs(runs: list[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun, HeaderRun]:
+    """Return the header statistics of requests, and of responses, on all connections."""
     from h3sim.headers.base import HeaderRun
 
     requests, responses = zip(*runs, strict=True)
@@ -245,7 +249,7 @@ def _headers_over(runs: list[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun, H
 def _with_sections(
     connection: HttpConnection, trace: Trace
 ) -> tuple[Trace, tuple[HeaderRun, HeaderRun] | None]:
-    """Return the trace with the lengths of responses as sent, and what came of their sections."""
+    """Return the trace with actual lengths of responses, and the statistics of their sections."""
     from h3sim.engine.header_compression import HeaderTransport
 
     transport = connection.transport

@@ -1,4 +1,4 @@
-"""The seam between a load and what carries it: a constant rate, or two endpoints over links."""
+"""The interface between a load and its transport: a constant rate, or endpoints over links."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class ProgressCallback(Protocol):
-    """Is told, every so many packets, how many were sent and how many there are."""
+    """A callback with the number of packets sent and in all, called every so many packets."""
 
     def __call__(self, n_sent: int, n_packets: int, /) -> None:
-        """Take both."""
+        """Handle both numbers."""
 
 
 class TransportTrace(NamedTuple):
-    """What a transport has to tell of a load: the part of the trace that is its own."""
+    """The transport's part of a trace."""
 
     packet_rows: PacketRows
     wire: tuple[WireRow, ...] = ()
@@ -25,47 +25,47 @@ class TransportTrace(NamedTuple):
 
 
 class Application(Protocol):
-    """What a transport tells: both ends of HTTP, above it."""
+    """The callbacks of a transport: both ends of HTTP above it."""
 
     def on_connected(self, now_ns: int) -> None:
-        """Requests may leave."""
+        """Handle that requests may leave."""
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
-        """A request has reached the server whole."""
+        """Handle a request that has reached the server completely."""
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
-        """A frame of the control stream has reached the server whole."""
+        """Handle a frame of the control stream that has reached the server completely."""
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """The client has *contiguous* bytes of a response."""
+        """Handle that the client has the first *contiguous* bytes of a response."""
 
     def on_drained(self) -> None:
-        """Streams of the server are done with; `StreamSender.take_drained` says which."""
+        """Handle drained streams of the server, listed by `StreamSender.take_drained`."""
 
     def resource_of(self, stream_id: int) -> int:
-        """Return the index in the page of the resource that a stream asks for."""
+        """Return the index in the page of the resource that a stream requests."""
 
 
 class Transport(Protocol):
-    """Carries requests and signals up, and what the server's streams have to send down."""
+    """A transport: carries requests and signals up, and the server's streams down."""
 
     response_streams: StreamSender
     """The server's streams."""
 
     def begin(self, application: Application) -> None:
-        """Connect; *application* is told when requests may leave, and of all that arrives."""
+        """Connect; *application* gets all callbacks."""
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
-        """Send a request up."""
+        """Send a request upstream."""
 
     def send_signal(self, number: int, n_bytes: int) -> None:
-        """Send a frame of the control stream up, the *number*-th from 0 on."""
+        """Send the *number*-th frame of the control stream upstream, counted from 0."""
 
     def pump(self) -> None:
-        """Send what the server's streams have now, as soon as this instant is over."""
+        """Send what the server's streams have, at the end of this instant."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        """Suppress reports of a response until *n_bytes* of it have been delivered."""
 
     def carried(self) -> TransportTrace:
-        """Return what happened to packets."""
+        """Return the recorded packets."""

@@ -30,7 +30,7 @@ class CodecError(H3SimError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecSettings:
-    """What the decoder allows: the dynamic table's bytes, and how many streams may be blocked.
+    """The decoder's limits: bytes of the dynamic table, and blocked streams.
 
     Raises:
         ValueError: if one of them is negative.
@@ -147,7 +147,7 @@ def is_indexed(field: Field) -> bool:
 
 
 DEFAULT_BODY_BYTES = 10_000
-"""What a response has whose size is not known."""
+"""The assumed size of a response of unknown size."""
 _LENGTH = b"content-length"
 _MOST_DIGITS = 12
 
@@ -264,7 +264,7 @@ _NOTHING_HELD = Held(0, 0)
 
 @dataclass(slots=True)
 class SectionTimes:
-    """When a section was encoded, had arrived whole, and was decoded."""
+    """Times of a section: encoded, completely received, decoded."""
 
     encoded_at_ns: int
     arrived_at_ns: int = 0
@@ -272,7 +272,7 @@ class SectionTimes:
 
     @property
     def hol_ns(self) -> int:
-        """How long it waited at the decoder for what others bring."""
+        """The time it was blocked at the decoder by references to later data."""
         return self.decoded_at_ns - self.arrived_at_ns
 
 
@@ -293,15 +293,15 @@ class HeaderRun:
     @classmethod
     def over(cls, runs: Iterable[HeaderRun]) -> HeaderRun:
         """Return what came of several connections taken together; of what is held, the most."""
-        whole = cls()
+        total = cls()
         for run in runs:
-            whole.sections += run.sections
-            whole.n_bytes += run.n_bytes
-            whole.uncompressed_bytes += run.uncompressed_bytes
-            whole.n_packets += run.n_packets
-            whole.n_lost += run.n_lost
-            whole.note_held(run.max_held)
-        return whole
+            total.sections += run.sections
+            total.n_bytes += run.n_bytes
+            total.uncompressed_bytes += run.uncompressed_bytes
+            total.n_packets += run.n_packets
+            total.n_lost += run.n_lost
+            total.note_held(run.max_held)
+        return total
 
     def note_held(self, held: Held) -> None:
         """Note what a decoder holds now."""
@@ -351,7 +351,7 @@ class _Assembly:
         return data
 
     def is_whole(self) -> bool:
-        """Whether all has come."""
+        """Return whether all has come."""
         return self._ends_at == self._taken
 
 

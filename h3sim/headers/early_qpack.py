@@ -142,7 +142,7 @@ def _looked_up(line: Line) -> Line:
 
 
 _MIN_FREE_BYTES = 256
-"""What the encoder keeps free, as the prototype did (kMinFree); at most the table."""
+"""The reserve of the encoder, as in the prototype (kMinFree); at most the table."""
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ class _Entry:
 
     @property
     def n_bytes(self) -> int:
-        """What it takes of the table."""
+        """The size of the entry in the table."""
         return entry_bytes(*self.field)
 
 
@@ -194,7 +194,7 @@ class EarlyQpackEncoder:
 
     @property
     def table_bytes(self) -> int:
-        """What the table takes, with what is deleted and not yet gone."""
+        """The size of the table, including deleted entries not yet evicted."""
         return self._valid_bytes + self._deleted_bytes
 
     def start(self) -> bytes:
@@ -441,5 +441,5 @@ class EarlyQpackDecoder:
 
     def _finish(self, section: _Section) -> Decoded:
         del self._incomplete[section.stream_id]
-        whole = tuple(field for field in section.fields if field is not None)
-        return Decoded(section.stream_id, whole)
+        fields = tuple(field for field in section.fields if field is not None)
+        return Decoded(section.stream_id, fields)

@@ -22,7 +22,7 @@ _INCREMENT_BITS = 6
 
 
 class InstructionKind(enum.Enum):
-    """What an instruction of the encoder stream asks for (RFC 9204 § 4.3)."""
+    """The instructions of the encoder stream (RFC 9204 § 4.3)."""
 
     CAPACITY = "capacity"
     INSERT_STATIC_NAME = "insert with a name of the static table"
@@ -32,7 +32,7 @@ class InstructionKind(enum.Enum):
 
     @property
     def is_insert(self) -> bool:
-        """Whether it adds an entry."""
+        """True if it adds an entry."""
         return self is not InstructionKind.CAPACITY
 
 
@@ -49,20 +49,20 @@ class EncoderStream:
     """Reads instructions from an encoder stream that comes in pieces."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._partial = b""
 
     def feed(self, data: bytes) -> Iterator[Instruction]:
         """Yield the instructions that are whole now."""
-        reader = WireReader(self._rest + data)
-        whole = 0
+        reader = WireReader(self._partial + data)
+        consumed = 0
         found = []
         while not reader.is_done:
             try:
                 found.append(_instruction(reader))
             except TruncatedError:
                 break
-            whole = reader.at
-        self._rest = (self._rest + data)[whole:]
+            consumed = reader.at
+        self._partial = (self._partial + data)[consumed:]
         yield from found
 
 

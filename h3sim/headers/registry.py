@@ -127,7 +127,7 @@ def make_codec(name: str, settings: CodecSettings | None = None) -> Codec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderCompression:
-    """How the headers of a load are compressed, both ways.
+    """Header compression of a load, in both directions.
 
     Where nothing *blocks*, a section can be read once it has arrived, whatever it refers to. No
     decoder can do that: it is there to tell what blocking costs from what bytes cost. *lists* are

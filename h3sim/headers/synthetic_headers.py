@@ -36,7 +36,7 @@ _ASKED: dict[Kind, tuple[bytes, bytes, bytes]] = {
     Kind.MEDIA: (_ANY, b"video", b"no-cors"),
     Kind.OTHER: (_ANY, b"empty", b"no-cors"),
 }
-"""What a request of a kind accepts, where it goes, and how."""
+"""The request headers by kind: accept, sec-fetch-dest, sec-fetch-mode."""
 _MIMES = {
     Kind.DOCUMENT: "text/html",
     Kind.STYLESHEET: "text/css",

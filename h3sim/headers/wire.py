@@ -66,9 +66,9 @@ HUFFMAN_BITS = (
 
 
 ENTRY_OVERHEAD_BYTES = 32
-"""What an entry of a dynamic table counts beside its name and value (RFC 7541 § 4.1)."""
+"""The overhead of a dynamic table entry beside its name and value (RFC 7541 § 4.1)."""
 LIBRARIES = ("hpack", "pylsqpack")
-"""What does the coding of HPACK and QPACK: the extra `headers`."""
+"""The extra with the coding of HPACK and QPACK: `headers`."""
 _HUFFMAN = 0x80
 _STRINGS_KEPT = 4096
 """Coded strings that are kept: a list of header fields says the same again and again."""
@@ -138,39 +138,39 @@ class WireReader:
     (1337, True)
     """
 
-    __slots__ = ("_at", "_data")
+    __slots__ = ("_data", "_position")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._at = 0
+        self._position = 0
 
     @property
     def at(self) -> int:
-        """How many bytes have been read."""
-        return self._at
+        """The number of bytes read."""
+        return self._position
 
     @property
     def is_done(self) -> bool:
-        """Whether all has been read."""
-        return self._at >= len(self._data)
+        """True if all has been read."""
+        return self._position >= len(self._data)
 
     def peek(self) -> int:
         """Return the next byte without reading it."""
         if self.is_done:
             raise TruncatedError("the section ends where more must come")
-        return self._data[self._at]
+        return self._data[self._position]
 
     def integer(self, prefix_bits: int) -> int:
         """Read an integer with a prefix of so many bits."""
         most = (1 << prefix_bits) - 1
         value = self.peek() & most
-        self._at += 1
+        self._position += 1
         if value < most:
             return value
         shift = 0
         while True:
             byte = self.peek()
-            self._at += 1
+            self._position += 1
             value += (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
@@ -180,10 +180,10 @@ class WireReader:
         """Read a string literal whose length has a prefix of so many bits."""
         is_huffman = bool(self.peek() & 1 << prefix_bits)
         n_bytes = self.integer(prefix_bits)
-        data = self._data[self._at : self._at + n_bytes]
+        data = self._data[self._position : self._position + n_bytes]
         if len(data) < n_bytes:
             raise TruncatedError("a string ends before its length")
-        self._at += n_bytes
+        self._position += n_bytes
         return _decode_huffman(data) if is_huffman else data
 
 

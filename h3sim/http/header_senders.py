@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class HeadersFirstSender(StreamSender):
-    """A `StreamSender` that gives out HEADERS in the order in which responses become ready.
+    """A `StreamSender` that sends HEADERS in the order in which responses become ready.
 
-    No scheduler is asked for them, and none is charged: servers keep them in a queue of their own,
-    and come to DATA when that is empty. nghttp2 does so (nghttp2_session_pop_next_ob_item in
+    HEADERS bypass the scheduler and are not charged: servers keep them in a queue of their own,
+    and send DATA when that is empty. So does nghttp2 (nghttp2_session_pop_next_ob_item in
     lib/nghttp2_session.c: `ob_urgent`, `ob_reg`, `ob_syn`, then the streams that are scheduled),
     and h2o, which puts HEADERS into the connection's buffer when the response begins (send_headers
     in lib/http2/stream.c), and DATA only when it writes that buffer out, as far as HEADERS left
@@ -37,15 +37,15 @@ class HeadersFirstSender(StreamSender):
     def _begin(self) -> None:
         super()._begin()
         self._headers: deque[tuple[int, int, int]] = deque()
-        """What waits of HEADERS frames: stream, offset, bytes."""
+        """The waiting HEADERS frames: stream, offset, bytes."""
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
-        """Give a stream *n_bytes* to send, the first *header_bytes* as HEADERS."""
+        """Queue *n_bytes* of a stream, the first *header_bytes* as HEADERS."""
         if not header_bytes:
             super().send(stream_id, n_bytes)
             return
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
-        # The scheduler is to see nothing but the body: HEADERS have their own queue.
+        # The scheduler sees only the body: HEADERS have their own queue.
         stream.next = header_bytes
         # Without a body the HEADERS frame ends the stream (RFC 9113 § 8.1), and no DATA follows.
         stream.has_ended = header_bytes == n_bytes
@@ -55,7 +55,7 @@ class HeadersFirstSender(StreamSender):
         self._fill()
 
     def waiting_header_bytes(self) -> int:
-        """Return how long the HEADERS that wait are, with the CONTINUATION frames that they need.
+        """Return the bytes of waiting HEADERS, including the CONTINUATION frames that they need.
 
         >>> from h3sim.schedulers import FifoScheduler
         >>> from h3sim.signals import H2Priority
@@ -70,13 +70,13 @@ class HeadersFirstSender(StreamSender):
             for _, _, n_bytes in self._headers
         )
 
-    def _turn(
+    def _next_quantum(
         self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
         if not self._headers:
-            return super()._turn(max_bytes, header, least)
+            return super()._next_quantum(max_bytes, header, least)
         stream_id, offset, n_bytes = self._headers.popleft()
-        if n_bytes > max_bytes:  # what is left goes as a CONTINUATION frame (RFC 9113 § 6.10)
+        if n_bytes > max_bytes:  # the remainder is a CONTINUATION frame (RFC 9113 § 6.10)
             self._headers.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
             return stream_id, offset, max_bytes
         stream = self._outgoing[stream_id]
@@ -100,9 +100,9 @@ class SectionSender(HeadersFirstSender):
     """A `StreamSender` that puts a field section in front of each response.
 
     A section is encoded when the scheduler first lets its stream send: so sections are encoded in
-    the order in which they leave, and an important one waits for no other that leaves later. Bytes
-    of encoder and decoder streams go first, without asking the scheduler, as stacks send their
-    critical streams; what they take of a packet, others do not get.
+    the order in which they leave, and an urgent one waits for no other that leaves later. Bytes
+    of encoder and decoder streams go first, bypassing the scheduler, as stacks send their
+    critical streams; they reduce the room for others in a packet.
 
     With `is_http2` a section is encoded when the response is ready, and leaves before all bodies:
     HEADERS of HTTP/2 have one order, in which the client decodes them.
@@ -114,7 +114,7 @@ class SectionSender(HeadersFirstSender):
         self._encode: Callable[[int], int] = _nothing
         self._on_section_acked: Callable[[int], object] = _nothing
         self._critical: deque[tuple[int, int, int]] = deque()
-        """Spans of encoder and decoder streams that wait: stream, offset, bytes."""
+        """Waiting spans of encoder and decoder streams: stream, offset, bytes."""
         self._critical_streams: set[int] = set()
         self._unencoded: set[int] = set()
         self._unacked: dict[int, tuple[int, Ranges]] = {}
@@ -122,9 +122,9 @@ class SectionSender(HeadersFirstSender):
     def take_sections(
         self, encode: Callable[[int], int], on_acked: Callable[[int], object]
     ) -> None:
-        """Ask *encode* what the section of a stream takes, once that may be sent.
+        """Use *encode*, which returns the section's size, when a stream may send.
 
-        *on_acked* is told of the stream when the section has arrived for good.
+        *on_acked* is called with the stream once its section is acknowledged.
         """
         self._encode, self._on_section_acked = encode, on_acked
 
@@ -135,7 +135,7 @@ class SectionSender(HeadersFirstSender):
         self._note_data()
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
-        """Give a stream *n_bytes* to send behind its section."""
+        """Queue *n_bytes* of a stream after its section."""
         if self.is_http2:
             section_bytes = self._encode(stream_id)
             self._unacked[stream_id] = (section_bytes, Ranges())
@@ -145,7 +145,7 @@ class SectionSender(HeadersFirstSender):
         super().send(stream_id, n_bytes, header_bytes)
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Record that the client has these bytes for good."""
+        """Record that these bytes were acknowledged."""
         waiting = self._unacked.get(stream_id)
         if waiting is not None:
             section_bytes, acked = waiting
@@ -156,7 +156,7 @@ class SectionSender(HeadersFirstSender):
         super().on_acked(stream_id, offset, n_bytes)
 
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Take these bytes back, to be given out again."""
+        """Queue these bytes for retransmission."""
         if stream_id in self._critical_streams:
             # In front of what is new: decoders need these streams in order, so nothing behind is of
             # use.
@@ -168,7 +168,7 @@ class SectionSender(HeadersFirstSender):
     def take(
         self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
-        """Return what goes into the next packet, as `StreamSender.take`; critical streams first."""
+        """Return data for the next packet, as `StreamSender.take`; critical streams first."""
         # First of all: encoding may put bytes on a critical stream, which then go before the
         # section.
         self._encode_next()
@@ -186,14 +186,14 @@ class SectionSender(HeadersFirstSender):
         self._note_data()
         return stream_id, offset, n_bytes
 
-    def _turn(
+    def _next_quantum(
         self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
         self._encode_next()
-        return super()._turn(max_bytes, header, least)
+        return super()._next_quantum(max_bytes, header, least)
 
     def _encode_next(self) -> None:
-        """Encode the section of the stream that is next, before what it needs of others is sent."""
+        """Encode the section of the next stream, before the instructions that it needs are sent."""
         stream_id = self._next_stream() if self._unencoded else None
         if stream_id in self._unencoded:
             self._unencoded.remove(stream_id)

@@ -1,7 +1,7 @@
-"""The Priority field: what RFC 9218 says in text (§ 5), as a structured field (RFC 8941).
+"""The Priority field (RFC 9218 § 5), a structured field (RFC 8941).
 
-The parser is our own: all that is wanted of the text is an integer and a boolean, and of the rest
-only whether it is well-formed. The tests hold it against a whole parser of structured fields.
+The parser is h3sim's own: it needs an integer and a boolean, and only checks that the rest is
+well-formed. The tests compare it with a complete parser of structured fields.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ _Value: TypeAlias = int | bool | None
 
 
 def parse_priority(text: str) -> Eps:
-    """Return what a request's Priority field, or a PRIORITY_UPDATE frame, asks for.
+    """Return the priority in a request's Priority field, or in a PRIORITY_UPDATE frame.
 
-    What is left out has its default. Ignored are parameters that are unknown, out of range or of
-    another type (RFC 9218 § 4), and the whole field where it is not a dictionary (RFC 8941 § 4.2).
+    Missing parameters have their defaults. Ignored are parameters that are unknown, out of range or
+    of another type (RFC 9218 § 4), and the whole field where it is not a dictionary (RFC 8941 §
+    4.2).
 
     >>> parse_priority("u=5, i")
     Eps(urgency=5, incremental=True)
@@ -54,16 +55,16 @@ def parse_priority(text: str) -> Eps:
 
 
 def merge_priority(client: Eps, text: str) -> Eps:
-    """Return *client*, with what a response's Priority field says in its place (RFC 9218 § 8).
+    """Return the client's priority merged with a response's Priority field (RFC 9218 § 8).
 
-    What the response leaves out stays as the client wants it; so does what it says in error.
+    Parameters that are missing or invalid in the response keep the client's value.
 
     >>> merge_priority(Eps(urgency=5, incremental=True), "u=1")
     Eps(urgency=1, incremental=True)
     """
     fields = _parse_dictionary(text) or {}
     urgency, incremental = fields.get("u"), fields.get("i")
-    # No `isinstance`: `u=?1` is a boolean, which Python takes for an integer.
+    # No `isinstance`: `u=?1` is a boolean, which is an integer to Python.
     if type(urgency) is not int or not 0 <= urgency <= MAX_URGENCY:
         urgency = client.urgency
     if not isinstance(incremental, bool):
@@ -71,16 +72,16 @@ def merge_priority(client: Eps, text: str) -> Eps:
     return Eps(urgency=urgency, incremental=incremental)
 
 
-def format_priority(wanted: Eps) -> str:
-    """Return the text of a Priority field; what has its default is left out.
+def format_priority(priority: Eps) -> str:
+    """Return the text of a Priority field, without parameters that have their default.
 
-    An empty text means that no field is needed; in a PRIORITY_UPDATE frame it stands for both
+    An empty text means that no field is needed; in a PRIORITY_UPDATE frame it means both
     defaults.
 
     >>> format_priority(Eps(urgency=0, incremental=True)), format_priority(Eps())
     ('u=0, i', '')
     """
-    return wanted.field_value
+    return priority.field_value
 
 
 def is_well_formed(text: str) -> bool:

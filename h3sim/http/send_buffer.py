@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class SendBufferRefill(enum.Enum):
-    """When a send buffer takes something in."""
+    """The time at which a send buffer takes data from the scheduler."""
 
     CONTINUOUS = "continuous"
-    """As soon as a turn fits: whatever leaves makes room."""
+    """As soon as a quantum fits: whatever leaves makes room."""
     WHEN_EMPTY = "when-empty"
-    """Once it is empty and something may leave: it is filled with what waits then, and with nothing
-    more until that has left.
+    """Once it is empty and something may leave: it is filled with what waits then, and not again
+    until that has left.
 
     Under this reading the means of Marx 2019, Table 2, move with the buffer as the paper's do
     (`make validate-send-buffer`)."""
 
 
 class SendBuffer:
-    """Holds chunks (stream, offset, bytes), first in, first out, up to *limit_bytes* of them.
+    """A FIFO of chunks (stream, offset, bytes), up to *limit_bytes* in all.
 
     >>> buffer = SendBuffer(1000)
     >>> buffer.put((0, 0, 700)); buffer.has_room(301), buffer.take(500), buffer.take(500)
@@ -46,7 +46,7 @@ class SendBuffer:
         return bool(self._chunks)
 
     def has_room(self, n_bytes: int) -> bool:
-        """Return whether so many bytes more fit; an empty buffer takes any."""
+        """Return whether *n_bytes* more fit; an empty buffer takes any."""
         return not self._chunks or self._n_bytes + n_bytes <= self._limit_bytes
 
     def put(self, chunk: tuple[int, int, int]) -> None:
@@ -57,10 +57,10 @@ class SendBuffer:
     def take(
         self, max_bytes: int | None, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
-        """Return the first chunk, or as much of it as goes; what is left of it stays first.
+        """Return the first chunk, or the part of it that fits; the remainder stays first.
 
-        That is *max_bytes*, less what *header* says. None where there is no chunk, or fewer than
-        *least* bytes would go.
+        The limit is *max_bytes* less the length of *header*. None without a chunk, or if fewer
+        than *least* bytes would fit.
         """
         if not self._chunks:
             return None
@@ -78,9 +78,9 @@ class SendBuffer:
 
 
 class ByteThresholds:
-    """A scheduler that counts what each stream was charged for, and calls at marks.
+    """A scheduler proxy that counts the bytes charged to each stream, with callbacks at marks.
 
-    Only loads in which there are marks have one: counting costs something with every packet.
+    Only loads with marks use it: counting costs time with every packet.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -95,28 +95,28 @@ class ByteThresholds:
     """
 
     def __init__(self) -> None:
-        self._given: dict[int, int] = {}
+        self._sent_bytes: dict[int, int] = {}
         self._marks: dict[int, list[tuple[int, Callable[[], None]]]] = {}
 
     def around(self, scheduler: Scheduler) -> ByteThresholds:
-        """Follow *scheduler*; return itself, which is told all in its stead."""
+        """Wrap *scheduler*, and return the proxy."""
         self._scheduler = scheduler
-        # Who has one of these is asked for it, so it is there only where the scheduler has it.
+        # Optional methods: present only if the scheduler has them, since callers check for them.
         for name in ("requeue", "block", "on_lost"):
             if hasattr(scheduler, name):
                 setattr(self, name, getattr(scheduler, name))
         return self
 
     def watch(self, stream_id: int, n_bytes: int, call: Callable[[], None]) -> None:
-        """Call once *n_bytes* of a stream were given out; equal marks in the order made."""
+        """Register a callback after *n_bytes* of a stream; equal marks in order of registration."""
         marks = self._marks.setdefault(stream_id, [])
         marks.append((n_bytes, call))
-        # By the number alone: calls have no order, and the sort leaves equal marks as they were
-        # made.
+        # By the number alone: callbacks have no order, and a stable sort keeps equal marks in the
+        # order of registration.
         marks.sort(key=lambda mark: mark[0])
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up a stream."""
+        """Open a stream."""
         self._scheduler.open(stream_id, signal)
 
     def update(self, stream_id: int, signal: Signal) -> None:
@@ -132,21 +132,21 @@ class ByteThresholds:
         self._scheduler.deactivate(stream_id)
 
     def close(self, stream_id: int) -> None:
-        """Forget it, with its marks."""
+        """Close it, and drop its marks."""
         self._scheduler.close(stream_id)
         self._marks.pop(stream_id, None)
-        self._given.pop(stream_id, None)
+        self._sent_bytes.pop(stream_id, None)
 
     def pick(self) -> int | None:
-        """Return who sends next."""
+        """Return the stream to send next."""
         return self._scheduler.pick()
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Count what was sent, and call at the marks that it passed."""
-        # Before the marks: what they change must find the turn paid for.
+        """Count bytes that were sent, and run the callbacks of marks passed."""
+        # Before the callbacks, whose changes must find the quantum charged.
         self._scheduler.charge(stream_id, n_bytes)
         marks = self._marks.get(stream_id)
         if marks:
-            given = self._given[stream_id] = self._given.get(stream_id, 0) + n_bytes
-            while marks and marks[0][0] <= given:
+            sent_bytes = self._sent_bytes[stream_id] = self._sent_bytes.get(stream_id, 0) + n_bytes
+            while marks and marks[0][0] <= sent_bytes:
                 marks.pop(0)[1]()

@@ -34,14 +34,14 @@ class PriorityFrameError(H3SimError, ValueError):
 
 
 class StreamPriorities:
-    """Turns fields and frames into the signals that a scheduler is told.
+    """Priority state by stream: turns fields and frames into signals for a scheduler.
 
     `open` and `update` take values; `on_request` and `on_priority_update` take them as text.
 
-    A PRIORITY_UPDATE frame replaces all that was said before, the origin's word as well (RFC 9218
-    § 7: it overrides any other signal). One that comes before its request is kept, the latest one
-    for each stream, and is used in place of the request's field. Of these at most *max_buffered*
-    are kept; then the oldest is dropped (§ 7 leaves the number to the server). Frames for streams
+    A PRIORITY_UPDATE frame replaces all earlier signals, the origin's as well (RFC 9218
+    § 7: it overrides any other signal). One that arrives before its request is buffered, the latest
+    per stream, and used instead of the request's field. At most *max_buffered* are kept; then
+    the oldest is dropped (§ 7 leaves the number to the server). Frames for streams
     that were closed are dropped, and so are frames whose text is not well-formed (§ 7 lets a
     server end the connection instead).
 
@@ -73,65 +73,65 @@ class StreamPriorities:
 
     @property
     def buffered(self) -> tuple[int, ...]:
-        """The streams that were spoken of and not requested yet, the oldest word first."""
+        """The streams with a buffered frame but without a request, the oldest frame first."""
         return tuple(self._buffered)
 
     def on_request(self, stream_id: int, field: str | None) -> list[SignalChange]:
         """Open a stream whose request has that Priority field, or None; return its signal."""
         return self.open(stream_id, parse_priority(field or ""))
 
-    def open(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
-        """Open a stream whose request wants that; what a frame said before counts instead."""
-        said = self._buffered.pop(stream_id, None)
-        if said is None:
-            said = wanted
-        self._open[stream_id] = said
-        return [(stream_id, said)]
+    def open(self, stream_id: int, priority: Eps) -> list[SignalChange]:
+        """Open a stream with its request's priority; an earlier frame takes precedence."""
+        effective = self._buffered.pop(stream_id, None)
+        if effective is None:
+            effective = priority
+        self._open[stream_id] = effective
+        return [(stream_id, effective)]
 
     def on_priority_update(self, stream_id: int, field: str) -> list[SignalChange]:
-        """Take a frame's word; return what changes for the scheduler.
+        """Handle a PRIORITY_UPDATE frame; return the changes for the scheduler.
 
         Raises:
             PriorityFrameError: H3_ID_ERROR, if the stream cannot carry a request or is beyond
                 *max_streams* (RFC 9218 § 7.2); PROTOCOL_ERROR, if it makes the streams that are
-                open or spoken of more than *max_concurrent* (§ 7.1).
+                open or buffered more than *max_concurrent* (§ 7.1).
         """
         self._check_id(stream_id)
         return self.update(stream_id, parse_priority(field)) if is_well_formed(field) else []
 
-    def update(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
-        """Take what a frame wants; return what changes for the scheduler."""
+    def update(self, stream_id: int, priority: Eps) -> list[SignalChange]:
+        """Apply the priority of a frame; return the changes for the scheduler."""
         if stream_id in self._open:
-            return self._change(stream_id, wanted)
+            return self._change(stream_id, priority)
         if stream_id not in self._closed:
-            self._keep(stream_id, wanted)
+            self._buffer_frame(stream_id, priority)
         return []
 
     def on_response(self, stream_id: int, field: str | None) -> list[SignalChange]:
-        """Merge the origin's Priority field, or None, with what the client wants (§ 8)."""
+        """Merge the origin's Priority field, or None, with the client's priority (§ 8)."""
         if stream_id not in self._open or field is None:
             return []
         return self._change(stream_id, merge_priority(self._open[stream_id], field))
 
     def on_closed(self, stream_id: int) -> None:
-        """Forget an open stream; what comes for it from now on is dropped."""
+        """Forget an open stream; later frames for it are dropped."""
         del self._open[stream_id]
         self._closed.add(stream_id)
 
-    def _change(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
-        before, self._open[stream_id] = self._open[stream_id], wanted
-        return [] if wanted == before else [(stream_id, wanted)]
+    def _change(self, stream_id: int, priority: Eps) -> list[SignalChange]:
+        before, self._open[stream_id] = self._open[stream_id], priority
+        return [] if priority == before else [(stream_id, priority)]
 
-    def _keep(self, stream_id: int, wanted: Eps) -> None:
-        # The latest word stands last, so that the first is the oldest.
+    def _buffer_frame(self, stream_id: int, priority: Eps) -> None:
+        # Reinserted at the end, so that the first entry is the oldest.
         self._buffered.pop(stream_id, None)
-        # RFC 9218 § 7.1: idle streams that frames speak of count with those that are open, or a
-        # client could make a server remember any number.
+        # RFC 9218 § 7.1: idle streams with a buffered frame count as open ones do, or a client
+        # could make a server buffer any number.
         n_spoken_of = len(self._open) + len(self._buffered)
         if self._max_concurrent is not None and n_spoken_of >= self._max_concurrent:
             reason = f"makes more than {self._max_concurrent} streams"
             raise PriorityFrameError("PROTOCOL_ERROR", stream_id, reason)
-        self._buffered[stream_id] = wanted
+        self._buffered[stream_id] = priority
         if len(self._buffered) > self._max_buffered:
             del self._buffered[next(iter(self._buffered))]
 
@@ -144,28 +144,28 @@ class StreamPriorities:
 
 
 class SchedulerUpdate(NamedTuple):
-    """What the scheduler is to be told: that *element_id* is *opened*, or that it has changed."""
+    """A call of the scheduler: *element_id* is opened, or updated."""
 
     element_id: int
     signal: Signal
     opens: bool
 
 
-# No function of Python, as there is one of these for each request.
+# No Python function: there is one of these per request.
 _UPDATE: Callable[[tuple[int, Signal, bool]], SchedulerUpdate]
 _UPDATE = partial(tuple.__new__, SchedulerUpdate)
 
 
 class PriorityReceiver:
-    """Puts together what requests and the control stream say.
+    """The server's receiver of signals in requests and on the control stream.
 
-    Of two words about a stream that of the control stream counts, since it was sent later. A node
-    of the tree may be spoken of before its request comes: it is opened then, so that others can
-    depend on it. A stream of another kind of scheduler is opened with its request.
+    Of two signals for a stream that of the control stream takes precedence, since it was sent
+    later. A tree node may get a signal before its request arrives: it is opened then, so that
+    others can depend on it. A stream of another kind of scheduler is opened with its request.
 
-    A parent that was closed is not waited for: who depends on it has the default parent in HTTP/3,
-    the root before draft-22 and the orphan placeholder from then on. In HTTP/2 that is left to the
-    tree (RFC 7540 § 5.3.1). *default_weight* is what has not been spoken of.
+    A stream whose parent was closed gets the default parent in HTTP/3: the root before draft-22
+    and the orphan placeholder from then on. In HTTP/2 the tree decides (RFC 7540 § 5.3.1).
+    *default_weight* is the weight of streams without a signal.
 
     >>> receiver = PriorityReceiver(Signalling.DRAFT_22)
     >>> receiver.on_request(0, None)[0].signal.depends_on == ORPHANS
@@ -183,43 +183,43 @@ class PriorityReceiver:
         self._eps = StreamPriorities()
 
     def on_request(self, stream_id: int, signal: Signal | None) -> list[SchedulerUpdate]:
-        """Take a request, with what it says of itself."""
+        """Handle a request, with the signal that it carries."""
         self._requested[stream_id] = None
         if isinstance(signal, Eps):
-            said = self._eps.open(stream_id, signal)[0][1]
-            return [_UPDATE((stream_id, said, True))]
+            effective = self._eps.open(stream_id, signal)[0][1]
+            return [_UPDATE((stream_id, effective, True))]
         if stream_id in self._open:
             return []
         self._open[stream_id] = None
-        wanted = self._default if signal is None else self._placed(signal)
-        return [_UPDATE((stream_id, wanted, True))]
+        priority = self._default if signal is None else self._with_valid_parent(signal)
+        return [_UPDATE((stream_id, priority, True))]
 
     def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
-        """Take a frame of the control stream."""
+        """Handle a frame of the control stream."""
         if isinstance(signal, Eps):
             changes = self._eps.update(element_id, signal)
             return [SchedulerUpdate(*change, opens=False) for change in changes]
         if element_id in self._open:
-            return [SchedulerUpdate(element_id, self._placed(signal), opens=False)]
+            return [SchedulerUpdate(element_id, self._with_valid_parent(signal), opens=False)]
         if element_id in self._requested or not isinstance(signal, H2Priority | StrictPriority):
-            return []  # it is closed already, or would open a stream that sends nothing yet
+            return []  # already closed, or a signal that cannot open a stream before its request
         self._open[element_id] = None
-        return [SchedulerUpdate(element_id, self._placed(signal), opens=True)]
+        return [SchedulerUpdate(element_id, self._with_valid_parent(signal), opens=True)]
 
     def on_closed(self, stream_id: int) -> None:
-        """Forget a stream; what comes for it from now on is dropped."""
+        """Forget a stream; later frames for it are dropped."""
         if stream_id in self._open:
             del self._open[stream_id]
         else:
             self._eps.on_closed(stream_id)
 
-    def _placed(self, signal: Signal) -> Signal:
-        """Return what is wanted, below the default parent where another was closed."""
+    def _with_valid_parent(self, signal: Signal) -> Signal:
+        """Return the signal, with the default parent if its own was closed."""
         if self._signalling is Signalling.H2 or not isinstance(signal, H2Priority):
             return signal
         parent = signal.depends_on
         if parent is None or parent in self._open or parent not in self._requested:
             return signal
-        # Without `exclusive`: it was to take over the children of a parent that has gone, and not
-        # those of the root.
+        # Without `exclusive`: it applied to the children of the closed parent, not to those of the
+        # root.
         return replace(signal, depends_on=self._default.depends_on, exclusive=False)

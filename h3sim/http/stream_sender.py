@@ -1,8 +1,8 @@
 """The streams that one endpoint sends: scheduling, retransmission, and the send buffer.
 
-The server sends responses so, the client requests and frames of the control stream. What has
-entered the send buffer leaves in the order in which it entered, whatever the scheduler learns in
-the meantime: the larger the buffer, the less a late signal can change.
+The server uses it for responses, the client for requests and frames of the control stream. Data in
+the send buffer leaves first in, first out, whatever signals the scheduler gets in the meantime: the
+larger the buffer, the less a late signal can change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class OutgoingStream:
-    """A stream of *size* bytes, of which the peer takes *limit* as yet."""
+    """A stream of *size* bytes, of which flow control allows *limit* so far."""
 
     __slots__ = (
         "_acked",
@@ -43,47 +43,46 @@ class OutgoingStream:
     def __init__(self, size: int, limit: int) -> None:
         self.size = size
         self.next = 0
-        """The first byte that was never given out."""
+        """The first byte never sent."""
         self.has_ended = False
-        """Whether its end was given out."""
+        """True if its end was sent."""
         self.limit = limit
         self.stop = size if size < limit else limit
-        """Up to where it may go as yet; asked for with each packet, so kept."""
+        """The end of what may be sent now; read with each packet, so it is an attribute."""
         self.lost: list[tuple[int, int]] = []
-        """What was given out and must go again, lowest first."""
+        """The spans to be retransmitted, lowest first."""
         self.acked_to = 0
-        """Up to where the peer has all bytes."""
+        """The contiguous bytes acknowledged."""
         self._acked: Ranges | None = None
-        """What the peer has, as long as that has holes."""
+        """The acknowledged ranges, while they have holes."""
         self.is_active = False
-        """Whether it takes part in the scheduler."""
+        """True if it takes part in the scheduler."""
 
     def raise_limit(self, limit: int) -> None:
-        """Take up to *limit* from now on."""
+        """Raise the flow control limit to *limit*."""
         self.limit = limit
         self.stop = self.size if self.size < limit else limit
 
     def grow(self, n_bytes: int) -> None:
-        """Note that *n_bytes* more are to be sent."""
+        """Add *n_bytes* to be sent."""
         self.size += n_bytes
         self.raise_limit(self.limit)
 
     def has_new(self) -> bool:
-        """Return whether it has bytes that were never given out and may be, or its end."""
-        # The end alone is something to send, too, and needs no credit of flow control.
+        """Return whether it has new bytes that may be sent, or its end."""
+        # A bare end of stream counts as data, too, and needs no flow control credit.
         return not self.has_ended and (self.next < self.limit or self.next == self.size)
 
     def next_span(self) -> tuple[int, int]:
-        """Return where its next bytes begin, and where those that follow on them end."""
+        """Return the start of its next bytes, and the end of the contiguous span."""
         return self.lost[0] if self.lost else (self.next, self.size)
 
     def ack(self, offset: int, n_bytes: int) -> bool:
-        """Record that the peer has these bytes for good; return whether it has all now."""
+        """Record an acknowledgement; return whether the whole stream is acknowledged."""
         stop = offset + n_bytes
         acked = self._acked
         if acked is None and offset == self.acked_to:
-            # Ranges are for holes: nearly all acknowledgements are the next bytes, and cost a
-            # comparison.
+            # Ranges are for holes: nearly all acknowledgements are in order, and cost a comparison.
             self.acked_to = stop
             return stop >= self.size and self.has_ended
         if stop > self.acked_to:
@@ -97,15 +96,15 @@ class OutgoingStream:
         return self.has_ended and self.acked_to >= self.size
 
     def lose(self, offset: int, n_bytes: int) -> None:
-        """Take back these bytes, as far as the peer has not got them after all."""
-        # Nothing but the end was lost: without bytes no span stands for it.
+        """Queue these bytes for retransmission, except acknowledged ones."""
+        # Only the end was lost, which has no bytes and so no span.
         if not n_bytes and not self.size:
             self.has_ended = False
         for span in self.missing(offset, offset + n_bytes):
             insort(self.lost, span)
 
     def take_lost(self, max_bytes: int) -> tuple[int, int]:
-        """Return the first of what must go again, up to *max_bytes*: an offset and a length."""
+        """Return the first bytes to retransmit, up to *max_bytes*: an offset and a length."""
         start, stop = self.lost[0]
         if stop - start > max_bytes:
             self.lost[0] = (start + max_bytes, stop)
@@ -114,7 +113,7 @@ class OutgoingStream:
         return start, stop - start
 
     def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Return what is left of a span without what was acknowledged, or waits to go again.
+        """Return the parts of a span that are neither acknowledged nor queued for retransmission.
 
         >>> stream = OutgoingStream(100, 100)
         >>> stream.lost = [(20, 30)]
@@ -137,36 +136,45 @@ class OutgoingStream:
 
 
 class SchedulerGroup:
-    """Tells both the same: who is there, and what is wanted for them."""
+    """The scheduler of new data and that of lost data, kept in step."""
 
-    __slots__ = ("_hearing", "_lost", "_new", "_requeuing", "block", "close", "open", "update")
+    __slots__ = (
+        "_loss_observer",
+        "_lost",
+        "_new",
+        "_requeue_target",
+        "block",
+        "close",
+        "open",
+        "update",
+    )
 
     def __init__(self, new: Scheduler, lost: Scheduler | None) -> None:
         self._new = new
         self._lost = lost
-        # Most senders have one scheduler, which is then asked without a step between.
+        # Most senders have one scheduler, which is then called directly.
         self.open: Callable[[int, Signal], None] = new.open
-        """Take up a stream, or below 0 a placeholder."""
+        """Open a stream, or (below 0) a placeholder."""
         self.update: Callable[[int, Signal], None] = new.update
         """Replace the signal of a stream or placeholder."""
         self.close: Callable[[int], None] = new.close
         """Forget a stream."""
         if lost is not None:
             self.open, self.update, self.close = self._open, self._update, self._close
-        self._requeuing = new if isinstance(new, SupportsRequeue) else None
-        # Who is blocked by flow control may stay listed until its turn comes (`TreeScheduler`).
+        self._requeue_target = new if isinstance(new, SupportsRequeue) else None
+        # A stream blocked by flow control may stay listed until it is next (`TreeScheduler`).
         self.block: Callable[[int], None] = getattr(new, "block", new.deactivate)
-        self._hearing = new if isinstance(new, LossObserver) else None
+        self._loss_observer = new if isinstance(new, LossObserver) else None
 
     def on_lost(self) -> None:
-        """Tell that a packet was lost, where that is wanted."""
-        if self._hearing is not None:
-            self._hearing.on_lost()
+        """Report a loss to a scheduler that observes losses."""
+        if self._loss_observer is not None:
+            self._loss_observer.on_lost()
 
     def requeue(self, stream_id: int) -> None:
-        """Join an active stream to the others anew; where that is, is the scheduler's business."""
-        if self._requeuing is not None:
-            self._requeuing.requeue(stream_id)
+        """Requeue an active stream; the scheduler defines its new position."""
+        if self._requeue_target is not None:
+            self._requeue_target.requeue(stream_id)
         else:
             self._new.deactivate(stream_id)
             self._new.activate(stream_id)
@@ -185,12 +193,12 @@ class SchedulerGroup:
 
     @property
     def _known_lost(self) -> Scheduler:
-        assert self._lost is not None  # noqa: S101 - only then are both told
+        assert self._lost is not None  # noqa: S101 - only called with both
         return self._lost
 
 
 class LostStreams:
-    """Those streams by when they first lost bytes; *scheduler* orders them for `PRIORITY`.
+    """Streams with lost bytes, by first loss; *scheduler* orders them for `PRIORITY`.
 
     >>> lost = LostStreams(Retransmit.FIRST)
     >>> lost.add(4); lost.add(0); lost.pick()
@@ -205,44 +213,44 @@ class LostStreams:
         self._retransmit = retransmit
         self._scheduler = scheduler
         self.ids: dict[int, None] = {}
-        """Their ids; asked for with each packet whether there are any, so open to be read."""
+        """Their IDs; public, since each packet checks whether there are any."""
 
     def add(self, stream_id: int) -> None:
-        """Take up a stream of which bytes were lost; it may be there already."""
-        # A dict keeps the first time: `FIRST` goes by when each first lost bytes.
+        """Add a stream that lost bytes; it may be present already."""
+        # A dict keeps the first insertion: `FIRST` orders by the first loss of each.
         self.ids.setdefault(stream_id)
         if self._scheduler is not None:
             self._scheduler.activate(stream_id)
 
     def remove(self, stream_id: int) -> None:
-        """Forget a stream of which nothing is left to be sent again."""
+        """Remove a stream without bytes to retransmit."""
         del self.ids[stream_id]
         if self._scheduler is not None:
             self._scheduler.deactivate(stream_id)
 
     def charge(self, turns: Scheduler, stream_id: int, n_bytes: int) -> None:
-        """Charge bytes sent again to who chose their stream, *turns* or the scheduler here."""
+        """Charge a retransmission to the scheduler that picked it, *turns* or its own."""
         if self._retransmit is Retransmit.TURN:
             turns.charge(stream_id, n_bytes)
         elif self._scheduler is not None:
             self._scheduler.charge(stream_id, n_bytes)
 
     def pick(self) -> int | None:
-        """Return the stream whose lost bytes go before all else; None: no such, or in its turn."""
+        """Return the stream to retransmit before all else; None without one, or for `TURN`."""
         if self._retransmit is Retransmit.FIRST:
             return next(iter(self.ids), None)
         return None if self._scheduler is None else self._scheduler.pick()
 
 
 class StreamSender(Source):
-    """Gives out bytes of streams as *scheduler* says, a turn of up to *turn_bytes* at a time.
+    """A sender of streams, scheduled by *scheduler* in quanta of up to *turn_bytes*.
 
-    *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
-    not at all; an empty buffer takes any; *send_buffer_refill* says when. With
-    *lost_scheduler* (for `Retransmit.PRIORITY`), which is told all that *scheduler* is told, lost
-    bytes go in its order. With *requeues* a stream joins the scheduler anew when some of its
-    bytes were acknowledged or lost. With *retains_until_acked* a stream counts as drained once
-    all of it was acknowledged, else once all of it was given out.
+    *buffer_bytes* is the size of the send buffer, 0 for none. A quantum enters the buffer whole or
+    not at all; an empty buffer takes any; *send_buffer_refill* sets when. With
+    *lost_scheduler* (for `Retransmit.PRIORITY`), kept in step with *scheduler*, lost bytes are
+    sent in its order. With *requeues* a stream is requeued when some of its bytes were
+    acknowledged or lost. With *retains_until_acked* a stream counts as drained once all of it was
+    acknowledged, else once all of it was sent.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -282,17 +290,17 @@ class StreamSender(Source):
         self._outgoing: dict[int, OutgoingStream] = {}
         self._n_active = 0
         self.has_data = False
-        """Whether `take` may give something out, if flow control lets it; asked often, so kept."""
+        """True if `take` may return data, flow control permitting; read often, so an attribute."""
         self._drained: list[int] = []
         self.has_drained = False
-        """Whether `take_drained` has a stream to return; asked for with each packet, so kept."""
+        """True if `take_drained` has a stream to return; read with each packet."""
         self._begin()
 
     def _begin(self) -> None:
-        """Set up what a derived class keeps besides; mypyc passes no options on to `super`."""
+        """Set up the state of a derived class; mypyc passes no keyword arguments to `super`."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up a stream (or, below 0, a placeholder) that has nothing to send yet."""
+        """Open a stream (or, below 0, a placeholder) that has no data yet."""
         self._schedulers.open(stream_id, signal)
 
     def update(self, element_id: int, signal: Signal) -> None:
@@ -300,7 +308,7 @@ class StreamSender(Source):
         self._schedulers.update(element_id, signal)
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:  # noqa: ARG002
-        """Give a stream *n_bytes* to send, which is all it will ever have.
+        """Queue the *n_bytes* of a stream, which is all of its data.
 
         The first *header_bytes* are its HEADERS frame, which in HTTP/3 goes as the rest does.
         """
@@ -313,7 +321,7 @@ class StreamSender(Source):
             self._note_data()
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Record that the client has these bytes for good."""
+        """Record that these bytes were acknowledged."""
         stream = self._outgoing.get(stream_id)
         if stream is None:
             return
@@ -321,12 +329,12 @@ class StreamSender(Source):
         if self._requeues and stream.is_active:
             self._schedulers.requeue(stream_id)
         if is_acked:
-            if stream.lost:  # bytes that were to go again came after all
-                self._rest(stream_id, stream)
+            if stream.lost:  # bytes queued for retransmission arrived after all
+                self._settle(stream_id, stream)
             self._drain(stream_id)
 
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Take these bytes back, to be given out again unless they have arrived after all."""
+        """Queue these bytes for retransmission, except acknowledged ones."""
         stream = self._outgoing.get(stream_id)
         if stream is None:
             return
@@ -340,7 +348,7 @@ class StreamSender(Source):
         self._fill()
 
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
-        """Raise the client's limit to *limit_bytes* of a stream, or (None) of all together."""
+        """Raise the client's limit to *limit_bytes* of a stream, or (None) of the connection."""
         if stream_id is None:
             # A limit counts from the connection's beginning (RFC 9000 § 4.1), credit from now on.
             if limit_bytes > self._connection_limit_bytes:
@@ -355,25 +363,25 @@ class StreamSender(Source):
             self._fill()
 
     def close(self, stream_id: int) -> None:
-        """Make the scheduler forget a stream."""
+        """Close a stream in the scheduler."""
         self._schedulers.close(stream_id)
 
     def take_drained(self) -> list[int]:
-        """Return the streams that were done with since this was last asked."""
+        """Return the streams drained since the last call."""
         drained, self._drained, self.has_drained = self._drained, [], False
         return drained
 
     def take(
         self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
     ) -> StreamBytes | None:
-        """Return what goes into the next packet, or None where there is nothing to send.
+        """Return data for the next packet, or None without any.
 
-        That is a stream, an offset and a number of bytes, 0 for the end of a stream without any.
-        The length that *header* says a frame from there has is taken off *max_bytes*; None is
-        returned where fewer than *least* bytes would be left.
+        It is a stream, an offset and a number of bytes, 0 for a bare end of stream. The length of
+        *header* for a frame from there is subtracted from *max_bytes*; None is returned if fewer
+        than *least* bytes would remain.
         """
         if not self._has_buffer:
-            return self._turn(max_bytes or self._turn_bytes, header, least)
+            return self._next_quantum(max_bytes or self._turn_bytes, header, least)
         if not self._buffer and not self._refills:
             self._fill_up()
         chunk = self._buffer.take(max_bytes, header, least)
@@ -381,11 +389,11 @@ class StreamSender(Source):
             self._fill()
         return chunk
 
-    def _turn(
+    def _next_quantum(
         self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> StreamBytes | None:
-        """Give out one turn of the scheduler."""
-        # Without losses, as nearly always, the scheduler is asked without a step between.
+        """Return one quantum of the scheduler."""
+        # Without losses, as nearly always, the scheduler is called directly.
         stream_id = self._next_stream() if self._lost.ids else self._scheduler.pick()
         if stream_id is None:
             return None
@@ -412,17 +420,17 @@ class StreamSender(Source):
         stream.next = end = offset + n_bytes
         if end >= stop:
             stream.has_ended = end == stream.size  # else `on_limit` wakes it
-            self._rest(stream_id, stream)
+            self._settle(stream_id, stream)
             if stream.has_ended and not self._keeps_unacked:
                 self._drain(stream_id)
         return stream_id, offset, n_bytes
 
     def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> StreamBytes:
-        """Give out the lowest bytes of a stream that were lost."""
+        """Return the lowest lost bytes of a stream."""
         start, n_bytes = stream.take_lost(max_bytes)
         self._lost.charge(self._scheduler, stream_id, n_bytes)
         if not stream.lost:
-            self._rest(stream_id, stream)
+            self._settle(stream_id, stream)
         return stream_id, start, n_bytes
 
     def _next_stream(self) -> int | None:
@@ -432,7 +440,7 @@ class StreamSender(Source):
         stream_id = self._scheduler.pick()
         if stream_id is None or self._credit_bytes:
             return stream_id
-        # Nothing new may go; what was lost has been counted already.
+        # New data is blocked by flow control; lost data was counted when it was first sent.
         return stream_id if stream_id in self._lost.ids else next(iter(self._lost.ids), None)
 
     def _drain(self, stream_id: int) -> None:
@@ -441,36 +449,38 @@ class StreamSender(Source):
         self.has_drained = True
 
     def _wake(self, stream_id: int, stream: OutgoingStream) -> None:
-        """Activate the stream if it has something that may go in its turn."""
+        """Activate the stream if it has data that the scheduler may pick."""
         waits = stream.has_new() or (stream.lost and self._lost_wait_turns)
         if waits and not stream.is_active:
             stream.is_active = True
             self._n_active += 1
             self._scheduler.activate(stream_id)
 
-    def _rest(self, stream_id: int, stream: OutgoingStream) -> None:
-        """Take the stream out of the running where nothing is left to give out.
+    def _settle(self, stream_id: int, stream: OutgoingStream) -> None:
+        """Deactivate the stream if it has nothing left to send.
 
-        Of what was lost nothing is left: it has gone again, before anything new, or come after all.
+        Lost bytes have been retransmitted, which precedes new data, or have arrived after all.
         """
         if stream_id in self._lost.ids:
             self._lost.remove(stream_id)
         if stream.is_active and not stream.has_new():
             stream.is_active = False
             self._n_active -= 1
-            is_blocked = stream.next < stream.size  # not done: to nghttp2 that is not the same
+            is_blocked = (
+                stream.next < stream.size
+            )  # nghttp2 treats a blocked stream unlike a finished one
             (self._schedulers.block if is_blocked else self._scheduler.deactivate)(stream_id)
         self._note_data()
 
     def _fill(self) -> None:
-        """Refill the send buffer, if it is one that takes something in at any time."""
+        """Refill the send buffer, if it refills continuously."""
         if self._has_buffer and self._refills:
             self._fill_up()
         self._note_data()
 
     def _fill_up(self) -> None:
-        """Put turns into the send buffer, as far as whole ones fit."""
-        while self._has_room() and (chunk := self._turn(self._turn_bytes)) is not None:
+        """Move quanta into the send buffer while complete ones fit."""
+        while self._has_room() and (chunk := self._next_quantum(self._turn_bytes)) is not None:
             self._buffer.put(chunk)
 
     def _note_data(self) -> None:

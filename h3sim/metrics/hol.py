@@ -123,7 +123,7 @@ class SanderCount(NamedTuple):
 
 
 class _Stream:
-    """What has come of one stream, and when it was seen to be blocked.
+    """Receive state of one stream, and the times when it was blocked.
 
     Times are numbers of blocked frames, counted over all streams.
     """
@@ -134,13 +134,13 @@ class _Stream:
         self.born = born
         """So many frames were blocked before its first one came."""
         self.end = 0
-        """How far it has come."""
+        """The highest offset received."""
         self.head = 0
-        """How far it has come without a hole."""
+        """The contiguous bytes received."""
         self.since = born
         """From when on it has come so far."""
         self.got: Ranges | None = None
-        """What has come, where that has a hole."""
+        """The received ranges, while they have holes."""
         # Lists only once there is something to write down: there may be thousands of streams, and
         # making the lists, and collecting garbage among them, takes longer than counting.
         self.past: tuple[list[int], list[int]] | None = None

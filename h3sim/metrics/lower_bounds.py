@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Path(NamedTuple):
-    """What a constant rate costs: a packet each *interval_ns*, and the ways up and down.
+    """The times of a constant rate: a packet each *interval_ns*, and both one-way delays.
 
     *begins_at_ns* is when the root is asked for.
     """
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """When a resource is asked for: *ns* after part *after* was delivered, or in all."""
+    """The cause of a request: *ns* after part *after* was delivered, or unconditional."""
 
     after: int | None
     ns: int
@@ -66,15 +66,15 @@ def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> l
     [Part(after=None, lag_ticks=1, first_tick=1, n_packets=2, weight=2800)]
     """
     parts: list[Part] = []
-    asked: dict[int, _Asked] = {}
+    requests_by_part: dict[int, _Asked] = {}
     ends: dict[tuple[int, int], int] = {}
     for index in _parents_first(page):
         resource = page.resources[index]
-        asked[index] = _asked(page, index, path, asked, ends)
+        requests_by_part[index] = _asked(page, index, path, requests_by_part, ends)
         weight = resource.size_bytes if weighs(resource) else 0
         cuts = _cuts(page, index, path.packet_bytes)
         for begin, end in zip([0, *cuts], cuts, strict=False):
-            after, lag_ticks, first_tick = _release(asked[index], resource, path, parts)
+            after, lag_ticks, first_tick = _release(requests_by_part[index], resource, path, parts)
             # What is behind a cut waits for what is before it, and for nothing else.
             if begin:
                 after, lag_ticks = len(parts) - 1, 1
@@ -108,7 +108,7 @@ def _asked(
     page: Page,
     index: int,
     path: Path,
-    asked: Mapping[int, _Asked],
+    requests_by_part: Mapping[int, _Asked],
     ends: Mapping[tuple[int, int], int],
 ) -> _Asked:
     """Return when a resource is asked for, from its parent's, which is known."""
@@ -119,7 +119,7 @@ def _asked(
     if parent is None:
         return _Asked(None, max(path.begins_at_ns, discovery.delay_ns))
     if discovery.at is TriggerEvent.REQUEST:
-        after, ns = asked[parent]
+        after, ns = requests_by_part[parent]
         return _Asked(after, ns + discovery.delay_ns)
     of = page.resources[parent]
     ns = discovery.delay_ns
@@ -149,16 +149,16 @@ def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
 
 
 def _release(
-    asked: _Asked, resource: Resource, path: Path, parts: list[Part]
+    requests_by_part: _Asked, resource: Resource, path: Path, parts: list[Part]
 ) -> tuple[int | None, int, int]:
     """Return what the first packet of a response waits for, how long, and its first tick."""
-    ns = asked.ns + path.up_ns + resource.server_ns
-    if asked.after is None:
+    ns = requests_by_part.ns + path.up_ns + resource.server_ns
+    if requests_by_part.after is None:
         return None, 1, max(1, -(-ns // path.interval_ns))
     # A tick falls at a whole nanosecond, so up to one before its multiple of the interval.
     cut_ns = int(path.interval_ns.denominator > 1)
     lag_ticks = max(1, -(-(ns + path.down_ns - cut_ns) // path.interval_ns))
-    return asked.after, lag_ticks, _last_tick(parts[asked.after]) + lag_ticks
+    return requests_by_part.after, lag_ticks, _last_tick(parts[requests_by_part.after]) + lag_ticks
 
 
 def _last_tick(part: Part) -> int:
@@ -367,9 +367,9 @@ def _levelled(parts: Sequence[Part]) -> list[float]:
     weights = [part.weight for part in parts]
     sizes = [part.n_packets for part in parts]
     joined = [False] * len(parts)
-    """Whether a part is sent as one with what it waits for."""
+    """True if a part is sent as one with what it waits for."""
     behind: list[list[tuple[float, int]]] = [[] for _ in parts]
-    """What waits for each, or for what is sent as one with it: the densest first."""
+    """The dependents of each job, or of its block: the densest first."""
     for index in range(len(parts) - 1, -1, -1):
         waiting = behind[index]
         # In whole numbers: equal densities stay apart, however they would be rounded.
@@ -444,7 +444,7 @@ class TransmissionJob(NamedTuple):
 
 
 def lower_bound_over_links_ns(
-    wanted: Sequence[TransmissionJob], opportunities: Sequence[TransmissionOpportunity]
+    jobs: Sequence[TransmissionJob], opportunities: Sequence[TransmissionOpportunity]
 ) -> float | None:
     """Return the least mean time at which *wanted* are there, by weight; None without any weight.
 
@@ -459,16 +459,16 @@ def lower_bound_over_links_ns(
     >>> lower_bound_over_links_ns(jobs, opportunities)
     24.0
     """
-    total = sum(response.weight for response in wanted)
+    total = sum(response.weight for response in jobs)
     if not total:
         return None
     slots = _slots(opportunities)
-    means = _mean_arrivals(wanted, slots)
-    ways = _least_ways(wanted, slots)
+    means = _mean_arrivals(jobs, slots)
+    ways = _least_ways(jobs, slots)
     return (
         sum(
             response.weight * (mean + way)
-            for response, mean, way in zip(wanted, means, ways, strict=True)
+            for response, mean, way in zip(jobs, means, ways, strict=True)
         )
         / total
     )
@@ -487,22 +487,22 @@ def _slots(opportunities: Sequence[TransmissionOpportunity]) -> list[Transmissio
 
 
 def _mean_arrivals(
-    wanted: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
+    jobs: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
 ) -> list[float]:
     """Deal each slot to what has most weight a byte; return the mean arrival of each's bytes."""
-    order = sorted(range(len(wanted)), key=lambda index: wanted[index].ready_at_ns)
-    left = [response.n_bytes for response in wanted]
-    sums = [0] * len(wanted)
+    order = sorted(range(len(jobs)), key=lambda index: jobs[index].ready_at_ns)
+    left = [response.n_bytes for response in jobs]
+    sums = [0] * len(jobs)
     ready: list[tuple[float, int]] = []
     n_released = 0
     for sent_at_ns, arrived_at_ns, capacity in slots:
-        while n_released < len(order) and wanted[order[n_released]].ready_at_ns <= sent_at_ns:
+        while n_released < len(order) and jobs[order[n_released]].ready_at_ns <= sent_at_ns:
             index = order[n_released]
             n_released += 1
             if left[index]:
                 # Weight a byte of all its bytes, not renewed as they go: what counts is their mean
                 # arrival.
-                heappush(ready, (-wanted[index].weight / left[index], index))
+                heappush(ready, (-jobs[index].weight / left[index], index))
         while capacity and ready:
             index = ready[0][1]
             n_bytes = min(capacity, left[index])
@@ -513,12 +513,12 @@ def _mean_arrivals(
                 heappop(ready)
     return [
         tick_sum / response.n_bytes if response.n_bytes else float(response.ready_at_ns)
-        for tick_sum, response in zip(sums, wanted, strict=True)
+        for tick_sum, response in zip(sums, jobs, strict=True)
     ]
 
 
 def _least_ways(
-    wanted: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
+    jobs: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
 ) -> list[float]:
     """Return how long the last byte of each comes at least after the mean of its bytes."""
     import numpy as np  # on use: importing h3sim should stay quick
@@ -529,7 +529,7 @@ def _least_ways(
     until = np.cumsum(n_bytes)
     area = np.cumsum(n_bytes * arrived)
     ways = []
-    for response in wanted:
+    for response in jobs:
         # Sent times rise in slots, so all from this one on left when it was ready, or later.
         first = int(np.searchsorted(sent, response.ready_at_ns))
         ways.append(_least_way(response.n_bytes, first, until, area, arrived))

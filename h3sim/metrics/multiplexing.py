@@ -1,4 +1,4 @@
-"""How responses share the link: measures of multiplexing and of what priorities come to.
+"""Measures of multiplexing, and of the effect of priorities.
 
 They are of what the server sent, in the order in which it left. Ranks are what it was told: of
 urgencies, buckets and strict priorities the more important one; a tree has no rank.
@@ -137,14 +137,14 @@ def inversion_bytes(
     if not any(rank is not None and stream_id >= 0 for _, stream_id, rank in changes):
         return None
     ranks: dict[int, tuple[int, ...]] = {}
-    told = inverted = 0
+    n_applied = inverted = 0
     # A packet leaves after all that the server is told at its instant.
     for row in sent:
-        while told < len(changes) and changes[told][0] <= row.at_ns:
-            _, stream_id, rank = changes[told]
+        while n_applied < len(changes) and changes[n_applied][0] <= row.at_ns:
+            _, stream_id, rank = changes[n_applied]
             if rank is not None:
                 ranks[stream_id] = rank
-            told += 1
+            n_applied += 1
         mine = ranks.get(row.stream_id)
         if mine is not None and any(
             rank < mine

@@ -70,7 +70,7 @@ def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
     numbers = sorted(fates)
     places = enumerate(bisect_left(numbers, number) for number in sorted(lost))
     # While numbers follow one another, place and rank rise together, so their difference stays.
-    runs = groupby(places, lambda place: place[1] - place[0])
+    runs = groupby(places, lambda entry: entry[1] - entry[0])
     return dict(sorted(Counter(len([*run]) for _, run in runs).items()))
 
 

@@ -21,7 +21,7 @@ _COUNTS: Mapping[str, float] = {
     "32 and more": math.inf,
 }
 _PACKAGES = ("npm package", "debian package", "pypi package")
-"""How the provenance of what `tools.record_corpus` recorded begins."""
+"""The beginning of the provenance of pages recorded by `tools.record_corpus`."""
 _MADE_UP = "made up"
 
 

@@ -67,4 +67,4 @@ _RULES: dict[str, dict[str, Any]] = {
         ]
     },
 }
-"""What the rules of the values say, as far as a schema can say it."""
+"""The rules between values, as far as a schema can express them."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 UNNAMED = "(page)"
-"""What the page's own host is called where the page does not name it."""
+"""The name of the page's own host if the page has none."""
 _MOST_MS = 600_000
 
 
@@ -40,7 +40,7 @@ class RecordedHosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What is known of a host: hosts of one *server* with one *certificate* share a connection.
+    """A host: hosts of one *server* with one *certificate* share a connection.
 
     So RFC 9113 § 9.1.1 has it, and RFC 9114 § 3.3. Where either is not known, a host has a
     connection of its own.
@@ -80,7 +80,7 @@ class Host:
 
     @property
     def shared(self) -> tuple[str, str] | None:
-        """What it shares a connection by; None where it has one of its own."""
+        """The key by which hosts share a connection; None for one of its own."""
         return (self.certificate, self.server) if self.certificate and self.server else None
 
 

@@ -95,9 +95,11 @@ def redirects_of(page: Page) -> frozenset[int]:
 def _part(page: Page, root: int) -> RootPage:
     indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
     ids = {page.resources[at].id for at in indices}
-    kept = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
-    kept[indices.index(root)] = replace(kept[indices.index(root)], discovered=None, is_root=False)
-    return RootPage(root, indices, replace(page, resources=tuple(kept), hosts=()))
+    remaining = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
+    remaining[indices.index(root)] = replace(
+        remaining[indices.index(root)], discovered=None, is_root=False
+    )
+    return RootPage(root, indices, replace(page, resources=tuple(remaining), hosts=()))
 
 
 def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]) -> Resource:
@@ -116,11 +118,11 @@ def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGrou
 
 
 _FACTS = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.values())
-"""Of enums their text: the hash of a member is a function of Python."""
+"""The properties that rules read; enums by their text, since hashing a member is a Python call."""
 
 
 class Triggers(NamedTuple):
-    """What follows from what happens to one resource; all are told by their indices in the page."""
+    """The consequences of events of one resource, by indices in the page."""
 
     at_request: tuple[tuple[int, int], ...]
     """From its request: (delay in ns, child)."""
@@ -159,12 +161,12 @@ class Graph:
 
     @cached_property
     def stream_bytes(self) -> tuple[int, ...]:
-        """What the stream of each resource carries, by its index: every load asks."""
+        """The bytes on the stream of each resource, by its index: every load reads them."""
         return tuple(resource.stream_bytes for resource in self.resources)
 
     @cached_property
     def at_navigation(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What is asked for whatever happens: when, after navigation start, and which index."""
+        """The unconditional requests: time after navigation start, and index."""
         found = [
             (0 if resource.discovered is None else resource.discovered.delay_ns, index)
             for index, resource in enumerate(self.resources)
@@ -189,7 +191,7 @@ class Graph:
 
     @cached_property
     def triggers(self) -> dict[int, Triggers]:
-        """What follows from what happens to each index that has `children`."""
+        """The consequences of each index that has `children`."""
         return triggers_of(self.resources, self.children)
 
 
@@ -241,7 +243,7 @@ _COMMENT = "#"
 
 
 class MarksFrom(enum.Enum):
-    """Who says what is above the fold."""
+    """The source of the labels above the fold."""
 
     PAGE = "page"
     """Whoever wrote the page, or a browser that recorded it and knows where things lie."""
@@ -254,7 +256,7 @@ class MarksFrom(enum.Enum):
 
     @property
     def is_inferred(self) -> bool:
-        """Whether nobody saw it, so that figures that rest on it must say so."""
+        """True if nobody saw it, so that figures that rest on it must say so."""
         return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
@@ -311,8 +313,10 @@ def read_marks(path: str | Path, page: Page) -> Page:
         InputError: if it cannot be read, or listing every line that names no resource.
     """
     lines = enumerate(read_text(path, InputError).splitlines(), start=1)
-    given = [(f"line {number}", line.strip()) for number, line in lines]
-    patterns = [(where, text) for where, text in given if text and not text.startswith(_COMMENT)]
+    candidates = [(f"line {number}", line.strip()) for number, line in lines]
+    patterns = [
+        (where, text) for where, text in candidates if text and not text.startswith(_COMMENT)
+    ]
     try:
         ids = ids_that_match(page, patterns)
     except InputError as error:
@@ -417,13 +421,13 @@ class Page(Graph):
 
     @property
     def title(self) -> str:
-        """What it is, in a line."""
+        """The one-line description."""
         n = len(self.resources)
         return f"{n} resource{'s' * (n != 1)}, {self.total_bytes / 1000:,.0f} kB"
 
     @property
     def knows_above_the_fold(self) -> bool:
-        """Whether anybody said what is above the fold: a resource is marked, or its share known."""
+        """True if anybody said what is above the fold: a resource is marked, or its share known."""
         return any(each.above_the_fold or each.viewport is not None for each in self.resources)
 
     @property
@@ -519,13 +523,13 @@ class Page(Graph):
         >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
         'b'
         """
-        index = self._place(id_)
+        index = self._index_of(id_)
         root = self.resources[self.root_of[index]].id
         if changes.get("preload") and "discovered" not in changes and root != id_:
             changes["discovered"] = {"by": root, "at": "offset", "offset_bytes": 0}
         changed = edited_resource(self.resources[index], changes)
-        kept = (*self.resources[:index], changed, *self.resources[index + 1 :])
-        return self.with_resources(kept, name=name)
+        remaining = (*self.resources[:index], changed, *self.resources[index + 1 :])
+        return self.with_resources(remaining, name=name)
 
     def without(self, id_: str, *, name: str | None = None) -> Page:
         """Return the page without a resource and all that it asks for; *name* as in `with_`.
@@ -534,14 +538,14 @@ class Page(Graph):
             UnknownNameError: if there is no such resource.
             PageError: if it is the root.
         """
-        gone = {self._place(id_)}
+        gone = {self._index_of(id_)}
         waiting = [*gone]
         while waiting:
             children = self.children.get(waiting.pop(), ())
             waiting += children
             gone.update(children)
-        kept = (resource for index, resource in enumerate(self.resources) if index not in gone)
-        return self.with_resources(kept, name=name)
+        remaining = (resource for index, resource in enumerate(self.resources) if index not in gone)
+        return self.with_resources(remaining, name=name)
 
     def with_resources(self, resources: Iterable[Resource], *, name: str | None = None) -> Page:
         """Return the page with other resources, and their hosts; *name* as in `with_`.
@@ -549,12 +553,14 @@ class Page(Graph):
         Raises:
             PageError: listing every mistake in them, taken together.
         """
-        given = tuple(resources) if isinstance(resources, Iterable) else resources
-        if isinstance(given, tuple) and all(isinstance(each, Resource) for each in given):
-            gone = self.index.keys() - {each.id for each in given}
-            given = tuple(without_parents(each, gone) for each in given) if gone else given
+        candidates = tuple(resources) if isinstance(resources, Iterable) else resources
+        if isinstance(candidates, tuple) and all(isinstance(each, Resource) for each in candidates):
+            gone = self.index.keys() - {each.id for each in candidates}
+            candidates = (
+                tuple(without_parents(each, gone) for each in candidates) if gone else candidates
+            )
         # First without hosts: one that is left without a resource would be refused.
-        edited = replace(self, resources=given, hosts=())
+        edited = replace(self, resources=candidates, hosts=())
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:
@@ -563,7 +569,7 @@ class Page(Graph):
             name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"
         return edited if name is None else replace(edited, name=name)
 
-    def _place(self, id_: str) -> int:
+    def _index_of(self, id_: str) -> int:
         if not isinstance(id_, str) or id_ not in self.index:
             raise UnknownNameError("resource", id_, list(self.index), "page.index")
         return self.index[id_]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RECORDED_NETWORK = "recorded"
-"""What the network of a page's own recording is called."""
+"""The name of the network of a page's own recording."""
 
 _TIME = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
@@ -73,7 +73,7 @@ class RecordedLoad:
 
     @property
     def lacks_network(self) -> bool:
-        """Whether it was recorded over a network of which it does not tell enough to name it."""
+        """True if it was recorded over a network of which it does not tell enough to name it."""
         return self.rtt_ns is None and self.n_bytes is not None
 
     def __post_init__(self) -> None:

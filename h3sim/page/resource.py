@@ -121,38 +121,40 @@ class ServerPriority:
 
     def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield that it says nothing."""
-        said = (self.urgency, self.incremental, self.bucket, self.level)
-        if all(value is None for value in said):
+        values = (self.urgency, self.incremental, self.bucket, self.level)
+        if all(value is None for value in values):
             message = "one of urgency, incremental, bucket and level is needed: what is said"
             yield ValidationIssue(key="", message=message)
 
-    def merged_with(self, wanted: Signal) -> Signal:
+    def merged_with(self, client_priority: Signal) -> Signal:
         """Return what counts where the client wants that: what is left out stays as it wants it.
 
         >>> ServerPriority(urgency=1).merged_with(Eps(urgency=5, incremental=True))
         Eps(urgency=1, incremental=True)
         """
-        if isinstance(wanted, Eps):
+        if isinstance(client_priority, Eps):
             return Eps(
-                urgency=wanted.urgency if self.urgency is None else self.urgency,
-                incremental=wanted.incremental if self.incremental is None else self.incremental,
+                urgency=client_priority.urgency if self.urgency is None else self.urgency,
+                incremental=client_priority.incremental
+                if self.incremental is None
+                else self.incremental,
             )
-        if isinstance(wanted, BucketPriority):
+        if isinstance(client_priority, BucketPriority):
             return BucketPriority(
-                bucket=wanted.bucket if self.bucket is None else self.bucket,
-                level=wanted.level if self.level is None else self.level,
+                bucket=client_priority.bucket if self.bucket is None else self.bucket,
+                level=client_priority.level if self.level is None else self.level,
             )
-        return wanted
+        return client_priority
 
 
 MAX_STREAM_BYTES = MAX_VARINT
 """The largest final size of a stream (RFC 9000 § 4.5)."""
 DEFAULT_REQUEST_BYTES = 100
-"""What a request takes where neither the page nor a codec says it (network.md: 60 to 400 bytes)."""
+"""The default size of a request if neither page nor codec has one (60 to 400 bytes)."""
 
 
 class Kind(enum.Enum):
-    """What a resource is to the browser."""
+    """The type of a resource in the browser."""
 
     DOCUMENT = "document"
     STYLESHEET = "stylesheet"
@@ -214,7 +216,7 @@ class RecordedFrom(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPriority:
-    """What a browser really said of a resource: with its request, or later, *when* that fires.
+    """A recorded priority of a resource: with its request, or later, at trigger *when*.
 
     Raises:
         PageError: if it says nothing, or something of a place that it does not name.
@@ -269,8 +271,8 @@ class RecordedPriority:
 
     def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
-        said = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
-        if all(value is None for value in said):
+        values = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
+        if all(value is None for value in values):
             names = "level, class, urgency, incremental and depends_on"
             yield ValidationIssue(key="", message=f"one of {names} is needed: what was said")
         if self.weight is not None and self.group is None and self.depends_on is None:
@@ -283,7 +285,7 @@ class RecordedPriority:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityChange:
-    """What becomes known of a resource, or is asked for it, *when* a trigger fires.
+    """A change of a resource's state or priority at trigger *when*.
 
     What it leaves out stays as it was. Before the request it is said with that; afterwards the
     client may send a frame about the open stream (RFC 7540 § 6.3, RFC 9218 § 7).
@@ -469,12 +471,12 @@ class Resource:
 
     @property
     def stream_bytes(self) -> int:
-        """What its stream carries: response header and body."""
+        """The bytes on its stream: response header and body."""
         return self.header_bytes + self.size_bytes
 
     @property
     def begins_page(self) -> bool:
-        """Whether it is a root: something that is navigated to."""
+        """True if it is a root: something that is navigated to."""
         return self.is_root or self.discovered is None
 
     def mistakes(self) -> Iterator[ValidationIssue]:
@@ -496,7 +498,7 @@ That of roots is none of them: it says what the page is, and not what a rule cou
 
 
 class ResourceState(NamedTuple):
-    """What has become known of a resource; None where that is as it was.
+    """Changed state of a resource; None for unchanged values.
 
     *visible*: layout has shown it in the viewport; *hidden*: its tab is in the background;
     *fetchpriority*: a script of the page asks for it; *recorded*: a browser said that later, the

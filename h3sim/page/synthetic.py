@@ -32,13 +32,13 @@ SIZES: dict[Kind, tuple[int, float]] = {
     Kind.FONT: (16_000, 1.0),
     Kind.FETCH: (390, 2.7),
 }
-"""Of each kind the median size of a body in bytes, and the standard deviation of its logarithm."""
+"""Median body size in bytes by kind, and the standard deviation of its logarithm."""
 _OF_STYLE = (Kind.FONT, Kind.IMAGE, Kind.STYLESHEET)
 _COUNT = (44, 0.9)
 _SHARES = {Kind.IMAGE: 0.58, Kind.STYLESHEET: 0.06, Kind.FONT: 0.03, Kind.FETCH: 0.05}
-"""What the resources that are no scripts are, relative to one another."""
+"""Relative frequencies of kinds other than scripts."""
 _LEVELS = (0.60, 0.23, 0.10, 0.05, 0.02)
-"""How many of the resources hang so deep below the document: named by it, by what it names, ..."""
+"""Shares of resources by depth below the document: referenced by it, by those, ..."""
 _MIN_RESOURCES, _MAX_RESOURCES = 10, 214
 """The range of Marx 2019's pages."""
 _MAX_BODY_BYTES = 4_000_000
@@ -58,7 +58,7 @@ _TAKEN = {
     "html_bytes": _SIZE,
     "hero_bytes": _SIZE,
 }
-"""What the arguments of `synthetic` may be."""
+"""The bounds of the arguments of `synthetic`."""
 _DRAWN = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
 """Those that are drawn where they are None."""
 
@@ -126,7 +126,7 @@ class _Draft:
     level: int = 0
     is_hero: bool = False
     is_fixed: bool = False
-    """Whether its size was given."""
+    """True if its size was given."""
 
     def set_size(self, n_bytes: int) -> None:
         self.size_bytes, self.is_fixed = n_bytes, True
@@ -179,11 +179,11 @@ def _asks_for(kind: Kind) -> tuple[bool, ...]:
 def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
     """Scale the sizes that were not given, so that all add up to *total_bytes*."""
     free = [draft for draft in drafts if not draft.is_fixed]
-    wanted = total_bytes - sum(draft.size_bytes for draft in drafts if draft.is_fixed)
-    if wanted < 0:
+    remaining_bytes = total_bytes - sum(draft.size_bytes for draft in drafts if draft.is_fixed)
+    if remaining_bytes < 0:
         message = "is less than html_bytes and hero_bytes together"
         raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
-    if wanted and not free:
+    if remaining_bytes and not free:
         message = "cannot be reached: html_bytes and hero_bytes say all sizes"
         raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
     drawn = sum(draft.size_bytes for draft in free)
@@ -191,7 +191,10 @@ def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
     for draft in free:
         # What rounding takes from one, the next gets.
         seen += draft.size_bytes
-        draft.size_bytes, before = wanted * seen // drawn - before, wanted * seen // drawn
+        draft.size_bytes, before = (
+            remaining_bytes * seen // drawn - before,
+            remaining_bytes * seen // drawn,
+        )
 
 
 def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resource]:

@@ -44,7 +44,7 @@ _SHARE = Predicate(
     lambda value: isinstance(value, int | float) and 0 < value <= 1,
 )
 _HINT_BYTES = 28
-"""What a link takes besides its URL: `link: <...>; rel=preload; as=style`, about."""
+"""Approximate bytes of a Link header beside its URL: `link: <...>; rel=preload; as=style`."""
 _NOT_MODIFIED_BYTES = 100
 """The header of a 304 (RFC 9110 § 15.4.5): status, date, etag and what caches are told, about."""
 _NO_REQUEST_BYTES = 1
@@ -133,8 +133,8 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
         discovered=Discovery(by=root.id, at=TriggerEvent.REQUEST),
     )
     when = Discovery(by=hints.id, at=TriggerEvent.COMPLETE)
-    kept = [_preloaded(r, when) if i in chosen else r for i, r in enumerate(page.resources)]
-    return page.with_resources([*kept[: page.root + 1], hints, *kept[page.root + 1 :]])
+    remaining = [_preloaded(r, when) if i in chosen else r for i, r in enumerate(page.resources)]
+    return page.with_resources([*remaining[: page.root + 1], hints, *remaining[page.root + 1 :]])
 
 
 def with_staged_hints(page: Page) -> Page:
@@ -186,7 +186,7 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
     inlined = [r for r in own if r.kind is Kind.STYLESHEET and r.in_head]
     front_bytes = round(share * sum(style.size_bytes for style in inlined))
     behind_styles = Discovery(by=root.id, at=TriggerEvent.OFFSET, offset_bytes=front_bytes)
-    whole = Discovery(by=root.id, at=TriggerEvent.COMPLETE)
+    on_completion = Discovery(by=root.id, at=TriggerEvent.COMPLETE)
     ran = {r.id for r in own if r.kind is Kind.SCRIPT}
     instead = dict.fromkeys((style.id for style in inlined), behind_styles)
 
@@ -195,14 +195,14 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
             return replace(when, offset_bytes=when.offset_bytes + front_bytes)
         return behind_styles if when.by in ran else _after(when, instead, page)
 
-    kept = [retriggered(r, moved) for r in page.resources if r.id not in instead]
+    remaining = [retriggered(r, moved) for r in page.resources if r.id not in instead]
     return page.with_resources(
         replace(r, size_bytes=r.size_bytes + front_bytes)
         if r.id == root.id
-        else replace(r, discovered=whole, is_defer=True)
+        else replace(r, discovered=on_completion, is_defer=True)
         if r.id in ran
         else r
-        for r in kept
+        for r in remaining
     )
 
 
@@ -256,12 +256,12 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
         is_within = when.by in stale and when.at is TriggerEvent.OFFSET
         return replace(when, at=TriggerEvent.COMPLETE, offset_bytes=None) if is_within else when
 
-    kept = (retriggered(resource, moved) for resource in page.resources)
+    remaining = (retriggered(resource, moved) for resource in page.resources)
     return page.with_resources(
         replace(r, size_bytes=0, header_bytes=_NOT_MODIFIED_BYTES, response_offsets=())
         if r.id in stale
         else r
-        for r in kept
+        for r in remaining
     )
 
 
@@ -366,7 +366,7 @@ _AFTER = Number(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 
 class OpenMode(enum.Enum):
-    """Where another page is opened, and what that does to the one that is there."""
+    """The way another page is opened, and its effect on the current one."""
 
     BESIDE = "beside"
     """Both are seen: windows side by side, or two users."""
@@ -404,12 +404,12 @@ def merge_pages(
     arguments |= {"after_ms": (_AFTER, after_ms), "opened": (Choice(OpenMode), opened)}
     check_arguments(InputError, **arguments, **({} if name is None else {"name": (Text(), name)}))
     opened_at = Discovery(at=TriggerEvent.TIME, delay_ns=ms(after_ms))
-    kept, moved = list(page.resources), _moved(other, _prefix(page, other), opened_at)
+    remaining, moved = list(page.resources), _moved(other, _prefix(page, other), opened_at)
     if OpenMode(opened) is OpenMode.BACKGROUND:
         moved = _hidden(moved, Discovery(at=TriggerEvent.TIME))
     elif OpenMode(opened) is OpenMode.FRONT:
-        kept = _hidden(kept, opened_at)
-    both = page.with_resources((*kept, *moved), name=name)
+        remaining = _hidden(remaining, opened_at)
+    both = page.with_resources((*remaining, *moved), name=name)
     marks_from = (page if page.above_the_fold_from.is_inferred else other).above_the_fold_from
     return replace(
         both,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_STEPS = 6
-"""Of a longer circle only so many steps are shown."""
+"""The number of steps shown of a longer cycle."""
 
 
 def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]:
@@ -142,12 +142,12 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
     ...
     h3sim.errors.PageError: a.png: asink: unknown key; did you mean async?
     """
-    wanted = {name.removesuffix("_"): value for name, value in changes.items()}
-    unknown = [_unknown(name) for name in wanted if name not in _KEYS]
+    overrides = {name.removesuffix("_"): value for name, value in changes.items()}
+    unknown = [_unknown(name) for name in overrides if name not in _KEYS]
     if unknown:
         raise PageError(unknown, resource.id)
     entry = write_table(resource)
-    for name, value in wanted.items():
+    for name, value in overrides.items():
         if value is None:
             entry.pop(name, None)
         else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RECORD_SEPARATOR = "\x1e"
-"""What each record of a JSON text sequence begins with (RFC 7464 § 2.2)."""
+"""The record separator of a JSON text sequence (RFC 7464 § 2.2)."""
 _MAX_PROBLEMS = 20
 _MAX_DOCUMENT, _MAX_RECORD = 100_000_000, 10_000_000
 """The most characters of a document, which is held in memory whole and takes 5 to 25 bytes for each
@@ -34,7 +34,7 @@ class LogError(InputError):
 
 
 class Findings:
-    """What is found out about a log while it is read: mistakes, and what it does not say."""
+    """Findings while a log is read: errors, and missing data."""
 
     def __init__(self, source: str) -> None:
         self.source = source

@@ -41,11 +41,11 @@ class QlogEvent(NamedTuple):
     data: dict[str, Any]
 
 
-def whole(value: object) -> int | None:
-    """Return a whole number from 0 to 2^62 - 1, also where it stands as text; None for others.
+def as_unsigned(value: object) -> int | None:
+    """Return *value* as an integer from 0 to 2^62 - 1, also given as text; None for others.
 
-    >>> whole(4), whole("4"), whole(4.0), whole(-4), whole(4.5), whole(True), whole("4a")
-    (4, 4, 4, None, None, None, None)
+    >>> [as_unsigned(value) for value in (4, "4", 4.0, -4, 4.5, True, "4a")]
+    [4, 4, 4, None, None, None, None]
     """
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
@@ -72,14 +72,14 @@ class Clock:
         self.is_delta = self._form in _DELTA
         self.reference = (self._form, units, repr(common.get("reference_time")))
         self.base: float | None = None
-        """What counts as 0, in the units of the trace."""
+        """Time zero of the trace, in the units of the log."""
         self._now_ns = 0
 
     def at_ns(self, key: str, value: object) -> int | None:
         """Return the time that *value* says, None after noting what is wrong with it."""
         number = _number(value)
         if number is None:
-            self._findings.wrong(f"{key}.time", f"must be a number, is {said(value)}")
+            self._findings.wrong(f"{key}.time", f"must be a number, is {describe_value(value)}")
             return None
         if self.base is None:
             is_long_ago = abs(number) * self._ns_per_unit > NS_PER_DAY
@@ -118,8 +118,8 @@ def _events(
     for key, entry in raw.events:
         event = _as_object(entry, columns)
         if event is None:
-            wanted = "an object" if columns is None else f"an object or {len(columns)} fields"
-            findings.wrong(key, f"must be {wanted}, is {said(entry)}")
+            allowed = "an object" if columns is None else f"an object or {len(columns)} fields"
+            findings.wrong(key, f"must be {allowed}, is {describe_value(entry)}")
             continue
         if not event:
             continue  # an empty last event stands for the comma before it
@@ -134,11 +134,11 @@ def _events(
             continue
         data = event.get("data")
         if not isinstance(data, dict):
-            findings.wrong(f"{key}.data", f"must be an object, is {said(data)}")
+            findings.wrong(f"{key}.data", f"must be an object, is {describe_value(data)}")
             continue
         groups[repr(event.get("group_id"))] = None
         if len(groups) > 1:
-            group = said(event.get("group_id"))
+            group = describe_value(event.get("group_id"))
             findings.fatal(key, f"is of a second connection (group_id {group}); one is measured")
         yield QlogEvent(key, at_ns, what, data)
 
@@ -177,7 +177,7 @@ def _number(value: object) -> float | None:
     return value if abs(value) <= _MAX_TIME else None  # which is false for NaN
 
 
-def said(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return how a wrong value is shown, cut where it is long."""
     if value is None:
         return "missing"

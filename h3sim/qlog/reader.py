@@ -39,7 +39,7 @@ class StreamRow(NamedTuple):
 
 
 class Responses(NamedTuple):
-    """What was found out about all responses."""
+    """Findings about all responses."""
 
     rows: list[SentRow]
     streams: list[StreamRow]
@@ -177,24 +177,26 @@ def _streams(
         if at_ns is not None:
             ranges.add(offset, offset + n_bytes)
             first_at_ns[stream_id] = min(first_at_ns.get(stream_id, at_ns), at_ns)
-    said = _Said(client, server, shift_ns)
+    ends_reported = _ReportedEnds(client, server, shift_ns)
     gaps = _Gaps()
     streams: list[StreamRow] = []
     for stream_id in sorted(got):
         # Without a FIN a log that was cut off, or a response that was reset, shows in the length.
-        size = sizes[stream_id] if stream_id in ends else said.least_bytes(stream_id, sizes)
+        size = (
+            sizes[stream_id] if stream_id in ends else ends_reported.least_bytes(stream_id, sizes)
+        )
         if stream_id not in first_at_ns or got[stream_id].contiguous < size:
             gaps.add("the end of responses that are left out", stream_id)
             continue
         if stream_id not in ends:
             gaps.add("whether responses that lack a FIN are whole", stream_id)
-        streams.append(said.row(stream_id, first_at_ns[stream_id], size, gaps))
+        streams.append(ends_reported.row(stream_id, first_at_ns[stream_id], size, gaps))
     findings.unknown += gaps.lines()
     return streams
 
 
 class _Gaps:
-    """What is not known, and of which streams."""
+    """The missing data, and the streams concerned."""
 
     def __init__(self) -> None:
         self._streams: dict[str, list[int]] = {}
@@ -209,8 +211,8 @@ class _Gaps:
             yield f"{what}: stream{'s' if len(streams) > 1 else ''} {shown}{more}"
 
 
-class _Said:
-    """What either end says of requests and of what they ask for."""
+class _ReportedEnds:
+    """Requests and their paths in the log of either end."""
 
     def __init__(
         self, client: VantagePoint | None, server: VantagePoint | None, shift_ns: int | None
@@ -238,8 +240,8 @@ class _Said:
 
     def least_bytes(self, stream_id: int, sizes: dict[int, int]) -> int:
         """Return how long a stream is at least: what was seen of it, and what either end says."""
-        said = (self._bodies.get(stream_id, 0), self._reset_at_bytes.get(stream_id, 0))
-        return max(sizes[stream_id], *said)
+        reported = (self._bodies.get(stream_id, 0), self._reset_at_bytes.get(stream_id, 0))
+        return max(sizes[stream_id], *reported)
 
     def row(self, stream_id: int, first_at_ns: int, size: int, gaps: _Gaps) -> StreamRow:
         requested_at_ns = self._requested_at_ns.get(stream_id)
@@ -267,7 +269,7 @@ _VANTAGES = {"client": True, "server": False}
 
 
 class MeasuredResource(NamedTuple):
-    """What a stream carried: what was asked for, and how long its body was."""
+    """The content of a stream: the path requested, and the length of the body."""
 
     id: str
     body_bytes: int
@@ -287,7 +289,7 @@ class MeasuredLog:
     resources: tuple[MeasuredResource, ...]
     unseen_packets: int
     unknown: tuple[str, ...]
-    """What the log does not say, and what stands in for it."""
+    """Missing data of the log, and its replacements."""
 
 
 def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
@@ -302,7 +304,7 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     """
     findings = Findings(str(path))
     with opened(path, findings) as stream:
-        traces = _wanted(raw_traces(stream, findings), findings, trace)
+        traces = _select_traces(raw_traces(stream, findings), findings, trace)
         title, protocols, sides = _sides(traces, findings)
     findings.raise_if_any()
     client, server = sides.get(True), sides.get(False)
@@ -326,7 +328,7 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     )
 
 
-def _wanted(
+def _select_traces(
     traces: Iterator[RawTrace], findings: Findings, number: int | None
 ) -> Iterator[RawTrace]:
     """Yield the trace of that number, or all where there is none."""
@@ -407,19 +409,19 @@ def _vantage(raw: RawTrace) -> bool | None:
 def _trace(
     responses: Responses, delivery: Delivery, moved: Sequence[DataMoved]
 ) -> tuple[Trace, tuple[MeasuredResource, ...]]:
-    asked = sorted(responses.streams, key=lambda row: (row.requested_at_ns, row.stream_id))
-    kept = {row.stream_id for row in asked}
+    ordered = sorted(responses.streams, key=lambda row: (row.requested_at_ns, row.stream_id))
+    stream_ids = {row.stream_id for row in ordered}
     rows = responses.rows
     if delivery is Delivery.CONNECTION:
         # Behind bytes that never came nothing is delivered in one order; leave those out.
-        rows = [row for row in rows if row[2] in kept]
+        rows = [row for row in rows if row[2] in stream_ids]
     trace = Trace(
         delivery=delivery,
         requests=tuple(
             Request(row.stream_id, index, row.requested_at_ns, row.arrived_at_ns, row.length_bytes)
-            for index, row in enumerate(asked)
+            for index, row in enumerate(ordered)
         ),
         signals=(),
         packet_rows=with_moves(with_delivery(rows, delivery), moved),
     )
-    return trace, tuple(MeasuredResource(row.id, row.body_bytes) for row in asked)
+    return trace, tuple(MeasuredResource(row.id, row.body_bytes) for row in ordered)

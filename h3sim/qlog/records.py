@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 _OVERHEAD_BYTES = 25
-"""What a packet takes beside its payload, where no row of the wire says it: short header, AEAD tag
-and the header of a STREAM frame."""
+"""The assumed overhead of a packet without a wire row: short header, AEAD tag and the header of a
+STREAM frame."""
 
 
 class StreamFrame(NamedTuple):

@@ -1,11 +1,11 @@
-"""What the log of one end tells of a connection."""
+"""The view of a connection from one endpoint's log."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from h3sim.constants import MAX_VARINT, STREAM_ID_STEP
-from h3sim.qlog.events import said, whole
+from h3sim.qlog.events import as_unsigned, describe_value
 from h3sim.qlog.records import DataMoved, StreamFrame
 from h3sim.ranges import Ranges
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _APPLICATION = ("application", "user")
 _HEADERS = ("headers", "header")
-"""What a frame of header fields is called, and was in draft-01 and -02 of qlog."""
+"""The names of a frame of header fields, now and in draft-01 and -02 of qlog."""
 
 
 class VantagePoint:
-    """What a client or a server saw: packets down to the client, requests, acknowledgements.
+    """The view of a client or a server: packets down, requests, acknowledgements.
 
     Packets are those with a short header; streams those that carry requests and responses.
     """
@@ -32,21 +32,21 @@ class VantagePoint:
         self.clock = clock
         self.is_client = is_client
         self.packets: dict[int, int] = {}
-        """When each packet down was received (client) or sent (server), by number."""
+        """Times of packets down, received (client) or sent (server), by number."""
         self.handshake_numbers: dict[int, None] = {}
         """The numbers of packets down in the two other number spaces."""
         self.frames: dict[int, list[StreamFrame]] = {}
-        """What those packets carried of streams, where they did."""
+        """The stream frames of those packets, if logged."""
         self.reset_at_bytes: dict[int, int] = {}
-        """How much was sent of each response that the server broke off (RFC 9000 § 19.4)."""
+        """The bytes sent of each response that the server reset (RFC 9000 § 19.4)."""
         self.asked_at_ns: dict[int, int] = {}
-        """When each stream's request was made (client) or came (server)."""
+        """Time when each stream's request was made (client) or came (server)."""
         self.ids: dict[int, str] = {}
-        """What each stream asks for (`:path`)."""
+        """The path (`:path`) of each stream's request."""
         self.body_bytes: dict[int, int] = {}
-        """How long each response says that it is (`content-length`)."""
+        """The length of each response by its header (`content-length`)."""
         self.moved: list[DataMoved] = []
-        """What a client says was delivered to its application, and when."""
+        """Times and bytes delivered to a client's application."""
         self.acked = Ranges()
         self.lost: dict[int, None] = {}
         self.min_rtt_ns: int | None = None
@@ -78,13 +78,13 @@ class VantagePoint:
             if packet_type in ("1rtt", "0rtt"):
                 self._on_upward(event)
             return
-        number = whole(fields.get("packet_number"))
+        number = as_unsigned(fields.get("packet_number"))
         if packet_type != "1rtt":
             if number is not None and packet_type in ("initial", "handshake"):
                 self.handshake_numbers[number] = None
             return
         if number is None:
-            value = said(fields.get("packet_number"))
+            value = describe_value(fields.get("packet_number"))
             message = f"must be a whole number from 0 on, is {value}"
             self._findings.wrong(f"{event.key}.data.header.packet_number", message)
             return
@@ -101,8 +101,8 @@ class VantagePoint:
             self.frames[number] = frames
 
     def _on_reset(self, key: str, entry: dict[str, Any]) -> None:
-        stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
-        final_size = whole(entry.get("final_size"))
+        stream_id = self._read_unsigned(key, "stream_id", entry.get("stream_id", entry.get("id")))
+        final_size = as_unsigned(entry.get("final_size"))
         if stream_id is not None and final_size is not None:
             self.reset_at_bytes[stream_id] = final_size
 
@@ -113,7 +113,9 @@ class VantagePoint:
             if kind == "ack":
                 self._on_ack(key, entry.get("acked_ranges", []))
                 continue
-            stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
+            stream_id = self._read_unsigned(
+                key, "stream_id", entry.get("stream_id", entry.get("id"))
+            )
             if stream_id is not None:
                 self._on_asked(stream_id, event.at_ns)
 
@@ -126,23 +128,23 @@ class VantagePoint:
         """
         frames = event.data.get("frames") or []
         if not isinstance(frames, list):
-            message = f"must be a list, is {said(frames)}"
+            message = f"must be a list, is {describe_value(frames)}"
             self._findings.wrong(f"{event.key}.data.frames", message)
             return
         for index, frame in enumerate(frames):
             key = f"{event.key}.data.frames[{index}]"
             if not isinstance(frame, dict):
-                self._findings.wrong(key, f"must be an object, is {said(frame)}")
+                self._findings.wrong(key, f"must be an object, is {describe_value(frame)}")
             elif (kind := str(frame.get("frame_type")).casefold()) in frame_types:
                 yield kind, key, frame
 
     def _stream_frame(self, key: str, entry: dict[str, Any]) -> StreamFrame | None:
         """Return a frame of a response; None if it is of another stream, or says nothing."""
-        stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
+        stream_id = self._read_unsigned(key, "stream_id", entry.get("stream_id", entry.get("id")))
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return None
-        offset = self._whole(key, "offset", entry.get("offset", 0))
-        n_bytes = self._whole(key, "length", _length(entry))
+        offset = self._read_unsigned(key, "offset", entry.get("offset", 0))
+        n_bytes = self._read_unsigned(key, "length", _length(entry))
         if offset is None or n_bytes is None:
             return None
         if offset + n_bytes > MAX_VARINT:
@@ -156,18 +158,18 @@ class VantagePoint:
         data = event.data
         if data.get("from") != "transport" or data.get("to") not in _APPLICATION:
             return
-        stream_id, offset = whole(data.get("stream_id")), whole(data.get("offset"))
-        n_bytes = whole(_length(data))
+        stream_id, offset = as_unsigned(data.get("stream_id")), as_unsigned(data.get("offset"))
+        n_bytes = as_unsigned(_length(data))
         if stream_id is None or offset is None or n_bytes is None or stream_id % STREAM_ID_STEP:
             return
         self.moved.append(DataMoved(event.at_ns, stream_id, offset, n_bytes))
 
     def _on_ack(self, key: str, ranges: object) -> None:
         for entry in ranges if isinstance(ranges, list) else [ranges]:
-            ends = [whole(end) for end in entry] if isinstance(entry, list) else []
+            ends = [as_unsigned(end) for end in entry] if isinstance(entry, list) else []
             low, high = (ends[0], ends[-1]) if ends else (None, None)
             if low is None or high is None or len(ends) > 2 or low > high:
-                message = f"must be like [[0, 4], [6]], is {said(ranges)}"
+                message = f"must be like [[0, 4], [6]], is {describe_value(ranges)}"
                 self._findings.wrong(f"{key}.acked_ranges", message)
                 return
             self.acked.add(low, high + 1)
@@ -175,7 +177,7 @@ class VantagePoint:
     def _on_lost(self, event: QlogEvent) -> None:
         header = event.data.get("header")
         fields = {**event.data, **header} if isinstance(header, dict) else event.data
-        number = whole(fields.get("packet_number"))
+        number = as_unsigned(fields.get("packet_number"))
         if number is not None and str(fields.get("packet_type", "1RTT")).casefold() == "1rtt":
             self.lost[number] = None
 
@@ -185,7 +187,9 @@ class VantagePoint:
         frame = event.data.get("frame")
         if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() not in _HEADERS:
             return
-        stream_id = self._whole(f"{event.key}.data", "stream_id", event.data.get("stream_id"))
+        stream_id = self._read_unsigned(
+            f"{event.key}.data", "stream_id", event.data.get("stream_id")
+        )
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return
         headers = dict(_headers(frame.get("headers")))
@@ -194,7 +198,7 @@ class VantagePoint:
             if ":path" in headers:
                 self.ids.setdefault(stream_id, headers[":path"])
             return
-        n_bytes = whole(headers.get("content-length"))
+        n_bytes = as_unsigned(headers.get("content-length"))
         if n_bytes is not None:
             self.body_bytes.setdefault(stream_id, n_bytes)
 
@@ -203,10 +207,10 @@ class VantagePoint:
         known_ns = self.asked_at_ns.get(stream_id, at_ns)
         self.asked_at_ns[stream_id] = min(known_ns, at_ns)
 
-    def _whole(self, key: str, name: str, value: object) -> int | None:
-        number = whole(value)
+    def _read_unsigned(self, key: str, name: str, value: object) -> int | None:
+        number = as_unsigned(value)
         if number is None:
-            message = f"must be a whole number from 0 to 2^62 - 1, is {said(value)}"
+            message = f"must be a whole number from 0 to 2^62 - 1, is {describe_value(value)}"
             self._findings.wrong(f"{key}.{name}", message)
         return number
 

@@ -62,7 +62,7 @@ _QUIC = ["QUIC", "HTTP3"]
 
 @dataclass(frozen=True, kw_only=True)
 class QlogSchema:
-    """How a dialect says things."""
+    """The field names of a dialect."""
 
     names: dict[str, str]
     """The name of each kind of event; what it has no name for is not written."""
@@ -252,13 +252,13 @@ def client_log(
     """Return what the client would have logged."""
     log = Log("client")
     texts = field_values(trace) if signals_are_sent else {}
-    asked = {request.stream_id: request for request in trace.requests}
+    requests = {request.stream_id: request for request in trace.requests}
     for packet in packets:
         if not packet.is_down:
             log.add(packet.sent_at_ns, _SENT, "sent", _packet, packet)
         elif packet.arrived_at_ns is not None:
             streams = [frame.stream_id for frame in packet.frames]
-            late = _late(packet.arrived_at_ns, streams, asked)
+            late = _late(packet.arrived_at_ns, streams, requests)
             log.add(packet.arrived_at_ns, _RECEIVED + late, "received", _packet, packet)
     for request in trace.requests:
         of = (request.stream_id, ids, texts)
@@ -269,30 +269,31 @@ def client_log(
         # trace does not say.
         if at_ns in made_at_ns:
             log.add(made_at_ns[at_ns], _CREATED, "created", _frame, frame)
-    _add_moves(log, trace, asked, bodies)
+    _add_moves(log, trace, requests, bodies)
     return log
 
 
 def _add_moves(
-    log: Log, trace: Trace, asked: Mapping[int, Request], bodies: Mapping[int, int]
+    log: Log, trace: Trace, requests: Mapping[int, Request], bodies: Mapping[int, int]
 ) -> None:
     unparsed = {
-        stream_id: asked[stream_id].length_bytes - n_bytes
+        stream_id: requests[stream_id].length_bytes - n_bytes
         for stream_id, n_bytes in bodies.items()
-        if stream_id in asked
+        if stream_id in requests
     }
     for at_ns, stream_id, offset, n_bytes in moves(trace):
-        late = _late(at_ns, [stream_id], asked)
+        late = _late(at_ns, [stream_id], requests)
         log.add(at_ns, _MOVED + late, "moved", _moved, stream_id, offset, n_bytes)
         if stream_id in unparsed and offset + n_bytes >= unparsed[stream_id]:
             of = (stream_id, unparsed.pop(stream_id), bodies[stream_id])
             log.add(at_ns, _PARSED + late, "parsed", _response_headers, *of)
 
 
-def _late(at_ns: int, streams: Sequence[int], asked: Mapping[int, Request]) -> int:
+def _late(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -> int:
     """Return what keeps an arrival behind its own request; readers look for that first."""
     is_late = any(
-        stream_id in asked and asked[stream_id].requested_at_ns == at_ns for stream_id in streams
+        stream_id in requests and requests[stream_id].requested_at_ns == at_ns
+        for stream_id in streams
     )
     return _LATE if is_late else 0
 
@@ -368,7 +369,7 @@ _SUFFIXES = (".qlog", ".sqlog")
 
 
 class LoggedResource(NamedTuple):
-    """What a log calls a resource, and its sizes; *body_bytes* is None where it is not known."""
+    """The names and sizes of a resource in a log; *body_bytes* is None if unknown."""
 
     id: str
     body_bytes: int | None = None

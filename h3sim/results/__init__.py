@@ -1,6 +1,6 @@
 """The result of a load: its figures, what it was run with, and the same as a document."""
 
-from h3sim.results.configuration import FORMAT, in_words, told
+from h3sim.results.configuration import FORMAT, describe, in_words
 from h3sim.results.connections import PacketCount
 from h3sim.results.load import Hol, Load, ResourceTiming, Which
 from h3sim.results.spec import MAX_LOAD_NS, LoadSpec
@@ -14,6 +14,6 @@ __all__ = [
     "PacketCount",
     "ResourceTiming",
     "Which",
+    "describe",
     "in_words",
-    "told",
 ]

@@ -314,7 +314,7 @@ FORMAT = "h3sim-load/2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadIdentity:
-    """What was run; what the log of a connection cannot say is None."""
+    """The configuration of a run; None for values that a connection's log lacks."""
 
     version: str = field(metadata=declare(Text(), "of h3sim"))
     build: str = field(
@@ -345,7 +345,7 @@ class LoadIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadInputs:
-    """What is needed to run the load again."""
+    """The values needed to run the load again."""
 
     page: Page = field(metadata=declare(Embedded(PAGE, page_from_dict, page_to_dict), "the page"))
     scheme: Scheme | None = field(
@@ -411,7 +411,7 @@ def hol_figures(*traces: Trace) -> dict[str, Any]:
     }
 
 
-def told(load: Load) -> str:
+def describe(load: Load) -> str:
     """Return the configuration in words, with h3sim's version and a part of the page's digest.
 
     Network, transport and seed, which headings name, are left out.
@@ -459,12 +459,12 @@ def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) ->
         )
         for stream_id, resource in requested.items()
     }
-    told = [*in_words(load).values(), f"h3sim {__version__}", f"page {load.page.digest}"]
+    description = [*in_words(load).values(), f"h3sim {__version__}", f"page {load.page.digest}"]
     write_qlog(
         connection.trace,
         path,
         title=load.page.name,
-        description=f"scheme {load.scheme.name}, {', '.join(told)}",
+        description=f"scheme {load.scheme.name}, {', '.join(description)}",
         dialect=dialect,
         resources=resources,
         signals_are_sent=load.scheme.signalling.is_sent,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PacketCount(NamedTuple):
-    """How many data packets there were."""
+    """Counts of data packets."""
 
     sent: int
     lost: int
@@ -41,11 +41,11 @@ class Connection:
     ready_at_ns: int
     trace: Trace
     lookups: tuple[tuple[str, int, int], ...] = ()
-    """Which of its hosts were looked up, from when until when."""
+    """Lookups of its hosts: name, start and end."""
     n_frames: int = 0
-    """How many frames of its control stream spoke of priorities."""
+    """The number of priority frames on its control stream."""
     frame_bytes: int = 0
-    """What these took, without headers of packets."""
+    """The bytes of these frames, without packet headers."""
 
     @property
     def rtt_ms(self) -> float:
@@ -54,27 +54,27 @@ class Connection:
 
     @property
     def opened_ms(self) -> float:
-        """When it was begun, in ms since navigation start."""
+        """Time when it was opened, in ms since navigation start."""
         return to_ms(self.opened_at_ns)
 
     @property
     def ready_ms(self) -> float:
-        """When requests could leave, in ms since navigation start."""
+        """Time when requests could leave, in ms since navigation start."""
         return to_ms(self.ready_at_ns)
 
     @property
     def n_requests(self) -> int:
-        """How many requests went over it."""
+        """The number of its requests."""
         return len(self.trace.requests)
 
     @property
     def stream_bytes(self) -> int:
-        """What its responses have in all, headers included."""
+        """The bytes of its responses, headers included."""
         return sum(request.length_bytes for request in self.trace.requests)
 
     @property
     def packets(self) -> PacketCount:
-        """How many data packets it had."""
+        """The number of its data packets."""
         return PacketCount(*metrics.count_packets(self.trace))
 
     def __repr__(self) -> str:
@@ -101,9 +101,9 @@ def with_setup(
     own = page.resources[page.root].host or UNNAMED
     for connection in connections:
         lookups = {name: times for name, *times in connection.lookups}
-        asked = (request.resource for request in connection.trace.requests)
+        resources = (request.resource for request in connection.trace.requests)
         # By activity, as the first that asked for a host is the one that had it looked up.
-        for index in sorted(downloads[resource] for resource in asked if resource in downloads):
+        for index in sorted(downloads[resource] for resource in resources if resource in downloads):
             resource = activities[index].resource
             assert resource is not None  # noqa: S101 - a download is of one
             host = page.resources[resource].host or own
@@ -126,7 +126,7 @@ class _Setup:
     def add(
         self, index: int, host: str, lookup: Sequence[int] | None, connection: Connection
     ) -> None:
-        """Let the download at *index* wait for its host and its connection, if it did."""
+        """Make the download at *index* wait for its host and its connection, if it did."""
         is_first = self._after[index] is None
         if lookup is not None:
             self._wait(index, f"host {host}", Work.LOOK_UP, lookup, is_first=is_first)
@@ -165,7 +165,7 @@ class _Setup:
 
 
 class CarriedFlow(NamedTuple):
-    """What was delivered of a *flow* in *span_ns*, from its start to the end of the load."""
+    """The throughput of a *flow* in *span_ns*, from its start to the end of the load."""
 
     flow: CrossFlow
     n_bytes: int

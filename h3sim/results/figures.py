@@ -26,19 +26,19 @@ _THREE = 3
 
 
 class Measured(Protocol):
-    """What figures are had of: a load, or the log of a connection, which lacks some."""
+    """The subject of metrics: a load, or the log of a connection, which lacks some."""
 
     @property
     def trace(self) -> Trace:
-        """What happened."""
+        """The trace."""
 
     @property
     def page_load_ms(self) -> float:
-        """When the last resource was complete."""
+        """Time when the last resource was complete."""
 
     @property
     def first_paint_ms(self) -> float | None:
-        """When something was seen, and so on, where a browser was computed."""
+        """The visual milestones, if a rendering was computed."""
 
     @property
     def speed_index_ms(self) -> float | None:
@@ -50,7 +50,7 @@ class Measured(Protocol):
 
     @property
     def packets(self) -> PacketCount:
-        """How many packets there were."""
+        """Counts of packets."""
 
     def byte_index_or_none(self, which: Which, *, sample_ms: float | None = ...) -> float | None:
         """Return the ByteIndex, None where it cannot be given."""
@@ -69,16 +69,16 @@ class Figure(NamedTuple):
     key: tuple[str, ...] = ()
     is_column: bool = True
     is_headline: bool = False
-    """Whether it is shown where there is room for few."""
+    """True if it is shown where there is room for few."""
     is_compared: bool = False
-    """Whether `h3sim compare --seeds` has a table of it."""
+    """True if `h3sim compare --seeds` has a table of it."""
     is_computed: bool = False
-    """Whether it stands in a document only where the browser computed the load."""
+    """True if it stands in a document only where the browser computed the load."""
     is_of_load: bool = False
-    """Whether only loads have it: their documents write its group themselves, null where there is
+    """True if only loads have it: their documents write its group themselves, null where there is
     none, and logs are without."""
     is_on_demand: bool = False
-    """Whether studies have a column of it only where it is asked for: it takes a quarter as long
+    """True if studies have a column of it only where it is asked for: it takes a quarter as long
     as a load."""
 
 
@@ -284,7 +284,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
 )
 ON_DEMAND = {figure.name: figure.about for figure in FIGURES if figure.is_on_demand}
-"""What studies have a column of where it is asked for, each with what it is."""
+"""The load parameters that are columns of studies, with a description each."""
 
 
 def columns_of(load: Any, *, asked: Collection[str] = ON_DEMAND) -> dict[str, Any]:

@@ -40,14 +40,14 @@ _NAVIGATION_START = datetime(1970, 1, 1, tzinfo=UTC)
 """A load has no date; a fixed one keeps equal loads equal bytes."""
 _LEVELS = tuple(Level)
 _LEVEL_OF_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
-"""What Chrome's HTTP/2 makes of its levels (`Spdy3PriorityToHttp2Weight`)."""
+"""Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
 _IS_URL = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _NOT_IN_A_HOST = re.compile(r"[^a-z0-9]+")
 _PAINTS = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
 
 
 class _Entry(NamedTuple):
-    """What an entry is made of."""
+    """The data of an entry."""
 
     resource: Resource
     timing: Timing
@@ -142,13 +142,13 @@ def _tabs(load: Load) -> dict[str, list[RootRow]]:
 def _page(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str, Any]:
     rows, title = tabs[page_id], load.page.name
     begun_ms = _begun_ms(page_id, tabs)
-    told = [load.scheme.name, *in_words(load).values(), f"page {load.page.digest}"]
+    comment_parts = [load.scheme.name, *in_words(load).values(), f"page {load.page.digest}"]
     return {
         "id": page_id,
         "startedDateTime": _date(round(begun_ms * 1000)),
         "title": title if len(tabs) == 1 else f"{title}: {rows[0].id}",
         "pageTimings": _page_timings(load) if len(tabs) == 1 else _tab_timings(rows, begun_ms),
-        "comment": ", ".join(told),
+        "comment": ", ".join(comment_parts),
     }
 
 
@@ -191,9 +191,9 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     page_ids = {load.page.index[row.id]: id_ for id_, rows in tabs.items() for row in rows}
     chunks = _chunks(load)
     begun_ms = {id_: _begun_ms(id_, tabs) for id_ in tabs}
-    said: dict[int, list[tuple[int, Signal]]] = {}
+    signals: dict[int, list[tuple[int, Signal]]] = {}
     for at_ns, element_id, signal in load.trace.signals:
-        said.setdefault(element_id, []).append((at_ns, signal))
+        signals.setdefault(element_id, []).append((at_ns, signal))
     is_http2 = load.protocol is Protocol.TCP and load.profile is not None
     # Each connection has a table of its own that requests are compressed with.
     make_sizer = partial(request_sizer, load.page, is_http2=is_http2)
@@ -205,7 +205,7 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
         resource = load.page.resources[request.resource]
         stream_id = request.stream_id
         page_id = page_ids[load.page.root_of[request.resource]]
-        came = [
+        deliveries = [
             {**chunk, "ts": round(chunk["ts"] - begun_ms[page_id], 3)}
             for chunk in chunks.get(stream_id, ())
         ]
@@ -216,8 +216,8 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
             connection,
             request.length_bytes,
             sizers[connection](resource),
-            came,
-            said.get(stream_id, []),
+            deliveries,
+            signals.get(stream_id, []),
         )
 
 
@@ -238,7 +238,9 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
     ends = map(sum, zip(columns.offset, columns.length_bytes, strict=True))
     rows = zip(columns.delivered_at_ns, columns.stream_id, ends, strict=True)
     # By time, then by stream and end: of what was delivered together the nearer bytes come first.
-    came = sorted((at_ns, stream_id, end) for at_ns, stream_id, end in rows if at_ns is not None)
+    deliveries = sorted(
+        (at_ns, stream_id, end) for at_ns, stream_id, end in rows if at_ns is not None
+    )
     header_bytes = {
         request.stream_id: request.length_bytes - load.page.resources[request.resource].size_bytes
         for request in load.trace.requests
@@ -247,7 +249,7 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
     # Of a stream all is in order that was delivered: its bytes up to the end of a row came with it,
     # or before.
     known = dict(header_bytes)
-    for at_ns, stream_id, end in came:
+    for at_ns, stream_id, end in deliveries:
         n_bytes = end - known[stream_id]
         if n_bytes <= 0:
             continue

@@ -78,9 +78,9 @@ class Load(WithMilestones):
     """Everything that the load was run with."""
     trace: Trace
     header_runs: tuple[HeaderRun, HeaderRun] | None = field(default=None, compare=False)
-    """What came of the field sections of requests, and of responses, where they were compressed."""
+    """Statistics of the field sections of requests, and of responses, if compressed."""
     cross_traffic: tuple[CarriedFlow, ...] = ()
-    """What other flows carried through the same links while the page was loaded."""
+    """The results of competing flows through the same links."""
     connections: tuple[Connection, ...] = field(default=(), compare=False)
     """The connections in the order in which they were opened, each with its trace."""
 
@@ -125,11 +125,14 @@ class Load(WithMilestones):
             NothingToMeasureError: if these resources have no byte, or there are none.
         """
         index = metrics.byte_index_ns(
-            ((resource.size_bytes, timing.finished_at_ns) for resource, timing in self._of(which)),
+            (
+                (resource.size_bytes, timing.finished_at_ns)
+                for resource, timing in self._selected(which)
+            ),
             origin_ns=self._origin_ns,
             sample_ns=None if sample_ms is None else _positive_ns(sample_ms),
         )
-        return self._given(index, which)
+        return self._index_ms(index, which)
 
     def object_index(self, which: Which = "all") -> float:
         """Return the ObjectIndex, the mean completion time, in ms from the first request on.
@@ -137,8 +140,8 @@ class Load(WithMilestones):
         Raises:
             NothingToMeasureError: if there are no such resources.
         """
-        finished = [timing.finished_at_ns for _, timing in self._of(which)]
-        return self._given(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
+        finished = [timing.finished_at_ns for _, timing in self._selected(which)]
+        return self._index_ms(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
 
     def lower_bound(self, which: Which = "all", *, given: Given = "requests") -> float:
         """Return in ms what no scheme can beat on the ByteIndex.
@@ -175,7 +178,7 @@ class Load(WithMilestones):
 
     @property
     def page_load_ms(self) -> float:
-        """When the last resource was complete, in ms since navigation start."""
+        """Time when the last resource was complete, in ms since navigation start."""
         return to_ms(max(timing.finished_at_ns for timing in self._timings))
 
     @property
@@ -193,17 +196,17 @@ class Load(WithMilestones):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the page before believing the figures; mostly nothing."""
+        """Caveats of the page's data for its metrics; usually none."""
         return notes(self)
 
     @cached_property
     def timings(self) -> Rows[ResourceTiming]:
-        """When each resource was asked for and came, in request order."""
+        """Times of request and completion per resource, in request order."""
         return Rows(ResourceTiming, (_row(self.page, timing) for timing in self._timings))
 
     @cached_property
     def roots(self) -> Rows[RootRow]:
-        """What it came to root by root: most pages have one."""
+        """Metrics per root: most pages have one."""
         from h3sim.results.navigations import RootRow, root_rows  # on use: few ask for it
 
         return Rows(RootRow, root_rows(self.page, self._timings, self.trace.activities))
@@ -215,12 +218,12 @@ class Load(WithMilestones):
 
     @cached_property
     def packets(self) -> PacketCount:
-        """How many data packets there were, how many got lost, how many sent something again."""
+        """Counts of data packets: sent, lost, and retransmissions."""
         return PacketCount(*metrics.count_packets(self.trace))
 
     @cached_property
     def multiplexing(self) -> Multiplexing:
-        """How responses shared the link, and what priorities came to."""
+        """Multiplexing of the responses, and the effect of priorities."""
         from h3sim.results.multiplexing import multiplexing_of  # on use: few ask for it
 
         rtt_ns = self.network.rtt_ns
@@ -231,7 +234,7 @@ class Load(WithMilestones):
         """The ByteIndex of images alone; None where no image has a byte."""
         images = [
             (resource.size_bytes, timing.finished_at_ns)
-            for resource, timing in self._of("all")
+            for resource, timing in self._selected("all")
             if resource.kind is Kind.IMAGE
         ]
         index_ns = metrics.byte_index_ns(images, origin_ns=self._origin_ns)
@@ -279,9 +282,9 @@ class Load(WithMilestones):
             ("packets sent", self.packets.sent),
             ("packets lost", self.packets.lost),
         ]
-        told = ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
+        description = ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
         return (
-            f"<p>{escaped(repr(self))}</p><p>{escaped(told)}</p>"
+            f"<p>{escaped(repr(self))}</p><p>{escaped(description)}</p>"
             f"{html_table(('figure', 'value'), figures)}{self.timings._repr_html_()}"
         )
 
@@ -316,7 +319,7 @@ class Load(WithMilestones):
     def _origin_ns(self) -> int:
         return self.trace.requests[0].requested_at_ns
 
-    def _of(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
+    def _selected(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
         self._check(which)
         for timing in self._timings:
             resource = self.page.resources[timing.resource]
@@ -328,7 +331,7 @@ class Load(WithMilestones):
             message = f"must be 'all' or 'atf', is {format_value(which)}"
             raise InputError([ValidationIssue(key="which", message=message)])
 
-    def _given(self, index_ns: Fraction | None, which: Which) -> float:
+    def _index_ms(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
             raise self._nothing(which)
         return float(index_ns / 10**6)

@@ -1,4 +1,4 @@
-"""What a load is as a document of format `h3sim-load/2`, beside what it shares with logs."""
+"""A load as a document of format `h3sim-load/2`, beside the parts shared with logs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _TABLES = ObjectType(
     Property("order", ListOf(COUNT, "ids"), "the stream of each packet sent", is_optional=True),
 )
 WRITTEN = ObjectType(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
-"""What a document has beside its identity, its inputs, and what is a figure of logs, too."""
+"""The keys of a document beside its identity, its inputs, and the metrics shared with logs."""
 
 
 def _inputs(load: Load) -> dict[str, Any]:

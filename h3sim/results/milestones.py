@@ -171,7 +171,7 @@ class PathRow(NamedTuple):
 
 
 class Visual(NamedTuple):
-    """When what share of the viewport was seen, in ms since navigation start.
+    """Times of visual progress by share of the viewport, in ms since navigation start.
 
     The first and the last change, and when visual completeness came to 85, 95 and 99 %.
     """
@@ -203,7 +203,7 @@ class Milestones:
 
     @property
     def largest_paint_ms(self) -> float | None:
-        """When the largest element was painted; None too where nobody said what is seen."""
+        """Time of the largest contentful paint; None also without labels of what is visible."""
         painted_ns, elements = self._at_ns(Work.FIRST_PAINT), self._elements()
         if painted_ns is None or not (elements or self._shows_text_only()):
             return None
@@ -220,7 +220,7 @@ class Milestones:
 
     @cached_property
     def visual(self) -> Visual | None:
-        """When how much of the viewport was seen; None where the SpeedIndex is."""
+        """Visual progress over time; None where the SpeedIndex is."""
         painted_ns = self._at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
@@ -234,14 +234,14 @@ class Milestones:
 
     @property
     def activities(self) -> Activities:
-        """What the browser did."""
+        """The activities of the browser."""
         steps = self._steps(Work.LOAD)
         how = {"stylesheets_block_parser": self.browser.stylesheets_block_parser}
         return Activities(self.page, self._done, steps, **how)
 
     @cached_property
     def _done(self) -> list[Activity]:
-        """What the browser did, and what was looked up and set up for it."""
+        """The activities of the browser, with lookups and connection setups."""
         from h3sim.results.connections import with_setup  # on use: a replay has nothing to show
 
         return with_setup(self.page, self.trace.activities, self.connections)
@@ -290,7 +290,7 @@ class Milestones:
 
 
 class WithMilestones:
-    """What a load says of its browser."""
+    """The browser's milestones of a load."""
 
     @property
     def _milestones(self) -> Milestones:
@@ -298,7 +298,7 @@ class WithMilestones:
 
     @property
     def first_paint_ms(self) -> float | None:
-        """When something was seen, in ms since navigation start; None unless it was computed.
+        """Time of the first paint, in ms since navigation start; None unless it was computed.
 
         It is, like all that the browser does, where `browser="parse"` was asked for.
         """
@@ -306,7 +306,7 @@ class WithMilestones:
 
     @property
     def largest_paint_ms(self) -> float | None:
-        """When the largest element was painted (approximates LCP), as `first_paint_ms`."""
+        """Time of the largest paint (approximates LCP), as `first_paint_ms`."""
         return self._milestones.largest_paint_ms
 
     @property
@@ -316,17 +316,17 @@ class WithMilestones:
 
     @property
     def dom_content_loaded_ms(self) -> float | None:
-        """When the document was parsed and the deferred scripts had run, as `first_paint_ms`."""
+        """Time when the document was parsed and deferred scripts had run, as `first_paint_ms`."""
         return self._milestones.at_ms(Work.DOM_CONTENT_LOADED)
 
     @property
     def load_event_ms(self) -> float | None:
-        """When all was there that had been asked for until then, as `first_paint_ms`."""
+        """Time when all resources requested so far were complete, as `first_paint_ms`."""
         return self._milestones.at_ms(Work.LOAD)
 
     @property
     def visual(self) -> Visual | None:
-        """When how much of the viewport was seen; None where the SpeedIndex is."""
+        """Visual progress over time; None where the SpeedIndex is."""
         return self._milestones.visual
 
     def critical_path(self, to: str = "load") -> Rows[PathRow]:

@@ -1,4 +1,4 @@
-"""How a load's responses shared the link, in milliseconds and plain numbers."""
+"""Multiplexing of a load's responses, in milliseconds and plain numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _LEAST_WINDOW_PACKETS = 14
-"""Where a round trip takes no time, so many packets stand for what is sent in one."""
+"""The number of packets that replaces those of a round trip if that takes no time."""
 
 
 class Multiplexing(NamedTuple):
-    """How responses shared the link, as `docs/metrics.md` defines it; None where that has no sense.
+    """Multiplexing of responses, as defined in `docs/metrics.md`; None if undefined.
 
     *window_ms* is the time in which streams in flight and Jain's index are counted.
     """
@@ -46,7 +46,7 @@ def multiplexing_of(
     order = [row.stream_id for row in sent]
     window_ns = rtt_ns or _usual_window_ns(sent)
     spans = _spans(page, trace)
-    signals = [(told.at_ns, told.element_id, told.signal) for told in trace.signals]
+    signals = [(signal.at_ns, signal.element_id, signal.signal) for signal in trace.signals]
     delays_ns = metrics.reprioritization_delays_ns(sent, signals)
     n_runs = sum(1 for i, stream_id in enumerate(order) if not i or order[i - 1] != stream_id)
     waits_ns = [timing.first_byte_at_ns - timing.requested_at_ns for timing in timings]

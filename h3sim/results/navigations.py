@@ -41,10 +41,10 @@ def root_rows(
 ) -> Iterator[RootRow]:
     """Yield a row for each root, in the order in which they were asked for."""
     milestones = _milestones(page, activities)
-    asked = {timing.resource: timing.requested_at_ns for timing in timings}
-    for root in sorted(page.roots, key=lambda root: asked[root]):
+    requested_at_ns = {timing.resource: timing.requested_at_ns for timing in timings}
+    for root in sorted(page.roots, key=lambda root: requested_at_ns[root]):
         of_root = [timing for timing in timings if page.root_of[timing.resource] == root]
-        begun_ns = asked[root]
+        begun_ns = requested_at_ns[root]
         seen = [each for each in of_root if page.resources[each.resource].above_the_fold]
         times = milestones.get(root, {})
         yield RootRow(

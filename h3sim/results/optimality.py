@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Given = Literal["requests", "page"]
-"""What a bound takes as given: when each resource was asked for, or only what triggers it."""
+"""The assumption of a bound: fixed request times, or only their triggers."""
 
 
 def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given) -> float | None:
@@ -70,7 +70,7 @@ def _at_rate_ns(
 
 
 def _over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | None:
-    wanted = [
+    jobs = [
         TransmissionJob(
             request.arrived_at_ns + resource.server_ns,
             request.length_bytes,
@@ -86,7 +86,7 @@ def _over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | No
         # again.
         if arrived_at_ns is not None and delivered_at_ns is not None
     ]
-    return lower_bound_over_links_ns(wanted, opportunities)
+    return lower_bound_over_links_ns(jobs, opportunities)
 
 
 def _of_page_ns(

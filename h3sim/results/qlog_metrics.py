@@ -35,7 +35,7 @@ class Measurement:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What the log does not say, and what stands in for it."""
+        """Missing data of the log, and its replacements."""
         return self.log.unknown
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,12 +49,12 @@ class Measurement:
 
     @property
     def trace(self) -> Trace:
-        """What happened."""
+        """The trace."""
         return self.log.trace
 
     @property
     def page_load_ms(self) -> float:
-        """When the last response was complete."""
+        """Time when the last response was complete."""
         return to_ms(max(row.finished_at_ns for row in self._timings))
 
     @property
@@ -78,7 +78,7 @@ class Measurement:
 
     @property
     def packets(self) -> PacketCount:
-        """How many data packets there were, those counted by their numbers that nobody saw.
+        """Counts of data packets, including those inferred from gaps in their numbers.
 
         Where there are such, it is None how many sent something again.
         """

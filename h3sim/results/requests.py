@@ -35,11 +35,11 @@ def _plain_size(resource: Resource) -> int:
 
 def priorities_of(trace: Trace) -> dict[int, str]:
     """Return what was said first of each stream; where all say the same, nothing is worth it."""
-    said: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for _, element_id, signal in trace.signals:
         if element_id >= 0:
-            said.setdefault(element_id, priority_text(signal))
-    return said if len(dict.fromkeys(said.values())) > 1 else {}
+            texts.setdefault(element_id, priority_text(signal))
+    return texts if len(dict.fromkeys(texts.values())) > 1 else {}
 
 
 def priority_text(signal: Signal) -> str:

@@ -38,7 +38,7 @@ class LoadSpec:
     """The path, with the changes that options make to it."""
     protocol: Protocol = Protocol.QUIC
     profile: TransportProfile | None = None
-    """How both ends send and recover; None at a constant rate, and for the default over links."""
+    """The transport profile of both ends; None at a constant rate, and for the default."""
     mode: HandshakeMode = HandshakeMode.ONE_RTT
     browser: BrowserModel = field(default_factory=BrowserModel)
     buffer_bytes: int = 0
@@ -47,7 +47,7 @@ class LoadSpec:
     header_compression: HeaderCompression | None = None
     """The header codec; None where the page gives the sizes of headers."""
     hosts: RecordedHosts | None = None
-    """How hosts get connections of their own; None where all share one."""
+    """The rule of connections per host; None if all share one."""
     cross_traffic: tuple[CrossFlow, ...] = ()
     limit_ns: int = MAX_LOAD_NS
     """Simulated time after which a load over links is given up."""
@@ -55,7 +55,7 @@ class LoadSpec:
 
     @property
     def is_constant_rate(self) -> bool:
-        """Whether the network is a constant rate, which has neither links nor endpoints."""
+        """True if the network is a constant rate, which has neither links nor endpoints."""
         return self.network.constant_rate is not None
 
     @property
@@ -70,5 +70,5 @@ class LoadSpec:
 
     @property
     def is_http2(self) -> bool:
-        """Whether a load over links carries HTTP/2."""
+        """True if a load over links carries HTTP/2."""
         return self.protocol is Protocol.TCP

@@ -1,4 +1,4 @@
-"""Adapters for schedulers of others: checked ones, and ones that choose and charge in one step."""
+"""Adapters for custom schedulers: validation, and a combined pick and charge."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class CheckedScheduler:
-    """Passes on what *scheduler*, called *name*, is told, and looks at what it picks.
+    """A proxy that validates the picks of a custom *scheduler* called *name*.
 
-    Those of h3sim go without, since tests hold them to the same.
+    Built-in schedulers run without it, since tests hold them to the same contract.
 
     Raises:
         SchedulerError: in each method, if the scheduler raises or exits, or picks a stream that is
@@ -38,13 +38,13 @@ class CheckedScheduler:
         self.scheduler = scheduler
         self._guard = Guard(partial(SchedulerError, name), shows_arguments=True)
         self._is_active: dict[int, bool] = {}
-        """Of each stream that is open."""
+        """The open streams; True for active ones."""
         if isinstance(scheduler, SupportsRequeue):
-            # Only then: who has the method is asked for it (`SupportsRequeue`).
+            # Only then: servers call `requeue` on a scheduler that has it (`SupportsRequeue`).
             self.requeue = self._requeue
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up the stream."""
+        """Open the stream."""
         self._is_active[stream_id] = False
         self._guard.call("open", self.scheduler.open, stream_id, signal)
 
@@ -58,7 +58,7 @@ class CheckedScheduler:
         self._guard.call("activate", self.scheduler.activate, stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
+        """Deactivate the stream."""
         self._is_active[stream_id] = False
         self._guard.call("deactivate", self.scheduler.deactivate, stream_id)
 
@@ -68,7 +68,7 @@ class CheckedScheduler:
         self._guard.call("close", self.scheduler.close, stream_id)
 
     def pick(self) -> int | None:
-        """Return who sends next."""
+        """Return the stream to send next, once validated."""
         picked = self._guard.call("pick", self.scheduler.pick)
         if picked is None:
             return None
@@ -82,23 +82,23 @@ class CheckedScheduler:
         return stream_id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Account for what was sent."""
+        """Account for bytes that were sent."""
         self._guard.call("charge", self.scheduler.charge, stream_id, n_bytes)
 
     def _requeue(self, stream_id: int) -> None:
-        """Send an active stream behind those that wait."""
+        """Move an active stream behind the waiting ones."""
         assert isinstance(self.scheduler, SupportsRequeue)  # noqa: S101 - else nobody calls this
         self._guard.call("requeue", self.scheduler.requeue, stream_id)
 
 
 class NextScheduler(Protocol):
-    """A scheduler as `h3sim.schedulers.Scheduler`, with `next` in the place of pick and charge.
+    """A scheduler like `h3sim.schedulers.Scheduler`, with `next` instead of pick and charge.
 
-    Equal histories must lead to equal turns.
+    Equal histories must lead to equal picks.
     """
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up a stream, which is not yet active."""
+        """Open a stream, which is not yet active."""
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Replace the signal by *signal*."""
@@ -107,22 +107,22 @@ class NextScheduler(Protocol):
         """Activate a stream."""
 
     def deactivate(self, stream_id: int) -> None:
-        """Take a stream out of the running."""
+        """Deactivate a stream."""
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
 
     def next(self) -> int | None:
-        """Return who has this turn, and go on to the next one; None if nobody has data."""
+        """Return the stream of this quantum, and advance; None if no stream has data."""
 
 
 class NextAdapter:
-    """Makes a scheduler of one whose `next` chooses a stream and charges it a turn in one step.
+    """A scheduler from one whose `next` picks a stream and charges it a quantum in one step.
 
-    A server asks who sends next before it knows whether there is room, and asks again; asking must
-    change nothing. So a copy of *scheduler* goes a turn ahead and is asked, and the turn is taken
-    when it is charged. If anything happens in between, the copy is made anew. A turn is a turn:
-    how many bytes were sent is not passed on, nor what was sent by another than the one picked.
+    A server picks before it knows whether there is room, and picks again; picking must change
+    nothing. So a copy of *scheduler* advances on `pick`, and the original on `charge`. If another
+    call comes in between, the copy is made again. A quantum is one packet: its size is not passed
+    on, nor anything sent from a stream that was not picked.
 
     >>> class RoundRing:
     ...     def __init__(self):
@@ -142,57 +142,57 @@ class NextAdapter:
     def __init__(self, scheduler: NextScheduler) -> None:
         self._scheduler = scheduler
         self._ahead: NextScheduler | None = copy.deepcopy(scheduler)
-        """Told all that *scheduler* is told; None if it is to be made anew."""
-        self._is_asked = False
-        """Whether the copy was asked, and so is a turn ahead."""
+        """A copy that receives the same calls; None if it has to be made again."""
+        self._has_picked = False
+        """True if the copy has picked, and so is a quantum ahead."""
         self._picked: int | None = None
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up the stream."""
-        for scheduler in self._both():
+        """Open the stream."""
+        for scheduler in self._targets():
             scheduler.open(stream_id, signal)
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Pass the signal on."""
-        for scheduler in self._both():
+        """Forward the signal."""
+        for scheduler in self._targets():
             scheduler.update(stream_id, signal)
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
-        for scheduler in self._both():
+        for scheduler in self._targets():
             scheduler.activate(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
-        for scheduler in self._both():
+        """Deactivate the stream."""
+        for scheduler in self._targets():
             scheduler.deactivate(stream_id)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
-        for scheduler in self._both():
+        for scheduler in self._targets():
             scheduler.close(stream_id)
 
     def pick(self) -> int | None:
-        """Return who has the next turn."""
-        if not self._is_asked:
+        """Return the stream of the next quantum."""
+        if not self._has_picked:
             if self._ahead is None:
                 self._ahead = copy.deepcopy(self._scheduler)
-            # None is remembered like any other answer, so that an idle server asks once.
-            self._picked, self._is_asked = self._ahead.next(), True
+            # None is cached like any other pick, so that an idle server calls `next` once.
+            self._picked, self._has_picked = self._ahead.next(), True
         return self._picked
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Take the turn, if it is that of the stream."""
-        # Whether anybody had asked before must make no difference.
+        """Advance by a quantum, if it belongs to the stream."""
+        # `pick` first: an earlier pick must make no difference.
         if stream_id == self.pick():
             self._scheduler.next()
-            # The copy took this turn when it was asked, so both stand alike again: a deep copy is
-            # due only after a change in between, not with every packet.
-            self._is_asked = False
+            # The copy advanced when it picked, so both are in step again: a deep copy is needed
+            # only after a change in between, not with every packet.
+            self._has_picked = False
 
-    def _both(self) -> list[NextScheduler]:
-        """Return who is told of a change: the copy too, unless it has gone ahead."""
-        if self._is_asked:
-            # Also where nobody had data: even to find that out may have changed it.
-            self._ahead, self._is_asked = None, False
+    def _targets(self) -> list[NextScheduler]:
+        """Return the targets of a change: the copy too, unless it is ahead."""
+        if self._has_picked:
+            # Even a pick of None may have changed the copy.
+            self._ahead, self._has_picked = None, False
         return [self._scheduler] if self._ahead is None else [self._scheduler, self._ahead]

@@ -1,4 +1,4 @@
-"""The scheduler interface, quanta, and when lost bytes are retransmitted."""
+"""The scheduler interface, quanta, and the order of retransmissions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Scheduler(Protocol):
-    """Picks the stream whose bytes go next.
+    """A scheduler, which picks the stream whose bytes go next.
 
     A stream is opened once, may be activated (it has bytes it may send now) and deactivated (it
-    has none, or is flow-blocked) any number of times, and is closed once. Ids below 0 are
+    has none, or is flow-blocked) any number of times, and is closed once. Negative IDs are
     placeholders: they are opened and updated, never activated.
     """
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up *stream_id*, which is not yet active, with what the client wants for it."""
+        """Open *stream_id*, which is not yet active, with the client's priority."""
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Replace the signal of an open stream by *signal*, from the next pick on."""
@@ -35,60 +35,60 @@ class Scheduler(Protocol):
         """Activate an open stream; without effect on one that is active."""
 
     def deactivate(self, stream_id: int) -> None:
-        """Take an open stream out of the running; without effect on one that is out."""
+        """Deactivate an open stream; without effect on an inactive one."""
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
 
     def pick(self) -> int | None:
-        """Return the active stream to send from, or None without one; changes nothing."""
+        """Return the active stream to send from, or None; repeated calls return the same."""
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Account for *n_bytes* that were sent from an active stream."""
+        """Account for *n_bytes* sent from an active stream."""
 
 
 @runtime_checkable
 class SupportsRequeue(Protocol):
-    """A scheduler in which joining anew is more than to leave and join."""
+    """A scheduler in which requeuing a stream differs from deactivating and activating it."""
 
     def requeue(self, stream_id: int) -> None:
-        """Send an active stream behind those that wait."""
+        """Move an active stream behind the waiting ones."""
 
 
 @runtime_checkable
 class LossObserver(Protocol):
-    """A scheduler that wants to know of losses."""
+    """A scheduler that observes losses."""
 
     def on_lost(self) -> None:
-        """Take in that a packet with bytes of a stream was lost."""
+        """Handle the loss of a packet with stream bytes."""
 
 
 class Retransmit(enum.Enum):
-    """When bytes that were lost go again; RFC 9218 § 12 leaves it to the server."""
+    """The order of retransmissions, which RFC 9218 § 12 leaves to the server."""
 
     FIRST = "first"
     """Before anything new, in the order in which they were lost."""
     PRIORITY = "priority"
     """Before anything new, the most important stream first."""
     TURN = "turn"
-    """When it is the stream's turn, before its new bytes (quicly)."""
+    """With the stream's quantum, before its new bytes (quicly)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantum:
-    """So many *packets*, or packets until they make at least *size_bytes*.
+    """The size of a quantum: a number of *packets*, or packets of at least *size_bytes* in all.
 
-    A packet is what the scheduler is charged for at once. A turn also ends where the stream has
-    nothing more to send.
+    A packet is the unit that the scheduler is charged for at once. A quantum also ends if the
+    stream has nothing more to send.
 
     Raises:
-        InputError: if both are given, or either is less than 1.
+        InputError: if both are set, or either is less than 1.
 
     >>> Quantum(), Quantum(size_bytes=16_000)
     (Quantum(packets=1, size_bytes=None), Quantum(packets=1, size_bytes=16000))
     """
 
-    # Of packets that are wrong, two stand for them: so a turn of both is still told.
+    # An invalid number of packets is replaced by 2, so that setting both is still reported.
     packets: int = field(default=1, metadata=declare(Whole(low=1), key="turn_packets", stand_in=2))
     size_bytes: int | None = field(default=None, metadata=declare(Whole(low=1), key="turn_bytes"))
 
@@ -96,7 +96,7 @@ class Quantum:
         validate(self, InputError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield inconsistencies between its values."""
         if self.size_bytes is not None and self.packets > 1:
             message = "a turn is of packets or of bytes, not of both"
             yield ValidationIssue(key="turn_bytes", message=message)

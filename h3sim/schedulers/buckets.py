@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class BucketScheduler:
-    """Empties the highest bucket first; `BucketPriority` says where a stream belongs.
+    """A scheduler that empties the highest bucket first, by `BucketPriority`.
 
-    A signal of another type counts as bucket 0, level 2, the place of what is not urgent at all.
+    A signal of another type counts as bucket 0, level 2, for the least urgent resources.
 
     >>> scheduler = BucketScheduler()
     >>> for stream_id, bucket in ((0, 31), (4, 63)):
@@ -26,7 +26,7 @@ class BucketScheduler:
     """
 
     def __init__(self) -> None:
-        self._place: dict[int, BucketPriority] = {}
+        self._priority: dict[int, BucketPriority] = {}
         self._arrival: dict[int, int] = {}
         self._arrived = 0
         self._buckets: dict[int, Bucket] = {}
@@ -34,17 +34,16 @@ class BucketScheduler:
         self._nonempty = IndexedHeap()
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Put the stream behind those that arrived before it."""
-        self._place[stream_id] = _place(signal)
-        # Kept from the opening on: a stream that was blocked comes back to where it stood in its
-        # queue.
+        """Open the stream behind those that arrived before it."""
+        self._priority[stream_id] = _priority(signal)
+        # Set once: a stream that was blocked returns to its former position in its queue.
         self._arrival[stream_id] = self._arrived
         self._arrived += 1
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Move the stream to another bucket or level; one that stays keeps its turn."""
-        before, self._place[stream_id] = self._place[stream_id], _place(signal)
-        if stream_id in self._active and self._place[stream_id] != before:
+        """Move the stream to another bucket or level; an unchanged one keeps its quantum."""
+        before, self._priority[stream_id] = self._priority[stream_id], _priority(signal)
+        if stream_id in self._active and self._priority[stream_id] != before:
             self.deactivate(stream_id)
             self.activate(stream_id)
 
@@ -52,44 +51,44 @@ class BucketScheduler:
         """Activate the stream."""
         if stream_id in self._active:
             return
-        place = self._active[stream_id] = self._place[stream_id]
-        bucket = self._buckets.get(place.bucket)
+        priority = self._active[stream_id] = self._priority[stream_id]
+        bucket = self._buckets.get(priority.bucket)
         if bucket is None:
-            # Kept when it is empty: whose turn it is among levels 1 and 2 outlasts a pause.
-            bucket = self._buckets[place.bucket] = Bucket()
-        bucket.join(stream_id, place.level, self._arrival[stream_id])
-        if place.bucket not in self._nonempty:
-            # The heap gives the lowest rank first, and the highest bucket is to go first.
-            self._nonempty.put(place.bucket, -place.bucket)
+            # Kept while empty: the alternation between levels 1 and 2 outlasts a pause.
+            bucket = self._buckets[priority.bucket] = Bucket()
+        bucket.join(stream_id, priority.level, self._arrival[stream_id])
+        if priority.bucket not in self._nonempty:
+            # The heap returns the lowest rank first, and the highest bucket has priority.
+            self._nonempty.put(priority.bucket, -priority.bucket)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
-        place = self._active.pop(stream_id, None)
-        if place is None:
+        """Deactivate the stream."""
+        priority = self._active.pop(stream_id, None)
+        if priority is None:
             return
-        bucket = self._buckets[place.bucket]
-        bucket.leave(stream_id, place.level)
+        bucket = self._buckets[priority.bucket]
+        bucket.leave(stream_id, priority.level)
         if bucket.is_empty():
-            self._nonempty.drop(place.bucket)
+            self._nonempty.drop(priority.bucket)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
         self.deactivate(stream_id)
-        del self._place[stream_id], self._arrival[stream_id]
+        del self._priority[stream_id], self._arrival[stream_id]
 
     def pick(self) -> int | None:
-        """Return who sends next in the highest bucket that has an active stream."""
+        """Return the stream to send next in the highest bucket that has an active stream."""
         number = self._nonempty.first
         return None if number is None else self._buckets[number].first()
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """End the stream's turn."""
-        place = self._active[stream_id]
-        self._buckets[place.bucket].charge(stream_id, place.level)
+        """End the stream's quantum."""
+        priority = self._active[stream_id]
+        self._buckets[priority.bucket].charge(stream_id, priority.level)
 
 
 _NOT_URGENT = BucketPriority(bucket=0, level=SEQUENTIAL)
 
 
-def _place(signal: Signal) -> BucketPriority:
+def _priority(signal: Signal) -> BucketPriority:
     return signal if isinstance(signal, BucketPriority) else _NOT_URGENT

@@ -1,4 +1,7 @@
-"""The extensible priority scheme: strict by urgency, sharing or not in each (RFC 9218 § 10)."""
+"""The extensible priority scheme.
+
+Strict by urgency, sequential or shared in each (RFC 9218 § 10).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Mixed(enum.Enum):
-    """What happens where incremental responses and others have one urgency.
+    """The order of incremental and non-incremental responses of one urgency.
 
     RFC 9218 § 10 leaves it to the server, and warns of both ends: a long response that is not
     incremental may keep short ones waiting, and one that is may never let the others pass.
@@ -29,24 +32,24 @@ class Mixed(enum.Enum):
     NON_INCREMENTAL_FIRST = "non-incremental-first"
     """Non-incremental responses go before all incremental ones (quiche, mvfst, lsquic)."""
     SHARED_LIST = "shared-list"
-    """All stand in one list, by round and then by stream id. A stream joins the round that is on;
-    a turn puts an incremental one into the next round, others stay until they are done (nghttp3).
+    """All in one list, by round and then by stream ID. A stream joins the current round; a quantum
+    moves an incremental one to the next round, others stay until they are done (nghttp3).
     """
     HALVES = "halves"
-    """Both groups take turns of one size, and so get half each."""
+    """Both groups alternate with quanta of one size, and so get half each."""
     FIRST_TURN = "first-turn"
-    """Non-incremental responses and the first turn of each incremental one go by stream id, the
-    other turns of incremental ones after them (h2o)."""
+    """Non-incremental responses and the first quantum of each incremental one by stream ID, later
+    quanta of incremental ones after them (h2o)."""
     ALL_SHARE = "all-share"
     """All share; the incremental flag is ignored (google-quiche)."""
 
 
 class EpsScheduler:
-    """Sends what is most urgent; in one urgency non-incremental streams one at a time by their id.
+    """Strict priority by urgency; non-incremental streams of one urgency one at a time by ID.
 
-    Incremental streams take turns, in the order in which they came to have data. *mixed* says what
-    happens where both have one urgency. A signal of another type counts as the default, urgency 3
-    and not incremental (RFC 9218 § 4). O(log n) in the streams of an urgency.
+    Incremental streams share round robin, in the order of their activation. *mixed* sets the order
+    of both kinds within an urgency. A signal of another type counts as the default, urgency 3 and
+    not incremental (RFC 9218 § 4). O(log n) in the streams of an urgency.
 
     >>> scheduler = EpsScheduler()
     >>> for stream_id, urgency in ((0, 3), (4, 1)):
@@ -63,25 +66,24 @@ class EpsScheduler:
         turn: Quantum = Quantum(),  # noqa: B008 - a frozen value
     ) -> None:
         self._levels = [_LEVELS[mixed](turn) for _ in range(MAX_URGENCY + 1)]
-        self._wanted: dict[int, Eps] = {}
+        self._priorities: dict[int, Eps] = {}
         self._active: dict[int, int] = {}
-        """The urgency of each stream that takes part."""
+        """The urgency of each active stream."""
         self._n_active = [0] * len(self._levels)
         self._most_urgent = len(self._levels)
-        """The lowest urgency of these; one more than the last where there is none."""
-        # Outlasts a deactivation: h2o takes a stream that was blocked for one that has had its
-        # turn.
+        """The lowest urgency of these; one more than the last without any."""
+        # Outlasts a deactivation: to h2o a stream that was blocked has had its first quantum.
         self._had_turn: dict[int, None] = {}
         self._keeps_first_turns = mixed is Mixed.FIRST_TURN
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up the stream."""
-        self._wanted[stream_id] = _eps(signal)
+        """Open the stream."""
+        self._priorities[stream_id] = _eps(signal)
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Move the stream behind others of its new urgency; one that stays keeps its turn."""
-        before, self._wanted[stream_id] = self._wanted[stream_id], _eps(signal)
-        if stream_id in self._active and self._wanted[stream_id] != before:
+        """Move the stream behind others of its new urgency; an unchanged one keeps its quantum."""
+        before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
+        if stream_id in self._active and self._priorities[stream_id] != before:
             self.deactivate(stream_id)
             self.activate(stream_id)
 
@@ -89,38 +91,38 @@ class EpsScheduler:
         """Activate the stream."""
         if stream_id in self._active:
             return
-        wanted = self._wanted[stream_id]
-        urgency = self._active[stream_id] = wanted.urgency
+        priority = self._priorities[stream_id]
+        urgency = self._active[stream_id] = priority.urgency
         self._n_active[urgency] += 1
         self._most_urgent = min(self._most_urgent, urgency)
-        self._levels[urgency].join(stream_id, wanted.incremental, stream_id not in self._had_turn)
+        self._levels[urgency].join(stream_id, priority.incremental, stream_id not in self._had_turn)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running; its turn is over."""
+        """Deactivate the stream, which ends its quantum."""
         urgency = self._active.pop(stream_id, None)
         if urgency is None:
             return
         self._levels[urgency].leave(stream_id)
         self._n_active[urgency] -= 1
-        # At most eight steps, and only when a level has run dry; so `pick` need not look for it.
+        # At most eight steps, and only when a level becomes empty; so `pick` needs no search.
         while self._most_urgent < len(self._levels) and not self._n_active[self._most_urgent]:
             self._most_urgent += 1
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
         self.deactivate(stream_id)
-        del self._wanted[stream_id]
+        del self._priorities[stream_id]
         self._had_turn.pop(stream_id, None)
 
     def pick(self) -> int | None:
-        """Return who sends next among the most urgent."""
+        """Return the stream to send next among the most urgent."""
         urgency = self._most_urgent
         return None if urgency == len(self._levels) else self._levels[urgency].first
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Count a packet of the stream's turn, and end the turn if it was the last."""
+        """Charge a packet, and end the stream's quantum if it is used up."""
         self._levels[self._active[stream_id]].charge(stream_id, n_bytes)
-        # Only h2o's rule reads it, and this runs for every packet.
+        # Only h2o's rule needs it, and this runs for every packet.
         if self._keeps_first_turns:
             self._had_turn[stream_id] = None
 

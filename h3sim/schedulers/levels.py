@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from h3sim.schedulers.base import Quantum
 
 
-# The concurrency levels by the numbers that go over the wire, bucket * 4 + level.
+# The concurrency levels by their numbers on the wire, bucket * 4 + level.
 SEQUENTIAL: Final = 2
-"""The level of streams that go one at a time, and by turns with those that share."""
+"""The level of streams that are sent one at a time, alternating with those that share."""
 _EXCLUSIVE: Final = 3
 _SHARED: Final = 1
 
@@ -32,7 +32,7 @@ class Bucket:
         self.shared_is_next = False
 
     def first(self) -> int | None:
-        """Return who sends next: level 3 before all, then levels 2 and 1 by turns."""
+        """Return the stream to send next: level 3 first, then levels 2 and 1 alternately."""
         exclusive = self.exclusive.first
         if exclusive is not None:
             return exclusive
@@ -46,7 +46,7 @@ class Bucket:
         return self.first() is None
 
     def join(self, stream_id: int, level: int, arrival: int) -> None:
-        """Activate a stream of that level, before all that arrived later."""
+        """Activate a stream of that level, ahead of all that arrived later."""
         if level == _SHARED:
             self.shared.join(stream_id)
         else:
@@ -54,16 +54,15 @@ class Bucket:
             queue.put(stream_id, arrival)
 
     def leave(self, stream_id: int, level: int) -> None:
-        """Take a stream of that level out."""
+        """Remove a stream of that level."""
         if level == _SHARED:
             self.shared.leave(stream_id)
         else:
             (self.exclusive if level == _EXCLUSIVE else self.sequential).drop(stream_id)
 
     def charge(self, stream_id: int, level: int) -> None:
-        """End the turn of a stream of that level."""
-        # A turn of level 3 leaves the alternation as it was: it goes before both others, and is
-        # nobody's share.
+        """End the quantum of a stream of that level."""
+        # Level 3 precedes both others and is no part of their alternation.
         if level == _SHARED:
             self.shared.took_quantum(stream_id)
             self.shared_is_next = False
@@ -77,25 +76,25 @@ class UrgencyLevel:
 
     @property
     def first(self) -> int | None:
-        """Who sends next."""
+        """The stream to send next."""
         raise NotImplementedError
 
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
-        """Activate a stream; a new one has not had a turn yet."""
+        """Activate a stream; a new one has not had a quantum yet."""
         raise NotImplementedError
 
     def leave(self, stream_id: int) -> None:
-        """Take a stream out, which ends its turn."""
+        """Remove a stream, which ends its quantum."""
         raise NotImplementedError
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
-        """Count a packet; return whether a turn is over with it."""
+        """Charge a packet; return whether it ends a quantum."""
         raise NotImplementedError
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class NonIncrementalFirst(UrgencyLevel):
-    """One at a time by stream id, then the others by turns."""
+    """Non-incremental streams one at a time by ID, then the others round robin."""
 
     def __init__(self, turn: Quantum) -> None:
         self._sequential = IndexedHeap()
@@ -111,7 +110,7 @@ class NonIncrementalFirst(UrgencyLevel):
         if is_incremental:
             self._shared[stream_id] = None
         else:
-            # By id, not by when data came: ids ascend in the order of the requests (RFC 9218 § 10).
+            # By ID, not by activation: IDs ascend in the order of the requests (RFC 9218 § 10).
             self._sequential.put(stream_id, stream_id)
 
     def leave(self, stream_id: int) -> None:
@@ -122,8 +121,8 @@ class NonIncrementalFirst(UrgencyLevel):
             self._sequential.drop(stream_id)
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
-        # Counted for both groups: `SplitHalf` and `H2oFirstSlice` ask when a sequential stream's
-        # turn ends.
+        # Counted for both groups: `SplitHalf` and `H2oFirstSlice` need the end of a sequential
+        # stream's quantum.
         is_over = bool(self._turns.charge(stream_id, n_bytes))
         if is_over and stream_id in self._shared:
             self._shared.move_to_end(stream_id)
@@ -131,7 +130,7 @@ class NonIncrementalFirst(UrgencyLevel):
 
 
 class RoundRobinAll(NonIncrementalFirst):
-    """All by turns."""
+    """All streams round robin."""
 
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
         self._shared[stream_id] = None
@@ -139,7 +138,7 @@ class RoundRobinAll(NonIncrementalFirst):
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class H2oFirstSlice(NonIncrementalFirst):
-    """The first turn of an incremental stream counts as one that is not."""
+    """The first quantum of an incremental stream counts as non-incremental."""
 
     def __init__(self, turn: Quantum) -> None:
         super().__init__(turn)
@@ -156,7 +155,7 @@ class H2oFirstSlice(NonIncrementalFirst):
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
         is_over = super().charge(stream_id, n_bytes)
-        # Only a whole turn is a first turn: one of several packets is not broken off in the middle.
+        # Only a full quantum counts as the first: one of several packets is not cut short.
         if is_over and stream_id in self._will_share:
             del self._will_share[stream_id]
             self._sequential.drop(stream_id)
@@ -166,7 +165,7 @@ class H2oFirstSlice(NonIncrementalFirst):
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class SplitHalf(NonIncrementalFirst):
-    """Turns alternate between the two groups; the one that is not incremental begins."""
+    """Quanta alternate between the two groups, the non-incremental one first."""
 
     def __init__(self, turn: Quantum) -> None:
         super().__init__(turn)
@@ -179,7 +178,7 @@ class SplitHalf(NonIncrementalFirst):
         return super().first
 
     def leave(self, stream_id: int) -> None:
-        # Who leaves in the middle of a turn has had it: else its group would get that turn twice.
+        # A stream that leaves within a quantum has used it: else its group would get it twice.
         if self._turns.has_begun(stream_id):
             self._shared_is_next = stream_id in self._sequential
         super().leave(stream_id)
@@ -187,14 +186,14 @@ class SplitHalf(NonIncrementalFirst):
     def charge(self, stream_id: int, n_bytes: int) -> bool:
         is_shared = stream_id in self._shared
         is_over = super().charge(stream_id, n_bytes)
-        # The group goes on until its turn is over and then the other is next: an exclusive or.
+        # The group continues until its quantum is over and then the other is next: exclusive or.
         self._shared_is_next = is_over is not is_shared
         return is_over
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class SharedRing(UrgencyLevel):
-    """One list by round, then by stream id (nghttp3's scheduling of 2026)."""
+    """One list by round, then by stream ID (nghttp3's scheduling of 2026)."""
 
     def __init__(self, turn: Quantum) -> None:
         self._streams = IndexedHeap()
@@ -209,9 +208,9 @@ class SharedRing(UrgencyLevel):
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
         head = self._streams.first
         self._is_incremental[stream_id] = is_incremental
-        # Behind round 0 nobody would wait: a late stream would have all the rounds of the others
-        # before them. nghttp3 starts it at the cycle of the head, too.
-        self._put(stream_id, 0 if head is None else self._round[head])
+        # A late stream in round 0 would precede all the rounds of the others. nghttp3 also starts
+        # it at the cycle of the head.
+        self._enqueue(stream_id, 0 if head is None else self._round[head])
 
     def leave(self, stream_id: int) -> None:
         self._turns.drop(stream_id)
@@ -220,13 +219,13 @@ class SharedRing(UrgencyLevel):
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
         turns = self._turns.charge(stream_id, n_bytes)
-        # One that is alone stays: whoever joins stands in its round, whichever that is.
+        # A single stream stays in its round: any stream that joins uses the same one.
         if turns and self._is_incremental[stream_id] and len(self._round) > 1:
-            # A packet longer than a turn costs as many rounds as it is turns long (nghttp3: max(1,
-            # n / 800) cycles), or streams of larger packets would get more.
-            self._put(stream_id, self._round[stream_id] + turns)
+            # A packet larger than a quantum costs several rounds (nghttp3: max(1, n / 800) cycles),
+            # or streams with larger packets would get more.
+            self._enqueue(stream_id, self._round[stream_id] + turns)
         return turns > 0
 
-    def _put(self, stream_id: int, number: int) -> None:
+    def _enqueue(self, stream_id: int, number: int) -> None:
         self._round[stream_id] = number
         self._streams.put(stream_id, number)

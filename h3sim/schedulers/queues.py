@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 _SLACK: Final = 16
-"""So many entries may be out of date before the heap is made anew: few streams never pay for it."""
+"""The number of stale entries that is always tolerated: few streams never pay for a rebuild."""
 
 _Entry: TypeAlias = Any
-"""A tuple of rank, tie and stream. Which one counts is asked of the object, so nothing says that it
-is a tuple: compiled, one that is known for one is taken apart where it passes, and made anew."""
+"""A tuple of rank, tie and stream. Entries are compared by identity, so the type does not say
+tuple: compiled code would unpack a known tuple and build another one."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class IndexedHeap:
-    """Streams ordered by a rank, those of one rank by a tie, then by their ids.
+    """Streams ordered by rank, then by tie, then by ID.
 
-    The first entry of the heap is never one that was dropped, so looking at it changes nothing.
+    The first entry of the heap is never a dropped one, so reading it changes nothing.
 
     >>> streams = IndexedHeap()
     >>> streams.put(4, 1); streams.put(0, 2); streams.first
@@ -46,19 +46,19 @@ class IndexedHeap:
 
     @property
     def first(self) -> int | None:
-        """The stream of the lowest rank, or None where there is none."""
+        """The stream of the lowest rank, or None."""
         if not self._heap:
             return None
         stream_id: int = self._heap[0][2]
         return stream_id
 
     def put(self, stream_id: int, rank: int, tie: int = 0) -> None:
-        """Add the stream, or give it a new rank."""
+        """Add the stream, or change its rank."""
         heap = self._heap
         entry: _Entry = (rank, tie, stream_id)
         was_first = bool(heap) and heap[0][2] == stream_id
         self._entries[stream_id] = entry
-        # A stream moves mostly while it is first; one sift then does the work of a pop and a push.
+        # A stream usually moves while it is first; one sift then replaces a pop and a push.
         if was_first:
             heapreplace(heap, entry)
             self._drop_stale()
@@ -68,11 +68,11 @@ class IndexedHeap:
                 self._compact()
 
     def drop(self, stream_id: int) -> None:
-        """Take the stream out; without effect where it is not in."""
+        """Remove the stream; without effect if it is absent."""
         if self._entries.pop(stream_id, None) is None:
             return
         heap = self._heap
-        # Else its entry lies somewhere below, and the first one still counts.
+        # Otherwise its entry is somewhere below, and the first one is still valid.
         if heap[0][2] == stream_id:
             self._drop_stale()
         if len(heap) > 2 * len(self._entries) + _SLACK:
@@ -82,61 +82,61 @@ class IndexedHeap:
         heap, entries = self._heap, self._entries
         while heap:
             first = heap[0]
-            # By identity: an entry that was left behind may equal the one that counts now.
+            # By identity: a stale entry may equal the valid one.
             if entries.get(first[2]) is first:
                 return
             heappop(heap)
 
     def _compact(self) -> None:
-        # heapq removes nothing from the middle, so entries are dropped lazily. Once half are out of
-        # date a new heap costs no more than the changes that made them so.
+        # heapq cannot remove from the middle, so deletion is lazy. Once half the entries are stale,
+        # a rebuild costs no more than the changes that made them so.
         self._heap = [*self._entries.values()]
         heapify(self._heap)
 
 
 _ROUND: Final = 1 << 62
-"""Stream ids are below (RFC 9000 § 2.1)."""
+"""An upper bound of stream IDs (RFC 9000 § 2.1)."""
 _IDS: Final = _ROUND - 1
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class RoundRing:
-    """Streams that take turns; a stream that joins takes its first turn in the next round.
+    """Round robin by rounds; a stream that joins gets its first quantum in the next round.
 
-    Within a round the lower stream id goes first. This is fair queueing in virtual time with equal
-    weights, in which every turn costs the same.
+    Within a round the lower stream ID goes first. This is fair queueing in virtual time with equal
+    weights, in which every quantum costs the same.
     """
 
-    # A turn is taken for every packet. So this keeps a heap of its own and not an `IndexedHeap`,
-    # which would have to be told of each turn by a call, and keep the ranks a second time.
+    # A quantum per packet is common. So this has a heap of its own instead of an `IndexedHeap`,
+    # which would cost a call per quantum, and store the ranks twice.
 
     __slots__ = ("_heap", "_line", "_now", "_turns", "first")
 
     def __init__(self) -> None:
-        # A turn is one number, round and stream: a heap compares numbers twice as fast as pairs.
+        # A position is one number of round and stream: comparing numbers is twice as fast as pairs.
         self._heap: list[int] = []
-        """Turns; entries may be out of date, the first is not."""
+        """Positions; entries may be stale, except the first."""
         self._turns: dict[int, int] = {}
-        """The next turn of each stream."""
+        """The next position of each stream."""
         self._now = 0
-        """A turn of the round that goes on."""
+        """A position in the current round."""
         self._line = 0
-        """The next place in the line, once a stream was sent to its end; before, 0."""
+        """The next number in the FIFO line once a stream was requeued; before, 0."""
         self.first: int | None = None
-        """Whose turn it is."""
+        """The stream to send next."""
 
     def join(self, stream_id: int) -> None:
-        """Put the stream among those that take turns; without effect where it is."""
+        """Add the stream to the ring; without effect if it is in."""
         turns = self._turns
         if stream_id in turns:
             return
-        # Once anybody was requeued, numbers are places in one line: rounds would let newcomers
+        # After the first requeue, numbers are positions in one line: rounds would let newcomers
         # overtake.
         turn = (self._now | _IDS) + 1 + stream_id  # in the next round
         if self._line:
             self._next_turn(stream_id, turn)
             return
-        # As `_next_turn`, of which a page of small resources has as many as packets.
+        # `_next_turn` inlined: with small resources it runs as often as packets are sent.
         turns[stream_id] = turn
         heap = self._heap
         heappush(heap, turn)
@@ -146,13 +146,13 @@ class RoundRing:
             self.first = heap[0] & _IDS
 
     def leave(self, stream_id: int) -> None:
-        """Take the stream out of the turns."""
+        """Remove the stream from the ring."""
         if self._turns.pop(stream_id, None) is not None:
             self._settle(stream_id)
 
     def keeps_turn(self, stream_id: int) -> None:
-        """Continue the stream's turn; whoever joins during it waits for the next round."""
-        # The turn may have begun while another stood in a lower round that has left since.
+        """Continue the stream's quantum; streams that join during it wait for the next round."""
+        # The quantum may have begun while another stream was in a lower round that has left since.
         self._now = self._turns[stream_id]
 
     def took_quantum(self, stream_id: int) -> None:
@@ -160,14 +160,13 @@ class RoundRing:
         turns = self._turns
         self._now = turn = turns[stream_id]
         turn += _ROUND
-        # Lost bytes may go outside of a turn, so the one charged need not be the first.
+        # Retransmissions may be charged out of order, so the stream need not be the first.
         if stream_id != self.first or self._line:
             self._next_turn(stream_id, turn)
             return
         turns[stream_id] = turn
         heap = self._heap
-        # Each stream has an entry that counts, so with as many entries as streams none is out of
-        # date.
+        # Each stream has one valid entry, so with as many entries as streams none is stale.
         heapreplace(heap, turn)
         if len(heap) == len(turns):
             self.first = heap[0] & _IDS
@@ -175,14 +174,14 @@ class RoundRing:
             self._drop_stale()
 
     def requeue(self, stream_id: int) -> None:
-        """Send the stream behind all that wait; from now on it is first come, first served."""
+        """Move the stream behind all waiting ones; from now on the order is FIFO."""
         turns = self._turns
         if stream_id in turns:
             self._line = self._line or max(turns.values()) // _ROUND + 1
             self._next_turn(stream_id, turns[stream_id])
 
     def _next_turn(self, stream_id: int, turn: int) -> None:
-        """Have the stream wait for *turn*; once there is a line, at its end."""
+        """Set the next position of the stream; in a FIFO line, its end."""
         if self._line:
             turn = self._line * _ROUND + stream_id
             self._line += 1
@@ -191,24 +190,24 @@ class RoundRing:
         self._settle(stream_id)
 
     def _settle(self, stream_id: int) -> None:
-        """Note whose turn it is, where nothing has changed but for one stream."""
+        """Update the first stream after a change of one stream."""
         heap = self._heap
         if stream_id == self.first or len(heap) > 2 * len(self._turns) + _SLACK:
             self._drop_stale()
         else:
-            # Its entry is not the first, or is a new one, so the first is not out of date.
+            # Its entry is not the first, or is a new one, so the first is not stale.
             self.first = heap[0] & _IDS if heap else None
 
     def _drop_stale(self) -> None:
-        """See to it that the first entry of the heap is that of a stream which waits there."""
+        """Remove stale entries from the top of the heap."""
         turns = self._turns
         if len(self._heap) > 2 * len(turns) + _SLACK:
-            # As in `IndexedHeap`: a new heap once half of the entries are out of date.
+            # As in `IndexedHeap`: a rebuild once half of the entries are stale.
             self._heap = list(turns.values())
             heapify(self._heap)
         heap = self._heap
-        # By turn: of two equal entries of one stream either may stand for it; the other is out of
-        # date once it has had its turn.
+        # By value: of two equal entries of one stream either is valid; the other becomes stale with
+        # the next quantum.
         while heap and turns.get(heap[0] & _IDS) != heap[0]:
             heappop(heap)
         self.first = heap[0] & _IDS if heap else None
@@ -216,7 +215,7 @@ class RoundRing:
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class DeficitCounter:
-    """What each stream has used up of its turn.
+    """The used part of each stream's quantum.
 
     >>> from h3sim.schedulers.base import Quantum
     >>> counter = DeficitCounter(Quantum(packets=2))
@@ -233,23 +232,23 @@ class DeficitCounter:
         self._used: dict[int, int] = {}
 
     def charge(self, stream_id: int, n_bytes: int) -> int:
-        """Count a packet of *n_bytes*; return how many turns are over with it, mostly 0 or 1.
+        """Charge a packet of *n_bytes*; return the number of quanta it ends, usually 0 or 1.
 
-        What a packet has above the size of a turn is forgotten; one may be as long as several.
+        The excess over a quantum is dropped; a packet may be as large as several quanta.
         """
-        # The usual case, once for every packet, without touching the dict.
+        # The common case, for every packet, without touching the dict.
         if self._is_one_packet:
             return 1
         used = self._used.pop(stream_id, 0) + (n_bytes if self._in_bytes else 1)
-        # A packet without bytes (an end of stream alone) begins no turn that is counted in bytes.
+        # A packet without bytes (a bare end of stream) starts no quantum that is counted in bytes.
         if 0 < used < self._size:
             self._used[stream_id] = used
         return used // self._size
 
     def has_begun(self, stream_id: int) -> bool:
-        """Return whether the stream has sent some of a turn that is not over."""
+        """Return whether the stream has used a part of a quantum."""
         return stream_id in self._used
 
     def drop(self, stream_id: int) -> None:
-        """End the stream's turn, if it has one."""
+        """End the stream's quantum, if it has one."""
         self._used.pop(stream_id, None)

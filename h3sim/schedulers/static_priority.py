@@ -1,4 +1,4 @@
-"""Sequential schedulers: by stream id (first in, first out), or by a given rank."""
+"""Sequential schedulers: by stream ID (first in, first out), or by rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class FifoScheduler:
-    """Sends the active stream of the lowest id (Marx 2019, Table 1: fifo); signals are ignored.
+    """FIFO: the active stream of the lowest ID (Marx 2019, Table 1: fifo); signals are ignored.
 
     >>> from h3sim.signals import H2Priority
     >>> scheduler = FifoScheduler()
@@ -27,7 +27,7 @@ class FifoScheduler:
         self._active = IndexedHeap()
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up the stream."""
+        """Open the stream."""
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Ignore the signal."""
@@ -38,7 +38,7 @@ class FifoScheduler:
             self._active.put(stream_id, stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
+        """Deactivate the stream."""
         self._active.drop(stream_id)
 
     def close(self, stream_id: int) -> None:
@@ -46,17 +46,17 @@ class FifoScheduler:
         self._active.drop(stream_id)
 
     def pick(self) -> int | None:
-        """Return the active stream of the lowest id."""
+        """Return the active stream of the lowest ID."""
         return self._active.first
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Change nothing: a stream is sent to its end."""
+        """Do nothing: a stream is sent to its end."""
 
 
 class RankScheduler:
-    """Sends the stream of the lowest `Rank`; of one rank, whichever has had data for longest.
+    """Static priority by `Rank`, the lowest first; within a rank, the longest active stream.
 
-    So within a rank what is begun is ended. A signal of another type counts as rank 0.
+    So within a rank streams are sent sequentially. A signal of another type counts as rank 0.
 
     >>> scheduler = RankScheduler()
     >>> for stream_id, value in ((0, 3), (4, -1)):
@@ -73,25 +73,25 @@ class RankScheduler:
         self._arrived = 0
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up the stream."""
+        """Open the stream."""
         self._ranks[stream_id] = _rank(signal)
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Give the stream another rank; its place among those of that rank is by its arrival."""
+        """Change the stream's rank; its position among those of that rank is by activation."""
         self._ranks[stream_id] = _rank(signal)
         if stream_id in self._active:
-            self._put(stream_id)
+            self._enqueue(stream_id)
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream, behind others of its rank."""
         if stream_id not in self._active:
-            # A stream that was blocked comes back behind its equals, which were begun meanwhile.
+            # A stream that was blocked returns behind its equals, which have started meanwhile.
             self._arrival[stream_id] = self._arrived
             self._arrived += 1
-            self._put(stream_id)
+            self._enqueue(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
+        """Deactivate the stream."""
         self._active.drop(stream_id)
         self._arrival.pop(stream_id, None)
 
@@ -105,9 +105,9 @@ class RankScheduler:
         return self._active.first
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Change nothing: a stream is sent to its end."""
+        """Do nothing: a stream is sent to its end."""
 
-    def _put(self, stream_id: int) -> None:
+    def _enqueue(self, stream_id: int) -> None:
         self._active.put(stream_id, self._ranks[stream_id], self._arrival[stream_id])
 
 

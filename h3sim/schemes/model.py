@@ -46,9 +46,13 @@ class KnownClasses:
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
-        asked = [name for rule in scheme.rules for name in (*dict(rule.flags), *rule.any_of)]
+        conditions = [name for rule in scheme.rules for name in (*dict(rule.flags), *rule.any_of)]
         # The text of an enum's member: the hash of the member itself is a function of Python.
-        names = ["kind._value_", "fetchpriority._value_", *(CONDITIONS[name] for name in asked)]
+        names = [
+            "kind._value_",
+            "fetchpriority._value_",
+            *(CONDITIONS[name] for name in conditions),
+        ]
         self._facts_of = attrgetter(*dict.fromkeys(names))
         self._n_first = scheme.n_first_images
         self._known: dict[tuple[tuple[object, ...], bool, int], PriorityClass] = {}
@@ -65,7 +69,7 @@ class KnownClasses:
 
 
 class RecordedBy(enum.Enum):
-    """Whose recorded priorities a scheme plays."""
+    """The source of the recorded priorities that a scheme replays."""
 
     ANY = "any"
     """Whatever the page has, the Priority field before levels before classes."""
@@ -76,7 +80,7 @@ class RecordedBy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPlace(PriorityClass):
-    """What a PRIORITY frame of a recording said: whom a stream depends on, by its name."""
+    """A recorded PRIORITY frame; its parent is given by name."""
 
     depends_on: str
     exclusive: bool
@@ -103,10 +107,10 @@ _CLASS_OF_LEVEL = {
     Level.LOW: "low",
     Level.VERY_LOW: "lowest",
 }
-"""What the schemes of Chrome call its levels."""
+"""The names of Chrome's levels in its schemes."""
 _URGENCY_OF_LEVEL = {level: urgency for urgency, level in enumerate(_CLASS_OF_LEVEL)}
 _SEQUENTIAL = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT)
-"""Of what Chrome says that it is of use only as a whole; of all else it sets `i`."""
+"""Chrome's non-incremental types; for all others it sets `i`."""
 _URGENCY_OF_GROUP = {
     Group.URGENT_START: 1,
     Group.LEADERS: 2,
@@ -118,21 +122,21 @@ _URGENCY_OF_GROUP = {
 """Firefox's `nsHttpHandler::UrgencyFromCoSFlags`."""
 _USUAL_WEIGHT = 22
 _STEP_OF_WEIGHT = {42: -2, 32: -1, 22: 0, 12: 1, 2: 2}
-"""How far a priority moves the urgency: its weight is 22 less the priority (-20 to 20)."""
+"""The offset from priority to weight: 22 less the priority (-20 to 20)."""
 _SHARING = (Kind.IMAGE, Kind.DOCUMENT)
 _LEAST_URGENT = 6
 
 
 def recorded_class(
-    scheme: Scheme, resource: Resource, standing: ResourceState
+    scheme: Scheme, resource: Resource, state: ResourceState
 ) -> PriorityClass | None:
     """Return the class that was recorded for *resource*, None where the page has nothing fit.
 
     What was said last counts, as far as it has been said by now.
     """
-    said = [entry for entry in resource.recorded if entry.when is None]
+    initial = [entry for entry in resource.recorded if entry.when is None]
     # What came later goes before what went with the request, and each from the last word back.
-    for entry in (*(standing.recorded or ()), *reversed(said)):
+    for entry in (*(state.recorded or ()), *reversed(initial)):
         is_theirs = entry.browser is not None and entry.browser.value == scheme.recorded.value  # type: ignore[union-attr]
         if scheme.recorded is RecordedBy.ANY or is_theirs:
             found = _class_of(scheme, entry, resource.kind)
@@ -315,12 +319,12 @@ class Scheme:
         return f"<Scheme {self.name}: {self.title}>"
 
     def _repr_html_(self) -> str:
-        rows = [(field.name, _told(getattr(self, field.name))) for field in fields(self)]
+        rows = [(field.name, _format_value(getattr(self, field.name))) for field in fields(self)]
         return html_table(("field", "value"), [row for row in rows if row[1]])
 
     @property
     def resolved_retention_ns(self) -> int:
-        """How long a stream that is done with stays in the scheduler."""
+        """The time for which a drained stream stays in the scheduler."""
         known = self.retention_ns
         return self.mechanism.retention_ns if known is None else known
 
@@ -331,20 +335,20 @@ class Scheme:
         )
 
     def classify(
-        self, resource: Resource, *, images_before: int = 0, standing: ResourceState = AS_WRITTEN
+        self, resource: Resource, *, images_before: int = 0, state: ResourceState = AS_WRITTEN
     ) -> PriorityClass:
         """Return the class of *resource*, before which so many images were requested.
 
         *standing* is what is known of it by now.
         """
         # By identity: an equal value that was put together means that something has become known.
-        if standing is AS_WRITTEN and (self.recorded is None or not resource.recorded):
+        if state is AS_WRITTEN and (self.recorded is None or not resource.recorded):
             return self._ruled.of(resource, images_before)
         if self.recorded is not None:
-            recorded = recorded_class(self, resource, standing)
+            recorded = recorded_class(self, resource, state)
             if recorded is not None:
                 return recorded
-        return self.ruled(standing.applied_to(resource), images_before, standing)
+        return self.ruled(state.applied_to(resource), images_before, state)
 
     @cached_property
     def _ruled(self) -> KnownClasses:
@@ -356,11 +360,11 @@ class Scheme:
         return max((rule.first_images or 0 for rule in self.rules), default=0)
 
     def ruled(
-        self, resource: Resource, images_before: int, standing: ResourceState = AS_WRITTEN
+        self, resource: Resource, images_before: int, state: ResourceState = AS_WRITTEN
     ) -> PriorityClass:
         """Return the class that the rules say, whatever was recorded, by asking each in turn."""
         for rule in self.rules:
-            if rule.matches(resource, images_before=images_before, standing=standing):
+            if rule.matches(resource, images_before=images_before, state=state):
                 return self.class_named(rule.class_name)
         return self.class_named(self.otherwise)
 
@@ -453,10 +457,10 @@ class Scheme:
                 yield ValidationIssue(key=key, message=f"must be {low} to {high}, is {weight}")
 
 
-def _told(value: object) -> str:
+def _format_value(value: object) -> str:
     """Return a field's value for people: several in a line, choices by their names."""
     if isinstance(value, tuple):
-        return ", ".join(_told(getattr(item, "name", item)) for item in value)
+        return ", ".join(_format_value(getattr(item, "name", item)) for item in value)
     return "" if value is None else str(getattr(value, "value", value))
 
 

@@ -100,7 +100,7 @@ _REMEMBERED_PLACES = 2**13
 
 
 @lru_cache(_REMEMBERED_PLACES)
-def _place(weight: int, depends_on: int | None, exclusive: bool) -> H2Priority:
+def _h2_priority(weight: int, depends_on: int | None, exclusive: bool) -> H2Priority:
     """Return a place in the tree; checking a new one takes as long as scheduling a packet."""
     return H2Priority(weight=weight, depends_on=depends_on, exclusive=exclusive)
 
@@ -124,12 +124,12 @@ class _ClassPolicy(Policy):
         images came before it."""
         self._n_images = 0
         self._is_as_written = True
-        """Whether nothing has become known as yet: as in most loads, from beginning to end."""
-        self._of_all = AS_WRITTEN
-        self._standing: dict[str, ResourceState] = {}
+        """True if nothing has become known as yet: as in most loads, from beginning to end."""
+        self._tab_state = AS_WRITTEN
+        self._states: dict[str, ResourceState] = {}
         self._open: dict[int, _Open] = {}
-        self._said: dict[str, Signal] = {}
-        """What is said of every stream of a class, where that is the same for all of them."""
+        self._class_signals: dict[str, Signal] = {}
+        """The signal of each class, if it is the same for all its streams."""
 
     def on_connected(self) -> list[SignalChange]:
         return []
@@ -147,10 +147,10 @@ class _ClassPolicy(Policy):
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
         self._is_as_written = False
         if resource is None:
-            self._of_all = self._of_all.after(change)
+            self._tab_state = self._tab_state.after(change)
         else:
-            known = self._standing.get(resource.id, AS_WRITTEN)
-            self._standing[resource.id] = known.after(change)
+            known = self._states.get(resource.id, AS_WRITTEN)
+            self._states[resource.id] = known.after(change)
         if not change.tells(self._scheme.updates):
             return []
         changes: list[SignalChange] = []
@@ -165,9 +165,9 @@ class _ClassPolicy(Policy):
 
     def _class_of(self, resource: Resource, images_before: int) -> PriorityClass:
         if not self._is_as_written or (self._plays_recorded and resource.recorded):
-            known = self._standing.get(resource.id, AS_WRITTEN)
-            standing = self._of_all.after(known)
-            return self._scheme.classify(resource, images_before=images_before, standing=standing)
+            known = self._states.get(resource.id, AS_WRITTEN)
+            state = self._tab_state.after(known)
+            return self._scheme.classify(resource, images_before=images_before, state=state)
         # A page has thousands of resources and a handful of sorts.
         n_before = images_before if images_before < self._n_first else self._n_first
         number = self._sorts[resource.id] * (self._n_first + 1) + n_before
@@ -189,10 +189,10 @@ class _ClassPolicy(Policy):
 
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         """Return what is said of a stream that is requested; the last entry is its own."""
-        said = self._said.get(entry.name)
-        if said is None:
-            said = self._said[entry.name] = self._says(entry)
-        return [(stream_id, said)]
+        signal = self._class_signals.get(entry.name)
+        if signal is None:
+            signal = self._class_signals[entry.name] = self._says(entry)
+        return [(stream_id, signal)]
 
     def _says(self, entry: PriorityClass) -> Signal:
         """Return what is said of each stream of a class."""
@@ -247,22 +247,22 @@ class _TreePolicy(_ClassPolicy):
         return [self._placeholder(holder) for holder in self._declared]
 
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        said = self._said.get(entry.name)
-        if said is not None:
-            return [(stream_id, said)]
+        signal = self._class_signals.get(entry.name)
+        if signal is not None:
+            return [(stream_id, signal)]
         members = self._members[entry.name]
         # In front of the stream: the placeholder yields before the first byte of its class can go.
         changes = [] if members else self._yield_changes(entry.name, busy=True)
         signal = self._signal(entry, stream_id)
         if entry.arrangement is _SIBLINGS and not self._yielding:
-            self._said[entry.name] = signal  # nobody asks which streams such a class has
+            self._class_signals[entry.name] = signal  # nobody asks which streams such a class has
         else:
             members[stream_id] = None
         changes.append((stream_id, signal))
         return changes
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        if entry.name in self._said:
+        if entry.name in self._class_signals:
             return []
         members = self._members[entry.name]
         del members[stream_id]
@@ -321,14 +321,16 @@ class _TreePolicy(_ClassPolicy):
     def _signal(self, entry: PriorityClass, stream_id: int) -> Signal:
         arrangement = entry.arrangement
         if arrangement is _SIBLINGS:
-            return _place(entry.weight, self._group_of(entry), False)
+            return _h2_priority(entry.weight, self._group_of(entry), False)
         if arrangement is _CHAIN:
             tail = _last(self._members[entry.name])
-            return _place(entry.weight, self._group_of(entry) if tail is None else tail, False)
+            return _h2_priority(
+                entry.weight, self._group_of(entry) if tail is None else tail, False
+            )
         if arrangement is Arrangement.STRICT_CHAIN:
-            return _place(entry.weight, self._tail_not_below(entry.name), True)
+            return _h2_priority(entry.weight, self._tail_not_below(entry.name), True)
         tail = self._chain.append(stream_id, self._not_below[entry.name])
-        return _place(entry.weight, tail, True)
+        return _h2_priority(entry.weight, tail, True)
 
     def _tail_not_below(self, class_name: str) -> int | None:
         """Return the tail of the lowest class, from *class_name* up, that has a stream."""
@@ -412,8 +414,8 @@ class _RecordedTreePolicy(_TreePolicy):
         # What has not been asked for in this load has no stream: then the root of the tree.
         name = entry.depends_on
         parent = self._groups[name] if name in self._groups else self._stream_of.get(name)
-        place = _place(entry.weight, parent, entry.exclusive)
-        return [(stream_id, place)]
+        priority = _h2_priority(entry.weight, parent, entry.exclusive)
+        return [(stream_id, priority)]
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         return [] if isinstance(entry, RecordedPlace) else super()._leaves(stream_id, entry)

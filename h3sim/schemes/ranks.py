@@ -19,12 +19,12 @@ _NEEDS_DATA = (TriggerEvent.OFFSET, TriggerEvent.COMPLETE, TriggerEvent.EXECUTED
 
 
 class RankBy(enum.Enum):
-    """What a page's resources are ranked by."""
+    """The criterion by which a page's resources are ranked."""
 
     CRITICAL_PATH = "critical-path"
     """The longest chain of resources that still waits for it goes first (Polaris)."""
     ABOVE_THE_FOLD = "above-the-fold"
-    """What is above the fold, and what that waits for, goes before the rest."""
+    """Resources above the fold and their dependencies before the rest."""
 
 
 class RankPolicy(Policy):

@@ -26,9 +26,9 @@ _CLASS_KEYS: dict[SignalKind, tuple[str, ...]] = {
     SignalKind.EPS: ("urgency", "incremental"),
     SignalKind.RANKS: (),
 }
-"""What a class may say: only what its scheduler acts on."""
+"""The keys of a class: only those that its scheduler uses."""
 _TREE_ONLY = ("placeholders", "max_placeholders")
-"""What a scheme may say only where its scheduler is a tree, with strict priorities or without."""
+"""The keys of a scheme that need a tree scheduler, with or without strict priorities."""
 _SAID_BY = (
     ("bucket", SignalKind.BUCKETS),
     ("urgency", SignalKind.EPS),
@@ -103,8 +103,8 @@ def _kind(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
     name = document.get("mechanism")
     if not isinstance(name, str):
         return str(name)
-    said = {key for entry in _tables(document.get("classes")) for key in entry}
-    signal_kind = next((kind for key, kind in _SAID_BY if key in said), SignalKind.TREE)
+    used_keys = {key for entry in _tables(document.get("classes")) for key in entry}
+    signal_kind = next((kind for key, kind in _SAID_BY if key in used_keys), SignalKind.TREE)
     try:
         return scheduler_kind_named(name, signal_kind=signal_kind)
     except UnknownNameError:

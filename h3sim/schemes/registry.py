@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 RETENTION_NS = 500 * NS_PER_MS
-"""How long a stream stays in the scheduler after its last chunk was given out (Marx 2019's code).
+"""The retention of a stream after its last chunk was sent (Marx 2019's code).
 
 Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
 restraint only when it is gone."""
 
 
 class SignalKind(enum.Enum):
-    """What the clients of a scheduler say about a stream."""
+    """The kind of signal that a scheduler's clients send."""
 
     NOTHING = "nothing"
     TREE = "tree"
@@ -47,7 +47,7 @@ class SignalKind(enum.Enum):
 
 
 class SchedulerSettings(NamedTuple):
-    """What a scheduler is made with; each takes what it has a use for.
+    """The construction options of a scheduler; each kind uses some of them.
 
     *turn_bytes* is what a packet is expected to carry. *signalling* says what a tree makes of a
     parent that it does not know.
@@ -60,7 +60,7 @@ class SchedulerSettings(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What there is to know of a kind of scheduler: who adds one adds a row.
+    """A kind of scheduler, as a row of the registry.
 
     *weights* is what weights mean to it, *has_turns* whether a turn may be more than a packet,
     *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* tells it from
@@ -115,7 +115,7 @@ _UNKNOWN_PARENTS = {
     Signalling.DRAFT_20: UnknownParent.CREATE,
     Signalling.DRAFT_22: UnknownParent.ORPHANS,
 }
-"""What a tree makes of a parent that is not there, where a document says it; else RFC 7540."""
+"""The unknown-parent rule of a tree, if a document has one; else that of RFC 7540."""
 
 
 class SchedulerKind(enum.Enum):
@@ -196,37 +196,37 @@ class SchedulerKind(enum.Enum):
 
     @property
     def signal_kind(self) -> SignalKind:
-        """What its clients say."""
+        """The kind of signal of its clients."""
         return self._row.signal_kind
 
     @property
     def weights(self) -> Weights:
-        """What weights mean to it."""
+        """The meaning of weights."""
         return self._row.weights
 
     @property
     def has_turns(self) -> bool:
-        """Whether it takes turns of more than a packet."""
+        """True if it takes turns of more than a packet."""
         return self._row.has_turns
 
     @property
     def has_orphans(self) -> bool:
-        """Whether it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
+        """True if it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
         return self._row.has_orphans
 
     @property
     def retention_ns(self) -> int:
-        """How long a stream that is done with stays in it."""
+        """The time for which a drained stream stays in it."""
         return self._row.retention_ns
 
     @property
     def batches_responses(self) -> bool:
-        """Whether no response begins before all requests that came with its own were read."""
+        """True if no response begins before all requests that came with its own were read."""
         return self._row.batches_responses
 
     @property
     def about(self) -> str:
-        """What tells it from others of its class, in a line; empty if it is the only one."""
+        """The difference from others of its class, in a line; empty for the only one."""
         return self._row.about
 
     def make(
@@ -266,22 +266,22 @@ class CustomScheduler:
 
     @property
     def has_turns(self) -> bool:
-        """Whether a scheme can tell it how long a turn is: no."""
+        """True if a scheme can tell it how long a turn is: no."""
         return False
 
     @property
     def has_orphans(self) -> bool:
-        """Whether it may be told of the orphan placeholder, as a place in a tree."""
+        """True if it may be told of the orphan placeholder, as a place in a tree."""
         return self.signal_kind is SignalKind.TREE
 
     @property
     def retention_ns(self) -> int:
-        """How long a stream that is done with stays in it: as in Marx 2019's code."""
+        """The time for which a drained stream stays in it: as in Marx 2019's code."""
         return RETENTION_NS
 
     @property
     def batches_responses(self) -> bool:
-        """Whether no response begins before all requests that came with its own were read: no."""
+        """True if no response begins before all requests that came with its own were read: no."""
         return False
 
     def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:
@@ -291,8 +291,8 @@ class CustomScheduler:
             SchemeError: if it cannot be made, or lacks a method of a scheduler.
         """
         del settings
-        made = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
-        return schedulers.CheckedScheduler(made, name=self.value)
+        scheduler = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
+        return schedulers.CheckedScheduler(scheduler, name=self.value)
 
 
 def new_scheduler(
@@ -306,16 +306,16 @@ def new_scheduler(
         SchemeError: if it cannot be made, or lacks a method of a scheduler.
     """
     try:
-        made = _made(factory, turn_bytes)
+        scheduler = _made(factory, turn_bytes)
     # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
     except (Exception, SystemExit) as error:
         message = f"making one raised {raised_words(error)}"
         raise SchemeError([ValidationIssue(key="scheduler", message=message)], name) from error
-    missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
+    missing = [method for method in _METHODS if not callable(getattr(scheduler, method, None))]
     if missing:
-        message = f"{type(made).__name__} has no {', '.join(missing)}"
+        message = f"{type(scheduler).__name__} has no {', '.join(missing)}"
         raise SchemeError([ValidationIssue(key="scheduler", message=message)], name)
-    return made
+    return scheduler
 
 
 def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Scheduler:
@@ -335,17 +335,17 @@ _METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge
 
 
 ENTRY_POINT_GROUP = "h3sim.schedulers"
-"""Where a package announces a scheduler: a name, and a class or function that makes one."""
+"""The entry-point group of scheduler plug-ins: a name, and a class or factory function."""
 
 REGISTRY: PluginRegistry[Callable[..., Scheduler]] = PluginRegistry(
     ENTRY_POINT_GROUP,
     "scheduler",
     {kind.value: partial(kind.make, turn_bytes=1400) for kind in SchedulerKind},
 )
-"""What makes a scheduler, by name."""
+"""Scheduler factories by name."""
 
 ABOUT = {kind.value: kind.about for kind in SchedulerKind if kind.about}
-"""What tells those apart that are of one class."""
+"""The difference between schedulers of one class."""
 
 
 def scheduler_kind_named(
@@ -366,7 +366,7 @@ def scheduler_kind_named(
 
 
 def scheduler_named(
-    given: Scheduler | Callable[..., Scheduler] | str,
+    scheduler_or_factory: Scheduler | Callable[..., Scheduler] | str,
 ) -> tuple[str, Scheduler | Callable[..., Scheduler]]:
     """Return what to call a scheduler that is given, and what makes it, or the object to copy.
 
@@ -378,11 +378,15 @@ def scheduler_named(
     >>> scheduler_named(FifoScheduler)
     ('FifoScheduler', <class 'h3sim.schedulers.static_priority.FifoScheduler'>)
     """
-    if isinstance(given, str):
-        return given, REGISTRY.named(given)
-    if not callable(given) and not hasattr(given, "pick"):
-        message = f"must be a name, what makes a scheduler, or a scheduler, is {given!r}"
+    if isinstance(scheduler_or_factory, str):
+        return scheduler_or_factory, REGISTRY.named(scheduler_or_factory)
+    if not callable(scheduler_or_factory) and not hasattr(scheduler_or_factory, "pick"):
+        message = (
+            f"must be a name, what makes a scheduler, or a scheduler, is {scheduler_or_factory!r}"
+        )
         raise InputError([ValidationIssue(key="scheduler", message=message)])
-    made_by = getattr(given, "func", given)  # of a functools.partial
+    made_by = getattr(scheduler_or_factory, "func", scheduler_or_factory)  # of a functools.partial
     named = getattr(made_by, "__name__", "")
-    return named if named.isidentifier() else type(given).__name__, given
+    return named if named.isidentifier() else type(
+        scheduler_or_factory
+    ).__name__, scheduler_or_factory

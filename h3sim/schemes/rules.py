@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Arrangement(enum.Enum):
-    """How the streams of a class stand under its group in the tree."""
+    """The order of a class's streams below its group in the tree."""
 
     SIBLINGS = "siblings"
     """All are children of the group and share by weight."""
@@ -43,14 +43,14 @@ class Arrangement(enum.Enum):
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether streams are inserted exclusively."""
+        """True if streams are inserted exclusively."""
         return self in (Arrangement.STRICT_CHAIN, Arrangement.QUICKER_CHAIN)
 
 
 _WEIGHT = Whole(low=0, high=256)
 _STRICT = Whole(low=0, high=MAX_STRICT)
 UPDATES = ResourceState._fields
-"""What may change while a stream is open."""
+"""The state that may change while a stream is open."""
 CONDITIONS = {
     "in_head": "in_head",
     "async": "is_async",
@@ -66,7 +66,7 @@ CONDITIONS = {
 
 
 class _Conditions(ValueType):
-    """Which of the flags must be set, and which must not; each is a key of its own."""
+    """The flags that must or must not be set; each is a key of its own."""
 
     keys = tuple(CONDITIONS)
 
@@ -79,7 +79,7 @@ class _Conditions(ValueType):
                 raise RejectedValueError(
                     f"flags are names with true or false, is {format_value(pair)}"
                 )
-        return tuple((name, wanted) for name, wanted in value)
+        return tuple((name, expected) for name, expected in value)
 
     def read(self, given: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         flags: list[tuple[str, bool]] = []
@@ -140,12 +140,12 @@ class Rule:
         validate(self, SchemeError)
 
     def matches(
-        self, resource: Resource, *, images_before: int = 0, standing: ResourceState = AS_WRITTEN
+        self, resource: Resource, *, images_before: int = 0, state: ResourceState = AS_WRITTEN
     ) -> bool:
         """Return whether the rule speaks of *resource*, behind so many images."""
-        if self.visible is not None and self.visible != bool(standing.visible):
+        if self.visible is not None and self.visible != bool(state.visible):
             return False
-        if self.hidden is not None and self.hidden != bool(standing.hidden):
+        if self.hidden is not None and self.hidden != bool(state.hidden):
             return False
         if self.kinds and resource.kind not in self.kinds:
             return False
@@ -155,7 +155,7 @@ class Rule:
             return False
         if self.first_images is not None and not self._is_early_image(resource, images_before):
             return False
-        if any(getattr(resource, CONDITIONS[name]) != wanted for name, wanted in self.flags):
+        if any(getattr(resource, CONDITIONS[name]) != expected for name, expected in self.flags):
             return False
         return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
 
@@ -165,7 +165,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHint:
-    """What the server says of responses whose id matches *path*, with `*` for any text."""
+    """The server's priority of responses whose ID matches *path*, with `*` for any text."""
 
     path: str = field(metadata=declare(Text(), "which responses: `*` stands for any text"))
     says_: ServerPriority = field(metadata=declare(Inline(ServerPriority), "what it says of them"))
@@ -206,7 +206,7 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityClass:
-    """What the streams of a class ask for.
+    """The priority of a class's streams.
 
     That is a weight under a placeholder, a strict priority as well or not, a bucket and level, or
     an urgency, and sharing or not.

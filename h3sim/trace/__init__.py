@@ -1,4 +1,4 @@
-"""What happened in a load: flat rows, in the order in which they happened."""
+"""Traces: flat rows of the events of a load, in order."""
 
 from h3sim.trace.delivery import (
     ConnectionOrder,

@@ -1,8 +1,7 @@
-"""In-order delivery: which bytes that have arrived may go to the application, and when they do.
+"""In-order delivery of received bytes to the application, and its times.
 
-Whoever delivers writes down when, a time for each row of `Trace.packet_rows`: that of the row which
-brought bytes that nobody had brought before. Bytes that are lost are not delivered, and those that
-come again were delivered before or wait already; their rows have None.
+The receiver records a time per row of `Trace.packet_rows`, for the first copy of its bytes. Rows of
+lost bytes, and of duplicates, which were delivered before or wait already, have None.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ if TYPE_CHECKING:
 
 
 DeliveryTimes = list[int | None]
-"""For each row of a trace, when its bytes were delivered; None if it brought nothing new."""
+"""The delivery time of each row of a trace; None if it brought nothing new."""
 
 Delivered = tuple[int, int]
-"""A stream and how many contiguous bytes of it have been delivered by now."""
+"""A stream, and its contiguous bytes delivered so far."""
 
 _NOTHING: tuple[Delivered, ...] = ()
 
 
 class Receiver(Protocol):
-    """Takes what arrives, writes down what it delivers, and says how far streams have come."""
+    """A receiver: records delivery times, and reports the progress of streams."""
 
     delivered_at_ns: DeliveryTimes
-    """For each row of the trace; whoever sends one appends None here."""
+    """A time per row of the trace; the sender appends None."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Report nothing of the stream before *n_bytes* of it have been delivered."""
@@ -39,7 +38,7 @@ class Receiver(Protocol):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class StreamOrder:
-    """Each stream is delivered in its own order, whatever the others do (QUIC).
+    """In-order delivery per stream, independent of other streams (QUIC).
 
     >>> quic = StreamOrder([None] * 3)
     >>> arrivals = ((1, 4, 0, 10, 50), (2, 0, 10, 10, 60), (0, 0, 0, 10, 70))
@@ -55,9 +54,9 @@ class StreamOrder:
         self._watched: dict[int, int] = {}
         self._ahead: dict[int, Ranges] = {}
         self._ended: dict[int, None] = {}
-        """Streams whose end came by itself."""
+        """Streams whose end arrived in a row without bytes."""
         self._waiting: dict[int, list[tuple[int, int]]] = {}
-        """Of streams with a hole: a heap of rows that wait behind it, as (end, row)."""
+        """Streams with a hole: a heap of the rows that wait behind it, as (end, row)."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Report nothing of the stream before *n_bytes* of it have been delivered."""
@@ -66,7 +65,7 @@ class StreamOrder:
     def on_packet(
         self, row: int, stream_id: int, offset: int, n_bytes: int, now_ns: int
     ) -> Sequence[Delivered]:
-        """Deliver the row's bytes, and those behind them that wait, once no hole is before."""
+        """Deliver the row's bytes, and those waiting behind them, unless a hole precedes."""
         known = self._contiguous.get(stream_id, 0)
         if offset == known and n_bytes and stream_id not in self._ahead:
             contiguous = known + n_bytes
@@ -85,11 +84,11 @@ class StreamOrder:
         return ((stream_id, contiguous),)
 
     def on_packets(self, arrivals: Iterable[tuple[int, int, int, int, int]]) -> None:
-        """Deliver many rows, each given as `on_packet` has it, and report none."""
+        """Deliver many rows, each with the arguments of `on_packet`, without reports."""
         contiguous, ahead, delivered_at_ns = self._contiguous, self._ahead, self.delivered_at_ns
         on_packet, known = self.on_packet, self._contiguous.get
         for row, stream_id, offset, n_bytes, now_ns in arrivals:
-            # Nearly all are the next bytes of their stream, which is not worth a call.
+            # Nearly all are the next bytes of their stream, which are handled without a call.
             if n_bytes and offset == known(stream_id, 0) and stream_id not in ahead:
                 contiguous[stream_id] = offset + n_bytes
                 delivered_at_ns[row] = now_ns
@@ -97,9 +96,9 @@ class StreamOrder:
                 on_packet(row, stream_id, offset, n_bytes, now_ns)
 
     def _is_end(self, row: int, stream_id: int, offset: int, now_ns: int) -> bool:
-        """Return whether a row without a byte delivers the end of its stream now, for once.
+        """Return whether a row without bytes delivers the end of its stream now, at most once.
 
-        So do responses without a byte, and stacks that say that a stream has ended by itself.
+        Such rows belong to empty responses, and to stacks that send the FIN in a frame of its own.
         """
         if stream_id in self._ended:
             return False
@@ -113,19 +112,19 @@ class StreamOrder:
     def _reassemble(
         self, row: int, stream_id: int, contiguous: int, span: tuple[int, int], now_ns: int
     ) -> int:
-        """Return how far the stream is contiguous with *span*; deliver what waited up to there."""
+        """Return the contiguous bytes of the stream with *span*; deliver rows up to there."""
         got = self._ahead.get(stream_id)
         if got is None:
             got = self._ahead[stream_id] = Ranges()
             got.add(0, contiguous)
         waiting = self._waiting.setdefault(stream_id, [])
-        # A row without a new byte waits for nothing: the first copy that came has the time.
+        # A duplicate row has no time: the first copy that arrived has it.
         if got.add(*span):
             heappush(waiting, (span[1], row))
         contiguous = got.contiguous
         while waiting and waiting[0][0] <= contiguous:
             self.delivered_at_ns[heappop(waiting)[1]] = now_ns
-        # Without a hole the next bytes need no ranges again.
+        # Without a hole the next bytes need no ranges any more.
         if contiguous == got.end:
             del self._ahead[stream_id]
         return contiguous
@@ -133,7 +132,7 @@ class StreamOrder:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ConnectionOrder:
-    """All rows are delivered in the one order in which they were sent (TCP without loss).
+    """Delivery of all rows in the order sent (TCP without loss).
 
     >>> tcp = ConnectionOrder([None] * 3)
     >>> arrivals = ((1, 4, 0, 10, 50), (2, 0, 10, 10, 60), (0, 0, 0, 10, 70))
@@ -156,7 +155,7 @@ class ConnectionOrder:
     def on_packet(
         self, row: int, stream_id: int, offset: int, n_bytes: int, now_ns: int
     ) -> Sequence[Delivered]:
-        """Deliver the row, and those behind it that wait, once all before it are there."""
+        """Deliver the row, and those waiting behind it, once all before it have arrived."""
         if row != self._next:
             self._ahead[row] = (stream_id, offset + n_bytes)
             return _NOTHING
@@ -171,22 +170,22 @@ class ConnectionOrder:
 
 
 class _Waiting:
-    """The rows of one stream that have arrived and wait, by their ends, which rise."""
+    """The received rows of one stream that wait, by their ends, rising."""
 
     __slots__ = ("delivered", "ends", "rows")
 
     def __init__(self) -> None:
         self.delivered = -1
-        """How far the stream was delivered; before anything not even its end, if it is empty."""
+        """The delivered bytes; -1 before the first delivery, which may be empty."""
         self.ends: list[int] = []
         self.rows: list[int] = []
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordOrder:
-    """Bytes are delivered by TLS record, in order: none before the last byte of its record (TCP).
+    """Delivery by TLS record, in order: none before the last byte of its record (TCP).
 
-    The endpoint puts segments and records in order. Here is noted which rows they brought.
+    The endpoint restores the order of segments and records; this maps them to rows.
 
     >>> tcp = RecordOrder([None] * 2)
     >>> tcp.on_row(0, 4, 0, 10), tcp.on_row(1, 4, 10, 10)
@@ -205,15 +204,15 @@ class RecordOrder:
         self._watched[stream_id] = n_bytes
 
     def on_row(self, row: int, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Note that a segment brings the bytes of a row.
+        """Record that a segment carries the bytes of a row.
 
-        A segment that goes again carries the same rows, so where one ends tells it from all others.
+        A retransmitted segment carries the same rows, so the end of a row identifies it.
         """
         stream = self._streams.get(stream_id)
         if stream is None:
             stream = self._streams[stream_id] = _Waiting()
         end, ends = offset + n_bytes, stream.ends
-        # A copy of what was delivered.
+        # A duplicate of delivered bytes.
         if end <= stream.delivered:
             return
         if not ends or end > ends[-1]:
@@ -221,7 +220,7 @@ class RecordOrder:
             stream.rows.append(row)
             return
         at = bisect_left(ends, end)
-        # Where it is the same, the segment goes again: the row that came first has the time.
+        # An equal end is a retransmission: the row that arrived first has the time.
         if ends[at] != end:
             ends.insert(at, end)
             stream.rows.insert(at, row)
@@ -229,7 +228,7 @@ class RecordOrder:
     def on_frame(
         self, stream_id: int, offset: int, n_bytes: int, now_ns: int
     ) -> Sequence[Delivered]:
-        """Deliver a frame of a record that is whole; return it if it is watched."""
+        """Deliver a frame of a complete record; return it if it is watched."""
         contiguous = offset + n_bytes
         stream, delivered_at_ns = self._streams[stream_id], self.delivered_at_ns
         stream.delivered = contiguous

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 def in_order_requested(trace: Trace, asked_for: Sequence[int]) -> Trace:
     """Return the trace of one connection with its requests in the order of *asked_for*.
 
-    A connection numbers its streams as requests leave. Where several hosts share it, a request
-    whose host has to be looked up leaves after others that were made later.
+    A connection numbers its streams as requests leave. If several hosts share it, a request
+    that waits for a DNS lookup leaves after others that were made later.
     """
     position = {resource: index for index, resource in enumerate(asked_for)}
-    places = [position[request.resource] for request in trace.requests]
-    if all(map(lt, places, places[1:])):
+    positions = [position[request.resource] for request in trace.requests]
+    if all(map(lt, positions, positions[1:])):
         return trace
     requests = sorted(trace.requests, key=lambda request: position[request.resource])
     return replace(trace, requests=tuple(requests))
@@ -39,22 +39,22 @@ def merged_trace(
 ) -> Trace:
     """Return the traces of a load's connections as one.
 
-    Streams are numbered anew, in the order in which the resources were *asked for*, and so are
-    packets, in the order sent. `Trace.connection_of` says on which connection each request went.
-    What only one connection has, its wire and its recovery, is left to its own trace.
+    Streams are renumbered in the order of *asked_for*, and packets in the order sent.
+    `Trace.connection_of` has the connection of each request. The wire and recovery rows of a
+    connection are only in its own trace.
     """
     position = {resource: index for index, resource in enumerate(asked_for)}
-    found = sorted(
+    ordered = sorted(
         (position[request.resource], number, request)
         for number, trace in enumerate(traces)
         for request in trace.requests
     )
     ids = {
         (number, request.stream_id): STREAM_ID_STEP * index
-        for index, (_, number, request) in enumerate(found)
+        for index, (_, number, request) in enumerate(ordered)
     }
     elements = [_Elements(number, len(traces), ids) for number in range(len(traces))]
-    # `merge` takes equal times from the connection that was opened first.
+    # `merge` breaks ties in favour of the connection that was opened first.
     signals = merge(
         *(map(own.renamed, trace.signals) for own, trace in zip(elements, traces, strict=True)),
         key=lambda signal: signal.at_ns,
@@ -63,17 +63,17 @@ def merged_trace(
         delivery=traces[0].delivery,
         requests=tuple(
             request._replace(stream_id=ids[number, request.stream_id])
-            for _, number, request in found
+            for _, number, request in ordered
         ),
         signals=tuple(signals),
         packet_rows=PacketRows.of(_rows(traces, ids)),
         activities=activities,
-        connection_of=tuple(number for _, number, _ in found),
+        connection_of=tuple(number for _, number, _ in ordered),
     )
 
 
 def _rows(traces: Sequence[Trace], ids: dict[tuple[int, int], int]) -> Iterator[PacketRow]:
-    """Yield the packets of all connections in the order sent, with ids of the load."""
+    """Yield the packets of all connections in the order sent, with IDs of the load."""
 
     def numbered(number: int, trace: Trace) -> Iterator[tuple[int, int, PacketRow]]:
         return ((row[0], number, row) for row in trace.packet_rows)
@@ -87,7 +87,7 @@ def _rows(traces: Sequence[Trace], ids: dict[tuple[int, int], int]) -> Iterator[
 
 
 class _Elements:
-    """Streams and placeholders of one connection, by what they are called in the load."""
+    """The mapping of stream and placeholder IDs of one connection to those of the load."""
 
     def __init__(self, number: int, n_connections: int, ids: dict[tuple[int, int], int]) -> None:
         self._number = number
@@ -95,7 +95,7 @@ class _Elements:
         self._ids = ids
 
     def renamed(self, sent: SignalSent) -> SignalSent:
-        """Return a signal with the ids of the load."""
+        """Return a signal with the IDs of the load."""
         return sent._replace(
             element_id=self._id_of(sent.element_id), signal=self._signal(sent.signal)
         )
@@ -106,8 +106,8 @@ class _Elements:
         return signal
 
     def _id_of(self, element_id: int) -> int:
-        """Return the id in the load: those of placeholders, below 0, stay apart as well."""
+        """Return the ID in the load; placeholder IDs, below 0, stay unique as well."""
         if element_id >= 0:
             return self._ids[self._number, element_id]
-        # Below 0 still, and another for each: the numbers of connections are below their count.
+        # Still below 0, and unique: connection numbers are below their count.
         return element_id * self._n_connections + self._number

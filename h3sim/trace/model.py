@@ -1,7 +1,7 @@
 """The trace of a load: tables of requests, signals, packets and browser activities.
 
-The engine writes a trace and knows no metric; a metric reads one and knows no engine. So the log
-of a real stack, brought into this form, is measured by the same code.
+The engine writes traces and knows no metrics; metrics read traces and know no engine. So the log of
+a real stack, converted to this form, is measured by the same code.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ if TYPE_CHECKING:
 
 
 class Work(enum.Enum):
-    """What kind of activity it is."""
+    """The kind of an activity."""
 
     LOOK_UP = "lookup"
-    """The name of a host is looked up."""
+    """DNS lookup of a host."""
     CONNECT = "connect"
-    """A connection is set up: handshakes of transport and TLS."""
+    """Connection setup: handshakes of transport and TLS."""
     DOWNLOAD = "download"
     """From the request to the last byte."""
     PARSE = "parse"
-    """A piece of the document."""
+    """Parsing of a piece of the document."""
     STYLE = "style"
-    """A stylesheet is parsed."""
+    """Parsing of a stylesheet."""
     EXECUTE = "execute"
-    """A script runs, or something else is decoded."""
+    """Execution of a script, or decoding of another resource."""
     FIRST_PAINT = "first paint"
     DOM_CONTENT_LOADED = "DOMContentLoaded"
     LOAD = "load"
 
     @property
     def is_computation(self) -> bool:
-        """Whether it keeps the main thread busy."""
+        """True if it keeps the main thread busy."""
         return self in (Work.PARSE, Work.STYLE, Work.EXECUTE)
 
     @property
     def is_of_network(self) -> bool:
-        """Whether it is done to bring a resource."""
+        """True if it belongs to fetching a resource."""
         return self in (Work.LOOK_UP, Work.CONNECT, Work.DOWNLOAD)
 
     @property
     def is_milestone(self) -> bool:
-        """Whether it is an instant, of the whole page."""
+        """True if it is an instant in the life of the page."""
         return self in (Work.FIRST_PAINT, Work.DOM_CONTENT_LOADED, Work.LOAD)
 
 
 class Activity(NamedTuple):
     """One activity: of a *resource* (its index in the page), or of the page (None).
 
-    *after* is the index, among the activities, of the one that let this one begin: the last of all
-    it waited for. Where that one ends later than this one begins, a part of it was enough (the
-    first bytes of a document name a stylesheet).
+    *after* is the index of the activity that allowed this one to begin: the last of those it waited
+    for. If that one ends later than this one begins, a part of it was enough (the first bytes of a
+    document reference a stylesheet).
     """
 
     work: Work
@@ -80,14 +80,14 @@ RowT = TypeVar("RowT", bound=NamedTuple)
 def with_floats(frame: pd.DataFrame) -> pd.DataFrame:
     """Return *frame* with NaN, as floats, in columns where no row has a value.
 
-    pandas makes them columns of objects, with which neither means nor plots can be made.
+    pandas makes them columns of objects, which allow neither means nor plots.
     """
     empty = [name for name in frame.columns if len(frame) and frame[name].isna().all()]
     return frame.astype(dict.fromkeys(empty, float))
 
 
 class NamedRows(Sequence[RowT], Generic[RowT]):
-    """A view of plain tuples as *row_type*, each made when it is asked for."""
+    """A view of plain tuples as *row_type*, each constructed on access."""
 
     def __init__(self, row_type: type[RowT], rows: Sequence[tuple[Any, ...]]) -> None:
         self._row_type = row_type
@@ -110,7 +110,7 @@ class NamedRows(Sequence[RowT], Generic[RowT]):
 
 
 class Rows(Sequence[RowT], Generic[RowT]):
-    """An immutable table; *row_type* names its columns even where it has no row.
+    """An immutable table; *row_type* names its columns, even of an empty one.
 
     >>> class Point(NamedTuple):
     ...     x: int
@@ -179,7 +179,7 @@ class Rows(Sequence[RowT], Generic[RowT]):
 
 
 class Delivery(enum.Enum):
-    """In what order bytes that have arrived are delivered to the application."""
+    """The order in which received bytes are delivered to the application."""
 
     STREAM = "stream"
     """Each stream in its own order (QUIC)."""
@@ -188,7 +188,7 @@ class Delivery(enum.Enum):
 
 
 class Request(NamedTuple):
-    """A request: *resource* is its index in the page, *length_bytes* what the stream carries."""
+    """A request: *resource* is an index in the page, *length_bytes* the size of its stream."""
 
     stream_id: int
     resource: int
@@ -198,7 +198,7 @@ class Request(NamedTuple):
 
 
 class SignalSent(NamedTuple):
-    """A priority signal as the server learnt it; *element_id* below 0 is a placeholder."""
+    """A priority signal as received by the server; *element_id* below 0 is a placeholder."""
 
     at_ns: int
     element_id: int
@@ -208,11 +208,11 @@ class SignalSent(NamedTuple):
 class Packet(NamedTuple):
     """Bytes of one stream in a packet: *length_bytes* from *offset* on.
 
-    *arrived_at_ns* is None if the packet was lost. Packets that carry several streams stand in as
-    many rows, with one *number*. *delivered_at_ns* is when the bytes that this row was the first to
-    bring had been delivered to the application, in order, as whoever delivered says. It is None
-    where the row brought nothing new: it was lost, or what it carried had come before. So of
-    several copies that arrive, the first one has the time, and each byte is delivered once.
+    *arrived_at_ns* is None if the packet was lost. A packet with several stream frames has as many
+    rows, with one *number*. *delivered_at_ns* is the time when the row's new bytes had been
+    delivered to the application, in order. It is None if the row brought nothing new: it was lost,
+    or a duplicate. So of several copies that arrive, the first one has the time, and each byte is
+    delivered once.
     """
 
     sent_at_ns: int
@@ -238,7 +238,7 @@ class ConnectionPacket(NamedTuple):
 
 
 class WireRow(NamedTuple):
-    """A packet as both ends of the link see it, whatever it carries.
+    """A packet on the link, whatever it carries.
 
     *is_down* from server to client; *size_bytes* is the UDP payload or the TCP segment; *acked*
     are the spans of numbers that it acknowledges, each (low, high) inclusive, highest first.
@@ -253,7 +253,7 @@ class WireRow(NamedTuple):
 
 
 class RecoveryRow(NamedTuple):
-    """The server's recovery after something happened to it; *lost* are numbers declared lost."""
+    """The server's recovery state after an event; *lost* are packet numbers declared lost."""
 
     at_ns: int
     congestion_window: int
@@ -270,11 +270,10 @@ class RecoveryRow(NamedTuple):
 class Trace:
     """Everything that happened in one load.
 
-    `requests` stand in the order in which the browser made them, so that `requested_at_ns` never
-    falls. Stream ids rise with it, except on a connection of several hosts where a request waited
-    for the name of its host: ids rise as requests leave. `packet_rows` stand in the order they were
-    sent, `signals` in the order the server learnt them. Times are nanoseconds since navigation
-    start.
+    `requests` are in the order in which the browser made them, so `requested_at_ns` never
+    decreases. Stream IDs rise with it, except on a connection of several hosts where a request
+    waited for a DNS lookup: IDs rise as requests leave. `packet_rows` are in the order sent,
+    `signals` in the order received by the server. Times are nanoseconds since navigation start.
     """
 
     delivery: Delivery
@@ -282,17 +281,17 @@ class Trace:
     signals: tuple[SignalSent, ...]
     packet_rows: PacketRows = field(default_factory=lambda: PacketRows.of(()))
     wire: tuple[WireRow, ...] = ()
-    """Every packet both ways, if it was asked for (and the load had two ways)."""
+    """Every packet both ways, if recorded (over links only)."""
     recovery: tuple[RecoveryRow, ...] = ()
-    """The server's recovery, if it was asked for."""
+    """The server's recovery states, if recorded."""
     activities: tuple[Activity, ...] = ()
-    """What the browser did with the page, if it computed that."""
+    """The activities of the browser, if it computed them."""
     connection_of: tuple[int, ...] = ()
-    """The number of the connection of each request, where there were several."""
+    """The connection number of each request, if there are several connections."""
 
     @cached_property
     def packets(self) -> Rows[Any]:
-        """The packets as named rows, where there were several connections with that of each."""
+        """The packets as named rows, with their connection if there are several."""
         if not self.connection_of:
             return Rows(Packet, NamedRows(Packet, self.packet_rows))
         numbers = {
@@ -304,7 +303,7 @@ class Trace:
 
     @property
     def delivered_at_ns(self) -> list[int | None]:
-        """When the bytes of each row were delivered, as `Packet.delivered_at_ns`."""
+        """Time when the bytes of each row were delivered, as `Packet.delivered_at_ns`."""
         return list(self.packet_rows.columns.delivered_at_ns)
 
     @property
@@ -320,7 +319,7 @@ class Trace:
         return f"<p>{escaped(repr(self))}</p>{self.packets._repr_html_()}"
 
     def digest(self) -> str:
-        """Return the SHA-256 of the whole trace: equal for equal loads, in any process."""
+        """Return the SHA-256 of the complete trace: equal for equal loads, in any process."""
         import hashlib  # on use: importing h3sim should stay quick
 
         hashed = hashlib.sha256()
@@ -329,14 +328,14 @@ class Trace:
         return hashed.hexdigest()
 
     def _digested(self) -> Iterator[str]:
-        """Yield, part by part, the text of a tuple of all there is."""
+        """Yield, part by part, the text of a tuple of all tables."""
         yield f"({self.delivery.value!r}, {self.requests!r}, {self.signals!r}, ("
         separator = ""
         for row in self.packet_rows:
             yield f"{separator}{row!r}"
             separator = ", "
-        # As `repr` writes a tuple of one, and what most loads do not have is left out below: equal
-        # loads keep their digests from version to version.
+        # As `repr` formats a tuple of one. Tables that most loads lack are omitted below, so that
+        # digests of equal loads are stable from version to version.
         yield ",)" if len(self.packet_rows) == 1 else ")"
         if self.connection_of:
             yield f", {self.connection_of!r}"

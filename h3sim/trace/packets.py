@@ -1,8 +1,8 @@
-"""The packet table of a trace: columns that are read by rows as well, and its recorder.
+"""The packet table of a trace, by columns and by rows, and its recorders.
 
-A row as an object takes some 300 bytes, seven numbers in arrays take 56. So what has been written
-down of long loads lies in arrays; of short ones, whose rows cost nothing to keep and much to pack,
-the columns are made of the rows when the first metric asks for them.
+A row object takes about 300 bytes, seven numbers in arrays take 56. So rows of long loads are
+packed into arrays; for short loads, whose rows are cheap to keep and expensive to pack, the columns
+are built when the first metric reads them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 SentRow = tuple[int, int | None, int, int, int, int]
-"""A `Packet` as far as its way goes: all but when its bytes were delivered."""
+"""A `Packet` without its delivery time."""
 _N_SENT: Final = 6
-"""How many values that has."""
+"""The number of its fields."""
 PacketRow = tuple[int, int | None, int, int, int, int, int | None]
 """A `Packet` as a plain tuple, which costs a third of a named one."""
 
 _NEVER = -(2**63)
-"""What stands for None in an array of times: no clock shows it."""
+"""The value for None in an array of times: no clock shows it."""
 _SHOWN = {_NEVER: None}
 
 
@@ -66,7 +66,7 @@ class PackedTimes(Sequence[int | None]):
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[int | None]:
-        # No function of Python for each: metrics go through all of them.
+        # No Python function per item: metrics iterate over all of them.
         return map(_SHOWN.get, self._numbers, self._numbers)
 
 
@@ -85,7 +85,7 @@ class PacketColumns(NamedTuple):
 class PacketRows(Sequence[PacketRow]):
     """The rows of a trace, as an immutable sequence of plain tuples in the order sent.
 
-    *make_columns* is called once, by the first who asks.
+    *make_columns* is called once, on first use.
 
     >>> rows = PacketRows.of([(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)])
     >>> rows[1], rows.columns.stream_id, len(rows)
@@ -95,7 +95,7 @@ class PacketRows(Sequence[PacketRow]):
     __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows", "_off_sequence")
 
     is_sent_once = False
-    """Whether it is known that nothing was lost, nor anything sent again, and each row has a
+    """True if it is known that there are neither losses nor retransmissions, and each row is a
     packet of its own."""
 
     def __init__(self, n_rows: int, make_columns: Callable[[], PacketColumns]) -> None:
@@ -108,35 +108,37 @@ class PacketRows(Sequence[PacketRow]):
     @classmethod
     def of(cls, rows: Iterable[PacketRow]) -> PacketRows:
         """Return a table of *rows*."""
-        kept = tuple(rows)
-        return cls(len(kept), partial(_columns_of, kept))
+        row_tuple = tuple(rows)
+        return cls(len(row_tuple), partial(_columns_of, row_tuple))
 
     @property
     def columns(self) -> PacketColumns:
-        """The same, column by column."""
+        """The columns of the table."""
         if self._columns is None:
-            assert self._make_columns is not None  # noqa: S101 - one of the two is there
+            assert self._make_columns is not None  # noqa: S101 - one of the two is set
             self._columns, self._make_columns = self._make_columns(), None
         return self._columns
 
     @property
     def is_in_order(self) -> bool:
-        """Whether all packets came, in the order sent, and each was delivered when it came.
+        """True if all packets arrived in the order sent, and were delivered on arrival.
 
-        Then nothing waited for anything else. So it is in most loads at a constant rate, which
-        saves them the work of figures that are 0.
+        Then there was no head-of-line blocking. That is so in most loads at a constant rate, which
+        saves computing metrics that are 0.
         """
         if self._is_in_order is None:
-            came = self.columns.arrived_at_ns
-            self._is_in_order = all(map(eq, came, self.columns.delivered_at_ns)) and _rises(came)
+            arrived = self.columns.arrived_at_ns
+            self._is_in_order = all(map(eq, arrived, self.columns.delivered_at_ns)) and _rises(
+                arrived
+            )
         return self._is_in_order
 
     @property
     def off_sequence(self) -> list[tuple[int, int]]:
-        """The rows that are not the next bytes of their stream, and how far it had been sent.
+        """The rows that are not the next bytes of their stream, and the end sent before.
 
-        That is -1 where nothing of it had been. They are what was sent again, ends without a byte,
-        and what follows on a part that a log leaves out: a few of many, and several figures ask.
+        It is -1 for a new stream. They are retransmissions, bare ends of stream, and rows after a
+        part that a log omits: a few of many, which several metrics need.
         """
         if self._off_sequence is None:
             self._off_sequence = _off_sequence(self.columns)
@@ -145,13 +147,12 @@ class PacketRows(Sequence[PacketRow]):
     def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
         """Return when the first and the last bytes of each of the *requested* streams arrived.
 
-        A time is that of delivery. Streams of which nothing was delivered are left out; rows may
-        be of other streams, too, whose requests a log does not have.
+        A time is that of delivery. Streams without a delivery are omitted; there may be rows of
+        other streams, whose requests are missing in a log.
         """
         columns = self.columns
         streams, times = columns.stream_id, columns.delivered_at_ns
-        # Then the first row of a stream has its first bytes, and the search can end with the last
-        # stream.
+        # In order, the first row of a stream has its first bytes, and the search can stop early.
         if self.is_in_order:
             forward = zip(streams, times, strict=True)
             backward = zip(reversed(streams), reversed(times), strict=True)
@@ -174,7 +175,7 @@ class PacketRows(Sequence[PacketRow]):
 
     @property
     def is_apart(self) -> bool:
-        """Whether no two packets were delivered at one instant, and all in the order sent."""
+        """True if no two packets were delivered at one instant, and all in the order sent."""
         times = self.columns.delivered_at_ns
         return self.is_in_order and all(map(ne, times, islice(times, 1, None)))
 
@@ -190,8 +191,8 @@ class PacketRows(Sequence[PacketRow]):
     def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the columns as arrays of numpy, by name.
 
-        Times that may be None are floating-point numbers, exact up to 2^53 ns (104 days), and not a
-        number where they are None; all others are whole.
+        Times that may be None are floating-point numbers, exact up to 2^53 ns (104 days), with NaN
+        for None; all other columns are integers.
 
         Raises:
             MissingExtraError: if numpy is not installed.
@@ -244,7 +245,7 @@ def rows_of(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketRo
 def first_times_by_stream(
     rows: Iterable[tuple[int, int | None]], requested: Collection[int]
 ) -> dict[int, int]:
-    """Return the first time of each requested stream; no more rows are read than it takes."""
+    """Return the first time of each requested stream, reading no more rows than needed."""
     first: dict[int, int] = {}
     missing = set(requested)
     for stream_id, at_ns in rows:
@@ -257,7 +258,7 @@ def first_times_by_stream(
 
 
 def _off_sequence(columns: PacketColumns) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    off_rows: list[tuple[int, int]] = []
     reached: dict[int, int] = {}
     known = reached.get
     _, _, streams, offsets, lengths, *_ = columns
@@ -267,15 +268,15 @@ def _off_sequence(columns: PacketColumns) -> list[tuple[int, int]]:
         if before == offset < end:
             reached[stream_id] = end
         else:
-            # -1, so that a stream without a byte, which ends at 0, is new as well.
-            found.append((index, known(stream_id, -1)))
+            # -1, so that an empty stream, which ends at 0, counts as new as well.
+            off_rows.append((index, known(stream_id, -1)))
             reached[stream_id] = max(before, end)
-    return found
+    return off_rows
 
 
 def _joined(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:
-    # Not `zip(*sent)`: it makes an iterator of each row, and takes three times as long where there
-    # are so many that they do not fit into the cache.
+    # Not `zip(*sent)`: it creates an iterator per row, and takes three times as long once these
+    # no longer fit into the cache.
     columns = (list(map(itemgetter(number), sent)) for number in range(_N_SENT))
     return PacketColumns._make((*columns, delivered_at_ns))
 
@@ -285,7 +286,7 @@ def _columns_of(rows: tuple[PacketRow, ...]) -> PacketColumns:
 
 
 def _rises(times: Sequence[int | None]) -> bool:
-    """Return whether all of *times* are there, none before the one before it."""
+    """Return whether *times* never decrease and contain no None."""
     later = iter(times)
     next(later, None)
     try:
@@ -295,18 +296,18 @@ def _rises(times: Sequence[int | None]) -> bool:
 
 
 _MAX_PENDING = 2**16
-"""So many packets are kept as they came, some 20 MB; packing them earlier saves nothing, and takes
-a tenth of the time of the shortest loads."""
+"""The number of rows kept unpacked, about 20 MB; packing them earlier saves nothing, and takes a
+tenth of the time of the shortest loads."""
 
 Chunk = tuple[int, int, int]
-"""Bytes of a stream: which, from where, and how many."""
+"""Bytes of a stream: its ID, the offset, and their number."""
 
 
 class RowRecorder:
-    """Takes down rows of packets that may get lost, or overtake each other.
+    """A recorder of packets that may be lost or reordered.
 
-    Whoever sends appends to `pending` and, as long, to `delivered_at_ns`; and calls `pack` when
-    there are `max_pending`. Whoever delivers writes times into the latter.
+    The sender appends to `pending` and to `delivered_at_ns`, and calls `pack` at `max_pending`
+    rows. The receiver sets times in the latter.
 
     >>> recorder = RowRecorder()
     >>> recorder.pending += [(0, 30, 0, 0, 10, 0), (1, None, 4, 0, 10, 1)]
@@ -321,25 +322,25 @@ class RowRecorder:
 
     def __init__(self) -> None:
         self.max_pending = _MAX_PENDING
-        """Who appends compares with this: for each packet a function would cost too much."""
+        """The threshold for `pack`, compared by the sender: a call per packet costs too much."""
         self.pending: list[SentRow] = []
         self.delivered_at_ns: DeliveryTimes = []
         self._numbers = [array("q") for _ in range(5)]
-        """All columns that are never None: sent, stream, offset, length, number."""
+        """The columns that are never None: sent, stream, offset, length, number."""
         self._arrived_at_ns = PackedTimes()
 
     @property
     def n_packets(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.delivered_at_ns)
 
     @property
     def n_pending(self) -> int:
-        """How many of them are not packed."""
+        """The number of rows not yet packed."""
         return len(self.pending)
 
     def pack(self) -> None:
-        """Move what is pending into columns."""
+        """Move pending rows into columns."""
         sent, arrived, *others = zip(*self.pending, strict=True)
         self._arrived_at_ns.extend(arrived)
         for column, values in zip(self._numbers, (sent, *others), strict=True):
@@ -347,14 +348,14 @@ class RowRecorder:
         self.pending.clear()
 
     def rows(self) -> PacketRows:
-        """Return the table of what was taken down; nothing may follow."""
+        """Return the recorded table; nothing may be recorded afterwards."""
         if not self._arrived_at_ns:
             return rows_of(self.pending, self.delivered_at_ns)
         if self.pending:
             self.pack()
         sent, *others = self._numbers
         times = PackedTimes(self.delivered_at_ns)
-        # Let go before columns are made of it: the load would be in memory twice.
+        # Released before the columns are built: otherwise the load is in memory twice.
         self.delivered_at_ns = []
         stream_id, offset, length_bytes, number = others
         columns = PacketColumns(
@@ -364,7 +365,7 @@ class RowRecorder:
 
 
 class SteadyRecorder:
-    """Takes down packets that all arrive *delay_ns* after they were sent, and bring what is next.
+    """A recorder of packets that all arrive *delay_ns* after sending, with the next bytes.
 
     Whoever sends appends to both lists, and calls `pack` when there are `max_pending`. With
     *is_apart* no two of them leave at one instant.
@@ -384,20 +385,20 @@ class SteadyRecorder:
         self.sent_at_ns: list[int] = []
         self.chunks: list[Chunk] = []
         self._packed = [array("q") for _ in range(4)]
-        """When packets were sent, and the three columns of their chunks."""
+        """Send times of packets, and the three columns of their chunks."""
 
     @property
     def n_packets(self) -> int:
-        """How many packets were sent."""
+        """The number of packets sent."""
         return len(self._packed[0]) + len(self.chunks)
 
     @property
     def n_pending(self) -> int:
-        """How many of them are not packed."""
+        """The number of packets not yet packed."""
         return len(self.chunks)
 
     def pack(self) -> None:
-        """Move what is pending into columns."""
+        """Move pending rows into columns."""
         for column, values in zip(
             self._packed, (self.sent_at_ns, *zip(*self.chunks, strict=True)), strict=True
         ):
@@ -406,7 +407,7 @@ class SteadyRecorder:
         self.chunks.clear()
 
     def rows(self) -> PacketRows:
-        """Return the table of what was taken down; nothing may follow."""
+        """Return the recorded table; nothing may be recorded afterwards."""
         if not self._packed[0]:
             return _SteadyRows(self.sent_at_ns, self.chunks, self._delay_ns, self._is_apart)
         if self.chunks:
@@ -442,7 +443,7 @@ class _SteadyRows(PacketRows):
 
     @property
     def is_apart(self) -> bool:
-        """Whether no two packets were delivered at one instant."""
+        """True if no two packets were delivered at one instant."""
         return self._is_apart
 
     def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
@@ -454,8 +455,11 @@ class _SteadyRows(PacketRows):
             forward, backward = iter(self._chunks[0]), reversed(self._chunks[0])
         else:
             # Of all columns that of streams alone is asked for by every load.
-            of_stream = itemgetter(0)
-            forward, backward = map(of_stream, self._chunks), map(of_stream, self._chunks[::-1])
+            get_stream_id = itemgetter(0)
+            forward, backward = (
+                map(get_stream_id, self._chunks),
+                map(get_stream_id, self._chunks[::-1]),
+            )
         first = first_times_by_stream(zip(forward, sent_at_ns, strict=True), requested)
         last = first_times_by_stream(zip(backward, reversed(sent_at_ns), strict=True), requested)
         for times in (first, last):
@@ -464,16 +468,16 @@ class _SteadyRows(PacketRows):
         return first, last
 
     def _derived(self) -> PacketColumns:
-        """Return columns of which two are derived, and one counts."""
+        """Return the columns; arrivals and deliveries are derived, numbers are a range."""
         sent_at_ns, delay_ns = self._sent_at_ns, self._delay_ns
-        came_at_ns: Sequence[int] = [at_ns + delay_ns for at_ns in sent_at_ns]
+        arrived_at_ns: Sequence[int] = [at_ns + delay_ns for at_ns in sent_at_ns]
         parts: Sequence[Sequence[int]] = self._chunks
         if isinstance(sent_at_ns, array):
-            came_at_ns = array("q", came_at_ns)
+            arrived_at_ns = array("q", arrived_at_ns)
         else:
             parts = list(zip(*self._chunks, strict=True)) or [(), (), ()]
         stream_id, offset, length_bytes = parts
         number = range(len(sent_at_ns))
         return PacketColumns(
-            sent_at_ns, came_at_ns, stream_id, offset, length_bytes, number, came_at_ns
+            sent_at_ns, arrived_at_ns, stream_id, offset, length_bytes, number, arrived_at_ns
         )

@@ -1,7 +1,7 @@
 """Bottlenecks and their queues as recurrences, CoDel included (RFC 8289).
 
-Packets are served first in, first out, so when a packet leaves is settled as soon as it comes:
-nothing is scheduled, and what waits is known from when those before it leave.
+Packets are served first in, first out, so the departure time of a packet is known on arrival:
+nothing is scheduled, and the backlog follows from the departure times of earlier packets.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 _RECENT_INTERVALS: Final = 16
-"""A dropping state that ended less than this ago is taken up again."""
+"""Intervals after which an ended dropping state is no longer resumed (RFC 8289 § 5.5)."""
 
 
 class CoDelState:
-    """Says of each packet whether it is dropped when its turn comes.
+    """The CoDel controller: decides for each packet at the head of the queue whether to drop it.
 
-    The pseudocode's `dequeue` goes on to the next packet where it drops one; here each packet is
-    one call. A packet that follows a drop later than at the same instant found the queue empty, and
-    ends the dropping state as the pseudocode's missing packet does: nothing waits with it.
+    The pseudocode's `dequeue` goes on to the next packet after a drop; here each packet is one
+    call. A packet that reaches the head later than the drop before it found the queue empty, and
+    ends the dropping state as the pseudocode's missing packet does.
     """
 
     __slots__ = (
@@ -56,10 +56,11 @@ class CoDelState:
         self._max_packet_bytes = 0
 
     def drops(self, now_ns: int, sojourn_ns: int, waiting_bytes: int, n_bytes: int) -> bool:
-        """Return whether the packet whose turn it is at *now_ns* is dropped.
+        """Return whether the packet at the head of the queue at *now_ns* is dropped.
 
         It has waited for *sojourn_ns*; *waiting_bytes* others wait.
         """
+        # Reset with every call: only the packet right behind a drop moves drop_next.
         has_just_dropped, self._has_just_dropped = self._has_just_dropped, False
         may_drop = self._may_drop(now_ns, sojourn_ns, waiting_bytes, n_bytes)
         if not self._is_dropping:
@@ -108,24 +109,24 @@ class CoDelState:
 
 
 UNLIMITED: Final = 1 << 62
-"""More than any queue holds."""
+"""A limit above the size of any queue."""
 
 Leaves: TypeAlias = "Callable[[int, int], int | None]"
-"""(now_ns, n_bytes) -> when a packet that comes now has left the bottleneck; None: dropped."""
+"""(now_ns, n_bytes) -> departure time of a packet that arrives now; None if it is dropped."""
 
 
 class Bottleneck(Protocol):
-    """Serves packets one after the other; *now_ns* never falls from call to call."""
+    """A server of packets, one after the other; *now_ns* never decreases from call to call."""
 
     def ready_at_ns(self, now_ns: int) -> int:
-        """Return when it would turn to a packet that comes now."""
+        """Return when service of a packet that arrives now would begin."""
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
-        """Take a packet; return when it has left."""
+        """Enqueue a packet; return its departure time."""
 
 
 class TokenBucket:
-    """Passes *rate_bps* on average, and *burst_bytes* at once after a rest (as tc-tbf does).
+    """A token bucket (tc-tbf): *rate_bps* on average, up to *burst_bytes* at once after idling.
 
     A packet leaves as soon as there are tokens for all its bytes. With a burst of 0 the link
     serializes: a packet leaves when its last bit has been sent. A packet larger than the bucket,
@@ -147,11 +148,14 @@ class TokenBucket:
         self._spent_until = 0
 
     def ready_at_ns(self, now_ns: int) -> int:
-        """Return when it would turn to a packet that comes now: when the one before has left."""
+        """Return when service of a packet that arrives now would begin.
+
+        At the previous departure.
+        """
         return max(now_ns, (self._spent_until - self._burst) // self._per_ns)
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
-        """Take a packet; return when it has left."""
+        """Enqueue a packet; return its departure time."""
         spent = now_ns * self._per_ns
         if spent < self._spent_until:
             spent = self._spent_until
@@ -162,7 +166,7 @@ class TokenBucket:
     def change_rate(self, now_ns: int, rate_bps: int) -> None:
         """Pass *rate_bps* from now on.
 
-        What was taken in leaves when it was said to; tokens that are there stay.
+        Packets already enqueued keep their departure times; unused tokens stay.
 
         >>> link = TokenBucket(rate_bps=1_000_000, burst_bytes=0)
         >>> first = link.leaves_at_ns(0, 1250)
@@ -174,6 +178,7 @@ class TokenBucket:
         free_at_ns = -(-(self._spent_until - self._burst) // self._per_ns)
         spent_bytes = max(0, self._spent_until - now_ns * self._per_ns) // self._per_byte
         burst_bytes = self._burst // self._per_byte
+        # Kept in bytes, not in time: at the new rate the same tokens are worth another time.
         self._per_byte, self._per_ns, self._burst = token_units(rate_bps, burst_bytes)
         if free_at_ns > now_ns:
             self._spent_until = free_at_ns * self._per_ns + self._burst
@@ -193,13 +198,13 @@ def token_units(rate_bps: int, burst_bytes: int) -> tuple[int, int, int]:
 
 
 class OpportunityTrace:
-    """Passes packets at the instants of a Mahimahi trace, which repeats for ever.
+    """The delivery opportunities of a Mahimahi trace, repeated for ever.
 
-    Each instant is an opportunity of 1500 bytes. As in Mahimahi's link queue: a packet uses what it
-    needs of one or several and leaves with the last; what is over goes to packets that already
-    wait at that instant, or is lost; a packet that comes at the instant itself is too late for it.
+    Each instant is an opportunity of 1500 bytes. As in Mahimahi's link queue: a packet uses one or
+    several opportunities and leaves with the last; the remainder goes to packets that already wait
+    at that instant, or is lost; a packet that arrives at the instant itself is too late for it.
     Mahimahi counts 4 bytes of a TUN header with each packet and opportunity (1504), which only
-    packets that are not full notice.
+    affects packets that are not full.
 
     >>> trace = OpportunityTrace([2, 5])
     >>> [trace.leaves_at_ns(0, n) for n in (1000, 1000, 1000)]
@@ -216,12 +221,12 @@ class OpportunityTrace:
         self._left_bytes = 0
 
     def ready_at_ns(self, now_ns: int) -> int:
-        """Return when it would turn to a packet that comes now: at the next opportunity."""
+        """Return when service of a packet that arrives now would begin: at the next opportunity."""
         self._skip_to(now_ns)
         return self._at_ns if self._left_bytes else self._time_ns(self._next)
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
-        """Take a packet; return when it has left."""
+        """Enqueue a packet; return its departure time."""
         self._skip_to(now_ns)
         left_bytes = self._left_bytes
         # A packet that fits exactly uses the opportunity up, and needs no further one.
@@ -234,7 +239,7 @@ class OpportunityTrace:
         return self._at_ns
 
     def _skip_to(self, now_ns: int) -> None:
-        """Pass by the opportunities up to and at *now_ns* that were not used."""
+        """Skip the opportunities up to and at *now_ns* that no packet used."""
         if self._at_ns > now_ns:
             return
         # What was left of the last opportunity went by unused.
@@ -279,16 +284,16 @@ class DropTail:
         self._backlog_bytes = 0
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
-        """Return when a packet that comes now has left, or None if it is dropped."""
+        """Return the departure time of a packet that arrives now, or None if it is dropped."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= now_ns:
             self._backlog_bytes -= waiting.popleft()[1]
         backlog_bytes = self._backlog_bytes + n_bytes
-        # Before the bottleneck is asked, which counts every packet that it is told of.
+        # Checked before the bottleneck sees the packet, which would spend its tokens.
         if backlog_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
             return None
         leaves_at_ns = self._serve(now_ns, n_bytes)
-        # What passes at once, on tokens that were there, never stood in the queue.
+        # A packet that leaves at once, on tokens in the bucket, never occupied the queue.
         if leaves_at_ns > now_ns:
             waiting.append((leaves_at_ns, n_bytes))
             self._backlog_bytes = backlog_bytes
@@ -296,11 +301,11 @@ class DropTail:
 
 
 class CoDelQueue(DropTail):
-    """Drops packets at its head as well, where they have waited for too long (CoDel, RFC 8289).
+    """A queue that also drops at its head packets that have waited too long (CoDel, RFC 8289).
 
-    What a packet finds when its turn comes is settled when it enters, with one exception: if no
-    more than a packet's bytes wait behind it then, CoDel lets it pass, and those may still have to
-    come. Taken for them are the bytes before it when it enters, as many in a queue that stands.
+    The fate of a packet is decided when it enters, with one approximation: CoDel lets a packet pass
+    if no more than one packet's bytes wait behind it at its turn, and those may not have arrived
+    yet. The bytes ahead of it on arrival are used instead; in a standing queue they are as many.
     """
 
     __slots__ = ("_codel",)
@@ -317,18 +322,18 @@ class CoDelQueue(DropTail):
         self._codel = codel
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
-        """Return when a packet that comes now has left, or None if it is dropped."""
+        """Return the departure time of a packet that arrives now, or None if it is dropped."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= now_ns:
             self._backlog_bytes -= waiting.popleft()[1]
         before_bytes = self._backlog_bytes
         if before_bytes + n_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
             return None
-        # Asked without being taken: a packet that is dropped at its turn costs the link nothing.
+        # Only a query: a packet that is dropped at the head of the queue takes no time of the link.
         turn_at_ns = self._bottleneck.ready_at_ns(now_ns)
         is_dropped = self._codel.drops(turn_at_ns, turn_at_ns - now_ns, before_bytes, n_bytes)
         leaves_at_ns = turn_at_ns if is_dropped else self._bottleneck.leaves_at_ns(now_ns, n_bytes)
-        if leaves_at_ns > now_ns:  # a packet that will be dropped takes room until its turn
+        if leaves_at_ns > now_ns:  # a packet that CoDel will drop occupies the queue until then
             waiting.append((leaves_at_ns, n_bytes))
             self._backlog_bytes = before_bytes + n_bytes
         return None if is_dropped else leaves_at_ns
@@ -342,7 +347,7 @@ def make_bottleneck(profile: LinkProfile) -> TokenBucket | OpportunityTrace | No
 
 
 def make_queue(profile: LinkProfile, rtt_ns: int, bottleneck: Bottleneck | None) -> Leaves:
-    """Return what is told of each packet, and says when it leaves the bottleneck of *profile*."""
+    """Return the function from arrival to departure times at the bottleneck of *profile*."""
     if bottleneck is None:
         return lambda now_ns, _: now_ns
     limit_bytes = profile.queue_limit_bytes(rtt_ns)

@@ -1,4 +1,4 @@
-"""Flows of others through the same bottleneck, as values."""
+"""Cross traffic: competing flows through the same bottleneck."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 _FLOW = re.compile(r"(?P<name>[a-z0-9-]+)(?P<rates>(:[0-9.]+)*)(@(?P<start>[0-9.]+))?")
 _ON_OFF = "on-off"
 _USUAL_PERIOD_MS = 2000.0
-"""How long a segment of a video usually plays."""
+"""The default length of a video segment."""
 _MOST_MBPS, _MOST_MS = 1e5, 600_000.0
 _EXAMPLE = "cubic, bbr@500, on-off:3 or on-off:3:4000@100, with + between flows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossFlow:
-    """A flow down over an established connection, under *cc*, from *starts_at_ns* on.
+    """A bulk flow towards the client under *cc*, on an established connection, from *starts_at_ns*.
 
-    It always has something to send; or with *mean_bps*, as a video has, a segment every *period_ns*
-    that comes to this rate, which goes as fast as it may.
+    It always has data to send; with *mean_bps* it is on-off like video, one segment per *period_ns*
+    at this mean rate, each sent as fast as possible.
     """
 
     cc: str
@@ -38,14 +38,14 @@ class CrossFlow:
 
     @property
     def segment_bytes(self) -> int | None:
-        """What is to be sent every period; None for all the time."""
+        """Bytes of a segment, one per period; None for a flow that never pauses."""
         if self.mean_bps is None:
             return None
         return max(1, self.mean_bps * self.period_ns // (BITS_PER_BYTE * NS_PER_S))
 
     @property
     def text(self) -> str:
-        """What `parse_cross_traffic` reads."""
+        """The text form, as `parse_cross_traffic` reads it."""
         name = self.cc
         if self.mean_bps is not None:
             name = f"{_ON_OFF}:{to_mbps(self.mean_bps):g}:{to_ms(self.period_ns):g}"
@@ -53,10 +53,10 @@ class CrossFlow:
 
 
 def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
-    """Return the flows that *text* says, each with when it starts, in ms.
+    """Return the flows that *text* describes; the number after `@` is the start in ms.
 
     Raises:
-        NetworkError: listing every mistake.
+        NetworkError: listing every error.
 
     >>> [flow.text for flow in parse_cross_traffic("cubic + bbr@500 + on-off:3")]
     ['cubic', 'bbr@500', 'on-off:3:2000']
@@ -69,32 +69,32 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
             message = f"must be such as {_EXAMPLE}, is {format_value(part.strip())}"
             problems.append(ValidationIssue(key="cross_traffic", message=message))
             continue
-        found = list(_mistakes(match))
-        problems += (ValidationIssue(key="cross_traffic", message=message) for message in found)
-        if not found:
+        errors = list(_errors(match))
+        problems += (ValidationIssue(key="cross_traffic", message=message) for message in errors)
+        if not errors:
             flows.append(_flow(match))
     if problems:
         raise NetworkError(problems)
     return tuple(flows)
 
 
-def _mistakes(match: re.Match[str]) -> Iterator[str]:
+def _errors(match: re.Match[str]) -> Iterator[str]:
     name, rates = match["name"], match["rates"].split(":")[1:]
-    given = format_value(match[0])
+    text_value = format_value(match[0])
     if name == _ON_OFF:
         if not 1 <= len(rates) <= 2:
-            yield f"on-off needs its mean in Mbit/s and may have a period in ms, is {given}"
+            yield f"on-off needs its mean in Mbit/s and may have a period in ms, is {text_value}"
     elif not is_controller(name):
         yield f"there is no controller {name!r}; there are {', '.join(controller_names())}"
     elif rates:
-        yield f"only on-off has a rate, is {given}"
+        yield f"only on-off has a rate, is {text_value}"
     for number, most in zip(rates, (_MOST_MBPS, _MOST_MS), strict=False):
         value = _number(number)
         if value is None or not 0 < value <= most:
-            yield f"{number} must be more than 0, to {most:,.0f}, in {given}"
+            yield f"{number} must be more than 0, to {most:,.0f}, in {text_value}"
     start = _number(match["start"] or "0")
     if start is None or start > _MOST_MS:
-        yield f"{match['start']} must be 0 to {_MOST_MS:,.0f}, in {given}"
+        yield f"{match['start']} must be 0 to {_MOST_MS:,.0f}, in {text_value}"
 
 
 def _number(text: str) -> float | None:

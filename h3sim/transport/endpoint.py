@@ -22,12 +22,12 @@ PacketT = TypeVar("PacketT", bound=WirePacket)
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class FrameHeader:
-    """Says how long the header of a frame is, and remembers what it said."""
+    """The length of a frame's header, with the result of the last measurement."""
 
     __slots__ = ("n_bytes",)
 
     n_bytes: int
-    """The last answer: who gives bytes out asks, and who packs them counts with it."""
+    """The last result: the source measures, and the packer counts with it."""
 
     def measure(self, stream_id: int, offset: int) -> int:
         """Return the length of the header of a frame that begins at *offset* of a stream."""
@@ -36,65 +36,71 @@ class FrameHeader:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Source:
-    """The application's sending side: gives out bytes, and takes them back when they are lost."""
+    """The application's sending side: supplies bytes, and takes lost ones back."""
 
     has_data: bool
-    """Whether `take` may give something out; if not, it gives nothing. Asked often, so kept."""
+    """True if `take` may return something. Checked often, so it is an attribute."""
 
     def waiting_header_bytes(self) -> int:
-        """Return how long the frames of HTTP/2 are that wait ahead of all DATA."""
+        """Return the bytes of HTTP/2 frames that wait ahead of all DATA."""
         return 0
 
     def take(
         self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
     ) -> StreamBytes | None:
-        """Return a stream, an offset and up to *max_bytes* bytes: those whose turn it is.
+        """Return a stream, an offset and up to *max_bytes* bytes: the scheduler's choice.
 
-        With *header* the length of the frame's header is taken off *max_bytes*, and None returned
-        where fewer than *least* bytes would be left. If something is returned, *header* was last
-        asked about that.
+        With *header* the length of the frame's header is subtracted from *max_bytes*, and None
+        returned if fewer than *least* bytes would remain. If something is returned, *header* was
+        last measured for it.
         """
         raise NotImplementedError
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Note that the peer has these bytes for good."""
+        """Record that the peer has acknowledged these bytes."""
         raise NotImplementedError
 
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Take these bytes back, to be given out again."""
+        """Take these bytes back, to be sent again."""
         raise NotImplementedError
 
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
-        """Note that the peer takes up to *limit_bytes* of a stream, or (None) of all together."""
+        """Record that the peer accepts up to *limit_bytes* of a stream.
+
+        Or (None) of the connection.
+        """
         raise NotImplementedError
 
 
 class Endpoint(Generic[PacketT]):
-    """One end of a connection. It never waits: it takes the time, and says when to be woken."""
+    """One end of a connection. It never waits: it takes the time, and returns when to be woken."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether the handshake lets the application's bytes go."""
+        """True if the handshake allows application data."""
         raise NotImplementedError
 
     def on_packet(self, packet: PacketT, now_ns: int) -> list[StreamBytes]:
-        """Take a packet that arrived; return what it brings."""
+        """Handle a packet that arrived; return the stream bytes that it delivers."""
         raise NotImplementedError
 
     def on_timer(self, now_ns: int) -> None:
-        """Do what was due."""
+        """Handle the timers that are due."""
         raise NotImplementedError
 
     def timer_at_ns(self) -> int | None:
-        """Return when to be woken, or None."""
+        """Return the time of the next timer, or None."""
         raise NotImplementedError
 
     def ack_ranges(self, packet: PacketT) -> tuple[tuple[int, int], ...]:
-        """Return the spans of numbers that a packet of this end acknowledges, highest first."""
+        """Return the packet numbers that a packet of this end acknowledges, as spans.
+
+        Highest first.
+        """
         raise NotImplementedError
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
-        """Return the state of recovery, and what was declared lost since this was last asked."""
+        """Return the state of recovery, and the packets declared lost since the last call."""
         raise NotImplementedError
 
     def packets_to_send(self, now_ns: int) -> list[PacketT]:
@@ -102,7 +108,7 @@ class Endpoint(Generic[PacketT]):
         raise NotImplementedError
 
 
-def row_of(
+def make_recovery_row(
     now_ns: int,
     controller: CongestionController,
     rtt: RttEstimator,
@@ -124,7 +130,7 @@ def row_of(
 
 
 class MessageReassembler:
-    """Puts messages together, each a stream of its own, and tells of each once.
+    """Reassembly of messages, one per stream; each is reported complete once.
 
     >>> messages = MessageReassembler()
     >>> messages.expect(0, 20)
@@ -136,11 +142,11 @@ class MessageReassembler:
         self._left: dict[int, tuple[int, Ranges]] = {}
 
     def expect(self, stream_id: int, n_bytes: int) -> None:
-        """Take bytes of a stream that has *n_bytes* in all."""
+        """Register a stream of *n_bytes* in all."""
         self._left[stream_id] = (n_bytes, Ranges())
 
     def on_bytes(self, stream_id: int, offset: int, n_bytes: int) -> bool:
-        """Return whether the message is whole now, and was not before."""
+        """Return whether these bytes complete the message; True once per message."""
         entry = self._left.get(stream_id)
         if entry is None:
             return False

@@ -1,7 +1,7 @@
 """One direction of a path as a recurrence: loss, delay, and changes while packets travel.
 
-A loss process is asked once per packet and takes exactly one random number for it, whatever the
-packet is. So the fate of the n-th packet depends on n and the seed, and on nothing else.
+A loss process draws exactly one random number per packet, whatever the packet is. So the fate of
+the n-th packet depends on n and the seed, and on nothing else.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 
 class Loss(Protocol):
-    """Decides packet by packet."""
+    """A loss process, which decides packet by packet."""
 
     def is_lost(self) -> bool:
         """Return whether the next packet is lost."""
 
 
 class RandomLoss:
-    """Each packet is lost with the same probability, whatever became of the others."""
+    """Independent losses, all with the same probability."""
 
     __slots__ = ("draw", "probability")
 
     def __init__(self, probability: float, source: random.Random) -> None:
         self.probability = probability
         self.draw = source.random
-        """The number below which the probability has to be for a packet to arrive."""
+        """The random draw; a packet is lost if it is below the probability."""
 
     def is_lost(self) -> bool:
         """Return whether the next packet is lost."""
@@ -50,10 +50,10 @@ class RandomLoss:
 
 
 class GilbertElliottLoss:
-    """Losses come in bursts, of geometric length with mean *burst*; *loss* of all are lost.
+    """Losses in bursts of geometric length with mean *burst*; a share *loss* of all is lost.
 
-    The chain is good or bad; all that is sent while it is bad is lost, and nothing else. As in
-    Linux netem (`loss gemodel p r`), the state that a packet meets decides about it, then the
+    The chain is good or bad; every packet sent while it is bad is lost, and no other. As in
+    Linux netem (`loss gemodel p r`), the state that a packet meets decides its fate, then the
     state may change, and the chain starts good. With stationary loss L = p / (p + r) and mean
     burst B = 1 / r: r = 1 / B, p = L * r / (1 - L).
 
@@ -73,6 +73,7 @@ class GilbertElliottLoss:
 
     def is_lost(self) -> bool:
         """Return whether the next packet is lost."""
+        # netem draws the transition after the decision, so a burst of length 1 is possible.
         was_bad = self._is_bad
         if self._draw() < (self.to_good if was_bad else self.to_bad):
             self._is_bad = not was_bad
@@ -80,7 +81,7 @@ class GilbertElliottLoss:
 
 
 class DeterministicLoss:
-    """The packets of a list are lost, counted from 0 as they come here.
+    """Losses from a list of packet indices, counted from 0 in the order of sending.
 
     >>> loss = DeterministicLoss([0, 2])
     >>> [loss.is_lost() for _ in range(4)]
@@ -112,12 +113,12 @@ def make_loss(profile: LinkProfile, streams: Callable[[str], random.Random]) -> 
 
 
 class Link:
-    """Takes packets in the order sent and says when each arrives at the far end.
+    """A path in one direction: returns for each packet, in the order sent, its time of arrival.
 
-    One way takes half of *rtt_ns*; of an odd one the nanosecond over is spent *upward*. *streams*
-    gives a random stream by purpose ("loss", "jitter"): both directions of a path need their own.
-    Each packet that leaves the bottleneck takes one number of either, lost or not, so the n-th of
-    them meets the same accidents whatever its size and time.
+    One way takes half of *rtt_ns*; the odd nanosecond is spent *upward*. *streams* returns a random
+    stream by purpose ("loss", "jitter"): both directions of a path need their own. Each packet that
+    leaves the bottleneck draws one number of either, lost or not, so the n-th of them meets the
+    same loss and delay whatever its size and time (common random numbers).
 
     >>> from h3sim.rng import substream
     >>> from h3sim.transport.link_profile import LinkProfile
@@ -166,7 +167,7 @@ class Link:
         self._latest_ns = 0
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
-        """Return when a packet of so many bytes, sent now, arrives; None: it never does.
+        """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost.
 
         Calls come in the order of time.
         """
@@ -177,13 +178,13 @@ class Link:
             self.queue_drops += 1
             return None
         arrives_at_ns = leaves_at_ns + self._delay_ns
-        # Drawn before the loss is: a lost packet takes its number too, and moves nobody else's.
+        # Drawn before the loss: a lost packet draws its delay too, so later packets keep theirs.
         if self._extra_ns is not None:
             arrives_at_ns += self._extra_ns(wire_bytes)
         if self._is_lost is not None and wire_bytes >= self._least_bytes and self._is_lost():
             self.loss_drops += 1
             return None
-        # Behind the losses: who never arrives holds nobody up.
+        # After the losses: a packet that never arrives delays no other.
         if self._is_ordered:
             if arrives_at_ns < self._latest_ns:
                 return self._latest_ns
@@ -192,10 +193,10 @@ class Link:
 
 
 class PlainLink(Link):
-    """A `Link` that is a `TokenBucket`, a `DropTail` and losses, no more.
+    """A `Link` that consists of a `TokenBucket`, a `DropTail` and losses only.
 
-    Every packet both ways comes by here, over most links. So this does in one function what `Link`
-    has each part do; tests hold the two against each other.
+    Every packet in both directions passes here, on most links. So one function inlines what `Link`
+    delegates to its parts; tests compare the two.
     """
 
     __slots__ = (
@@ -230,28 +231,28 @@ class PlainLink(Link):
         self._most_packets = UNLIMITED if profile.queue_packets is None else profile.queue_packets
         self._is_bounded = min(self._most_bytes, self._most_packets) < UNLIMITED
         self._roomy_bytes = self._most_bytes if self._most_packets == UNLIMITED else 0
-        """With no more than this waiting there is room, whoever has left; where packets are
-        counted, too, that is looked at for each."""
+        """A backlog up to this has room whatever has left; where packets are counted as well, room
+        is checked for each."""
         self._waiting: deque[tuple[int, int]] = deque()
-        """When each packet that waits leaves, rising, and how large it is; those that have left
-        are taken out once it seems that there is no more room."""
+        """Departure time, rising, and size of each packet in the queue; packets that have left are
+        removed once the queue seems full."""
         self._backlog_bytes = 0
-        """The bytes of those."""
+        """The sum of these sizes."""
         self._spent_until = 0
         self._draw: Callable[[], float] | None = None
-        """What is drawn for each packet where nothing else counts; most losses are of that kind."""
+        """The draw per packet for independent losses, the most common kind."""
         self._probability = 0.0
         if isinstance(self._loss, RandomLoss):
             self._draw, self._probability = self._loss.draw, self._loss.probability
 
     @staticmethod
     def is_plain(profile: LinkProfile) -> bool:
-        """Return whether a link of that profile is one of these."""
+        """Return whether a link of that profile can be of this class."""
         is_steady = profile.jitter is None and profile.hold is None and profile.codel is None
         return is_steady and profile.rate_bps is not None and not profile.loss_list_from_bytes
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
-        """Return when a packet of so many bytes, sent now, arrives; None: it never does."""
+        """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost."""
         self.offered += 1
         wire_bytes = size_bytes + self._overhead_bytes
         backlog_bytes = self._backlog_bytes + wire_bytes
@@ -260,8 +261,7 @@ class PlainLink(Link):
                 self.queue_drops += 1
                 return None
             backlog_bytes = self._backlog_bytes + wire_bytes
-        # As `TokenBucket.leaves_at_ns`: in whole multiples of one time, so nothing is rounded but
-        # below.
+        # As `TokenBucket.leaves_at_ns`: in integer multiples of one time, rounded only at the end.
         spent = now_ns * self._per_ns
         if spent < self._spent_until:
             spent = self._spent_until
@@ -269,7 +269,7 @@ class PlainLink(Link):
         leaves_at_ns = (spent - self._burst) // self._per_ns
         if leaves_at_ns <= now_ns:
             leaves_at_ns = now_ns
-        elif self._is_bounded:  # else nothing is dropped, and a list would grow with the load
+        elif self._is_bounded:  # an unlimited queue drops nothing, and its list would only grow
             self._waiting.append((leaves_at_ns, wire_bytes))
             self._backlog_bytes = backlog_bytes
         if self._draw is not None:
@@ -282,9 +282,9 @@ class PlainLink(Link):
         return leaves_at_ns + self._delay_ns
 
     def _has_room(self, now_ns: int, wire_bytes: int) -> bool:
-        """Return whether so much fits into the queue, once those are out of it that have left.
+        """Return whether a packet fits into the queue, after removing those that have left.
 
-        What is counted still has those; only where it seems to be full is it worth looking.
+        The backlog is an upper bound until then; it is corrected only when the queue seems full.
         """
         waiting, backlog_bytes = self._waiting, self._backlog_bytes
         while waiting and waiting[0][0] <= now_ns:
@@ -301,7 +301,7 @@ def make_link(
     streams: Callable[[str], random.Random],
     upward: bool = False,
 ) -> Link:
-    """Return a `Link`, in the form that costs least."""
+    """Return the cheapest form of `Link` for *profile*."""
     make = PlainLink if PlainLink.is_plain(profile) else Link
     return make(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
 
@@ -309,7 +309,7 @@ def make_link(
 def _make_extra(
     profile: LinkProfile, streams: Callable[[str], random.Random]
 ) -> Callable[[int], int] | None:
-    """Return wire bytes of a packet -> how much longer than the delay it takes, or None."""
+    """Return a function from wire bytes of a packet to its extra delay, or None."""
     if profile.jitter is not None:
         draw = make_draw(profile.jitter, streams("jitter"))
         return lambda _: draw()
@@ -326,11 +326,11 @@ def _make_extra(
 
 
 class RemoteLink(Link):
-    """Sends over *link*, which others share, and adds to what one way takes.
+    """A link to another server: a shared *link* plus an extra one-way delay.
 
-    Bottleneck, queue and losses are the link's: packets meet them in the order sent, and the way
-    that they do not share comes behind. *extra_ns* is below 0 for a server that is nearer; then it
-    is at most what the link itself delays.
+    Bottleneck, queue and losses are the link's: packets meet them in the order sent, and the part
+    of the path that is not shared follows. *extra_ns* is negative for a closer server; then it is
+    at most the delay of the link.
 
     >>> from h3sim.rng import substream
     >>> from h3sim.transport.link import Link
@@ -345,18 +345,18 @@ class RemoteLink(Link):
     __slots__ = ("_link", "_more_ns")
 
     def __init__(self, link: Link, extra_ns: int) -> None:
-        # No bottleneck of its own is made: whoever sends takes a link, and all else is *link*'s.
+        # No bottleneck of its own: callers need a `Link`, and everything else is *link*'s.
         self._link = link
         self._more_ns = extra_ns
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
-        """Return when a packet of so many bytes, sent now, arrives; None: it never does."""
+        """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost."""
         arrives_at_ns = self._link.send(now_ns, size_bytes)
         return None if arrives_at_ns is None else arrives_at_ns + self._more_ns
 
 
 class ChangingLink(Link):
-    """A `Link` whose rate and losses can be changed; until then it treats each packet as that does.
+    """A `Link` whose rate and losses can change; until then it is equivalent to a `Link`.
 
     >>> from h3sim.rng import substream
     >>> from h3sim.transport.link_profile import LinkProfile
@@ -379,14 +379,14 @@ class ChangingLink(Link):
         upward: bool = False,
     ) -> None:
         super().__init__(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
-        # A stream of its own: the losses of the profile stay where they are, changed or not.
+        # A stream of its own: the losses of the profile stay the same, changed or not.
         self._source = streams("changed-loss")
 
     def change_rate(self, now_ns: int, rate_bps: int) -> None:
-        """Pass *rate_bps* from now on; packets that wait already leave when they were going to.
+        """Set the rate from now on; packets already in the queue keep their departure times.
 
         Raises:
-            NetworkError: if the rate is not above 0, or the link has none that could change.
+            NetworkError: if the rate is not above 0, or the link has no rate.
         """
         bottleneck = self._bottleneck
         if not isinstance(bottleneck, TokenBucket):
@@ -398,7 +398,7 @@ class ChangingLink(Link):
         bottleneck.change_rate(now_ns, rate_bps)
 
     def change_loss(self, loss: float) -> None:
-        """Lose this share of packets from now on, each by itself; those under way arrive.
+        """Set the share of independent losses from now on; packets in flight still arrive.
 
         Raises:
             NetworkError: if *loss* is not a share from 0 up to 1.

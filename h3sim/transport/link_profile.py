@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 _SMALLEST_DRAW = 2.0**-53
-"""The step of `random.Random.random`; stands in for a draw of exactly 0."""
+"""The resolution of `random.Random.random`; replaces a draw of exactly 0."""
 _MAX_COUNT = 10**9
 _COUNT = Whole(low=0, high=_MAX_COUNT)
 _HALF: Any = None
-"""Stands for half of the mean until that is known."""
+"""A marker for half of the mean until the mean is known."""
 _TIME = Milliseconds(low=0, high=600_000, is_above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jitter:
-    """Every *every*-th data packet is held until *min_overtaken* to *max_overtaken* others left.
+    """Reordering: every *every*-th data packet is held until others have overtaken it.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -56,7 +56,7 @@ class Jitter:
         validate(self, NetworkError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield inconsistencies between its values."""
         if self.max_overtaken < self.min_overtaken:
             message = f"must be at least min_overtaken ({self.min_overtaken})"
             yield ValidationIssue(
@@ -65,10 +65,10 @@ class Jitter:
 
     @classmethod
     def parse(cls, text: str) -> Jitter | None:
-        """Return the jitter that *text* says: EVERY:LOW-HIGH, EVERY:N, or none.
+        """Return the jitter that *text* describes: EVERY:LOW-HIGH, EVERY:N, or none.
 
         Raises:
-            NetworkError: if it says something else.
+            NetworkError: if *text* has another form.
 
         >>> Jitter.parse("4:1-3")
         Jitter(every=4, min_overtaken=1, max_overtaken=3)
@@ -87,17 +87,17 @@ class Jitter:
 
     @property
     def text(self) -> str:
-        """What `parse` reads."""
+        """The text form, as `parse` reads it."""
         low, high = self.min_overtaken, self.max_overtaken
         return f"{self.every}:{low}" if low == high else f"{self.every}:{low}-{high}"
 
 
 class HoldEveryNth:
-    """Says for how long each data packet is held, as Marx 2019 § 5.2 did it.
+    """The delay of every n-th data packet, as in Marx 2019 § 5.2.
 
     A packet that k others shall overtake is held for k and a half send intervals: it arrives
-    between the k-th packet behind it and the next. So it arrives even if nothing is sent any more,
-    as in the original, whose timer ran for 20 to 25 ms at an interval of 10 ms.
+    between the k-th packet behind it and the next. So it arrives even if nothing else is sent, as
+    in the original, whose timer ran for 20 to 25 ms at an interval of 10 ms.
 
     >>> import random
     >>> jitter = Jitter(every=4, min_overtaken=2, max_overtaken=2)
@@ -113,21 +113,21 @@ class HoldEveryNth:
         self._sent = 0
 
     def next_hold_ns(self) -> int:
-        """Return for how long the packet that is sent now is held."""
+        """Return how long the packet that is sent now is held."""
         return self.next_hold_of_ns(self._interval_ns)
 
     def next_hold_of_ns(self, interval_ns: int) -> int:
-        """Return the same where packets like the one that is sent now leave *interval_ns* apart."""
+        """Return the same for a given *interval_ns* between packets of this size."""
         self._sent += 1
         if self._sent % self._jitter.every:
             return 0
         overtaken = self._source.randint(self._jitter.min_overtaken, self._jitter.max_overtaken)
-        # The half lies between two packets, so that none arrives at the same instant.
+        # The half falls between two packets, so that no two arrive at the same instant.
         return overtaken * interval_ns + interval_ns // 2 if overtaken else 0
 
 
 class Distribution(enum.Enum):
-    """How the extra delay of packets is spread."""
+    """Distribution of the extra delay of packets."""
 
     UNIFORM = "uniform"
     NORMAL = "normal"
@@ -136,10 +136,10 @@ class Distribution(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkJitter:
-    """Each packet takes longer than the link's delay, by a time drawn from *distribution*.
+    """Random extra delay of each packet, drawn from *distribution*.
 
-    UNIFORM lies within *deviation_ns* of *mean_ns* (as netem's does), NORMAL and PARETO have it as
-    standard deviation. NORMAL is cut at 0, which raises its mean where the deviation is large.
+    UNIFORM lies within *deviation_ns* of *mean_ns* (as in netem); NORMAL and PARETO use it as
+    standard deviation. NORMAL is truncated at 0, which raises its mean if the deviation is large.
     Without *reorder* a packet waits for those before it, as in a queue.
     """
 
@@ -162,7 +162,7 @@ class LinkJitter:
         validate(self, NetworkError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield inconsistencies between its values."""
         if self.deviation_ns is _HALF or self.distribution is not Distribution.UNIFORM:
             return
         if self.deviation_ns > self.mean_ns:
@@ -172,10 +172,10 @@ class LinkJitter:
 
 
 def make_draw(jitter: LinkJitter, source: random.Random) -> Callable[[], int]:
-    """Return what gives the extra delay of one packet after the other, in nanoseconds.
+    """Return a function that draws the extra delay of one packet after the other, in nanoseconds.
 
-    Each takes exactly one number of *source*: the inverse of the distribution function is applied
-    to it, where sampling by rejection would take as many as it pleases.
+    Each call draws exactly one number of *source*: the inverse of the distribution function is
+    applied to it, where rejection sampling would draw an unknown number of them.
 
     >>> import random
     >>> draw = make_draw(LinkJitter(mean_ns=1000, deviation_ns=100), random.Random(0))
@@ -200,7 +200,7 @@ def make_draw(jitter: LinkJitter, source: random.Random) -> Callable[[], int]:
 PACKET_BYTES = 1514
 """A full Ethernet frame without its checksum, as tc counts it; a queue must hold one."""
 OPPORTUNITY_BYTES = 1500
-"""What one line of a Mahimahi trace lets through."""
+"""The bytes per delivery opportunity (line) of a Mahimahi trace."""
 
 _MAX_BYTES = 10**12
 _CODEL_TIME = Milliseconds(low=0, high=60_000, is_above=True)
@@ -223,17 +223,17 @@ class CoDel:
 
 
 class _CoDelTable(Table):
-    """A table, or true for its defaults, or false for none."""
+    """A table, true for the defaults, or false for none."""
 
-    def read(self, given: Any) -> CoDel | None:
-        if isinstance(given, bool):
-            return CoDel() if given else None
-        if not isinstance(given, dict):
+    def read(self, raw: Any) -> CoDel | None:
+        if isinstance(raw, bool):
+            return CoDel() if raw else None
+        if not isinstance(raw, dict):
             keys = " and ".join(keys_of(CoDel))
             raise RejectedValueError(
-                f"must be true, false, or a table with {keys}, is {format_value(given)}"
+                f"must be true, false, or a table with {keys}, is {format_value(raw)}"
             )
-        codel: CoDel = super().read(given)
+        codel: CoDel = super().read(raw)
         return codel
 
     def schema(self) -> dict[str, Any]:
@@ -241,13 +241,13 @@ class _CoDelTable(Table):
 
 
 class _JitterKeys(Inline):
-    """What is said of jitter without saying how much it is says nothing."""
+    """Jitter options, of which jitter_ms is required."""
 
-    def read(self, given: dict[str, Any]) -> LinkJitter:
-        if "jitter_ms" not in given:
+    def read(self, raw: dict[str, Any]) -> LinkJitter:
+        if "jitter_ms" not in raw:
             message = "says something about jitter_ms, which is missing"
-            raise RejectedValueError([ValidationIssue(key=key, message=message) for key in given])
-        jitter: LinkJitter = super().read(given)
+            raise RejectedValueError([ValidationIssue(key=key, message=message) for key in raw])
+        jitter: LinkJitter = super().read(raw)
         return jitter
 
 
@@ -259,9 +259,9 @@ class _Hold(ValueType):
             return value
         raise RejectedValueError(f"must be a Jitter, is {format_value(value)}")
 
-    def read(self, given: Any) -> Jitter | None:
+    def read(self, raw: Any) -> Jitter | None:
         try:
-            return Jitter.parse(given)
+            return Jitter.parse(raw)
         except NetworkError as error:
             raise RejectedValueError(
                 ValidationIssue(
@@ -279,19 +279,22 @@ class _Hold(ValueType):
 
 
 class _Trace(ListOf):
-    """Milliseconds that do not fall. The path of a file is replaced by them before it is read."""
+    """A non-decreasing list of milliseconds.
+
+    A file's path is replaced by its list before reading.
+    """
 
     def __init__(self) -> None:
         super().__init__(Whole(low=0), "milliseconds")
 
-    def read(self, given: Any) -> tuple[int, ...]:
-        if isinstance(given, RejectedValueError):  # the file could not be read
-            raise given
-        if not isinstance(given, list):
+    def read(self, raw: Any) -> tuple[int, ...]:
+        if isinstance(raw, RejectedValueError):  # the file could not be read
+            raise raw
+        if not isinstance(raw, list):
             raise RejectedValueError(
-                f"must be a path, or a list of milliseconds, is {format_value(given)}"
+                f"must be a path, or a list of milliseconds, is {format_value(raw)}"
             )
-        return super().read(given)
+        return super().read(raw)
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, super().schema()]}
@@ -303,17 +306,17 @@ def _optional(kind: ValueType, about: str, stand_in: Any = ABSENT) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkProfile:
-    """What a packet meets, in this order: queue and bottleneck, loss, delay with jitter.
+    """One direction of a path: queue and bottleneck, loss, then delay with jitter.
 
     The bottleneck passes *rate_bps* on average and *burst_bytes* at once (0: it serializes), or the
     opportunities of a *mahimahi* trace (milliseconds, 1500 bytes each), or everything at once.
-    Each packet counts with *frame_overhead_bytes* added to its size. The queue before it holds
-    *queue_bytes*, or *queue_packets*, or *queue_bdp* times rate times round-trip time, or all.
-    Lost is a share *loss* of the packets that leave the bottleneck, in bursts of mean *loss_burst*
-    if given; or those of *loss_list*, counted there from 0 (those with fewer bytes than
-    *loss_list_from_bytes* are not counted: a recording may not know them). *jitter* draws an extra
-    delay for each packet; *hold* holds every nth one for as long as k and a half packets of its
-    size take.
+    *frame_overhead_bytes* is added to the size of each packet. The queue before it holds
+    *queue_bytes*, or *queue_packets*, or *queue_bdp* times rate times round-trip time, or has no
+    limit. A share *loss* of the packets that leave the bottleneck is lost, in bursts of mean
+    *loss_burst* if set; or exactly those of *loss_list*, counted there from 0 (packets with fewer
+    bytes than *loss_list_from_bytes* are not counted, since a recording may not include them).
+    *jitter* draws an extra delay for each packet; *hold* delays every n-th one by the time of k and
+    a half packets of its size.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -378,7 +381,7 @@ class LinkProfile:
 
     @property
     def mean_rate_bps(self) -> Fraction | None:
-        """What the bottleneck passes on average, exactly; None if there is none."""
+        """The mean rate of the bottleneck, exact; None without a bottleneck."""
         if self.rate_bps is not None:
             return Fraction(self.rate_bps)
         if self.mahimahi is None:
@@ -387,7 +390,7 @@ class LinkProfile:
         return Fraction(bits * MS_PER_S, self.mahimahi[-1])
 
     def queue_limit_bytes(self, rtt_ns: int) -> int | None:
-        """Return how many bytes the queue holds at this RTT; None if bytes set no limit.
+        """Return the size of the queue in bytes at this RTT; None if bytes are not limited.
 
         A BDP is rate * rtt / 8 in exact arithmetic, the product with *queue_bdp* rounded up.
 
@@ -401,15 +404,15 @@ class LinkProfile:
         bits = Fraction(str(self.queue_bdp)) * rate_bps * Fraction(rtt_ns, NS_PER_S)
         return math.ceil(bits / BITS_PER_BYTE)
 
-    # What is wrong between its values, under the keys of a network file
+    # Checks of values against one another, under the keys of a network file
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield inconsistencies between its values."""
         if self.mahimahi is not None:
             if self.rate_bps is not None:
                 message = "says the same as rate_mbps: give only one"
                 yield ValidationIssue(key="mahimahi", message=message)
-            message = _trace_mistake(self.mahimahi)
+            message = _trace_error(self.mahimahi)
             if message:
                 yield ValidationIssue(key="mahimahi", message=message)
         yield from self._queue_problems()
@@ -426,13 +429,13 @@ class LinkProfile:
             )
 
     def _queue_problems(self) -> Iterator[ValidationIssue]:
-        given = [name for name in _QUEUES if getattr(self, name) is not None]
-        for name in given[1:]:
-            yield ValidationIssue(key=name, message=f"says the same as {given[0]}: give only one")
+        raw = [name for name in _QUEUES if getattr(self, name) is not None]
+        for name in raw[1:]:
+            yield ValidationIssue(key=name, message=f"says the same as {raw[0]}: give only one")
         if self.codel is not None:
-            given.append("codel")
+            raw.append("codel")
         if self.rate_bps is None and self.mahimahi is None:
-            for name in given:
+            for name in raw:
                 message = "needs rate_mbps or mahimahi: without them nothing waits"
                 yield ValidationIssue(key=name, message=message)
 
@@ -450,8 +453,8 @@ class LinkProfile:
                 )
 
 
-def _trace_mistake(opportunities_ms: tuple[int, ...]) -> str:
-    """Return what is wrong with a Mahimahi trace, or nothing."""
+def _trace_error(opportunities_ms: tuple[int, ...]) -> str:
+    """Return an error message for an invalid Mahimahi trace, or ""."""
     if not opportunities_ms:
         return "has no delivery opportunity"
     if opportunities_ms[0] < 0:

@@ -38,31 +38,31 @@ _FULL_PACKET_BYTES = 1500
 
 
 class Protocol(enum.Enum):
-    """What carries HTTP."""
+    """The transport protocol below HTTP."""
 
     QUIC = "quic"
     TCP = "tcp"
 
     @property
     def delivery(self) -> Delivery:
-        """In what order bytes are delivered."""
+        """The order in which bytes are delivered."""
         return Delivery.STREAM if self is Protocol.QUIC else Delivery.CONNECTION
 
     @property
     def handshake_rtts(self) -> int:
-        """Round trips before the first request leaves: QUIC 1, TCP with TLS 1.3 2."""
+        """Round trips before the first request leaves: 1 for QUIC, 2 for TCP with TLS 1.3."""
         return 1 if self is Protocol.QUIC else 2
 
 
 @dataclass(frozen=True, slots=True)
 class _AtRate:
-    """Stands for an interval until the size of packets is known."""
+    """A placeholder for an interval until the packet size is known."""
 
     rate_bps: int
 
 
 class _Interval(ValueType):
-    """The exact time between packets; a file says it, or the rate that they make up."""
+    """The exact time between packets; a file gives it directly, or as a rate."""
 
     keys = ("interval_ms", "rate_mbps", "interval_ns")
     stand_in = Fraction(1)
@@ -70,21 +70,21 @@ class _Interval(ValueType):
     def accept(self, value: Any) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
             raise RejectedValueError(
-                self._at(f"must be whole or a Fraction, is {format_value(value)}")
+                self._issues(f"must be whole or a Fraction, is {format_value(value)}")
             )
         if not _MIN_INTERVAL_NS <= value <= _MAX_INTERVAL_NS:
-            given = f"{float(value):g}" if value < _HUGE_NS else "a huge number of"
-            message = f"must be 1 ns to 60 s between packets, is {given} ns"
-            raise RejectedValueError(self._at(message))
+            raw = f"{float(value):g}" if value < _HUGE_NS else "a huge number of"
+            message = f"must be 1 ns to 60 s between packets, is {raw} ns"
+            raise RejectedValueError(self._issues(message))
         return value if isinstance(value, Fraction) else Fraction(value)
 
-    def _at(self, message: str) -> list[ValidationIssue]:
+    def _issues(self, message: str) -> list[ValidationIssue]:
         return [ValidationIssue(key="interval_ms", message=message)]
 
-    def read(self, given: dict[str, Any]) -> Any:
-        if len(given) != 1:
+    def read(self, raw: dict[str, Any]) -> Any:
+        if len(raw) != 1:
             raise RejectedValueError("needs interval_ms or rate_mbps, and not both")
-        ((key, value),) = given.items()
+        ((key, value),) = raw.items()
         try:
             if key == "interval_ns":
                 return self._exact(value)
@@ -99,11 +99,11 @@ class _Interval(ValueType):
             return {"interval_ms": to_ms(value.numerator)}
         return {"interval_ns": [value.numerator, value.denominator]}
 
-    def _exact(self, given: Any) -> Fraction:
-        """Return a fraction, as saved loads say it: its numerator and its denominator."""
-        parts = ListOf(Whole(low=1), "two whole numbers").read(given)
+    def _exact(self, raw: Any) -> Fraction:
+        """Return the fraction that saved loads store as numerator and denominator."""
+        parts = ListOf(Whole(low=1), "two whole numbers").read(raw)
         if len(parts) != 2:
-            raise RejectedValueError(f"must be two numbers above 0, is {format_value(given)}")
+            raise RejectedValueError(f"must be two numbers above 0, is {format_value(raw)}")
         return Fraction(*parts)
 
     def schema(self) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class _Interval(ValueType):
 class ConstantRate:
     """A constant rate: one packet of up to *packet_bytes* at each multiple of *interval_ns*.
 
-    The interval is a fraction, so that a rate that does not divide a second is kept exactly.
+    The interval is a fraction, so that a rate that does not divide a second is exact.
 
     >>> ConstantRate.at_rate(packet_bytes=1400, rate_bps=1_120_000).interval_ns
     Fraction(10000000, 1)
@@ -140,7 +140,7 @@ class ConstantRate:
 
     @classmethod
     def at_rate(cls, *, packet_bytes: int, rate_bps: int) -> ConstantRate:
-        """Return the constant rate whose packets of *packet_bytes* make up *rate_bps*.
+        """Return the constant rate whose packets of *packet_bytes* add up to *rate_bps*.
 
         Raises:
             NetworkError: if the rate is not above 0.
@@ -157,22 +157,23 @@ class ConstantRate:
         return round(self.packet_bytes * BITS_PER_BYTE * NS_PER_S / self.interval_ns)
 
     def tick_at_ns(self, number: int) -> int:
-        """Return when tick *number* falls, counted from 0 at navigation start; cut to whole ns."""
+        """Return the time of tick *number*, counted from 0 at navigation start, truncated to ns."""
         # The product first: ticks do not drift, whatever fraction of a nanosecond an interval has.
         return number * self.interval_ns.numerator // self.interval_ns.denominator
 
     def first_tick_from(self, now_ns: int) -> int:
         """Return the number of the first tick at or after *now_ns*."""
         # Rounded up: a tick before now is over.
+        # Integer arithmetic again: a float would be off by a tick after enough ticks.
         return -(-now_ns * self.interval_ns.denominator // self.interval_ns.numerator)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndependentPackets:
-    """Packets that neither queue nor overtake by rule: each is delayed and lost on its own.
+    """Packets without a queue or a transport: each is delayed and lost independently.
 
-    A packet takes half a round trip, and 1.1 to 2 round trips more, evenly spread, for each time
-    that it is lost (Frindell 2017). Header lists alone go over such a path: it has no transport.
+    A packet takes half a round trip, and 1.1 to 2 round trips more, uniformly distributed, for each
+    time that it is lost (Frindell 2017). Only header lists use such a path.
     """
 
     packet_bytes: int = field(
@@ -194,10 +195,9 @@ class IndependentPackets:
 class Network:
     """A path between a server and a client: at a constant rate, or of two links.
 
-    It has either a *constant_rate*, with *jitter* or without, or *down* and *up*; without *up*, up
-    is as down. Header lists alone go over *independent_packets*, which takes the place of both.
-    *cc* and *profile* name the congestion controller and the stack's settings that a
-    load takes unless told otherwise.
+    It has either a *constant_rate*, with or without *jitter*, or *down* and *up*; *up* defaults to
+    *down*. Header lists use *independent_packets*, which replaces both. *cc* and *profile* name the
+    default congestion controller and transport profile of a load.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -260,14 +260,14 @@ class Network:
 
     @property
     def one_way_ns(self) -> int:
-        """The delay from server to client; upward the rest of the round trip is spent."""
+        """The delay from server to client; the other direction takes the rest of the round trip."""
         return self.rtt_ns // 2
 
     @property
     def packet_interval_ns(self) -> float:
-        """The time between two full packets at the pace, or at the rate of the link down.
+        """The time between two full packets at the constant rate, or at the rate of the link down.
 
-        Where nothing limits the rate, a tenth of a millisecond stands in, for figures.
+        Without a rate limit it is a tenth of a millisecond, for figures.
         """
         if self.constant_rate is not None:
             return float(self.constant_rate.interval_ns)
@@ -280,8 +280,8 @@ class Network:
         """Return the network as links, for loads whose sender has a congestion controller.
 
         A constant rate becomes a link down that serializes at its rate (to the nearest bit/s), with
-        the same jitter and a queue without limit; as there, nothing but the delay is met upward.
-        The pace counts packets' payload, a link their headers too.
+        the same jitter and an unlimited queue; upward there is only the delay, as before. A
+        constant rate counts the payload of packets, a link their headers too.
 
         >>> constant_rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=1_120_000)
         >>> Network(name="x", constant_rate=constant_rate).as_links().down.rate_bps
@@ -298,10 +298,10 @@ class Network:
         return replace(self, constant_rate=None, jitter=None, down=down, up=LinkProfile())
 
     def check_packets(self, *, down_bytes: int, up_bytes: int) -> None:
-        """Refuse queues that a full packet of so many bytes, IP's header included, never enters.
+        """Check that each queue can hold a full packet of this size, IP header included.
 
         Raises:
-            NetworkError: listing them.
+            NetworkError: listing the queues that cannot.
         """
         problems = []
         for key, link, packet_bytes in (("down", self.down, down_bytes), ("up", self.up, up_bytes)):
@@ -318,7 +318,7 @@ class Network:
             raise NetworkError(problems, self.name)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield inconsistencies between its values."""
         if self.independent_packets is not None:
             for key in ("constant_rate", "jitter", "down", "up"):
                 if getattr(self, key) is not None:
@@ -356,7 +356,7 @@ def read_network(path: str | Path) -> Network:
     """Return the network that the file at *path* describes.
 
     Raises:
-        NetworkError: if the file cannot be read, or listing every mistake in it.
+        NetworkError: if the file cannot be read, or listing every error in it.
     """
     text = read_text(path, NetworkError)
     return network_from_toml(text, source=str(path), folder=Path(path).parent)
@@ -373,10 +373,10 @@ def network_from_dict(
 ) -> Network:
     """Return the network that *document*, a parsed network file, describes.
 
-    The files that it names are looked for in *folder*, or where the process stands.
+    Files that it names are relative to *folder*, or to the current directory.
 
     Raises:
-        NetworkError: listing every mistake in it.
+        NetworkError: listing every error in it.
     """
     tables: Any = document
     if isinstance(document, dict):
@@ -385,7 +385,7 @@ def network_from_dict(
 
 
 def network_to_dict(network: Network) -> dict[str, Any]:
-    """Return *network* as a network file has it; reading it back gives an equal network.
+    """Return *network* in the form of a network file; reading it back gives an equal network.
 
     >>> network = network_from_dict(
     ...     {"format": "h3sim-network/1", "name": "x", "down": {"rate_mbps": 2, "loss": 0.02}}
@@ -397,22 +397,22 @@ def network_to_dict(network: Network) -> dict[str, Any]:
 
 
 def _with_trace(entry: Any, folder: Path) -> Any:
-    """Return a table with a trace in place of the path of one."""
+    """Return a table with the path of a trace replaced by the trace."""
     if isinstance(entry, dict) and isinstance(entry.get("mahimahi"), str):
         return {**entry, "mahimahi": _trace(folder / entry["mahimahi"])}
     return entry
 
 
 def _trace(path: Path) -> list[int] | RejectedValueError:
-    """Return the milliseconds of a Mahimahi trace, or what is wrong with the file."""
+    """Return the milliseconds of a Mahimahi trace, or the error in the file."""
     try:
         lines = read_text(path, NetworkError).splitlines()
     except NetworkError as error:
         return RejectedValueError(str(error))
-    found: list[int] = []
+    opportunities_ms: list[int] = []
     for number, line in enumerate(lines, start=1):
         if not (line.isascii() and line.isdigit() and len(line) <= _MAX_DIGITS):
             message = f"{path}, line {number}: must be whole milliseconds, is {format_value(line)}"
             return RejectedValueError(message)
-        found.append(int(line))
-    return found
+        opportunities_ms.append(int(line))
+    return opportunities_ms

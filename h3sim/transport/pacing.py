@@ -15,10 +15,10 @@ _BITS_BY_NS: Final = BITS_PER_BYTE * NS_PER_S
 
 
 class Pacer:
-    """A leaky bucket: up to *burst_bytes* at once, then at the rate of the moment.
+    """A leaky bucket: up to *burst_bytes* at once, then at the current rate.
 
-    That is the controller's own, else *gain* windows a round trip; without either, packets leave at
-    any time.
+    The rate is the controller's own, or else *gain* windows per round trip; without either, nothing
+    is paced.
 
     >>> from h3sim.transport.rtt import RttEstimator
     >>> from h3sim.transport.congestion import ControllerSettings, make_controller
@@ -60,54 +60,54 @@ class Pacer:
         self._burst_bytes = burst_bytes
         self._packet_bytes = packet_bytes
         self._packet_ns = 0
-        """How long a full packet takes at the rate of the moment."""
+        """The time of a full packet at the current rate."""
         self._ahead_bits = self._bits_ahead(packet_bytes)
-        """How much less than a burst a full packet is, as in `_bits_ahead`."""
+        """The room that a full packet leaves in a burst, scaled as in `_bits_ahead`."""
         self._ahead_ns = 0
-        """How long before the bucket is empty a full packet fits into it."""
+        """The time before the bucket is empty at which a full packet fits into it."""
         self.rate_bps: int | None = None
-        """The rate of the moment, None where nothing is paced."""
+        """The current rate; None without pacing."""
         self.empty_at_ns = 0
-        """When the bucket is empty; from then on packets of any size may leave, at any rate."""
+        """Time when the bucket is empty; from then on a packet of any size may leave."""
         self.ready_at_ns = 0
-        """From when on a full packet may leave. It is looked at for each, so it is kept."""
+        """Earliest departure of a full packet. Checked for each packet, so it is precomputed."""
         self.due_at_ns: int | None = None
-        """When a packet may leave that had to wait."""
+        """Departure time of a packet that has to wait."""
 
     def begin(self) -> None:
-        """Take the rate of the moment; no packet waits."""
+        """Update the rate; no packet waits."""
         self.due_at_ns = None
         controller = self._controller
         rate_bps = controller.pacing_rate_bps(self._rtt)
         if rate_bps is None:
             if self._gain is None or not self._rtt.has_sample:
-                # kInitialRtt is made for timeouts. A first window over it would leave at 48 kB/s,
-                # where bursts of such a window are allowed (RFC 9002 § 7.7); ngtcp2 takes 1 ms.
+                # kInitialRtt is a value for timeouts. Spread over it, a first window would leave at
+                # 48 kB/s, although RFC 9002 § 7.7 allows it as a burst; ngtcp2 uses 1 ms here.
                 self.end()
                 return
             window_bits = controller.congestion_window * BITS_PER_BYTE
             rate_bps = int(self._gain * window_bits * NS_PER_S / (self._rtt.smoothed_rtt_ns or 1))
             rate_bps = rate_bps if rate_bps > 1 else 1
-        if rate_bps != self.rate_bps:  # a controller's own seldom changes
+        if rate_bps != self.rate_bps:  # a controller's own rate rarely changes
             self.rate_bps = rate_bps
             self._ahead_ns = self._ahead_bits // rate_bps
             self._packet_ns = self._packet_bytes * _BITS_BY_NS // rate_bps
             self.ready_at_ns = self.empty_at_ns - self._ahead_ns
 
     def end(self) -> None:
-        """Pace nothing until the next beginning."""
+        """Stop pacing until the next `begin`."""
         self.rate_bps = None
         self.ready_at_ns = 0
 
     def allows(self, now_ns: int) -> bool:
-        """Return whether a full packet may leave now; note when it may otherwise."""
+        """Return whether a full packet may leave now; otherwise set when it may."""
         if self.ready_at_ns <= now_ns:
             return True
         self.due_at_ns = self.ready_at_ns
         return False
 
     def allows_part(self, n_bytes: int, now_ns: int) -> bool:
-        """Return the same of a packet of *n_bytes*, which may leave earlier than a full one."""
+        """Return the same for a packet of *n_bytes*, which may leave earlier than a full one."""
         rate_bps = self.rate_bps
         if rate_bps is None or self.empty_at_ns <= now_ns:
             return True
@@ -118,11 +118,10 @@ class Pacer:
         return False
 
     def on_sent(self, n_bytes: int, now_ns: int) -> None:
-        """Fill the bucket with what leaves now."""
+        """Fill the bucket with a packet that is sent now."""
         rate_bps = self.rate_bps
         if rate_bps is not None:
-            # An empty bucket fills from now on: what was not sent while nothing waited is no
-            # credit.
+            # An empty bucket fills from now on: unused time is no credit for a later burst.
             from_ns = self.empty_at_ns
             if from_ns < now_ns:
                 from_ns = now_ns
@@ -133,7 +132,10 @@ class Pacer:
             self.ready_at_ns = empty_at_ns - self._ahead_ns
 
     def _bits_ahead(self, n_bytes: int) -> int:
-        """Return what over a rate is how long before the bucket is empty *n_bytes* fit into it."""
+        """Return the dividend that, over a rate.
+
+        Is the time before empty at which *n_bytes* fit.
+        """
         spare = self._burst_bytes - n_bytes
         return spare * _BITS_BY_NS if spare > 0 else 0
 
@@ -142,15 +144,15 @@ _LEAST_PACKETS: Final = 2
 _MOST_PACKETS: Final = 16
 _WINDOW_SHARE: Final = 4
 _LEAST_NS: Final = NS_PER_MS // 1000
-"""A packet's time is a microsecond at least and a second at most, as aioquic bounds it."""
+"""The bounds of a packet's time in aioquic: at least a microsecond, at most a second."""
 
 
 class BucketPacer:
-    """Time fills a bucket; a packet leaves if there is any in it, and takes out a packet's time.
+    """aioquic's token bucket: time fills it, and each packet takes a packet's time out.
 
-    A packet's time is that of a full one at one window per round trip, whatever its size. Since
-    *any* time will do, a packet may leave whenever something else happens, an ACK say: what is
-    paced are bursts. The bucket holds a quarter of the window, 2 to 16 packets.
+    A packet's time is that of a full one at one window per round trip, whatever its size. Since any
+    remaining time suffices, a packet may leave whenever another event (such as an ACK) occurs: only
+    bursts are paced. The bucket holds a quarter of the window, 2 to 16 packets.
 
     >>> pacer = BucketPacer(datagram_bytes=1000)
     >>> pacer.begin(window_bytes=8000, rate_bps=8_000_000)
@@ -171,27 +173,26 @@ class BucketPacer:
         self._filled_at_ns = 0
 
     def begin(self, *, window_bytes: int, rate_bps: int) -> None:
-        """Take the window and the rate of the moment."""
+        """Update the window and the rate."""
         full = self._datagram_bytes
         burst_bytes = max(
             _LEAST_PACKETS * full, min(window_bytes // _WINDOW_SHARE, _MOST_PACKETS * full)
         )
         ns_per_byte = BITS_PER_BYTE * NS_PER_S
         self._packet_ns = max(_LEAST_NS, min(full * ns_per_byte // rate_bps, NS_PER_S))
-        # At any rate the bucket holds some time: rounded to nothing, it would let nothing leave.
+        # At least 1 ns at any rate: rounded down to 0, the bucket would never let a packet leave.
         self._most_ns = max(1, burst_bytes * ns_per_byte // rate_bps)
-        # The bucket may have shrunk with the window; what no longer fits is gone.
+        # The bucket may have shrunk with the window; the excess is dropped.
         self._left_ns = min(self._left_ns, self._most_ns)
 
     def ready_at_ns(self, now_ns: int) -> int:
-        """Return now if a packet may leave, else when it will without anything else happening."""
+        """Return now if a packet may leave, else when it may without any other event."""
         self._fill(now_ns)
-        # A whole packet's time, however little is missing: next_send_time of aioquic asks no
-        # closer.
+        # A full packet's time, however little is missing, as next_send_time of aioquic.
         return now_ns if self._left_ns > 0 else now_ns + self._packet_ns
 
     def on_sent(self, now_ns: int) -> None:
-        """Take out a packet's time, or what there is."""
+        """Take out a packet's time, or all that remains."""
         self._fill(now_ns)
         self._left_ns = max(0, self._left_ns - self._packet_ns)
 
@@ -220,14 +221,14 @@ class AioquicPacer(Pacer):
         self._bucket = BucketPacer(datagram_bytes=packet_bytes)
 
     def begin(self) -> None:
-        """Take the rate of the moment; no packet waits."""
+        """Update the rate; no packet waits."""
         super().begin()
         if self.rate_bps is not None:
             window_bytes = self._controller.congestion_window
             self._bucket.begin(window_bytes=window_bytes, rate_bps=self.rate_bps)
 
     def allows_part(self, n_bytes: int, now_ns: int) -> bool:  # noqa: ARG002 - of any size
-        """Return whether a packet may leave now; note when it may otherwise."""
+        """Return whether a packet may leave now; otherwise set when it may."""
         if self.rate_bps is None:
             return True
         ready_at_ns = self._bucket.ready_at_ns(now_ns)
@@ -237,6 +238,6 @@ class AioquicPacer(Pacer):
         return False
 
     def on_sent(self, n_bytes: int, now_ns: int) -> None:  # noqa: ARG002 - whatever its size
-        """Take a packet's time out."""
+        """Take out a packet's time."""
         if self.rate_bps is not None:
             self._bucket.on_sent(now_ns)

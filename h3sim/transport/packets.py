@@ -1,4 +1,4 @@
-"""What every packet has, of QUIC or of TCP: as links and traces see it, and as its sender does."""
+"""The common parts of QUIC packets and TCP segments: on the wire, and at their sender."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ StreamBytes: TypeAlias = tuple[int, int, int]
 class WirePacket:
     """A packet (or segment) as the link and the trace see it."""
 
-    # Classes and not protocols: the compiled build reads the attributes of a class from where they
-    # lie, and those of a protocol by their names.
+    # Classes and not protocols: the compiled build reads attributes of a class at fixed offsets,
+    # those of a protocol by name.
 
     __slots__ = ("first_row", "frames", "number", "sent_at_ns", "size_bytes")
 
     number: int
     sent_at_ns: int
     size_bytes: int
-    """Its size without IP's header and all below; of a segment in flight, that of its payload."""
+    """Size without the IP header and below; for a segment in flight, its payload."""
     frames: list[StreamBytes]
-    """The bytes of streams that it carries."""
+    """The stream bytes that it carries."""
     first_row: int
-    """The row of the trace that the first of them have; who writes the trace sets it."""
+    """The trace row of the first of them, set by the writer of the trace."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SentPacket(WirePacket):
     """A packet (or segment) that was sent, as controllers see it.
 
-    The last four describe delivery-rate sampling: the state when the packet was sent
-    (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* counts the sizes of all
-    packets that the controller had been told of as acknowledged. They are set for a controller that
-    `reads_delivery`.
+    The last four are for delivery-rate sampling: the state when the packet was sent
+    (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* is the sum of the sizes of
+    all packets acknowledged before. They are set for a controller that `reads_delivery`.
     """
 
     __slots__ = ("delivered_at_ns", "delivered_bytes", "first_sent_at_ns", "is_app_limited")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = "h3sim-profile/1"
 _CLIENTS = {"quic": "quic_client", "tcp": "tcp_client"}
-"""The tables of servers, and those that say what their clients do else."""
+"""The tables of servers, and the tables in which their clients differ."""
 _RETRANSMIT = ("first", "priority", "turn")
 
 
@@ -31,9 +31,9 @@ class ProfileError(InputError):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TransportProfile:
-    """What a server and its client do, for either protocol.
+    """Settings of a server and its client, for either protocol.
 
-    Each field says in its declaration what it means; docs/networks.md has them as a table.
+    The declaration of each field describes it; docs/networks.md has them as a table.
 
     Raises:
         ProfileError: listing every value that is out of range.
@@ -115,7 +115,7 @@ class TransportProfile:
         return f"<TransportProfile {self.name}: {self.title or 'without a title'}>"
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what cannot be because of another value."""
+        """Yield inconsistencies between its values."""
         is_tcp = self.protocol is Protocol.TCP
         least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
         window = self.initial_window_bytes
@@ -128,7 +128,7 @@ def read_profile(path: str | Path) -> TransportProfile:
     """Return the profile that the file at *path* describes.
 
     Raises:
-        ProfileError: if the file cannot be read, or listing every mistake in it.
+        ProfileError: if the file cannot be read, or listing every error in it.
     """
     text = read_text(path, ProfileError)
     return profile_from_toml(text, source=str(path))
@@ -138,7 +138,7 @@ def profile_from_toml(text: str, *, source: str) -> TransportProfile:
     """Return the profile that *text* describes.
 
     Raises:
-        ProfileError: listing every mistake in it.
+        ProfileError: listing every error in it.
     """
     return profile_from_dict(parse_toml(text, ProfileError, source=source), source=source)
 
@@ -147,7 +147,7 @@ def profile_from_dict(document: dict[str, Any], *, source: str = "profile") -> T
     """Return the profile that *document*, a parsed profile file, describes.
 
     Raises:
-        ProfileError: listing every mistake in it.
+        ProfileError: listing every error in it.
     """
     tables: Any = document
     if isinstance(document, dict):
@@ -159,7 +159,7 @@ def profile_from_dict(document: dict[str, Any], *, source: str = "profile") -> T
 
 
 def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
-    """Return *profile* as a profile file has it; reading it back gives an equal profile.
+    """Return *profile* in the form of a profile file; reading it back gives an equal profile.
 
     >>> quic = QuicSettings(ack_every=4)
     >>> profile_to_dict(TransportProfile(name="x", quic=quic))["quic"]
@@ -168,19 +168,19 @@ def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
     document = {"format": FORMAT, **write_table(profile)}
     for name in _CLIENTS:
         server, client = getattr(profile, name), getattr(profile, _CLIENTS[name])
-        if server != client:  # what a client does not say is as the server has it
-            whole = write_table(client, is_whole=True)
-            # The server's keys, too: a client that is back at a default where the server is not has
-            # to say so.
+        if server != client:  # keys missing at the client default to the server's
+            client_table = write_table(client, is_whole=True)
+            # The server's keys as well: a client with the default value, where the server has
+            # another, must state it.
             keys = (*write_table(server), *write_table(client))
-            document[_CLIENTS[name]] = {key: whole[key] for key in keys}
+            document[_CLIENTS[name]] = {key: client_table[key] for key in keys}
         else:
             document.pop(_CLIENTS[name], None)
     return document
 
 
 def _client_tables(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of clients with what they take over from their servers'."""
+    """Return the tables of clients, completed from those of their servers."""
     tables: dict[str, Any] = {}
     for server, client in _CLIENTS.items():
         usual, changed = document.get(server, {}), document.get(client, {})
@@ -192,7 +192,7 @@ def _client_tables(document: Mapping[str, Any]) -> dict[str, Any]:
 def _of_the_file(
     document: Mapping[str, Any], problems: Iterable[ValidationIssue]
 ) -> Iterator[ValidationIssue]:
-    """Yield the problems but those of a server's table that its client only took over."""
+    """Yield the problems except those of a server's table that its client only inherited."""
     for problem in problems:
         table, _, key = problem.key.partition(".")
         if table not in _CLIENTS.values() or not key or key in document.get(table, {}):

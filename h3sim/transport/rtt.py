@@ -11,7 +11,7 @@ K_GRANULARITY_NS: Final = NS_PER_MS
 
 
 class RttEstimator:
-    """Keeps `latest_rtt_ns`, `min_rtt_ns`, `smoothed_rtt_ns` and `rttvar_ns` of a path.
+    """Smoothed round-trip time and its variation: RTT state of RFC 9002 § 5.
 
     >>> rtt = RttEstimator(initial_ns=333_000_000)
     >>> rtt.on_sample(100_000_000)
@@ -29,24 +29,24 @@ class RttEstimator:
         self.has_sample = False
 
     def on_sample(self, latest_rtt_ns: int, ack_delay_ns: int = 0) -> None:
-        """Take a sample; *ack_delay_ns* is what the peer reports, capped by its maximum.
+        """Add a sample; *ack_delay_ns* is the peer's ACK Delay, capped by its maximum.
 
         Implements RFC 9002 § 5.3.
         """
         self.latest_rtt_ns = adjusted_ns = latest_rtt_ns
         if not self.has_sample:
             self.has_sample = True
-            # Without the ACK delay: min_rtt must not be too large, and nothing is known to hold it
-            # against.
+            # Without the ACK delay: min_rtt is unknown yet, so the delay cannot be checked against
+            # it.
             self.min_rtt_ns = self.smoothed_rtt_ns = latest_rtt_ns
             self.rttvar_ns = latest_rtt_ns // 2
             return
         if latest_rtt_ns < self.min_rtt_ns:
             self.min_rtt_ns = latest_rtt_ns
-        # Else the peer claims more delay than there can have been (RFC 9002 § 5.3).
+        # Otherwise the peer claims more delay than is possible (RFC 9002 § 5.3).
         if ack_delay_ns and latest_rtt_ns >= self.min_rtt_ns + ack_delay_ns:
             adjusted_ns -= ack_delay_ns
-        # The variance first: RFC 9002 § 5.3 takes the smoothed value from before this sample.
+        # The variance first: RFC 9002 § 5.3 uses the smoothed value from before this sample.
         smoothed_ns = self.smoothed_rtt_ns
         off_ns = (
             smoothed_ns - adjusted_ns if smoothed_ns > adjusted_ns else adjusted_ns - smoothed_ns
@@ -62,7 +62,7 @@ class RttEstimator:
         return self.smoothed_rtt_ns + spread_ns + max_ack_delay_ns
 
     def loss_delay_ns(self) -> int:
-        """Return how long after sending a packet counts as lost (RFC 9002 § 6.1.2)."""
+        """Return the time threshold after which a sent packet is lost (RFC 9002 § 6.1.2)."""
         rtt_ns = (
             self.latest_rtt_ns
             if self.latest_rtt_ns > self.smoothed_rtt_ns

@@ -276,7 +276,7 @@ class LeavesItsGroupAsleep(StrictScheduler):
     """Forgets to wake the placeholder above a stream, unless that has something to send already."""
 
     def _wake(self, element_id: int) -> None:  # type: ignore[override]
-        wanted = self._wanted[element_id]
+        wanted = self._priorities[element_id]
         self._groups[wanted.depends_on].activate(element_id, wanted.strict)
 
 

@@ -65,4 +65,4 @@ class ChangesAll(WireSignalling):
         super().on_request_arrived(stream_id, resource, now_ns)
 
     def on_changed(self, resource: Any, change: Any, now_ns: int) -> None:
-        self._say([(stream_id, Eps(urgency=0)) for stream_id in self.requested])
+        self._send([(stream_id, Eps(urgency=0)) for stream_id in self.requested])

@@ -1,10 +1,10 @@
 """Queueing disciplines of the tree: a heap per node, and fair queueing as servers do it.
 
-A discipline says three things: where a child joins, what a turn costs it, and what a new weight
-changes. Everything else is the same for all, so that `pick` is the same for all.
+A discipline defines three things: the virtual time of a child that joins, the cost of a quantum,
+and the effect of a new weight. Everything else, `pick` included, is shared.
 
-They agree in the long run: siblings that always have data share by weight. They differ in where a
-child joins, in how they round, in what a turn costs, and in who goes first among equals.
+They agree in the long run: siblings that always have data share by weight. They differ in the start
+of a child, in rounding, in the cost of a quantum, and in ties.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
 
 
 _SLACK: Final = 16
-"""So many entries may be out of date before a heap is made anew: few children never pay for it."""
+"""The number of stale entries that is always tolerated: few children never pay for a rebuild."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class FairQueueing:
-    """The heaps of a tree. *turn_bytes* is what a turn is expected to carry."""
+    """The heaps of a tree. *turn_bytes* is the expected size of a quantum."""
 
     def __init__(self, *, turn_bytes: int) -> None:
         self.turn_bytes = turn_bytes
 
-    # What a discipline says
+    # Defined by a discipline
 
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
-        """Return the virtual time and the tie at which the node joins its siblings."""
+        """Return the virtual time and the tie-breaker of a node that joins its siblings."""
         raise NotImplementedError
 
     def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
-        """Return the node's next time and tie; it, or something below it, had a turn at *time*."""
+        """Return the node's next time and tie-breaker, after a quantum of its subtree at *time*."""
         raise NotImplementedError
 
     def reweigh(self, node: Node, weight: int) -> None:
-        """Give the node a weight, whether it is listed or not."""
+        """Set the node's weight, whether it is listed or not."""
         node.weight = weight
 
     def forget(self, node: Node) -> None:
-        """Make the node, which is not listed now, begin anew when it joins again."""
+        """Reset the state of the node, which is not listed, for its next start."""
 
-    # What all do alike
+    # Shared by all
 
     def charge(self, node: Node, n_bytes: int) -> None:
-        """Charge *n_bytes* to the node and to what is above it."""
-        # A stream may be charged that is not listed: its lost bytes go while it has no new ones.
+        """Charge *n_bytes* to the node and its ancestors."""
+        # An inactive stream may be charged: its retransmissions go while it has no new data.
         while node.parent is not None and node.entry is not None:
             parent, entry = node.parent, node.entry
             time, tie = self.served(node, parent, entry[0], n_bytes)
@@ -65,14 +65,14 @@ class FairQueueing:
             node = parent
 
     def wake(self, node: Node) -> None:
-        """List the node, and each parent that was not listed before."""
-        # Above a node that is listed all are, so this goes up only as far as something changes.
+        """List the node, and each ancestor that was not listed."""
+        # The ancestors of a listed node are listed, so this ascends only as far as needed.
         while node.parent is not None and node.entry is None:
             self.enlist(node)
             node = node.parent
 
     def sleep(self, node: Node) -> None:
-        """Take the node off its parent's list, and so on up, where nothing is left to send."""
+        """Unlist the node, and each ancestor without data in its subtree."""
         while node.parent is not None and node.entry is not None:
             if node.has_data or node.heap:
                 return
@@ -81,17 +81,17 @@ class FairQueueing:
             node = node.parent
 
     def rest(self, node: Node) -> None:
-        """Take a stream off its parent's list that has just sent the last of what it had."""
+        """Unlist a stream that has just sent its last data."""
         self.sleep(node)
 
     def defer(self, root: Node, blocked: dict[int, None]) -> None:
-        """Take those off their lists that are blocked and whose turn has come.
+        """Unlist the blocked streams that are next in order.
 
-        Each turns the clocks above it on to its own time, though it sends nothing: nghttp2 notes
-        who is next before it looks at the window (nghttp2_stream_next_outbound_item).
+        Each advances the clocks above it to its own time, though it sends nothing: nghttp2 picks
+        the next stream before it checks the window (nghttp2_stream_next_outbound_item).
         """
         node = root
-        # From the root again after each: whoever left may have taken the groups above along.
+        # From the root again after each, since whole groups may have been unlisted.
         while blocked and node.heap:
             node = node.heap[0][2]
             if not node.has_data:
@@ -108,7 +108,7 @@ class FairQueueing:
             node = root
 
     def enlist(self, node: Node) -> None:
-        """Put the node on its parent's list."""
+        """Add the node to its parent's heap."""
         parent = known(node.parent)
         time, tie = self.joined(node, parent)
         entry: Entry = (time, tie, node)
@@ -116,17 +116,18 @@ class FairQueueing:
         heappush(parent.heap, entry)
 
     def unlist(self, node: Node) -> None:
-        """Take the node off its parent's list."""
+        """Remove the node from its parent's heap."""
         parent = known(node.parent)
         was_first = parent.heap[0] is node.entry
-        # An entry inside the heap is only disowned: heapq takes nothing out of the middle.
+        # An inner entry only becomes stale: heapq cannot remove from the middle.
         node.entry = None
         if was_first:
             heappop(parent.heap)
             settle(parent)
             return
         parent.stale += 1
-        # Once half are out of date a new heap costs no more than the changes that made them so.
+        # Once half the entries are stale, a rebuild costs no more than the changes that made them
+        # so.
         if 2 * parent.stale > len(parent.heap) + _SLACK:
             parent.heap = [entry for entry in parent.heap if entry[2].entry is entry]
             heapify(parent.heap)
@@ -136,7 +137,7 @@ class FairQueueing:
 def relist(parent: Node, entry: Entry, moved: Entry) -> None:
     """Replace *entry* by *moved* in the parent's heap."""
     heap = parent.heap
-    # Nearly always, for a turn is taken by the first: one sift in the place of a pop and a push.
+    # Almost always, since the first child is served: one sift instead of a pop and a push.
     if heap[0] is entry:
         heapreplace(heap, moved)
         if parent.stale:
@@ -147,7 +148,7 @@ def relist(parent: Node, entry: Entry, moved: Entry) -> None:
 
 
 def settle(parent: Node) -> None:
-    """Take stale entries off the top, so that the first one is always alive."""
+    """Remove stale entries from the top, so that the first one is valid."""
     heap = parent.heap
     while heap:
         first = heap[0]
@@ -159,8 +160,8 @@ def settle(parent: Node) -> None:
 
 
 def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
-    """Return the stream whose turn it is once those that are blocked have left, or None."""
-    # Sorted copies: a heap can be read in order only by emptying it, and asking changes nothing.
+    """Return the stream that is next if blocked ones are skipped, or None."""
+    # Sorted copies: a heap can be read in order only by emptying it, and a pick changes nothing.
     # This runs only while a stream is blocked by flow control.
     waiting = [iter(sorted(_listed(root)))]
     while waiting:
@@ -171,7 +172,7 @@ def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
         node: Node = entry[2]
         if node.has_data and node.id not in blocked:
             return node.id
-        # A blocked stream makes no progress, so what depends on it may (RFC 7540 § 5.3.1).
+        # A blocked stream makes no progress, so its dependents may send (RFC 7540 § 5.3.1).
         waiting.append(iter(sorted(_listed(node))))
     return None
 
@@ -187,15 +188,15 @@ def known(parent: Node | None) -> Node:
 
 
 _UNIT: Final = math.lcm(*range(1, MAX_WEIGHT + 1))
-"""What a byte costs is a whole number of these at every weight from 1 to 256."""
+"""The denominator of costs: the cost of a byte is an integer at every weight from 1 to 256."""
 _COST_PER_BYTE: Final = (0, *(MAX_WEIGHT * _UNIT // weight for weight in range(1, MAX_WEIGHT + 1)))
 _BEFORE_ALL: Final = -1
 _AFTER_ALL: Final = math.inf
 _NO_TURN: Final = -1
-"""What a node's last turn took that has had none since it was last alone; one may take 0 bytes."""
+"""No quantum since the node was last alone in its list; a quantum may have 0 bytes."""
 _FRONT: Final = -2
 _WAITING: Final = -1
-"""Ties at an infinite time: before those of weight 0, whose ties are their ids."""
+"""Tie-breakers at an infinite time: before those of weight 0, which are their IDs."""
 
 _FIXED_TIMES: dict[Weights, dict[int, Time]] = {
     Weights.SHARES: {},
@@ -203,7 +204,7 @@ _FIXED_TIMES: dict[Weights, dict[int, Time]] = {
     Weights.ZERO_LAST: {0: _AFTER_ALL},
     Weights.QUICKER_ZERO: {255: _BEFORE_ALL, 0: _AFTER_ALL},
 }
-"""The weights that have a place and no share."""
+"""The weights that define a position instead of a share."""
 
 _SLOT: Final = 65_536
 _SLOTS_AT_WEIGHT_1: Final = 63
@@ -211,14 +212,14 @@ _SLOTS_A_TURN: Final = (
     0,
     *((2 * _SLOTS_AT_WEIGHT_1 * _SLOT + w) // (2 * w) for w in range(1, MAX_WEIGHT + 1)),
 )
-"""What a turn costs by weight, in parts of a slot, rounded to the nearest."""
+"""The cost of a quantum by weight, in parts of a slot, rounded to the nearest."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class ExactTime(FairQueueing):
-    """Virtual time without rounding: bytes * 256 / weight, in units of 1/lcm(1..256).
+    """Exact virtual time: bytes * 256 / weight, in units of 1/lcm(1..256).
 
-    So equal shares tie exactly. Ties fall to the lower id, and to streams before placeholders.
+    So equal shares tie exactly. Ties go to the lower ID, and to streams before placeholders.
     """
 
     def __init__(self, *, turn_bytes: int, weights: Weights) -> None:
@@ -226,47 +227,46 @@ class ExactTime(FairQueueing):
         self._fixed_times = _FIXED_TIMES[weights]
 
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
-        """Start one turn behind the child that was served last."""
-        # What `charge` remembers of a turn alone in the list holds for that list only.
+        """Start one quantum behind the child that was served last."""
+        # The quantum remembered by `charge` is valid only while alone in the same list.
         node.n_bytes = _NO_TURN
         time = node.fixed_time
         if time is None:
-            # Not at `parent.last`: a stream that comes and goes would be first each time it came,
-            # and get more than its share of those that stay.
+            # Not at `parent.last`: a stream that often leaves and joins would be first each time,
+            # and get more than its share.
             time = parent.last + self.turn_bytes * node.cost_per_byte
         return time, node.tie
 
     def reweigh(self, node: Node, weight: int) -> None:
-        """Count the weight from the next turn on, and a rank before or behind all at once."""
+        """Apply the weight from the next quantum on; a fixed position applies at once."""
         before = node.fixed_time
-        # The same bytes cost another time from now on.
+        # The same bytes cost a different time from now on.
         node.n_bytes = _NO_TURN
         node.weight = weight
         node.cost_per_byte = _COST_PER_BYTE[weight]
         node.fixed_time = self._fixed_times.get(weight)
-        # A share needs no new entry: its cost counts with the next turn. A rank decides about this
-        # one.
+        # A share needs no new entry: its cost applies from the next quantum. A fixed position
+        # applies to this one.
         if node.fixed_time != before and node.entry is not None:
             self.unlist(node)
             self.enlist(node)
 
     def charge(self, node: Node, n_bytes: int) -> None:
-        """Charge *n_bytes*, but to a placeholder a whole turn whatever was sent below it.
+        """Charge *n_bytes*, but a full quantum to a placeholder whatever was sent below it.
 
-        The loop of the base class, written out: the schemes of Marx 2019 live in it.
+        The loop of the base class, inlined: the schemes of Marx 2019 depend on its speed.
         """
         turn_bytes = self.turn_bytes
         parent, entry = node.parent, node.entry
         while parent is not None and entry is not None:
-            # One that has a rank instead of a share stands where it stood.
+            # A child with a fixed position stays where it is.
             if node.fixed_time is None:
                 charged = turn_bytes if node.is_placeholder else n_bytes
                 heap = parent.heap
                 if len(heap) == 1:
-                    # Nothing but differences of siblings' times counts, so the time of one that is
-                    # alone begins at 0 with each turn: in a chain most turns change nothing.
-                    # The entry is then the one that would be made: the same time from 0, the same
-                    # tie.
+                    # Only differences of siblings' times matter, so the time of a single child
+                    # restarts at 0 with each quantum: in a chain most quanta change nothing. Equal
+                    # bytes give the same entry, time and tie included.
                     if node.n_bytes != charged or parent.last:
                         node.n_bytes = charged
                         parent.last = 0
@@ -274,19 +274,19 @@ class ExactTime(FairQueueing):
                         node.entry = moved
                         heap[0] = moved
                 else:
-                    # This time does not count from 0, so it must not be taken for the one of a turn
-                    # alone.
+                    # This time does not start at 0, so it must not be mistaken for that of a single
+                    # child.
                     node.n_bytes = _NO_TURN
                     parent.last = time = entry[0]
                     moved = (time + charged * node.cost_per_byte, node.tie, node)
                     node.entry = moved
-                    # Lost bytes may go outside of a stream's turn: then its entry lies somewhere in
-                    # the heap.
+                    # Retransmissions may be charged out of order: then the entry is inside the
+                    # heap.
                     if heap[0] is not entry:
                         relist(parent, entry, moved)
                     else:
                         heapreplace(heap, moved)
-                        # Tested here, for the call would cost as much as the move.
+                        # Inlined test: the call would cost as much as the move.
                         if parent.stale:
                             settle(parent)
             node = parent
@@ -295,20 +295,19 @@ class ExactTime(FairQueueing):
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class QuickerZeroTime(ExactTime):
-    """Exact time until a child of weight 0 was served; from then on no time tells siblings apart.
+    """Exact time until a child of weight 0 is served; afterwards an infinite time for all.
 
-    Quicker divides by the weight, so a turn at weight 0 ends at an infinite time, and whatever
-    joins or is served behind it has that time too. Its binary heap then orders by nothing but its
-    own moves: who is served is taken off the front, the last entry comes to the front in its
-    place, and who goes on joins at the end. So the first and the last take turns, and those
-    between them wait.
+    Quicker divides by the weight, so a quantum at weight 0 ends at an infinite time, and every
+    child served or joining after it has that time too. The order of its binary heap then depends
+    only on its own moves: the served child is popped, the last entry moves to the front, and the
+    child is pushed at the end. So the first and the last alternate, and those between them wait.
     """
 
     def __init__(self, *, turn_bytes: int) -> None:
         super().__init__(turn_bytes=turn_bytes, weights=Weights.QUICKER_ZERO)
 
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
-        """Join at the end of the line, once there is one."""
+        """Join at the end of the line, if there is one."""
         line = parent.line
         if line is None or node.fixed_time is not None:
             return super().joined(node, parent)
@@ -316,7 +315,7 @@ class QuickerZeroTime(ExactTime):
         return _AFTER_ALL, _FRONT if len(line) == 1 else _WAITING
 
     def unlist(self, node: Node) -> None:
-        """Leave the line; the last takes the place of the first."""
+        """Leave the line; the last entry replaces the first."""
         super().unlist(node)
         parent = known(node.parent)
         line = parent.line
@@ -330,7 +329,7 @@ class QuickerZeroTime(ExactTime):
             line.remove(node.id)
 
     def charge(self, node: Node, n_bytes: int) -> None:
-        """Charge a turn by its bytes, or let the first and the last of a line change places."""
+        """Charge by bytes, or exchange the first and the last of a line."""
         while node.parent is not None and node.entry is not None:
             parent = node.parent
             line = parent.line
@@ -338,10 +337,10 @@ class QuickerZeroTime(ExactTime):
                 # Quicker divides by the weight: bytes / 0 is infinity, and so are all sums with it.
                 self._end_time(parent)
             elif node.fixed_time is None and line is not None:
-                # Lost bytes may go outside of a stream's turn: that moves nobody.
+                # Retransmissions may be charged out of order, and then move nothing.
                 if line[0] == node.id:
                     line[0], line[-1] = line[-1], node.id
-                    self._restand(parent, node, _WAITING)
+                    self._reposition(parent, node, _WAITING)
                     self._lead(parent, line)
             elif node.fixed_time is None:
                 charged = self.turn_bytes if node.is_placeholder else n_bytes
@@ -353,23 +352,23 @@ class QuickerZeroTime(ExactTime):
             node = parent
 
     def _end_time(self, parent: Node) -> None:
-        """Take time as infinite from now on; whoever has a share and data stands as it did."""
+        """Make time infinite from now on; active children with a share keep their order."""
         if parent.line is not None:
             return
-        # Ties are unique among siblings, so this order is one only, however the heap lay.
+        # Ties are unique among siblings, so this order does not depend on the heap's layout.
         alive = sorted(entry for entry in parent.heap if entry[2].entry is entry)
         shared = [node for _, _, node in alive if node.fixed_time is None]
         for node in shared:
-            self._restand(parent, node, _WAITING)
+            self._reposition(parent, node, _WAITING)
         parent.line = line = [node.id for node in shared]
         self._lead(parent, line)
 
     def _lead(self, parent: Node, line: list[int]) -> None:
         if line:
-            self._restand(parent, parent.children[line[0]], _FRONT)
+            self._reposition(parent, parent.children[line[0]], _FRONT)
 
     @staticmethod
-    def _restand(parent: Node, node: Node, tie: int) -> None:
+    def _reposition(parent: Node, node: Node, tie: int) -> None:
         entry = node.entry
         moved: Entry = (_AFTER_ALL, tie, node)
         node.entry = moved
@@ -377,28 +376,28 @@ class QuickerZeroTime(ExactTime):
 
 
 class Nghttp2Cycles(FairQueueing):
-    """Whole cycles, (bytes * 256 + remainder) / weight a turn, and the remainder carried on.
+    """Integer cycles, (bytes * 256 + remainder) / weight per quantum, carrying the remainder.
 
-    Equal cycles fall to whoever was listed first.
+    Equal cycles go to the child listed first.
     """
 
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
-        """Start at the cycle served last, or behind it by a turn that is not paid for yet."""
+        """Start at the cycle served last, plus a quantum that is not paid for yet."""
         parent.n_listed += 1
         cycles, node.carry = divmod(node.n_bytes * MAX_WEIGHT + node.carry, node.weight)
         return parent.last + cycles, parent.n_listed
 
     def charge(self, node: Node, n_bytes: int) -> None:
-        """Charge *n_bytes* to the node and all above it, which go on from where they were served.
+        """Charge *n_bytes* to the node and its ancestors, from their own cycles.
 
-        The loop of the base class, written out: the browsers' trees are run by nghttp2's rules.
+        The loop of the base class, inlined: browsers' trees use nghttp2's rules.
         """
         parent, entry = node.parent, node.entry
         while parent is not None and entry is not None:
-            # Also where it was not the first: nghttp2 takes the cycle of whoever it served for the
-            # last one.
+            # Even if it was not the first: nghttp2 sets the last cycle to that of the child it
+            # served.
             time = parent.last = entry[0]
-            # A number for every listing: equal cycles go to whoever has waited longest.
+            # A number per listing: equal cycles go to the child that has waited longest.
             number = parent.n_listed = parent.n_listed + 1
             node.n_bytes = n_bytes
             due = n_bytes * MAX_WEIGHT + node.carry
@@ -416,68 +415,68 @@ class Nghttp2Cycles(FairQueueing):
             parent, entry = node.parent, node.entry
 
     def reweigh(self, node: Node, weight: int) -> None:
-        """Charge the last turn at the new weight, but never go back in time."""
+        """Charge the last quantum again at the new weight, but never go back in time."""
         before, node.weight = node.weight, weight
         entry, parent = node.entry, node.parent
         if entry is None or parent is None or weight == before:
             return
-        # As nghttp2_stream_change_weight: the last turn is taken back, and charged anew.
+        # As nghttp2_stream_change_weight: the last quantum is refunded, and charged again.
         paid = node.n_bytes * MAX_WEIGHT
-        # What it had carried into its last turn; the remainder is what was left of both.
+        # The remainder carried into its last quantum, derived from the one after it.
         due = paid + (node.carry - paid) % before
         cycles, node.carry = divmod(due, weight)
-        # A heavier stream may not go before what has been served since its last turn.
+        # A heavier stream must not precede children served since its last quantum.
         time = max(entry[0] - due // before + cycles, parent.last)
         moved: Entry = (time, entry[1], node)
         node.entry = moved
         relist(parent, entry, moved)
 
     def forget(self, node: Node) -> None:
-        """Drop what it carried and its last turn, and set the clock of its own children back."""
+        """Reset its remainder and last quantum, and the clock of its own children."""
         node.n_bytes = node.carry = 0
         node.last = 0
 
 
 class H2oCalendar(FairQueueing):
-    """Slots: whoever stands in the lowest goes, first in first out in each.
+    """A calendar queue: the lowest slot is served first, first in first out in each.
 
-    A turn moves a child on by 63 / weight slots, whatever it carried; parts of a slot, counted in
-    1/65536, are carried on. So none is ever more than 63 slots ahead of the one served last, and 64
-    slots in a ring name the same places as the numbers without end that are counted here.
+    A quantum advances a child by 63 / weight slots, whatever its bytes; parts of a slot, counted in
+    1/65536, are carried over. So none is ever more than 63 slots ahead of the one served last, and
+    a ring of 64 slots is equivalent to the unbounded numbers used here.
     """
 
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
-        """Start one turn behind the slot that was served last."""
+        """Start one quantum behind the slot that was served last."""
         parent.n_listed += 1
-        # Not bytes here: what it carried before this turn was priced, for `rest` to go back to.
+        # Not bytes here: the carry before this quantum was charged, which `rest` restores.
         node.n_bytes = node.carry
         slots, node.carry = divmod(_SLOTS_A_TURN[node.weight] + node.carry, _SLOT)
         return parent.last + slots, parent.n_listed
 
     def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
-        """Join again: a turn is a turn."""
+        """Join again: a quantum costs the same whatever its bytes."""
         parent.last = time
         return self.joined(node, parent)
 
     def rest(self, node: Node) -> None:
-        """Leave as if the last turn had not been priced: h2o lists a stream again after its turn.
+        """Leave without the charge of the last quantum: h2o relists a stream after its quantum.
 
-        One that has nothing left then is not listed, and carries what it carried before.
+        A stream without data then is not relisted, and keeps its former carry.
         """
         parent, entry = node.parent, node.entry
-        # The highest number is its own: it was listed by the turn that has just ended, and nobody
-        # since.
+        # The highest number is its own: it was listed by the quantum that has just ended, and no
+        # other child since.
         if parent is not None and entry is not None and entry[1] == parent.n_listed:
             carry = node.n_bytes
             self.sleep(node)
-            # Where something below it still sends it stays listed, and the price stands.
+            # If a descendant still has data it stays listed, and the charge stands.
             if node.entry is None:
                 node.carry = carry
             return
         self.sleep(node)
 
     def reweigh(self, node: Node, weight: int) -> None:
-        """Join again if the weight is another."""
+        """Join again if the weight differs."""
         before, node.weight = node.weight, weight
         if node.entry is not None and weight != before:
             self.unlist(node)
@@ -485,19 +484,19 @@ class H2oCalendar(FairQueueing):
 
 
 class AtsPoints(FairQueueing):
-    """Points: a turn costs bytes * 256 / weight of them, cut to whole ones; the fewest go first.
+    """Points: a quantum costs bytes * 256 / weight, truncated; the fewest points go first.
 
-    A stream begins with its id, a placeholder with its number. Equal points fall to the lower id.
+    A stream starts with its ID, a placeholder with its number. Equal points go to the lower ID.
     """
 
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
-        """Come back with the points of then: who was away goes before those who went on."""
+        """Rejoin with the former points: an absent child precedes those that continued."""
         return node.point, node.tie
 
     def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
-        """Add to its points."""
-        # Cut by itself in every turn, nothing carried on, as the server's integers do: of many
-        # small frames a heavy stream pays less than its share.
+        """Add the cost to its points."""
+        # Truncated per quantum without carry, as with the server's integers: with many small frames
+        # a heavy stream pays less than its share.
         node.point += n_bytes * MAX_WEIGHT // node.weight
         return node.point, node.tie
 
@@ -514,5 +513,9 @@ def queueing_of(queueing: Queueing, *, turn_bytes: int, weights: Weights) -> Fai
         return ExactTime(turn_bytes=turn_bytes, weights=weights)
     if weights is not Weights.SHARES:
         raise ValueError(f"zero weights need exact queueing, not {queueing.value!r}")
-    made = {Queueing.NGHTTP2: Nghttp2Cycles, Queueing.H2O: H2oCalendar, Queueing.ATS: AtsPoints}
-    return made[queueing](turn_bytes=turn_bytes)
+    disciplines = {
+        Queueing.NGHTTP2: Nghttp2Cycles,
+        Queueing.H2O: H2oCalendar,
+        Queueing.ATS: AtsPoints,
+    }
+    return disciplines[queueing](turn_bytes=turn_bytes)

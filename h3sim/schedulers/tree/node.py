@@ -1,6 +1,6 @@
 """Nodes of the dependency tree, and the flat form that is pickled.
 
-pickle follows references one inside the other, and would run out of stack in a deep tree.
+pickle recurses along references, and would exhaust the stack in a deep tree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _PLACEHOLDER_TIE = 2**62
-"""Placeholders come behind streams, whose ids stay below 2^62, and among themselves as declared."""
+"""Placeholders come after streams, whose IDs are below 2^62, in the order of declaration."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
@@ -52,41 +52,41 @@ class Node:
         self.id = node_id
         self.is_placeholder = node_id < 0
         self.tie = _PLACEHOLDER_TIE - node_id if node_id < 0 else node_id
-        # Its place in the tree.
+        # Position in the tree.
         self.weight = DEFAULT_WEIGHT
         self.parent: Node | None = None
         self.children: dict[int, Node] = {}
         self.is_exclusive = False
-        """Whether it was put there exclusively."""
+        """True if it was inserted exclusively."""
         self.has_data = False
         self.is_closed = False
-        """Whether it is kept although its stream was closed."""
+        """True if it is retained although its stream is closed."""
         self.is_implied = False
-        """Whether it is there only because another depends on it."""
+        """True if it exists only because another depends on it."""
         self.is_idle = False
-        """Whether nothing but its priority came yet (RFC 7540 § 5.3.4)."""
-        # Its place in the parent's heap, while it or something below it has data to send.
+        """True if only its priority is known yet (RFC 7540 § 5.3.4)."""
+        # Its entry in the parent's heap, while its subtree has data to send.
         self.entry: Entry | None = None
-        # Its own heap, of the children that have an entry; `stale` counts those that had one.
+        # The heap of its children that have an entry; `stale` counts outdated entries.
         self.heap: list[Entry] = []
         self.stale = 0
         self.last: Time = 0
-        """The virtual time of the child that was served last."""
+        """The virtual time of the child served last."""
         self.n_listed = 0
-        """How often a child was listed, where that decides ties."""
+        """The number of listings of children, for disciplines that break ties by it."""
         self.line: list[int] | None = None
-        """The ids of its children with shares and data, once no time tells them apart."""
-        # What a discipline remembers of it.
+        """The IDs of active children with shares, once time is infinite."""
+        # State of the discipline.
         self.cost_per_byte = 0
         self.fixed_time: Time | None = None
         self.point = node_id if node_id >= 0 else -1 - node_id
         self.n_bytes = 0
-        """What its last turn took; with exact time only while it is listed alone."""
+        """The bytes of its last quantum; with exact time only while it is listed alone."""
         self.carry = 0
 
     @property
     def is_open(self) -> bool:
-        """Whether it is there for itself, and may send."""
+        """True if it is open, and may send."""
         return not (self.is_closed or self.is_implied or self.is_idle)
 
     def __lt__(self, other: Node) -> bool:
@@ -95,38 +95,38 @@ class Node:
 
 
 Time: TypeAlias = int | float
-"""Virtual time: an exact integer of any size, or infinity. A float alone it is not: compiled, that
-is a number of 53 bits, whatever is put into it."""
+"""Virtual time: an exact integer of any size, or infinity. Not float alone, which compiled code
+truncates to 53 bits."""
 
 Entry: TypeAlias = Any
 """A tuple of virtual time, tie and node.
 
-Whether an entry is the one that a node has is asked of the object. So nothing says that it is a
-tuple: compiled, one that is known for one is taken apart where it passes, and made anew.
+Entries are compared by identity, so the type does not say tuple: compiled code would unpack a known
+tuple and build another one.
 """
 
 
 FlatNode: TypeAlias = tuple[dict[str, Any], list[int], tuple[float, int] | None]
-"""What a node holds of its own, the numbers of its children, and its time and tie if listed."""
+"""The node's own state, the indices of its children, and its time and tie if listed."""
 
 _OWN = (
     *("id", "is_placeholder", "tie", "weight", "is_exclusive"),
     *("has_data", "is_closed", "is_implied", "is_idle"),
     *("last", "n_listed", "line", "cost_per_byte", "fixed_time", "point", "n_bytes", "carry"),
 )
-"""All that a node holds but its neighbours, its entry and its heap, which these follow from."""
+"""The attributes of a node without neighbours, entry and heap, which follow from them."""
 
 
 def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
-    """Return the nodes in their order; all that they name must be among them."""
+    """Return the flat form of nodes, in order; all nodes referenced must be among them."""
     nodes = list(nodes)
-    # The ids of objects find a node again, and decide no order.
+    # IDs of objects only map nodes to indices, and decide no order.
     number = {id(node): index for index, node in enumerate(nodes)}
     return [
         (
             {name: getattr(node, name) for name in _OWN},
             [number[id(child)] for child in node.children.values()],
-            # Without the node itself, through which pickle would go on to its neighbours.
+            # Without the node itself, through which pickle would recurse to its neighbours.
             None if node.entry is None else node.entry[:2],
         )
         for node in nodes
@@ -134,19 +134,19 @@ def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
 
 
 def rebuilt(flat: Iterable[FlatNode]) -> list[Node]:
-    """Return the nodes that `flattened` made this of, with heaps that hold the same entries."""
+    """Return the nodes from their flat form, with equivalent heaps."""
     flat = list(flat)
     nodes = [Node(own["id"]) for own, _, _ in flat]
     for node, (own, children, entry) in zip(nodes, flat, strict=True):
         for name, value in own.items():
             setattr(node, name, value)
-        # A new tuple, and the one that the heap gets below: entries are told apart by identity.
+        # One tuple for the node and its heap: entries are compared by identity.
         node.entry = None if entry is None else (*entry, node)
         for index in children:
             nodes[index].parent = node
             node.children[nodes[index].id] = nodes[index]
     for node in nodes:
-        # Entries that were out of date stay behind, so `stale` begins at 0; those alive have one
+        # Stale entries are not restored, so `stale` starts at 0; the valid ones have a single
         # order.
         node.heap = [child.entry for child in node.children.values() if child.entry is not None]
         heapify(node.heap)

@@ -1,4 +1,4 @@
-"""What servers do differently with the dependency tree."""
+"""Options in which servers differ in their use of the dependency tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFAULT_TURN_BYTES = 1400
 
 
 class Weights(enum.Enum):
-    """What weights mean among siblings."""
+    """The meaning of weights among siblings."""
 
     SHARES = "shares"
     """1 to 256, each a share (RFC 7540 § 5.3.2)."""
@@ -24,17 +24,17 @@ class Weights(enum.Enum):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The least and the greatest weight."""
+        """The smallest and the largest weight."""
         return (1, 256) if self is Weights.SHARES else (0, 255)
 
     @property
     def default(self) -> int:
-        """The weight of a node about which nothing was said."""
+        """The weight of a node without a signal."""
         return DEFAULT_WEIGHT if self is Weights.SHARES else 0
 
 
 class Orphans(enum.Enum):
-    """What weights the children of a node get when it leaves the tree."""
+    """The weights of a node's children after it leaves the tree."""
 
     KEEP = "keep"
     """Their own (Quicker, Apache Traffic Server)."""
@@ -46,7 +46,7 @@ class Orphans(enum.Enum):
     """The same, rounded down, and to 1 at least (nghttp2)."""
 
     def weight(self, child: int, removed: int, total: int) -> int:
-        """Return the weight of a child where its siblings and it weigh *total*.
+        """Return the new weight of a child; its siblings and it had weight *total*.
 
         >>> Orphans.SHARE.weight(12, 16, 28), Orphans.SHARE_DOWN.weight(12, 16, 28)
         (7, 6)
@@ -55,8 +55,7 @@ class Orphans(enum.Enum):
             case Orphans.KEEP:
                 return child
             case Orphans.SHARE:
-                # Twice rounded, as h2o does it in whole numbers: first the factor, then its
-                # product.
+                # Rounded twice, as in h2o's integer arithmetic: first the factor, then the product.
                 factor = (removed * 65_536 + total // 2) // total
                 return max(1, (child * factor // 32_768 + 1) // 2)
             case Orphans.SHARE_DOWN:
@@ -64,61 +63,62 @@ class Orphans(enum.Enum):
 
 
 class UnknownParent(enum.Enum):
-    """What becomes of a stream that shall depend on one which is not in the tree."""
+    """The treatment of a dependency on a stream that is not in the tree."""
 
     DEFAULT = "default"
     """It gets the default priority: under the root, weight 16 (RFC 7540 § 5.3.1; h2o, Quicker)."""
     CREATE = "create"
-    """The parent is put there as an idle stream of default priority (RFC 7540 § 5.3.4; nghttp2)."""
+    """The parent is created as an idle stream of default priority (RFC 7540 § 5.3.4; nghttp2)."""
     ANCESTOR = "ancestor"
-    """It goes under the nearest ancestor of the parent that is still there, else under a shadow of
-    the parent; once it is in the tree it stays where it is (Apache Traffic Server)."""
+    """It becomes a child of the nearest remaining ancestor of the parent, else of a placeholder for
+    the parent; once in the tree it keeps its position (Apache Traffic Server)."""
     ORPHANS = "orphans"
-    """The parent is put under the orphan placeholder, `h3sim.signals.ORPHANS`, which every tree
-    with this option has: what is below it sends only while nothing else can (HTTP/3 draft-22)."""
+    """The parent is created below the orphan placeholder, `h3sim.signals.ORPHANS`, which every tree
+    with this option has: its descendants send only while nothing else can (HTTP/3 draft-22)."""
 
 
 class TreeRules(enum.Enum):
-    """How the tree is kept, beside who goes next."""
+    """The rules for changes of the tree."""
 
     RFC7540 = "rfc7540"
-    """As RFC 7540 § 5.3 says; who moves keeps the turn of the groups above it."""
+    """RFC 7540 § 5.3; ancestors of a moved node keep their quantum."""
     NGHTTP2 = "nghttp2"
-    """Closed and idle streams are kept, 100 of each; a stream that was idle is taken out before it
-    is opened; siblings are listed anew newest first."""
+    """Closed and idle streams are retained, 100 each; an idle stream is removed before it opens;
+    siblings are relisted newest first."""
     H2O = "h2o"
-    """Whoever moves leaves one list before it joins the other, and a new weight moves it too."""
+    """A moved node leaves one list before it joins the other, also for a new weight alone."""
 
 
 class Queueing(enum.Enum):
-    """Which of the siblings that have something to send goes next."""
+    """The queueing discipline among siblings with data."""
 
     EXACT = "exact"
-    """Fair queueing in exact virtual time (Quicker): a turn costs bytes * 256 / weight."""
+    """Fair queueing in exact virtual time (Quicker): a quantum costs bytes * 256 / weight."""
     NGHTTP2 = "nghttp2"
-    """The same in whole cycles, remainders carried on (nghttp2 until 1.64)."""
+    """The same in integer cycles with carried remainders (nghttp2 until 1.64)."""
     H2O = "h2o"
-    """A calendar of 64 slots in which a turn costs 63 / weight slots, whatever its bytes (h2o)."""
+    """A calendar of 64 slots in which a quantum costs 63 / weight slots (h2o)."""
     ATS = "ats"
-    """Points that only grow, from the stream's id on (Apache Traffic Server, Koshiba 2016)."""
+    """Points that only grow, starting with the stream's ID (Apache Traffic Server, Koshiba
+    2016)."""
 
     @property
     def orphans(self) -> Orphans:
-        """What the server that it is named after does with orphans; Quicker for "exact"."""
+        """The orphans option of the server of that name; Quicker for "exact"."""
         return {Queueing.NGHTTP2: Orphans.SHARE_DOWN, Queueing.H2O: Orphans.SHARE}.get(
             self, Orphans.KEEP
         )
 
     @property
     def rules(self) -> TreeRules:
-        """How that server keeps its tree."""
+        """The tree rules of the server of that name."""
         return {Queueing.NGHTTP2: TreeRules.NGHTTP2, Queueing.H2O: TreeRules.H2O}.get(
             self, TreeRules.RFC7540
         )
 
     @property
     def unknown_parent(self) -> UnknownParent:
-        """What that server makes of a parent that is not in the tree."""
+        """The unknown-parent option of the server of that name."""
         return {
             Queueing.NGHTTP2: UnknownParent.CREATE,
             Queueing.ATS: UnknownParent.ANCESTOR,

@@ -1,10 +1,10 @@
 """The weighted dependency tree as a scheduler, and views of it.
 
-Each node keeps its children that have something to send in a heap, ordered by virtual time. What
-is served is charged on every level up to the root; so `pick` only walks down, O(depth), and a turn
-costs O(log n) a level, however many streams are blocked.
+Each node keeps its active children in a heap, ordered by virtual time. Service is charged on every
+level up to the root; so `pick` only descends, O(depth), and a quantum costs O(log n) per level,
+however many streams are blocked.
 
-Source: RFC 7540 § 5.3; for what it leaves open, the servers that `Queueing` names.
+Source: RFC 7540 § 5.3; for its open points, the servers in `Queueing`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 ROOT = "root"
-"""What the root is called in a graph; the others go by their ids."""
+"""The name of the root in a graph; other nodes are named by their IDs."""
 
 _LEVELS_SHOWN = 40
-"""Deeper levels are counted: an exclusive chain is as deep as a page has resources, and each level
+"""The deepest level printed: an exclusive chain is as deep as a page has resources, and each level
 moves the text three columns to the right."""
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 def as_text(root: Node) -> str:
-    """Return a line for each node, children in their order below their parent."""
+    """Return a line per node, children in order below their parent."""
     lines = [ROOT]
-    # Without recursion: the lines before which a node stands, and whether it is the last child.
+    # Iterative: each item has its indentation, and whether it is the last child.
     waiting = _children_of(root, "")
     while waiting:
         node, before, is_last = waiting.pop()
@@ -59,7 +59,7 @@ def as_text(root: Node) -> str:
 
 
 def _children_of(node: Node, before: str) -> list[tuple[Node, str, bool]]:
-    """Return the children, last first, as `as_text` takes them from the end."""
+    """Return the children, last first, as `as_text` pops them."""
     children = list(node.children.values())
     return [(child, before, child is children[-1]) for child in reversed(children)]
 
@@ -90,7 +90,7 @@ def _n_below(node: Node) -> int:
 
 
 def as_networkx(root: Node) -> Graph:
-    """Return the graph that `TreeScheduler.to_networkx` describes."""
+    """Return the graph of `TreeScheduler.to_networkx`."""
     import networkx as nx  # on use: a load needs no graph
 
     graph: Graph = nx.DiGraph()
@@ -114,24 +114,24 @@ def as_networkx(root: Node) -> Graph:
 
 
 class TreeScheduler:
-    """Parents before children; siblings share by weight.
+    """The dependency tree (RFC 7540 § 5.3): parents before children; siblings share by weight.
 
-    *turn_bytes* is what a turn is expected to carry: with exact queueing the step of a child that
-    joins, and what a placeholder is charged for a turn below it.
+    *turn_bytes* is the expected size of a quantum: with exact queueing the start offset of a child
+    that joins, and the charge of a placeholder per quantum below it.
 
-    *queueing* says who goes next among siblings, *orphans* what weight the children of a node that
-    goes get, *unknown_parent* what a dependency on a node that is not there means. Of the streams
-    that were closed the last *retain* stay in the tree, without data, so that others can still be
-    placed relative to them (RFC 7540 § 5.3.4); who wants to keep them for a time instead closes
-    them later. *rules* says how the tree is kept; with a server's, *unknown_parent* and *retain*
-    are that server's as well.
+    *queueing* is the discipline among siblings, *orphans* sets the weights of the children of a
+    removed node, *unknown_parent* the meaning of a dependency on a missing node. The last *retain*
+    closed streams stay in the tree, without data, so that later streams can still refer to them
+    (RFC 7540 § 5.3.4); to retain them for a time instead, close them later. *rules* are those for
+    changes of the tree; with a server's, *unknown_parent* and *retain* are that server's as well.
 
     A stream may be opened long before it has data, or never have any: so idle streams, which group
     others (RFC 7540 § 5.3.4), are opened like any other.
 
     Raises:
-        ValueError: if *retain* is negative, if zero weights meet options that need shares, or the
-            orphan placeholder another queueing than the exact one.
+        ValueError: if *retain* is negative, if zero weights are combined with options that need
+        shares,
+            or the orphan placeholder with another queueing than the exact one.
 
     >>> tree = TreeScheduler()
     >>> tree.open(0, H2Priority(weight=128)); tree.open(4, H2Priority(weight=64))
@@ -178,8 +178,8 @@ class TreeScheduler:
             )
         self._defers = rules is TreeRules.NGHTTP2
         self._blocked: dict[int, None] = {}
-        """Streams that may send nothing and are still listed, until their turn comes."""
-        # Names for what every packet asks for; the tree keeps both objects for life.
+        """Blocked streams that are still listed, until they are next."""
+        # Aliases for every packet; the tree keeps both objects for life.
         self._nodes = self._tree.nodes
         self._root = self._tree.root
 
@@ -195,7 +195,7 @@ class TreeScheduler:
     def of_server(
         cls, queueing: Queueing, *, turn_bytes: int = DEFAULT_TURN_BYTES
     ) -> TreeScheduler:
-        """Return a tree with all the options of the server that *queueing* is named after.
+        """Return a tree with all options of the server that *queueing* is named after.
 
         >>> tree = TreeScheduler.of_server(Queueing.NGHTTP2)
         >>> tree.open(4, H2Priority(weight=32, depends_on=8))
@@ -213,10 +213,10 @@ class TreeScheduler:
         )
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Put a stream or placeholder into the tree.
+        """Add a stream or placeholder to the tree.
 
-        One that is there because others depend on it, or that was closed and retained, becomes
-        open, and keeps what is below it.
+        An existing node that others depend on, or that was closed and retained, becomes open, and
+        keeps its descendants.
 
         Raises:
             SelfDependencyError: if it depends on itself.
@@ -225,16 +225,17 @@ class TreeScheduler:
         self._tree.open(stream_id, signal)
 
     def open_pushed(self, stream_id: int, associated_id: int) -> None:
-        """Put a pushed stream into the tree: below its associated stream, weight 16.
+        """Add a pushed stream to the tree: below its associated stream, weight 16.
 
         Source: RFC 7540 § 5.3.5. Raises as `open` does.
         """
         self._tree.open(stream_id, H2Priority(depends_on=associated_id))
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Give a node another weight or another parent; what is below it moves along.
+        """Change the weight or the parent of a node; its descendants move along.
 
-        A new parent from below the node first takes the node's old place (RFC 7540 § 5.3.3).
+        A new parent among its descendants first moves to the node's former parent (RFC 7540 §
+        5.3.3).
 
         Raises:
             KeyError: if it is not in the tree.
@@ -244,10 +245,10 @@ class TreeScheduler:
         self._tree.update(stream_id, signal)
 
     def prioritize(self, stream_id: int, signal: Signal) -> None:
-        """Take a PRIORITY frame, which may come before the request or after the response.
+        """Handle a PRIORITY frame, which may precede the request or follow the response.
 
-        A stream that is in the tree is changed, as by `update`. One whose id is still to come is
-        put there idle; `open` opens it later (RFC 7540 § 5.3.4). One that has gone is not known.
+        A stream in the tree is changed, as by `update`. One whose ID is still unused is added as
+        idle; `open` opens it later (RFC 7540 § 5.3.4). A frame for a removed stream is ignored.
         Raises as `update` does, but no KeyError.
 
         >>> tree = TreeScheduler()
@@ -266,13 +267,13 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
-        # Its window opened before its turn came: it is listed still, so nothing has happened.
+        # Its window opened before it was next: it is still listed, so nothing changes.
         self._blocked.pop(stream_id, None)
         node.has_data = True
         self._queueing.wake(node)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take a stream out of the running; what is below it stays in.
+        """Deactivate a stream; its descendants stay active.
 
         Raises:
             KeyError: if it is not open.
@@ -283,10 +284,10 @@ class TreeScheduler:
         self._queueing.rest(node)
 
     def block(self, stream_id: int) -> None:
-        """Take a stream out of the running that has more, but whose flow control lets nothing go.
+        """Deactivate a stream that has data, but is blocked by flow control.
 
-        As `deactivate`, but by the rules of nghttp2 it keeps its place in the list until its turn
-        comes; if its window opens before that, nothing has happened.
+        As `deactivate`, but by nghttp2's rules it stays listed until it is next; if its window
+        opens before, nothing changes.
 
         Raises:
             KeyError: if it is not open.
@@ -307,11 +308,11 @@ class TreeScheduler:
         self._blocked.pop(stream_id, None)
 
     def pick(self) -> int | None:
-        """Return the stream that sends next, or None where none has data."""
+        """Return the stream that sends next, or None without data."""
         node: Node = self._root
         while node.heap:
             node = node.heap[0][2]
-            # A stream goes before all that depends on it (RFC 7540 § 5.3.1).
+            # A stream precedes all its dependents (RFC 7540 § 5.3.1).
             if node.has_data:
                 if self._blocked and node.id in self._blocked:
                     return first_unblocked(self._root, self._blocked)
@@ -319,8 +320,8 @@ class TreeScheduler:
         return None
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Charge a turn of *n_bytes* to the stream, and to each node above it."""
-        # Before the charge: those that were passed over had their turn before this one.
+        """Charge a quantum of *n_bytes* to the stream, and to each ancestor."""
+        # Before the charge: skipped streams were next before this one.
         if self._blocked:
             self._queueing.defer(self._root, self._blocked)
         self._queueing.charge(self._nodes[stream_id], n_bytes)
@@ -341,7 +342,7 @@ class TreeScheduler:
         return as_networkx(self._root)
 
     def __str__(self) -> str:
-        """Return the tree as text, a line a node.
+        """Return the tree as text, one line per node.
 
         >>> tree = TreeScheduler()
         >>> tree.open(0, H2Priority(weight=32)); tree.open(4, H2Priority(depends_on=0))

@@ -1,7 +1,7 @@
-"""The shape of the tree: who depends on whom, and with what weight (RFC 7540 § 5.3).
+"""The structure of the tree: dependencies and weights (RFC 7540 § 5.3).
 
-It knows nothing of turns. Whenever a node is put somewhere, taken away or given a weight it tells
-the queueing, and that keeps the lists of those that have something to send.
+Scheduling is separate: each insertion, removal or change of weight is reported to the queueing
+discipline, which keeps the lists of active children.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 _REMEMBERED = 64
-"""So many that have gone are remembered, each with the parent it had (Apache Traffic Server)."""
+"""The removed nodes whose parents are remembered (Apache Traffic Server)."""
 
 
-_KEPT = (
+_PICKLED = (
     *("_queueing", "_least_weight", "_most_weight", "_default", "_orphans", "_unknown_parent"),
     *("_newest_id", "_retain", "_retained", "_gone", "_idle", "_closed", "_n_open"),
 )
-"""What is pickled of a tree of any server, beside its nodes; compiled, it has no `__dict__`."""
+"""The pickled attributes of any server's tree, without nodes; compiled, it has no `__dict__`."""
 
 
 class SelfDependencyError(H3SimError, ValueError):
-    """A stream shall depend on itself: a stream error of type PROTOCOL_ERROR (RFC 7540 § 5.3.1).
+    """A self-dependency: a stream error of type PROTOCOL_ERROR (RFC 7540 § 5.3.1).
 
     >>> SelfDependencyError(4).stream_id
     4
@@ -72,62 +72,62 @@ class DependencyTree:
         self._retained: dict[int, None] = {}
         self._gone: dict[int, int | None] = {}
         self._newest_id = -1
-        """The highest id that was opened: what comes behind it is idle (RFC 7540 § 5.1.1)."""
+        """The highest opened ID: higher ones are idle (RFC 7540 § 5.1.1)."""
         if unknown_parent is UnknownParent.ORPHANS:
             orphanage = self.nodes[ORPHANS] = Node(ORPHANS)
             orphanage.fixed_time = math.inf
             self._attach(orphanage, self.root)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in _KEPT if hasattr(self, name)}
-        return {**kept, "nodes": flattened([self.root, *self.nodes.values()])}
+        state = {name: getattr(self, name) for name in _PICKLED if hasattr(self, name)}
+        return {**state, "nodes": flattened([self.root, *self.nodes.values()])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name in _KEPT:
+        for name in _PICKLED:
             if name in state:
                 setattr(self, name, state[name])
         self.root, *nodes = rebuilt(state["nodes"])
         self.nodes = {node.id: node for node in nodes}
 
-    # What changes it
+    # Changes
 
     def open(self, node_id: int, signal: Signal) -> None:
-        """Put a node into the tree, or make it one that is open if it is there for others."""
+        """Add a node to the tree, or open an existing one that others depend on."""
         node = self.nodes.get(node_id)
         if node is not None and node.is_open:
             raise ValueError(f"stream {node_id} is open already")
-        wanted = self._checked(node_id, signal)
+        priority = self._checked(node_id, signal)
         if node_id > self._newest_id:
             self._newest_id = node_id
-        parent, wanted = self._resolved(node_id, wanted)
+        parent, priority = self._resolved(node_id, priority)
         if node is None:
             node = self._new(node_id)
-            self._queueing.reweigh(node, wanted.weight)
-            self._place(node, parent, is_exclusive=wanted.exclusive)
+            self._queueing.reweigh(node, priority.weight)
+            self._insert(node, parent, is_exclusive=priority.exclusive)
             return
         node.is_implied = node.is_idle = node.is_closed = False
         self._retained.pop(node_id, None)
-        self._change(node, parent, wanted)
+        self._change(node, parent, priority)
 
     def update(self, node_id: int, signal: Signal) -> None:
-        """Give a node another weight or place; what is below it moves along."""
+        """Change the weight or parent of a node; its descendants move along."""
         node = self.nodes[node_id]
-        wanted = self._checked(node_id, signal)
-        is_known = wanted.depends_on is None or wanted.depends_on in self.nodes
+        priority = self._checked(node_id, signal)
+        is_known = priority.depends_on is None or priority.depends_on in self.nodes
         if not is_known and self._unknown_parent is UnknownParent.ANCESTOR:  # Apache Traffic Server
             return
-        parent, wanted = self._resolved(node_id, wanted)
-        self._change(node, parent, wanted)
+        parent, priority = self._resolved(node_id, priority)
+        self._change(node, parent, priority)
 
     def prioritize(self, node_id: int, signal: Signal) -> None:
-        """Take a PRIORITY frame: change what is in the tree, put there what is idle."""
+        """Handle a PRIORITY frame: change a node in the tree, or add an idle one."""
         if node_id in self.nodes:
             self.update(node_id, signal)
         elif node_id > self._newest_id:
-            self._put_idle(node_id, self._checked(node_id, signal))
+            self._insert_idle(node_id, self._checked(node_id, signal))
 
     def close(self, node_id: int) -> None:
-        """Close a node, and take the one out of the tree that was closed too long ago."""
+        """Close a node, and remove the oldest retained one beyond the limit."""
         node = self.open_node(node_id)
         node.has_data = False
         if not self._retain:
@@ -143,99 +143,99 @@ class DependencyTree:
         """Return an open node.
 
         Raises:
-            KeyError: if it is not in the tree, or only kept there for others.
+            KeyError: if it is not in the tree, or only retained or implied.
         """
         node = self.nodes[node_id]
         if node.is_closed or node.is_implied or node.is_idle:  # `is_open`, without a call
             raise KeyError(node_id)
         return node
 
-    # What a signal asks for
+    # Signals
 
     def _checked(self, node_id: int, signal: Signal) -> H2Priority:
-        wanted = signal if isinstance(signal, H2Priority) else self._default
-        if wanted.depends_on == node_id:
+        priority = signal if isinstance(signal, H2Priority) else self._default
+        if priority.depends_on == node_id:
             raise SelfDependencyError(node_id)
-        if not self._least_weight <= wanted.weight <= self._most_weight:
+        if not self._least_weight <= priority.weight <= self._most_weight:
             limits = f"{self._least_weight} to {self._most_weight}"
-            raise ValueError(f"weight must be {limits}, is {wanted.weight}")
-        return wanted
+            raise ValueError(f"weight must be {limits}, is {priority.weight}")
+        return priority
 
-    def _resolved(self, node_id: int, wanted: H2Priority) -> tuple[Node, H2Priority]:
-        """Return the parent, which is in the tree, and what holds under it."""
-        parent_id = wanted.depends_on
+    def _resolved(self, node_id: int, priority: H2Priority) -> tuple[Node, H2Priority]:
+        """Return the parent, which is in the tree, and the effective priority."""
+        parent_id = priority.depends_on
         if parent_id is None:
-            return self.root, wanted
+            return self.root, priority
         parent = self.nodes.get(parent_id)
         if parent is not None:
-            return parent, wanted
+            return parent, priority
         match self._unknown_parent:
             case UnknownParent.DEFAULT:
                 return self.root, self._default
             case UnknownParent.CREATE | UnknownParent.ORPHANS:
-                return self._imply(parent_id), wanted
+                return self._imply(parent_id), priority
             case UnknownParent.ANCESTOR:
                 ancestor = self._ancestor(parent_id)
                 if ancestor is not None and ancestor.id != node_id:
-                    return ancestor, wanted
-                # One that should be known, being the older, and is not: the weight is lost as well.
-                weight = self._default.weight if parent_id < node_id else wanted.weight
+                    return ancestor, priority
+                # An older parent should be known but is not: the weight is ignored as well.
+                weight = self._default.weight if parent_id < node_id else priority.weight
                 return self._imply(parent_id), H2Priority(weight=weight)
 
     def _ancestor(self, node_id: int) -> Node | None:
-        """Return the nearest ancestor that is still there of one that has gone."""
+        """Return the nearest remaining ancestor of a removed node."""
         above = self._gone.get(node_id)
-        # Each leads to one that was there when it went, and so went later if at all: this ends.
+        # Each parent was removed after its child, if at all: the loop ends.
         while above is not None and above not in self.nodes:
             above = self._gone.get(above)
         return None if above is None else self.nodes[above]
 
     def _new(self, node_id: int) -> Node:
-        """Put a node there that hangs nowhere yet; what one of that id went from is forgotten."""
-        # That may come to hang below this one: who looks for an ancestor would go round for ever.
+        """Return a new node without a parent, and forget its former one."""
+        # The former parent may become its descendant: the search for an ancestor would not end.
         self._gone.pop(node_id, None)
         return self.nodes.setdefault(node_id, Node(node_id))
 
     def _imply(self, node_id: int) -> Node:
-        """Put a node under the root because another shall depend on it."""
+        """Add a node below the root because another depends on it."""
         node = self._new(node_id)
         node.is_implied = True
         self._queueing.reweigh(node, self._default.weight)
         self._attach(node, self.nodes.get(ORPHANS, self.root))
         return node
 
-    def _put_idle(self, node_id: int, wanted: H2Priority) -> None:
-        """Put a node into the tree of which nothing but its priority is known yet."""
-        parent, wanted = self._resolved(node_id, wanted)
+    def _insert_idle(self, node_id: int, priority: H2Priority) -> None:
+        """Add a node of which only the priority is known yet."""
+        parent, priority = self._resolved(node_id, priority)
         node = self._new(node_id)
         node.is_idle = True
-        self._queueing.reweigh(node, wanted.weight)
-        self._place(node, parent, is_exclusive=wanted.exclusive)
+        self._queueing.reweigh(node, priority.weight)
+        self._insert(node, parent, is_exclusive=priority.exclusive)
 
-    # How nodes move
+    # Moves
 
-    def _change(self, node: Node, parent: Node, wanted: H2Priority) -> None:
-        if parent is node.parent and not wanted.exclusive:  # it keeps its turn
-            self._queueing.reweigh(node, wanted.weight)
+    def _change(self, node: Node, parent: Node, priority: H2Priority) -> None:
+        if parent is node.parent and not priority.exclusive:  # it keeps its turn
+            self._queueing.reweigh(node, priority.weight)
             return
-        left = [node]  # parents that may be there for others only
+        left = [node]  # parents that may exist only for their children
         if is_below(parent, node):
             left.append(known(parent.parent))
-            # RFC 7540 § 5.3.3; else the two would hang below each other, cut off from the root.
+            # RFC 7540 § 5.3.3: otherwise the two would form a cycle, cut off from the root.
             self._move(parent, known(node.parent), is_anew=True)
         old_parent = self._detach(node)
         self._queueing.forget(node)
-        self._queueing.reweigh(node, wanted.weight)
-        self._place(node, parent, is_exclusive=wanted.exclusive)
-        # After the node is listed again: a group above both never runs empty, and keeps its turn.
+        self._queueing.reweigh(node, priority.weight)
+        self._insert(node, parent, is_exclusive=priority.exclusive)
+        # After the node is listed again: a group above both never becomes inactive.
         self._queueing.sleep(old_parent)
         for one in (*left, old_parent):
             self._prune(one)
 
-    def _place(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
+    def _insert(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
         node.is_exclusive = is_exclusive
-        # Only who takes the siblings over looks at them: there may be thousands. The orphan
-        # placeholder stands beside the tree: none of its siblings can take it over.
+        # Only an exclusive insertion reads the siblings: there may be thousands. The orphan
+        # placeholder is outside the tree: none of its siblings can adopt it.
         siblings = [*parent.children.values()] if is_exclusive else []
         self._attach(node, parent)
         for sibling in siblings:
@@ -245,7 +245,7 @@ class DependencyTree:
     def _move(
         self, node: Node, parent: Node, *, weight: int | None = None, is_anew: bool = False
     ) -> None:
-        """Hang the node under another parent, waking that one before the old one may sleep."""
+        """Move the node to another parent, which is listed before the old one may be unlisted."""
         old_parent = self._detach(node)
         node.is_exclusive = False
         if is_anew:
@@ -262,7 +262,7 @@ class DependencyTree:
             self._queueing.wake(node)
 
     def _detach(self, node: Node) -> Node:
-        """Take the node off its parent, and return that."""
+        """Detach the node from its parent, and return the parent."""
         parent = known(node.parent)
         del parent.children[node.id]
         if node.entry is not None:
@@ -270,16 +270,16 @@ class DependencyTree:
         node.parent = None
         return parent
 
-    # How nodes go
+    # Removals
 
     def _remove(self, node: Node) -> None:
-        """Take a node without data out of the tree; its children move up to its parent."""
+        """Remove a node without data; its children move up to its parent."""
         del self.nodes[node.id]
         self._retained.pop(node.id, None)
         parent = known(node.parent)
         if node.children:
             children = list(node.children.values())
-            # Before the first is moved: `_move` gives them other weights one by one.
+            # Before the first is moved: `_move` changes their weights one by one.
             total = sum(child.weight for child in children)
             for child in children:
                 weight = self._orphans.weight(child.weight, node.weight, total)
@@ -295,14 +295,14 @@ class DependencyTree:
                 del self._gone[next(iter(self._gone))]
 
     def _prune(self, node: Node) -> None:
-        """Take the node out if it was there for children only and has none left."""
-        # It may have gone already, with a child that was pruned before it.
+        """Remove the node if it existed for children only and has none left."""
+        # It may have been removed already, with a child that was pruned before it.
         if node.is_implied and not node.children and self.nodes.get(node.id) is node:
             self._remove(node)
 
 
 def is_below(node: Node | None, other: Node) -> bool:
-    """Return whether *node* is *other*, or stands somewhere below it."""
+    """Return whether *node* is *other*, or one of its descendants."""
     while node is not None:
         if node is other:
             return True

@@ -1,6 +1,6 @@
 """Reno and CUBIC as aioquic 1.7 has them."""
 
-# ruff: noqa: ARG002 - a controller need not use all that it is told
+# ruff: noqa: ARG002 - a controller need not use every argument
 from __future__ import annotations
 
 from collections import deque
@@ -35,10 +35,10 @@ _FIRST_RTT_NS: Final = 20 * NS_PER_MS
 
 
 class _RttMonitor:
-    """Says when the delay has risen, and slow start is to end.
+    """The delay-based exit of slow start.
 
-    That is once the least of the last 5 round-trip times, taken at most one a millisecond, has 5
-    times been at least a quarter above the smallest maximum of 5 that was seen.
+    Slow start ends once the smallest of the last 5 round-trip times, sampled at most once per
+    millisecond, has 5 times been at least a quarter above the smallest maximum of 5 seen so far.
     """
 
     __slots__ = ("_floor_ns", "_increases", "_sampled_at_ns", "_samples")
@@ -50,7 +50,7 @@ class _RttMonitor:
         self._increases = 0
 
     def is_rising(self, now_ns: int, latest_rtt_ns: int) -> bool:
-        """Take a sample; return whether that was the last that was needed."""
+        """Add a sample; return whether slow start is to end."""
         if now_ns <= self._sampled_at_ns + _SAMPLE_EVERY_NS:
             return False
         self._sampled_at_ns = now_ns
@@ -98,8 +98,7 @@ class AioquicRenoController(NewRenoController):
         is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window, full or not."""
-        # False: aioquic does not ask whether the window was full (RFC 9002 § 7.8 would have it
-        # ask).
+        # False: aioquic does not check whether the window was full, against RFC 9002 § 7.8.
         super().on_acked(packets, now_ns, rtt, bytes_in_flight, False)
         if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
@@ -114,14 +113,14 @@ class AioquicRenoController(NewRenoController):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class AioquicCubicController(LossBasedController):
-    """CUBIC with what aioquic makes of RFC 9438.
+    """CUBIC as aioquic implements RFC 9438.
 
-    Deviations from it: a loss cuts what is in flight, not the window, to 0.7, so that losses while
-    little is in flight cost much (§ 4.6 allows it and warns of it); W_max is the window before, and
-    the curve begins at what is left, but K is computed only when congestion avoidance begins; the
-    curve looks one latest round-trip time ahead, not a smoothed one; the window grows also while it
-    is not full; after 2 s without a packet acknowledged all begins anew. Slow start ends when the
-    delay has risen by a quarter.
+    Deviations from it: a loss reduces the bytes in flight, not the window, to 0.7, so that losses
+    while little is in flight cost much (§ 4.6 allows it and warns of it); W_max is the window
+    before the loss, but K is computed only when congestion avoidance begins; the curve looks one
+    latest round-trip time ahead, not a smoothed one; the window also grows while it is
+    underutilized; after 2 s without an acknowledgement everything restarts. Slow start ends when
+    the delay has risen by a quarter.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> AioquicCubicController(ControllerSettings(max_datagram_bytes=1200)).congestion_window
@@ -153,13 +152,13 @@ class AioquicCubicController(LossBasedController):
         self.congestion_window = self._w_max = self._first_window_bytes
         self.ssthresh = None
         self._has_plateau = False
-        """Whether W_max is known: from a loss, or from the end of a slow start without one."""
+        """True if W_max is known: from a loss, or from the end of a slow start without one."""
         self._begins = True
-        """Whether the next ACK above `ssthresh` begins congestion avoidance."""
+        """True if the next ACK above `ssthresh` begins congestion avoidance."""
         self._epoch_at_ns = self._k_ns = self._w_est = 0
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Begin anew if what was acknowledged last was sent 2 s ago or more."""
+        """Restart if the packet acknowledged last was sent 2 s ago or more."""
         acked_sent_at_ns = self._acked_sent_at_ns
         if acked_sent_at_ns is not None and packet.sent_at_ns - acked_sent_at_ns >= _MAX_IDLE_NS:
             self._begin_anew()
@@ -179,8 +178,7 @@ class AioquicCubicController(LossBasedController):
                 self.congestion_window += packet.size_bytes
             else:
                 self._grow(packet.size_bytes, now_ns)
-        # After the packets, as aioquic takes them: the curve looks ahead by the RTT of the ACK
-        # before.
+        # After the packets, as in aioquic: the curve looks ahead by the RTT of the previous ACK.
         self._latest_rtt_ns = rtt.latest_rtt_ns
         if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
@@ -192,10 +190,10 @@ class AioquicCubicController(LossBasedController):
         bytes_in_flight: int,
         next_number: int,
     ) -> None:
-        """Cut what is in flight behind the losses, once a recovery period."""
+        """Reduce to a share of what remains in flight, once per recovery period."""
         start_ns = self._recovery_start_ns
-        # The last of them was sent last; what left before the cut says nothing of the window after
-        # it.
+        # Sorted by number, so the last packet was sent last; losses from before the reduction say
+        # nothing about the window after it.
         if start_ns is not None and packets[-1].sent_at_ns <= start_ns:
             return
         self._recovery_start_ns = now_ns
@@ -213,11 +211,12 @@ class AioquicCubicController(LossBasedController):
             self._begin_avoidance(now_ns)
         self._w_est = int(self._w_est + self._datagram_bytes * (size_bytes / window))
         elapsed_ns = now_ns - self._epoch_at_ns
-        # Without asking whether W_est is larger than the window: here it can take back what the
-        # curve had granted (RFC 9438 § 4.3 read to the letter).
+        # No check that W_est exceeds the window: here it can take back what the curve had granted
+        # (RFC 9438 § 4.3 read to the letter).
         if self._curve_bytes(elapsed_ns) < self._w_est:
             self.congestion_window = self._w_est
             return
+        # RFC 9438 § 4.2: the target is clamped to [cwnd, 1.5 * cwnd].
         ahead_bytes = self._curve_bytes(elapsed_ns + self._latest_rtt_ns)
         target = min(max(ahead_bytes, window), int(window * _MAX_GROWTH))
         self.congestion_window = int(window + (target - window) * (self._datagram_bytes / window))

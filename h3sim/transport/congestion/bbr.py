@@ -1,6 +1,6 @@
 """BBR, version 1: delivery-rate samples, the path model, and the states."""
 
-# ruff: noqa: ARG002 - a controller need not use all that it is told
+# ruff: noqa: ARG002 - a controller need not use every argument
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def delivery_rate_bps(
 
 
 class WindowedMaximum:
-    """The largest of the values that were put in during the last *length* rounds.
+    """The largest of the values that were added during the last *length* rounds.
 
     >>> filtered = WindowedMaximum(length=10)
     >>> [filtered.put(value, round_count) for value, round_count in ((7, 0), (3, 9), (2, 10))]
@@ -55,9 +55,9 @@ class WindowedMaximum:
         """Rounds and values; both the rounds and, backwards, the values rise."""
 
     def put(self, value: int, round_count: int) -> int:
-        """Take *value* in and return the maximum."""
+        """Add *value* and return the maximum."""
         values = self._values
-        # Of equal values the younger one counts longer.
+        # Of equal values the newer one stays in the window longer.
         while values and values[-1][1] <= value:
             values.pop()
         # A lower one of the same round would leave with the one before it, and never be the first.
@@ -121,7 +121,8 @@ class PathModel:
         self._full_rounds = 0
         self._largest_acked = -1
         self.limited_until_bytes: int | None = None
-        """Until so much is delivered, low rates say more of the sender; None: they count."""
+        """Delivered bytes below which a low rate reflects the sender, not the path; None: none
+        do."""
         # The packets that were sent meanwhile; none if the first number is above the last.
         self._limited_from = 0
         self._limited_to = -1
@@ -138,13 +139,13 @@ class PathModel:
         self._round_ends_at_bytes = self.delivered_bytes
 
     def ignore_low_rates(self, bytes_in_flight: int) -> None:
-        """Count what is sent as limited by the sender until all that is in flight has arrived."""
+        """Treat packets as app-limited until everything in flight has been delivered."""
         if self.limited_until_bytes is None:
             self._limited_from = _NOT_YET
         self.limited_until_bytes = self.delivered_bytes + bytes_in_flight
 
     def on_sent(self, number: int) -> None:
-        """Take note of a packet that leaves, which matters only while low rates are ignored."""
+        """Record a packet that is sent, which matters only while low rates are ignored."""
         if self.limited_until_bytes is None:
             return
         if self._limited_from > number:
@@ -170,8 +171,7 @@ class PathModel:
             self._limited_from <= newest.number <= self._limited_to
         )
         rate_bps = delivery_rate_bps(newest, delivered_bytes, now_ns, rtt.min_rtt_ns)
-        # A sender that had nothing to send shows too low a rate; only a higher one says anything
-        # then.
+        # § 4.1.1.2: an app-limited sample underestimates the path, so only a higher one counts.
         if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):
             bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
             if bandwidth_bps != self.bandwidth_bps:
@@ -182,8 +182,8 @@ class PathModel:
 
     def on_rtt(self, number: int, latest_rtt_ns: int, now_ns: int) -> None:
         """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
-        # Before the sample is taken, as the state machine asks whether it *was* too old (§
-        # 4.1.2.3).
+        # Before the sample is taken: the state machine checks whether the old one had expired
+        # (§ 4.1.2.3).
         self.is_min_rtt_expired = (
             self.min_rtt_ns is not None and now_ns > self.min_rtt_at_ns + _MIN_RTT_FILTER_NS
         )
@@ -218,7 +218,7 @@ _PROBE_RTT_NS: Final = 200 * NS_PER_MS
 
 
 class BbrState(enum.Enum):
-    """Where BBR stands (§ 4.3)."""
+    """The state of the BBR state machine (§ 4.3)."""
 
     STARTUP = "startup"
     DRAIN = "drain"
@@ -236,7 +236,7 @@ GAINS: dict[BbrState, tuple[float, float]] = {
 
 
 class GainCycle:
-    """The phases of ProbeBW, which raise and lower the rate in turns (§ 4.3.4).
+    """The phases of ProbeBW, which alternately raise and lower the rate (§ 4.3.4).
 
     *phases* draws the one in which it begins; without it, it is always the first, in which the rate
     is raised.
@@ -248,7 +248,7 @@ class GainCycle:
         self._phases = phases
         self._phase = 0
         self._at_ns = 0
-        """When the phase began."""
+        """Time when the phase began."""
 
     def begin(self, now_ns: int) -> float:
         """Return the gain of any phase but the one that lowers the rate (§ 4.3.4.3)."""
@@ -258,7 +258,7 @@ class GainCycle:
         return self._enter(len(_PROBE_GAINS) - draw, now_ns)
 
     def advance(self, now_ns: int) -> float:
-        """Return the gain of the next phase, which begins."""
+        """Enter the next phase; return its gain."""
         return self._enter(self._phase + 1, now_ns)
 
     def has_lasted(self, now_ns: int, min_rtt_ns: int | None) -> bool:
@@ -279,16 +279,16 @@ class ProbeRtt:
     def __init__(self, pipe_bytes: int) -> None:
         self._pipe_bytes = pipe_bytes
         self._until_ns: int | None = None
-        """Until when it lasts at least; None as long as more than *pipe_bytes* are in flight."""
+        """Earliest end of ProbeRTT; None while more than *pipe_bytes* are in flight."""
         self._is_round_done = False
 
     def begin(self) -> None:
-        """Begin: what is in flight has to arrive first."""
+        """Begin; the packets in flight have to arrive first."""
         self._until_ns = None
 
     def is_over(self, model: PathModel, now_ns: int, left_bytes: int) -> bool:
-        """Return whether it is, with *left_bytes* in flight."""
-        # All along: what leaves now is held back by the state, and must not lower the bandwidth.
+        """Return whether ProbeRTT is over, with *left_bytes* in flight."""
+        # Throughout: the state itself holds packets back, which must not lower the bandwidth.
         model.ignore_low_rates(left_bytes)
         if self._until_ns is None:
             # The 200 ms begin when the pipe is empty enough for its RTT to be seen, not when the
@@ -323,12 +323,12 @@ _PROBE_BW, _PROBE_RTT = BbrState.PROBE_BW, BbrState.PROBE_RTT
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BbrController(CongestionController):
-    """Paces at the measured bandwidth and keeps two bandwidth-delay products in flight at most.
+    """BBR: paces at the measured bandwidth, with at most two bandwidth-delay products in flight.
 
     This is BBRv1: draft-cardwell-iccrg-bbr-congestion-control-00 of July 2017 (-01 of 2021 already
-    describes version 2); the sections named here are its. There is no `ssthresh`. What the draft
-    leaves to the transport: recovery is over when a packet is acknowledged that was sent after its
-    beginning, so that all of it is the round trip of packet conservation (§ 4.2.3.4); persistent
+    describes version 2); section numbers here are the draft's. There is no `ssthresh`. Choices that
+    the draft leaves to the transport: recovery ends when a packet sent after its beginning is
+    acknowledged, so that all of it is the round trip of packet conservation (§ 4.2.3.4); persistent
     congestion takes the place of a timeout, with the minimum window of RFC 9002.
 
     *phases* draws the phase in which probing for bandwidth begins (§ 4.3.4.3); without it, it is
@@ -391,7 +391,7 @@ class BbrController(CongestionController):
 
     @property
     def pacing_gain(self) -> float:
-        """What the bandwidth is multiplied with for the pacing rate."""
+        """The factor between the bandwidth estimate and the pacing rate."""
         return self._pacing_gain
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
@@ -422,8 +422,9 @@ class BbrController(CongestionController):
             self._pacing_rate_bps = self.pacing_rate_bps(rtt)
         if self._recovery_end is not None and number >= self._recovery_end:
             self._end_recovery()
-        # With what was in flight before this ACK: that shows whether the raised rate filled the
-        # path.
+        # With the bytes in flight before this ACK: they show whether the raised rate filled the
+        # path. The order is that of BBRUpdateModelAndState (§ 3.3): a changed order changes the
+        # phases.
         if self.state is _PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
             self._pacing_gain = self._cycle.advance(now_ns)
         if self.state is _STARTUP or self.state is _DRAIN:
@@ -449,10 +450,11 @@ class BbrController(CongestionController):
         if self._recovery_end is not None:
             window = self.congestion_window - lost_bytes
             self.congestion_window = max(window, self._datagram_bytes)  # one may always go
+            # § 4.2.3.4: in later losses of the same episode only the lost packets leave the window.
             return
         self._save_window()
         self._recovery_end = next_number
-        # What is delivered by the same ACK is added in `_set_window`, which is told after this.
+        # What the same ACK delivers is added in `_set_window`, which runs after this.
         self.congestion_window = max(0, bytes_in_flight - lost_bytes) + self._datagram_bytes
 
     def on_persistent_congestion(self, now_ns: int) -> None:
@@ -487,7 +489,7 @@ class BbrController(CongestionController):
         self._pacing_gain = self._cycle.begin(now_ns)
 
     def _is_phase_over(self, now_ns: int, prior_bytes: int) -> bool:
-        """Whether the next phase of the gain cycle is due (§ 4.3.4.3)."""
+        """Return whether the next phase of the gain cycle is due (§ 4.3.4.3)."""
         is_full_length = self._cycle.has_lasted(now_ns, self._model.min_rtt_ns)
         gain = self._pacing_gain
         if gain > 1:
@@ -500,13 +502,13 @@ class BbrController(CongestionController):
     def _check_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
         """Empty the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
         model = self._model
-        # Who asks outside ProbeRTT does so because that is old.
+        # Outside ProbeRTT this runs only because the RTprop filter has expired.
         if self.state is not _PROBE_RTT and not self._is_idle_restart:
             self._save_window()
             self._enter(_PROBE_RTT)
             self._probe_rtt.begin()
         if self.state is _PROBE_RTT and self._probe_rtt.is_over(model, now_ns, left_bytes):
-            model.min_rtt_at_ns = now_ns  # it stands for ten seconds more
+            model.min_rtt_at_ns = now_ns  # valid for another ten seconds
             self._restore_window()
             if model.is_full:
                 self._enter_probe_bw(now_ns)
@@ -519,7 +521,7 @@ class BbrController(CongestionController):
         """Follow the bandwidth; before the path is full, only upwards (§ 4.2.1)."""
         rate_bps = int(gain * self._model.bandwidth_bps)
         current_bps = self._pacing_rate_bps
-        # In Startup a low sample says more of the sender than of the path, and may not slow it
+        # In Startup a low sample reflects the sender rather than the path, and must not slow it
         # down.
         if rate_bps and (self._model.is_full or current_bps is None or rate_bps > current_bps):
             self._pacing_rate_bps = rate_bps
@@ -535,6 +537,7 @@ class BbrController(CongestionController):
         """Grow towards the target; in recovery, send what was delivered (§ 4.2.3.6)."""
         window = self.congestion_window
         model, least_bytes = self._model, self._min_pipe_bytes
+        # § 4.2.3.4: packet conservation, so that a lost packet does not let a burst out.
         if self._recovery_end is not None:
             window = max(window, left_bytes + acked_bytes)
         else:
@@ -567,7 +570,7 @@ class BbrController(CongestionController):
 
 
 def _quantum_bytes(rate_bps: int, datagram_bytes: int) -> int:
-    """Return how much is sent at once (send_quantum, § 4.2.2)."""
+    """Return the size of an aggregate that is sent at once (send_quantum, § 4.2.2)."""
     if rate_bps < _SLOW_BPS:
         return datagram_bytes
     if rate_bps < _FAST_BPS:

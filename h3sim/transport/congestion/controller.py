@@ -1,6 +1,6 @@
-"""The contract between a sender and what controls its window."""
+"""The interface between a sender and its congestion controller."""
 
-# ruff: noqa: ARG002 - a controller need not use all that it is told
+# ruff: noqa: ARG002 - a controller need not use every argument
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CongestionController:
-    """Says how many bytes may be in flight; learns what was sent, acknowledged and lost.
+    """A congestion controller: sets a window and observes packets sent, acknowledged and lost.
 
-    Controllers derive from it, set both attributes when they are made, and override what concerns
-    them. Packets come in rising numbers. If one acknowledgement both acknowledges and loses
-    packets, either may be told first.
+    Controllers derive from it, set both attributes on construction, and override the methods that
+    they need. Packet numbers rise. If one acknowledgement both acknowledges and loses packets, the
+    two callbacks come in either order.
     """
 
     __slots__ = ("congestion_window", "ssthresh")
 
     reads_delivery: ClassVar[bool] = True
-    """Whether it reads what packets say of delivery rates (`SentPacket`); else they do not say it,
-    which spares each of them a twentieth of what it costs. A controller that derives from one which
-    does not, and does so itself, sets it to True."""
+    """True if it uses the delivery-rate fields of `SentPacket`; otherwise they are not set, which
+    saves a twentieth of the cost of a packet. A controller that derives from one that does not use
+    them, and does so itself, sets it to True."""
 
     congestion_window: int
-    """Bytes that may be in flight: whole ones, and at least a packet
+    """The limit of bytes in flight: an integer, at least one packet
     (`ControllerSettings.max_datagram_bytes`)."""
     ssthresh: int | None
-    """The slow start threshold in bytes; None as long as there is none."""
+    """The slow start threshold in bytes; None while it is infinite."""
 
-    # No options: a call with keywords costs Python half as much again, and each packet makes one.
+    # Positional: a call with keywords costs Python half as much again, and each packet makes one.
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Take note of a packet that leaves; *bytes_in_flight* includes it."""
+        """Handle a packet that is sent; *bytes_in_flight* includes it."""
 
     def on_acked(
         self,
@@ -49,7 +49,7 @@ class CongestionController:
         bytes_in_flight: int,
         is_cwnd_underutilized: bool,
     ) -> None:
-        """Take note of what one acknowledgement newly acknowledges, at least one packet.
+        """Handle the packets that one acknowledgement newly acknowledges, at least one.
 
         *bytes_in_flight* still includes these packets. *is_cwnd_underutilized*: the window
         was not full, because the application or flow control held data back (RFC 9002 § 7.8).
@@ -62,14 +62,14 @@ class CongestionController:
         bytes_in_flight: int,
         next_number: int,
     ) -> None:
-        """Take note of packets that were declared lost together, at least one.
+        """Handle packets that are declared lost together, at least one.
 
-        *bytes_in_flight* still includes them; *next_number* is what the next packet will have.
+        *bytes_in_flight* still includes them; *next_number* is the number of the next packet.
         """
 
     def on_persistent_congestion(self, now_ns: int) -> None:
-        """Take note that losses span the period of RFC 9002 § 7.6; after their `on_lost`."""
+        """Handle losses that span the period of RFC 9002 § 7.6; called after their `on_lost`."""
 
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
-        """Return the rate at which packets leave, or None if the controller does not pace."""
+        """Return the pacing rate, or None if the controller does not pace."""
         return None

@@ -1,6 +1,6 @@
 """CUBIC and HyStart as Linux 6 has them (net/ipv4/tcp_cubic.c)."""
 
-# ruff: noqa: ARG002 - a controller need not use all that it is told
+# ruff: noqa: ARG002 - a controller need not use every argument
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -22,13 +22,13 @@ _C: Final = 0.4
 _BETA: Final = 717 / 1024
 """In 1024ths, as the kernel has it (beta): a little above the 0.7 of RFC 9438."""
 _UPDATE_EVERY_NS: Final = NS_PER_S // 32
-"""The curve is looked at again so long after the window last moved, at the earliest."""
+"""The earliest re-evaluation of the curve after the window last changed."""
 _FASTEST: Final = 2
-"""So many segments have to be acknowledged for one more in the window, at least."""
+"""The least number of acknowledged segments per segment of growth."""
 _SLOWEST: Final = 100
-"""So many windows of them, at most."""
+"""The largest number of acknowledged windows per segment of growth."""
 _SLOWEST_AT_FIRST: Final = 20
-"""So many segments, at most, as long as no loss is remembered."""
+"""The largest number of acknowledged segments per segment of growth before the first loss."""
 _EIGHTHS: Final = 8
 
 
@@ -73,11 +73,11 @@ class LinuxHyStart:
         self._samples = 0
 
     def on_sent(self, number: int) -> None:
-        """Take note of a segment that leaves."""
+        """Record a segment that is sent."""
         self._largest_sent = number
 
     def on_ack(self, number: int, rtt_ns: int, now_ns: int, segments: int) -> bool:
-        """Take note of an ACK up to *number*; return if slow start ends."""
+        """Handle an ACK up to *number*; return whether slow start ends."""
         if self._min_ns is None or rtt_ns < self._min_ns:
             self._min_ns = rtt_ns
         # Rounds go on below 16 segments, too: else the first long one would begin with the
@@ -93,12 +93,11 @@ class LinuxHyStart:
 
     def _is_long_train(self, now_ns: int) -> bool:
         assert self._min_ns is not None  # noqa: S101 - set before
-        # Such an ACK ends the train for the rest of the round: the last one of it is not moved on.
+        # A larger gap ends the train for the rest of the round: its last ACK is not moved on.
         if now_ns - self._last_ack_at_ns > self._ACK_GAP_NS:
             return False
         self._last_ack_at_ns = now_ns
-        # Half, as for a sender that does not pace; `hystart_update` gives a pacing one twice as
-        # long.
+        # Half, as for a sender without pacing; `hystart_update` allows a pacing one twice as long.
         return now_ns - self._round_at_ns > self._min_ns // 2
 
     def _has_risen(self, rtt_ns: int) -> bool:
@@ -121,13 +120,13 @@ class LinuxCubicController(CongestionController):
     - The estimate of Reno's window always grows by a segment per 15/8 windows; the RFC has it grow
       by one per window once it is back at the window before the loss (§ 4.3).
     - For one more segment at least two have to be acknowledged. Above the curve it takes 100
-      windows, but 20 segments as long as no loss is remembered.
-    - The curve is read when the window has moved, or 1/32 s after that; it looks ahead by the
-      smallest round-trip time.
+      windows, but 20 segments before the first loss.
+    - The curve is evaluated when the window has changed, or 1/32 s after that; it looks ahead by
+      the smallest round-trip time.
     - A timeout forgets the curve, and leaves a window of one segment.
 
-    The sender says of a loss once per episode of recovery. With *hystart* slow start ends as
-    `LinuxHyStart` says.
+    The sender reports a loss once per recovery episode. With *hystart*, slow start ends as in
+    `LinuxHyStart`.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> LinuxCubicController(ControllerSettings(max_datagram_bytes=1448)).congestion_window
@@ -168,7 +167,7 @@ class LinuxCubicController(CongestionController):
         self._least_segments = settings.minimum_window_bytes // self._segment_bytes
         self._beta = _BETA if settings.beta is None else settings.beta
         self._reno_eighths = int(_EIGHTHS * (1 + self._beta) / 3 / (1 - self._beta))
-        """Eighths of a window that Reno's window takes to grow by a segment (beta_scale)."""
+        """Eighths of a window that Reno takes to grow by a segment (beta_scale)."""
         self._has_hystart = settings.hystart
         self._last_sent_at_ns = 0
         self._credit = 0
@@ -186,13 +185,13 @@ class LinuxCubicController(CongestionController):
         self._reno: int
         """The window that Reno would have (tcp_cwnd)."""
         self._every: int
-        """So many acknowledged segments make room for one more (cnt)."""
+        """The number of acknowledged segments per segment of growth (cnt)."""
         self._updated_at_ns: int
         self._updated_for: int
         self._forget()
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Leave out the time in which nothing was in flight."""
+        """Exclude the time in which nothing was in flight from the curve's clock."""
         now_ns = packet.sent_at_ns
         if self._hystart is not None:
             self._hystart.on_sent(packet.number)
@@ -213,8 +212,7 @@ class LinuxCubicController(CongestionController):
         """Grow the window, if it was full."""
         newest = packets[-1]
         self._sample(newest.number, now_ns - newest.sent_at_ns, now_ns)
-        # After the sample: a delay is a delay, though the window may not grow
-        # (tcp_is_cwnd_limited).
+        # After the sample: a delay counts even if the window may not grow (tcp_is_cwnd_limited).
         if is_cwnd_underutilized:
             return
         n_acked = len(packets)
@@ -249,7 +247,7 @@ class LinuxCubicController(CongestionController):
         self.congestion_window = self._segments * self._segment_bytes
 
     def on_persistent_congestion(self, now_ns: int) -> None:
-        """Begin anew after a timeout."""
+        """Restart after a timeout."""
         self._segments = 1
         self._credit = 0
         self._forget()
@@ -275,8 +273,8 @@ class LinuxCubicController(CongestionController):
         self.ssthresh = self._segments * self._segment_bytes
 
     def _sample(self, number: int, rtt_ns: int, now_ns: int) -> None:
-        """Take a round-trip time, but not in the first second after a recovery."""
-        # cubictcp_acked leaves samples out that met the queue which the loss came from.
+        """Add a round-trip time, but not in the first second after a recovery."""
+        # cubictcp_acked discards samples that may include the queue which caused the loss.
         if self._epoch_at_ns is not None and now_ns - self._epoch_at_ns < NS_PER_S:
             return
         if self._delay_min_ns is None or rtt_ns < self._delay_min_ns:
@@ -288,32 +286,31 @@ class LinuxCubicController(CongestionController):
             self._leave_slow_start()
 
     def _look(self, n_acked: int, now_ns: int) -> None:
-        """Set how many segments it takes for one more in the window (bictcp_update)."""
+        """Set how many acknowledged segments the next segment of growth takes (bictcp_update)."""
         self._acked += n_acked
         window = self._segments
         since_ns = now_ns - self._updated_at_ns
-        # A window that has moved is looked at anew at once: the distance to the target is another.
+        # A window that has changed is evaluated at once: its distance to the target is another.
         if window == self._updated_for and since_ns <= _UPDATE_EVERY_NS:
             return
         self._updated_for, self._updated_at_ns = window, now_ns
         if self._epoch_at_ns is None:
             self._begin_epoch()
             self._epoch_at_ns = now_ns
-            # What was acknowledged before this epoch is no credit for Reno's window.
+            # Segments acknowledged before this epoch do not count for Reno's window.
             self._acked = n_acked
         t_ns = now_ns - self._epoch_at_ns + (self._delay_min_ns or 0)
         target = self._origin + int(_C * cubed_seconds(t_ns - self._k_ns))
         every = window // (target - window) if target > window else _SLOWEST * window
-        # Without a loss the curve is flat at its origin, and knows nothing of the path: then 5 % a
-        # round trip.
+        # Before the first loss the curve is flat at its origin and knows nothing about the path, so
+        # growth is 5 % per round trip.
         if not self._last_max:
             every = min(every, _SLOWEST_AT_FIRST)
         per_segment = window * self._reno_eighths // _EIGHTHS
         while self._acked > per_segment:
             self._acked -= per_segment
             self._reno += 1
-        # Reno would be faster here: so many for one more that the window reaches it in a round
-        # trip.
+        # Reno would be faster here: choose the step so that the window reaches it in a round trip.
         if self._reno > window:
             every = min(every, window // (self._reno - window))
         self._every = max(every, _FASTEST)
@@ -324,9 +321,9 @@ class LinuxCubicController(CongestionController):
         self._k_ns = cube_root_ns((self._origin - window) / _C)
 
     def _avoid(self, n_acked: int) -> None:
-        """Grow by a segment for each so many that were acknowledged (tcp_cong_avoid_ai)."""
-        # Credit from when a segment was dearer is worth one, and not what it would buy at the new
-        # price.
+        """Grow by a segment per *_every* acknowledged segments (tcp_cong_avoid_ai)."""
+        # Credit from an earlier, slower step is worth one segment, not what it would buy at the new
+        # step.
         if self._credit >= self._every:
             self._credit = 0
             self._segments += 1

@@ -1,6 +1,6 @@
 """The controllers of the RFCs: none (constant), NewReno, and CUBIC with HyStart++."""
 
-# ruff: noqa: ARG002 - a controller need not use all that it is told
+# ruff: noqa: ARG002 - a controller need not use every argument
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NS3_PER_S3: Final = 1e27
 
 
 def cube_root(value: int) -> int:
-    """Return the largest whole number whose cube is at most *value*, which is not negative.
+    """Return the largest integer whose cube is at most *value*, which is not negative.
 
     >>> [cube_root(value) for value in (0, 7, 8, 26, 27, 10**27)]
     [0, 1, 2, 2, 3, 1000000000]
@@ -39,7 +39,7 @@ def cube_root(value: int) -> int:
 
 
 def cubed_seconds(t_ns: int) -> float:
-    """Return the cube of a time, in seconds; by multiplication, as a power differs in its last bit.
+    """Return the cube of a time in seconds; by multiplication, since `**` differs in the last bit.
 
     >>> cubed_seconds(-2_000_000_000)
     -8.0
@@ -49,10 +49,10 @@ def cubed_seconds(t_ns: int) -> float:
 
 
 def cube_root_ns(seconds_cubed: float) -> int:
-    """Return the time whose cube that is, cut to whole nanoseconds; 0 if it is negative.
+    """Return the time whose cube is *seconds_cubed*, truncated to nanoseconds; 0 if negative.
 
-    The last bit of a mathematical library's cube root differs between machines, so whole numbers
-    are used; only IEEE 754 multiplication, which does not differ, comes before.
+    The last bit of a mathematical library's cube root differs between machines, so integers are
+    used; the only operation on floats is an IEEE 754 multiplication, which does not differ.
 
     >>> cube_root_ns(8.0)
     2000000000
@@ -68,11 +68,11 @@ _N_RTT_SAMPLE: Final = 8
 _CSS_GROWTH_DIVISOR: Final = 4
 _CSS_ROUNDS: Final = 5
 _L: Final = 8
-"""What one ACK may add, in packets; the value of RFC 9406 § 4.3 for senders that do not pace."""
+"""The limit of growth per ACK, in packets, for senders without pacing (L, RFC 9406 § 4.3)."""
 
 
 class HyStart:
-    """Watches the smallest RTT of each round of the initial slow start (RFC 9406 § 4.2).
+    """The HyStart++ algorithm: the smallest RTT of each round ends slow start (RFC 9406 § 4.2).
 
     A round ends when a packet is acknowledged that was sent after its beginning. If a round's
     smallest RTT has risen, Conservative Slow Start (CSS) begins, in which the window grows by a
@@ -102,23 +102,23 @@ class HyStart:
         self._largest_sent = -1
         self._largest_acked = -1
         self._round_end = 0
-        """windowEnd: the first packet that was sent after the round began."""
+        """First packet number of the next round (windowEnd)."""
         self._last_ns: int | None = None
         """lastRoundMinRTT; None for infinity, as in the next two."""
         self._current_ns: int | None = None
         """currentRoundMinRTT."""
         self._baseline_ns: int | None = None
-        """cssBaselineMinRtt; there is one exactly during CSS."""
+        """cssBaselineMinRtt; None outside CSS."""
         self._samples = 0
         self._rounds = 0
 
     @property
     def is_conservative(self) -> bool:
-        """Whether this is Conservative Slow Start."""
+        """True in Conservative Slow Start."""
         return self._baseline_ns is not None
 
     def on_sent(self, number: int) -> None:
-        """Take note of a packet that leaves."""
+        """Record a packet that is sent."""
         self._largest_sent = number
 
     def growth_bytes(self, acked_bytes: int) -> int:
@@ -127,7 +127,7 @@ class HyStart:
         return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
 
     def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
-        """Take note of an ACK whose highest new packet is *number*; return if slow start ends."""
+        """Handle an ACK whose highest new packet is *number*; return whether slow start ends."""
         # Before the sample: the ACK that ends a round is the first of the next one.
         if number >= self._round_end and self._ends_in_new_round():
             return True
@@ -142,7 +142,7 @@ class HyStart:
         current_ns = self._current_ns
         if current_ns is None or latest_rtt_ns < current_ns:
             self._current_ns = current_ns = latest_rtt_ns
-        # A few samples may all have met a queue that is gone a moment later.
+        # A few samples may all include a queue that is gone a moment later.
         if self._samples < _N_RTT_SAMPLE:
             return
         if self._baseline_ns is not None:
@@ -156,7 +156,7 @@ class HyStart:
                 self._rounds = 0
 
     def _ends_in_new_round(self) -> bool:
-        """Begin a round; return whether there were enough of them."""
+        """Begin a round; return whether slow start ends after enough rounds of CSS."""
         self._last_ns = self._current_ns
         self._current_ns = None
         self._samples = 0
@@ -169,12 +169,12 @@ class HyStart:
 
 
 _UNLIMITED_BYTES: Final = 1 << 62
-"""More than any page has; infinity would make the arithmetic of windows one of floats."""
+"""A window above the size of any page; an infinity would turn window arithmetic into floats."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ConstantRateController(CongestionController):
-    """Paces packets at `rate_bps` of its settings, whatever is lost; the window is never full.
+    """A fixed pacing rate, `rate_bps` of its settings, whatever is lost; its window never limits.
 
     Raises:
         InputError: if the settings have no rate.
@@ -207,10 +207,10 @@ class ConstantRateController(CongestionController):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LossBasedController(CongestionController):
-    """Slow start, one reduction per round trip, the minimum window (RFC 9002 § 7, appendix B).
+    """Slow start, one reduction per round trip, and the minimum window (RFC 9002 § 7, appendix B).
 
-    What grows the window in congestion avoidance and what a congestion event leaves of it is up to
-    the derived class. The sender may pace the window (§ 7.7); the controller does not.
+    Derived classes define growth in congestion avoidance and the reduction after a congestion
+    event. The sender may pace the window (§ 7.7); the controller does not.
     """
 
     __slots__ = (
@@ -236,7 +236,7 @@ class LossBasedController(CongestionController):
         """congestion_recovery_start_time (RFC 9002 § B.2)."""
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Take note of a packet that leaves."""
+        """Record a packet that is sent."""
         if self._hystart is not None:
             self._hystart.on_sent(packet.number)
 
@@ -248,9 +248,8 @@ class LossBasedController(CongestionController):
         bytes_in_flight: int,
         is_cwnd_underutilized: bool,
     ) -> None:
-        """Grow the window by what was sent outside recovery (RFC 9002 § B.5)."""
-        # There is one in the initial slow start only, so neither recovery nor `ssthresh` need be
-        # asked.
+        """Grow the window by packets that were sent outside recovery (RFC 9002 § B.5)."""
+        # HyStart++ exists in the initial slow start only, before any recovery or `ssthresh`.
         if self._hystart is not None:
             self._watch_delay(
                 self._hystart,
@@ -266,10 +265,11 @@ class LossBasedController(CongestionController):
         ssthresh = self.ssthresh
         sizes: list[int] = []
         for packet in packets:
-            # At the same instant is still before: "<=" in InCongestionRecovery of § B.5.
+            # A packet sent at the same instant still counts as before: "<=" in
+            # InCongestionRecovery, § B.5.
             if start_ns is not None and packet.sent_at_ns <= start_ns:
                 continue
-            # Asked packet by packet: one ACK may take the window over the threshold.
+            # Checked packet by packet: one ACK may take the window over the threshold.
             if ssthresh is None or self.congestion_window < ssthresh:
                 self.congestion_window += packet.size_bytes
             else:
@@ -286,20 +286,19 @@ class LossBasedController(CongestionController):
     ) -> None:
         """Reduce the window once per recovery period (RFC 9002 §§ B.6, B.8)."""
         start_ns = self._recovery_start_ns
-        # RFC 9002 § B.8 hands the send time of the last loss to OnCongestionEvent: one cut a round
-        # trip.
+        # RFC 9002 § B.8 passes the send time of the last loss to OnCongestionEvent: one reduction
+        # per round trip.
         if start_ns is not None and max(packet.sent_at_ns for packet in packets) <= start_ns:
             return
         self._recovery_start_ns = now_ns
-        # HyStart++ is for the initial slow start (RFC 9406 § 4.3): after a loss `ssthresh` says
-        # when.
+        # HyStart++ is for the initial slow start (RFC 9406 § 4.3): after a loss `ssthresh` ends it.
         self._hystart = None
         self._reduce()
 
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window and slow start (RFC 9002 § 7.6.2, § B.8)."""
         self.congestion_window = self._minimum_bytes
-        # As § B.8: the next loss is an event of its own, whenever its packet was sent.
+        # RFC 9002 § B.8: the next loss is a new event, whenever its packet was sent.
         self._recovery_start_ns = None
 
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
@@ -314,10 +313,10 @@ class LossBasedController(CongestionController):
         *,
         is_cwnd_underutilized: bool,
     ) -> None:
-        """Go on with the initial slow start as RFC 9406 has it."""
+        """Continue the initial slow start by RFC 9406."""
         if not is_cwnd_underutilized:
             acked_bytes = sum(packet.size_bytes for packet in packets)
-            # Before HyStart is asked: the ACK that ends slow start has still grown the window.
+            # Growth first: the ACK that ends slow start still grows the window.
             self.congestion_window += hystart.growth_bytes(acked_bytes)
         if hystart.on_ack(packets[-1].number, latest_rtt_ns):
             self._hystart = None
@@ -332,7 +331,7 @@ class LossBasedController(CongestionController):
         raise NotImplementedError
 
     def _on_limited(self) -> None:
-        """Take note of an ACK that grows nothing, as the window was not full."""
+        """Handle an ACK that does not grow the window, since it was underutilized."""
 
 
 _K_LOSS_REDUCTION_FACTOR: Final = 0.5
@@ -340,7 +339,7 @@ _K_LOSS_REDUCTION_FACTOR: Final = 0.5
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class NewRenoController(LossBasedController):
-    """Grows by a packet per round trip, halves on loss (RFC 9002 § 7, appendix B).
+    """NewReno: grows by a packet per round trip, halves on loss (RFC 9002 § 7, appendix B).
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> reno = NewRenoController(ControllerSettings(max_datagram_bytes=1200))
@@ -353,11 +352,11 @@ class NewRenoController(LossBasedController):
     def __init__(self, settings: ControllerSettings) -> None:
         super().__init__(settings, beta=_K_LOSS_REDUCTION_FACTOR)
         self._credit = 0
-        """What the division below left over, so that no fraction of a byte is lost."""
+        """The remainder of the division below, so that no fraction of a byte is lost."""
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
-        # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the rest,
-        # a window above max_datagram_size squared would not grow at all.
+        # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the
+        # remainder, a window above max_datagram_size squared would not grow at all.
         window = self.congestion_window
         credit = self._credit
         for size in sizes:
@@ -368,37 +367,37 @@ class NewRenoController(LossBasedController):
 
     def _reduce(self) -> None:
         # RFC 9002 § B.6
-        # Not held to the minimum, as in § B.6: below it the window stands above `ssthresh`, and
-        # avoids.
+        # `ssthresh` is not held to the minimum, as in § B.6: then the window is above it and in
+        # congestion avoidance.
         self.ssthresh = int(self.congestion_window * self._beta)
         self.congestion_window = max(self.ssthresh, self._minimum_bytes)
-        # It was counted in parts of the window that has gone.
+        # The credit is a fraction of the window before the reduction.
         self._credit = 0
 
 
 _C: Final = 0.4
 _BETA: Final = 0.7
 _MAX_GROWTH: Final = 1.5
-"""The target is at most this times the window (RFC 9438 § 4.2)."""
+"""The largest ratio of target to window (RFC 9438 § 4.2)."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CubicController(LossBasedController):
-    """Grows along a cubic curve of the time since congestion avoidance began (RFC 9438).
+    """CUBIC: growth along a cubic curve of the time in congestion avoidance (RFC 9438).
 
     Slow start, recovery and persistent congestion are those of RFC 9002; the sizes are bytes where
-    the document counts segments. What the document leaves open, and the one departure from it:
+    the document counts segments. Its open choices, and the one deviation from it:
 
-    - A reduction takes the window, not the bytes in flight, as § 4.6 lets QUIC do: the window
-      does not grow while it is not full.
+    - A reduction applies to the window, not to the bytes in flight, as § 4.6 allows QUIC: the
+      window does not grow while it is underutilized.
     - Each acknowledged packet, not each ACK, moves the window towards the target (§§ 4.4, 4.5), so
       that it gets there in a round trip however rarely the receiver sends ACKs.
     - In the Reno-friendly region the window becomes W_est only if that is larger (§ 4.3 sets it in
-      either case); otherwise an ACK could take back what the cubic curve had granted before.
-    - If what is left after a loss is not below W_max (at the minimum window), K is 0 and W_max the
-      window, as § 4.8 has it after a timeout.
+      either case); otherwise an ACK could take back the growth of the cubic curve.
+    - If the window after a loss is not below W_max (at the minimum window), K is 0 and W_max the
+      window, as in § 4.8 after a timeout.
 
-    *fast_convergence* gives way to newcomers; § 4.7 would have it off where there are none.
+    *fast_convergence* yields to new flows; § 4.7 recommends to disable it where there are none.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> CubicController(ControllerSettings(max_datagram_bytes=1200)).congestion_window
@@ -425,10 +424,11 @@ class CubicController(LossBasedController):
         self._has_fast_convergence = fast_convergence
         alpha = 3 * (1 - self._beta) / (1 + self._beta)  # RFC 9438 § 4.3
         self._alpha_bytes = alpha * self._datagram_bytes
-        """By how much W_est grows in a round trip, until it is where the window was."""
+        """Growth of W_est per round trip, until it reaches the window before the loss."""
         self._scale = _C * self._datagram_bytes
         self._epoch_at_ns: int | None = None
-        """t_epoch, moved on by the time in which the window was not full; None: none began."""
+        """t_epoch, advanced by the time in which the window was underutilized; None before the
+        first."""
         self._updated_at_ns = 0
         self._is_paused = False
         self._starts_flat = False
@@ -440,10 +440,10 @@ class CubicController(LossBasedController):
         self._window_prior = 0.0
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Leave out the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
-        if self._hystart is not None:  # what `super` does, without the call for each packet
+        """Exclude the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
+        if self._hystart is not None:  # inlined from `super`, which would cost a call per packet
             self._hystart.on_sent(packet.number)
-        # *bytes_in_flight* includes the packet: nothing else was on its way.
+        # *bytes_in_flight* includes the packet: nothing else was in flight.
         if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
             self._epoch_at_ns += packet.sent_at_ns - self._updated_at_ns
             self._updated_at_ns = packet.sent_at_ns
@@ -456,15 +456,15 @@ class CubicController(LossBasedController):
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         # W_cubic in bytes, now and a round trip later (RFC 9438 § 4.2): once for all packets of the
-        # ACK, which arrive at one instant, so that the curve does not move.
+        # ACK, which arrive at one instant.
         t_ns = self._elapsed_ns(now_ns) - self._k_ns
         w_cubic = self._scale * cubed_seconds(t_ns) + self._w_max
         w_ahead = self._scale * cubed_seconds(t_ns + smoothed_rtt_ns) + self._w_max
-        # With its fraction: cut to bytes each time, a large window would not grow at all.
+        # As a float: truncated to bytes each time, a large window would not grow at all.
         window, prior = self._window, self._window_prior
         w_est = self._w_est
         for size in sizes:
-            # § 4.3: as Reno would grow, once it is back where it was before the loss.
+            # § 4.3: alpha until W_est reaches the window before the loss, then Reno's 1.
             growth = self._alpha_bytes if w_est < prior else self._datagram_bytes
             w_est += growth * size / window
             if w_cubic < w_est:
@@ -479,7 +479,7 @@ class CubicController(LossBasedController):
         self.congestion_window = int(window)
 
     def _elapsed_ns(self, now_ns: int) -> int:
-        """Return t: for how long this stage has lasted without what § 4.2 leaves out."""
+        """Return t, the time in congestion avoidance without the pauses that § 4.2 excludes."""
         if self._epoch_at_ns is None:
             self._begin_epoch()
             self._epoch_at_ns = now_ns
@@ -491,8 +491,8 @@ class CubicController(LossBasedController):
 
     def _begin_epoch(self) -> None:
         self._window = self._w_est = float(self.congestion_window)
-        # Flat after a timeout (RFC 9438 § 4.8), and where slow start ended without a loss (§ 4.10):
-        # there is no W_max yet.
+        # Flat after a timeout (RFC 9438 § 4.8), and after a slow start without a loss (§ 4.10),
+        # where W_max is unknown.
         if self._starts_flat or self._w_max <= self._window:
             self._w_max = self._window
         segments = (self._w_max - self._window) / self._datagram_bytes
@@ -502,12 +502,12 @@ class CubicController(LossBasedController):
         window = self.congestion_window
         # RFC 9438 § 4.7
         is_shrinking = self._has_fast_convergence and window < self._w_max
-        # A flow whose window shrinks gives way: its plateau lies below the window it had.
+        # A flow whose window shrinks yields: its plateau is below the window it had.
         self._w_max = window * (1 + self._beta) / 2 if is_shrinking else float(window)
         self._window_prior = float(window)
         self.ssthresh = max(int(window * self._beta), self._minimum_bytes)  # § 4.6
         self.congestion_window = self.ssthresh
-        # t_epoch is when congestion avoidance begins, which the first ACK after recovery says.
+        # t_epoch is the beginning of congestion avoidance: the first ACK after recovery.
         self._epoch_at_ns = None
         self._starts_flat = False
 

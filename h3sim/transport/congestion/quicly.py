@@ -1,12 +1,12 @@
-"""Reno and CUBIC as the quicly library had them in 2021 (Sander 2022 measured with it).
+"""Reno and CUBIC of the quicly library as of 2021 (used in the measurements of Sander 2022).
 
-Both reduce the window to 0.7 of it, know no persistent congestion, grow even if the window is not
-full, and are in recovery until a packet is acknowledged that was sent after the reduction. CUBIC
-follows RFC 8312 rather than RFC 9438, and moves once per ACK. quicly's clock ticks in milliseconds;
-here it does not.
+Both reduce the window to 0.7 of it, have no persistent congestion, grow even if the window is
+underutilized, and are in recovery until a packet sent after the reduction is acknowledged. CUBIC
+follows RFC 8312 rather than RFC 9438, and grows once per ACK. quicly's clock has a resolution of a
+millisecond; this one is exact.
 """
 
-# ruff: noqa: ARG002 - a controller need not use all that it is told
+# ruff: noqa: ARG002 - a controller need not use every argument
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -49,7 +49,7 @@ class _QuiclyController(CongestionController):
         self._minimum_bytes = settings.minimum_window_bytes
         self._largest_acked = -1
         self._recovery_end = 0
-        """The first packet that was sent after the latest reduction; 0 before there was one."""
+        """First packet sent after the latest reduction; 0 before any."""
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Change nothing."""
@@ -63,7 +63,7 @@ class _QuiclyController(CongestionController):
         is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window, unless in recovery; *is_cwnd_underutilized* makes no difference."""
-        # quicly asks for the largest number that the ACK covers, be it newly acknowledged or not.
+        # quicly uses the largest number that the ACK covers, newly acknowledged or not.
         self._largest_acked = max(self._largest_acked, packets[-1].number)
         if self._largest_acked < self._recovery_end:
             return
@@ -82,8 +82,8 @@ class _QuiclyController(CongestionController):
         bytes_in_flight: int,
         next_number: int,
     ) -> None:
-        """Reduce the window if a packet was lost that was sent after the latest reduction."""
-        # By number, and not by time as RFC 9002: packets of the same instant lie on either side.
+        """Reduce the window if a packet sent after the latest reduction was lost."""
+        # By number, not by time as RFC 9002: packets of the same instant are on either side.
         if packets[-1].number < self._recovery_end:
             return
         self._recovery_end = next_number
@@ -103,12 +103,12 @@ class _QuiclyController(CongestionController):
         raise NotImplementedError
 
     def _on_reduced(self, window: int, now_ns: int) -> None:
-        """Take note that the window was reduced from *window*."""
+        """Handle a reduction of the window from *window*."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class QuiclyRenoController(_QuiclyController):
-    """Grows by a packet whenever a window's worth was acknowledged (RFC 5681 § 3.1, by bytes).
+    """Reno: a packet of growth per acknowledged window (RFC 5681 § 3.1, by bytes).
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> settings = ControllerSettings(max_datagram_bytes=1280, initial_window_bytes=14_720)
@@ -123,14 +123,15 @@ class QuiclyRenoController(_QuiclyController):
         self._stash_bytes = 0
 
     def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
-        # By the window of now: after a cut the stash may be worth two packets at once.
+        # Divided by the current window: after a reduction the stash may be worth two packets at
+        # once.
         windows, self._stash_bytes = divmod(self._stash_bytes + acked_bytes, self.congestion_window)
         self.congestion_window += windows * self._datagram_bytes
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class QuiclyCubicController(_QuiclyController):
-    """Grows along the curve of RFC 8312, in which time begins at the loss.
+    """CUBIC along the curve of RFC 8312, whose time begins at the loss.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> settings = ControllerSettings(max_datagram_bytes=1280, initial_window_bytes=14_720)
@@ -150,9 +151,9 @@ class QuiclyCubicController(_QuiclyController):
         self._w_last_max = 0
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Leave out the time since the last packet if nothing else is in flight."""
+        """Exclude the time since the last packet if nothing else is in flight."""
         if bytes_in_flight <= packet.size_bytes and self._start_at_ns is not None:
-            # The curve is one of time in use: an idle flow would come back far up on it.
+            # Idle time does not advance the curve, or an idle flow would resume far up on it.
             self._start_at_ns += packet.sent_at_ns - self._last_sent_at_ns
         self._last_sent_at_ns = packet.sent_at_ns
 
@@ -166,7 +167,7 @@ class QuiclyCubicController(_QuiclyController):
             + self._alpha * (t_ns / max(1, smoothed_rtt_ns)) * self._datagram_bytes
         )
         if self._w_cubic(t_ns) < w_est:
-            # Not below the window, should the RTT have grown.
+            # Never below the window, in case the RTT has grown.
             self.congestion_window = max(window, w_est)
             return
         target = self._w_cubic(t_ns + smoothed_rtt_ns)
@@ -184,7 +185,8 @@ class QuiclyCubicController(_QuiclyController):
         self._w_max = window
         if window < self._w_last_max:
             self._w_max = int(window * (1 + self._beta) / 2)  # RFC 8312 § 4.6
-        # The window itself, not the lowered plateau: a second cut in a row compares like with like.
+        # The window itself, not the lowered plateau: a second reduction in a row compares like with
+        # like.
         self._w_last_max = window
         # RFC 8312 § 4.1, equation 2
         segments = self._w_max / self._datagram_bytes

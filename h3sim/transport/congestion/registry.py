@@ -1,4 +1,4 @@
-"""Controllers by name, h3sim's own and plug-ins; the latter are checked."""
+"""Congestion controllers by name, built-in and plug-ins; plug-ins are checked."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class CheckedController(CongestionController):
-    """Passes on what *controller*, called *name*, is told, and looks at the windows it sets.
+    """A proxy that validates the windows of a plug-in *controller* called *name*.
 
-    Those of h3sim go without, since tests hold them to the same. A window of less than a packet,
-    *packet_bytes*, would let nothing out any more.
+    Built-in controllers run without it, since tests hold them to the same contract. A window of
+    less than a packet, *packet_bytes*, would never let anything out.
 
     Raises:
-        ControllerError: when it is made and in each method, if the controller raises or exits, or
-            sets a window, a threshold or a rate that cannot be.
+        ControllerError: on construction and in each method, if the controller raises or exits, or
+            sets an invalid window, threshold or rate.
 
     >>> class Closed(CongestionController):
     ...     congestion_window, ssthresh = 0, None
@@ -43,19 +43,19 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         self._take_over("when it is made")
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Take note of a packet that leaves."""
+        """Forward a packet that is sent."""
         self._pass_on("on_sent", packet, bytes_in_flight)
 
-    def on_acked(self, *told: Any) -> None:
-        """Take note of what one acknowledgement newly acknowledges."""
-        self._pass_on("on_acked", *told)
+    def on_acked(self, *event: Any) -> None:
+        """Forward the packets that one acknowledgement newly acknowledges."""
+        self._pass_on("on_acked", *event)
 
-    def on_lost(self, *told: Any) -> None:
-        """Take note of packets that were declared lost together."""
-        self._pass_on("on_lost", *told)
+    def on_lost(self, *event: Any) -> None:
+        """Forward packets that are declared lost together."""
+        self._pass_on("on_lost", *event)
 
     def on_persistent_congestion(self, now_ns: int) -> None:
-        """Take note that losses span the period of RFC 9002 § 7.6."""
+        """Forward losses that span the period of RFC 9002 § 7.6."""
         self._pass_on("on_persistent_congestion", now_ns)
 
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
@@ -63,17 +63,17 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         rate_bps = self._pass_on("pacing_rate_bps", rtt)
         rate = whole(rate_bps)
         if rate_bps is not None and (rate is None or rate < 1):
-            wanted = "it must be None, or a whole number of bit/s, at least 1"
-            raise self._guard.failed(f"pacing_rate_bps() returns {rate_bps!r}; {wanted}")
+            requirement = "it must be None, or a whole number of bit/s, at least 1"
+            raise self._guard.failed(f"pacing_rate_bps() returns {rate_bps!r}; {requirement}")
         return rate
 
     def _pass_on(self, method: str, *arguments: Any) -> Any:
-        found = self._guard.call(method, getattr(self.controller, method), *arguments)
+        result = self._guard.call(method, getattr(self.controller, method), *arguments)
         self._take_over(f"in {method}()")
-        return found
+        return result
 
     def _take_over(self, when: str) -> None:
-        """Set the window and the threshold that the controller has now set."""
+        """Copy and validate the window and the threshold of the controller."""
         for attribute in ("congestion_window", "ssthresh"):
             if not hasattr(self.controller, attribute):
                 raise self._guard.failed(f"has no {attribute} {when}")
@@ -81,11 +81,11 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         n_bytes, threshold = whole(window), whole(ssthresh)
         if n_bytes is None or n_bytes < self._packet_bytes:
             least = f"at least {self._packet_bytes:,} (a packet)"
-            wanted = f"it must be a whole number of bytes, {least}"
-            raise self._guard.failed(f"sets congestion_window to {window!r} {when}; {wanted}")
+            requirement = f"it must be a whole number of bytes, {least}"
+            raise self._guard.failed(f"sets congestion_window to {window!r} {when}; {requirement}")
         if ssthresh is not None and (threshold is None or threshold < 0):
-            wanted = "it must be None, or a whole number of bytes"
-            raise self._guard.failed(f"sets ssthresh to {ssthresh!r} {when}; {wanted}")
+            requirement = "it must be None, or a whole number of bytes"
+            raise self._guard.failed(f"sets ssthresh to {ssthresh!r} {when}; {requirement}")
         self.congestion_window, self.ssthresh = n_bytes, threshold
 
 
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 
 
 ENTRY_POINT_GROUP = "h3sim.congestion"
-"""Where a package announces a controller: a name, and what makes one from settings."""
+"""The entry-point group of controller plug-ins: a name, and a factory that takes settings."""
 
 _HERE = "h3sim.transport.congestion"
 BUILT_IN: dict[str, Factory | str] = {
@@ -108,21 +108,21 @@ BUILT_IN: dict[str, Factory | str] = {
     "reno-aioquic": f"{_HERE}.aioquic:AioquicRenoController",
     "reno-quicly": f"{_HERE}.quicly:QuiclyRenoController",
 }
-"""Controllers that come with h3sim, by name; each is imported when it is asked for."""
+"""Built-in controllers by name; each is imported on first use."""
 
 REGISTRY: PluginRegistry[Factory] = PluginRegistry(ENTRY_POINT_GROUP, "controller", BUILT_IN)
-"""Controllers, plug-ins among them, by name."""
+"""Controllers by name, plug-ins included."""
 
 
 def make_controller(name: str, settings: ControllerSettings) -> CongestionController:
     """Return a new controller of that name.
 
     Raises:
-        UnknownNameError: if there is none.
-        InputError: if the settings lack what it needs, or a plug-in cannot be made, or makes
-            something else.
-        ControllerError: if a plug-in begins with a window that cannot be; so do its methods, for
-            whatever it does wrong.
+        UnknownNameError: if there is no such controller.
+        InputError: if a required setting is missing, or a plug-in cannot be constructed, or
+            returns something else.
+        ControllerError: if a plug-in starts with an invalid window; its methods raise the same for
+            any invalid state.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> make_controller("newrino", ControllerSettings(max_datagram_bytes=1200))
@@ -138,16 +138,16 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
 def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> CongestionController:
 
     try:
-        made: object = factory(settings)
+        controller: object = factory(settings)
     except InputError:  # of the settings
         raise
-    # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
+    # Third-party code may raise anything, and one that exits must not end the process.
     except (Exception, SystemExit) as error:
         raise _not_made(name, f"making one raised {raised_words(error)}") from error
-    if not isinstance(made, CongestionController):
-        what = f"makes a {type(made).__name__}, which derives from no CongestionController"
+    if not isinstance(controller, CongestionController):
+        what = f"makes a {type(controller).__name__}, which derives from no CongestionController"
         raise _not_made(name, what)
-    return CheckedController(made, name=name, packet_bytes=settings.max_datagram_bytes)
+    return CheckedController(controller, name=name, packet_bytes=settings.max_datagram_bytes)
 
 
 def _not_made(name: str, message: str) -> InputError:
@@ -155,7 +155,7 @@ def _not_made(name: str, message: str) -> InputError:
 
 
 def is_controller(name: str) -> bool:
-    """Return whether a controller is called *name*; for those of h3sim no plug-in is looked for.
+    """Return whether a controller is called *name*; plug-ins are looked up only for unknown names.
 
     >>> is_controller("cubic"), is_controller("cubism")
     (True, False)
@@ -164,7 +164,7 @@ def is_controller(name: str) -> bool:
 
 
 def controller_names() -> tuple[str, ...]:
-    """Return the names of all controllers, plug-ins among them, in alphabetical order.
+    """Return the names of all controllers, plug-ins included, in alphabetical order.
 
     >>> "newreno" in controller_names()
     True

@@ -1,4 +1,4 @@
-"""What a congestion controller is made with."""
+"""Settings of a congestion controller."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _K_INITIAL_WINDOW_BYTES = 14_720
 _K_MINIMUM_WINDOW_PACKETS = 2
 """RFC 9002 § 7.2: ten packets, 14,720 bytes unless two packets are more; never below two."""
 MAX_WINDOW_BYTES = 2**30
-"""More than any path holds (RFC 7323 § 2.3)."""
+"""A bound above the capacity of any path (RFC 7323 § 2.3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings:
-    """What a controller is made with; None leaves a value to the controller's own document.
+    """Settings of a controller; None leaves a value to the controller's own document.
 
     Raises:
         InputError: listing every value that is out of range.
@@ -48,7 +48,7 @@ class ControllerSettings:
 
     @property
     def initial_congestion_window(self) -> int:
-        """The window before anything was acknowledged (RFC 9002 § 7.2)."""
+        """The window before the first acknowledgement (RFC 9002 § 7.2)."""
         if self.initial_window_bytes is not None:
             return self.initial_window_bytes
         datagram_bytes = self.max_datagram_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim.transport.endpoint import Endpoint, row_of
+from h3sim.transport.endpoint import Endpoint, make_recovery_row
 from h3sim.transport.pacing import AioquicPacer, Pacer
 from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
 from h3sim.transport.quic.packets import QuicPacket
@@ -28,9 +28,9 @@ _NOTHING: tuple[tuple[int | None, int], ...] = ()
 
 
 class FlowReceiver:
-    """The receiving side: raises a limit once half of its window has been used.
+    """The receiving side of flow control: raises a limit once half of its window has been used.
 
-    What arrives is consumed at once, as browsers do.
+    Received bytes are consumed at once, as by browsers.
 
     >>> flow = FlowReceiver(stream_window=100, connection_window=150)
     >>> flow.on_bytes(0, 60), flow.on_bytes(0, 80)
@@ -54,28 +54,26 @@ class FlowReceiver:
         self._connection_window = connection_window
         self._end: dict[int, int] = {}
         self._total = 0
-        # Not the limits are kept but where half of each window is used: so a packet that raises
-        # none, as nearly all, costs two comparisons.
-        # Half the window rounded up, so that a window of one byte is used in full before it is
-        # raised.
+        # Thresholds (half of each window used) are kept rather than limits: so a packet that raises
+        # no limit, like nearly all, costs two comparisons. Half is rounded up, so that a window of
+        # one byte is used in full before it is raised.
         self._stream_half = stream_window - stream_window // 2
         self._stream_halves: dict[int, int] = {}
-        """Those of the streams whose limit was raised."""
+        """The thresholds of streams whose limit was raised."""
         self._connection_half = connection_window - connection_window // 2
 
     @classmethod
     def of(cls, settings: QuicSettings) -> FlowReceiver:
-        """Return the receiving side of an end with these settings."""
+        """Return the receiving side of an endpoint with these settings."""
         return cls(
             stream_window=settings.stream_window_bytes,
             connection_window=settings.connection_window_bytes,
         )
 
     def on_bytes(self, stream_id: int, end: int) -> Sequence[tuple[int | None, int]]:
-        """Note that a stream has come up to *end*; return the limits to announce."""
+        """Record that a stream was received up to *end*; return the limits to announce."""
         before = self._end.get(stream_id, 0)
-        # A retransmission, or a frame that was overtaken: flow control counts the highest offset (§
-        # 4.1).
+        # A retransmission, or reordering: flow control counts the highest offset (RFC 9000 § 4.1).
         if end <= before:
             return _NOTHING
         self._end[stream_id] = end
@@ -85,7 +83,7 @@ class FlowReceiver:
         return self._raised(stream_id, end)
 
     def limit(self, stream_id: int | None) -> int:
-        """Return the limit of a stream, or (None) of all together, as it was last announced."""
+        """Return the last announced limit of a stream, or (None) of the connection."""
         if stream_id is None:
             return self._connection_half + self._connection_window // 2
         half = self._stream_halves.get(stream_id, self._stream_half)
@@ -93,10 +91,9 @@ class FlowReceiver:
 
     def _raised(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
         raised: list[tuple[int | None, int]] = []
-        # The connection first: it holds back all streams.
+        # The connection first: its limit applies to all streams.
         if self._total > self._connection_half:
-            # From what has come, not from the old limit: a burst that jumped far needs one update
-            # only.
+            # From the bytes received, not from the old limit: a large burst needs one update only.
             limit = self._total + self._connection_window
             self._connection_half = limit - self._connection_window // 2
             raised.append((None, limit))
@@ -108,7 +105,7 @@ class FlowReceiver:
 
 
 _MIN_ROOM_BYTES = 2 * MIN_FRAME_BYTES
-"""With less left of a window nothing is sent (quicly: MIN_SEND_WINDOW)."""
+"""The smallest remaining window in which something is sent (quicly: MIN_SEND_WINDOW)."""
 
 
 class QuicEndpoint(Endpoint[QuicPacket]):
@@ -138,10 +135,10 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._n_probes = settings.probes
         self._loss_timer_packets = settings.loss_timer_packets
         self._free_packets = 0
-        """So many packets may leave now, whatever the window."""
+        """Packets that may leave now regardless of the window."""
         self._is_settled = False
-        """Whether recovery knows that nothing waits; the source may have changed since."""
-        # Looked at for every packet, so not by way of the settings.
+        """True if recovery knows that nothing waits; the source may have changed since."""
+        # Read for every packet, so copied from the settings.
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
         self._frame_header = self._packer.header
@@ -151,15 +148,17 @@ class QuicEndpoint(Endpoint[QuicPacket]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the handshake lets the application's bytes go."""
+        """True if the handshake allows application data."""
         return self._handshake.may_send
 
-    # What happens to it
+    # Events
 
     def on_packet(self, packet: QuicPacket, now_ns: int) -> list[StreamBytes]:
-        """Take a packet that arrived; return the stream bytes that it brings."""
+        """Handle a packet that arrived; return the stream bytes that it delivers."""
         if not self._handshake.is_over:
-            self._handshake.on_datagram(packet)  # before duplicates go: § 8.1 counts all bytes
+            self._handshake.on_datagram(
+                packet
+            )  # before duplicates are dropped: § 8.1 counts all bytes
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return []
         ack = packet.ack
@@ -181,13 +180,14 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         return packet.frames
 
     def on_timer(self, now_ns: int) -> None:
-        """Declare lost or probe, if that is what was due."""
+        """Handle the loss timer: declare packets lost, or probe (RFC 9002 § 6.2)."""
         self._is_settled = False
         due_at_ns = self._recovery_at_ns()
         if due_at_ns is None or due_at_ns > now_ns:
             return
         lost = self.recovery.on_timer(now_ns)
         if lost is None:
+            # RFC 9002 § 6.2.4: one or two probes per timeout, regardless of the window.
             self._packer.probes = self._n_probes
             return
         self._free_packets = self._loss_timer_packets
@@ -195,7 +195,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             self._on_lost(packet)
 
     def timer_at_ns(self) -> int | None:
-        """Return when to be woken."""
+        """Return the time of the next timer."""
         soonest = self.recovery.due_at_ns
         if soonest is None and not self._handshake.is_over:
             soonest = self._recovery_at_ns()
@@ -208,7 +208,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         return soonest
 
     def _recovery_at_ns(self) -> int | None:
-        """Return when recovery has something to do; a client probes until the handshake is over."""
+        """Return the time of the loss timer; a client probes until the handshake is over."""
         due_at_ns = self.recovery.due_at_ns
         if due_at_ns is None and not self._handshake.is_over and self._handshake.may_deadlock:
             return self.recovery.probe_at_ns()
@@ -219,29 +219,35 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         packets: list[QuicPacket] = []
         if not self._is_settled or self._source.has_data:
             self._send(packets, now_ns)
-        # Else, as nearly always at a client, there is nothing to send but ACKs.
+        # Otherwise, as nearly always at a client, there is nothing to send but ACKs.
         at_ns = self._acks.due_at_ns
         if at_ns is not None and at_ns <= now_ns:
             packet = self._packer.bare_ack(now_ns)
+            # Only ack-eliciting packets count as in flight (RFC 9002 § 2).
             if packet.is_ack_eliciting or not self._handshake.is_over:
                 self._on_sent(packet)
             packets.append(packet)
         return packets
 
     def ack_ranges(self, packet: QuicPacket) -> tuple[tuple[int, int], ...]:
-        """Return the spans of numbers that a packet of this end acknowledges, highest first."""
+        """Return the packet numbers that a packet of this end acknowledges, as spans.
+
+        Highest first.
+        """
         return packet.ack or ()
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
-        """Return the state of recovery, and what was declared lost since this was last asked."""
+        """Return the state of recovery, and the packets declared lost since the last call."""
         recovery = self.recovery
         lost, recovery.declared_lost = recovery.declared_lost, []
-        return row_of(now_ns, self._controller, recovery.rtt, recovery.bytes_in_flight, lost)
+        return make_recovery_row(
+            now_ns, self._controller, recovery.rtt, recovery.bytes_in_flight, lost
+        )
 
     # Sending
 
     def _send(self, packets: list[QuicPacket], now_ns: int) -> None:
-        """Add the packets that leave now, but for an ACK alone."""
+        """Append the packets that leave now, except a bare ACK."""
         waits = self._packer.limits or self._packer.probes or not self._handshake.is_over
         if waits or self._source.has_data:
             self._is_settled = False
@@ -257,7 +263,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._free_packets = 0
 
     def _send_all(self, packets: list[QuicPacket], now_ns: int) -> None:
-        """Add the packets that may leave now and have something to carry."""
+        """Append the packets that may leave now and have something to carry."""
         while room := self._room(now_ns):
             packet = self._packer.packet(now_ns, room)
             if packet is None:
@@ -269,12 +275,12 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                 self._free_packets -= 1
 
     def _send_streams(self, packets: list[QuicPacket], now_ns: int) -> None:
-        """Do what `_send_all` does where nothing but stream bytes can wait.
+        """Do the same as `_send_all` when only stream bytes can wait.
 
-        That is nearly always so. What `_room`, `Packer.packet` and `_on_sent` would find out and do
-        for each packet is done here in one loop, without what cannot be the case.
+        That is nearly always the case. The work of `_room`, `Packer.packet` and `_on_sent` for each
+        packet is inlined in one loop, without the branches that cannot apply.
         """
-        # What is used once for each packet is no local name: few are sent at a time.
+        # Attributes used once per packet are not copied to locals: few packets are sent per call.
         recovery, controller, pacer = self.recovery, self._controller, self._pacer
         full, is_paced = self._datagram_bytes, pacer.rate_bps is not None
         while True:
@@ -293,7 +299,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                 return
             left -= header.n_bytes + frame[2]
             frames = [frame]
-            if left >= MIN_FRAME_BYTES:  # a stream has come to its end
+            if left >= MIN_FRAME_BYTES:  # the stream ended inside the packet
                 left = self._packer.fill(frames, left, MIN_FRAME_BYTES)
             recovery.is_cwnd_underutilized = False
             number = recovery.next_number
@@ -305,8 +311,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             packets.append(packet)
 
     def _settle(self, now_ns: int) -> None:
-        """Tell recovery that a packet might leave now, and that there is none."""
-        # Without anything to send, what the rate is matters only while the pacer has to wait.
+        """Note that a packet could leave now but nothing waits."""
+        # Without data to send, the rate matters only while the pacer has to wait.
         if self._has_bucket or self._pacer.empty_at_ns > now_ns:
             self._pacer.begin()
         else:
@@ -316,7 +322,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             self._is_settled = True
 
     def _room(self, now_ns: int) -> int:
-        """Return how large a packet may be now, 0 for none; probes go whatever the window."""
+        """Return the size that a packet may have now, 0 for none; probes ignore the window."""
         full = self._datagram_bytes
         handshake = self._handshake
         if not handshake.is_over:
@@ -325,6 +331,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             return full
         left = self._controller.congestion_window - self.recovery.bytes_in_flight
         if left < full and not self._free_packets:
+            # Too little for a useful frame: quicly waits for the next ACK instead.
             if left < _MIN_ROOM_BYTES or not self._uses_last_bytes:
                 return 0
             if self._fills_window:
@@ -339,7 +346,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self.recovery.on_sent(packet)
         self._pacer.on_sent(packet.size_bytes, packet.sent_at_ns)
 
-    # What becomes of packets
+    # Outcomes of packets
 
     def _on_acked(self, packets: list[QuicPacket]) -> None:
         source, forgets_acks = self._source, self._forgets_acks
@@ -358,7 +365,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         for offset, n_bytes in packet.crypto:
             self._handshake.on_lost(offset, n_bytes)
         for limited, limit in packet.limits:
-            # Where a higher one was announced since, that one counts, and is on its way (§ 13.3).
+            # If a higher limit was announced since, that one counts and is in flight (RFC 9000 §
+            # 13.3).
             if limit == self._flow.limit(limited):
                 self._packer.limits[limited] = limit
 
@@ -366,7 +374,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
 def _make_pacer(
     settings: QuicSettings, controller: CongestionController, rtt: RttEstimator
 ) -> Pacer:
-    """Return what paces an end with these settings."""
+    """Return the pacer of an endpoint with these settings."""
     kind = AioquicPacer if settings.pacing_bucket is PacingBucket.AIOQUIC else Pacer
     full = settings.datagram_bytes
     burst_bytes = settings.pacing_burst_packets * full
@@ -376,18 +384,18 @@ def _make_pacer(
 
 
 _TIMER_SLACK_NS: Final = NS_PER_MS // 20
-"""How late Linux wakes a process that sleeps for a time: up to 50 microseconds (prctl(2),
+"""Latency of Linux timers for a sleeping process: up to 50 microseconds (prctl(2),
 PR_SET_TIMERSLACK; select_estimate_accuracy in fs/select.c, which epoll_wait uses)."""
 
 
 class EventLoop:
-    """The loop that looks after the timers of one end.
+    """The event loop that runs the timers of one endpoint.
 
-    Where the time until a timer is no whole multiple of *granularity_ns*, the loop sleeps up to the
-    next one, counted from when it went to sleep: asyncio's selector rounds the timeout of
-    epoll_wait up to a millisecond (Lib/selectors.py, EpollSelector.select). It goes to sleep when
-    it is done with what came, which takes *processing_ns* a packet. A packet that arrives wakes it,
-    and then it comes to timers that have run out meanwhile, too (Lib/asyncio/base_events.py,
+    If the time until a timer is no multiple of *granularity_ns*, the loop sleeps up to the next
+    multiple, counted from when it went to sleep: asyncio's selector rounds the timeout of
+    epoll_wait up to a millisecond (Lib/selectors.py, EpollSelector.select). It goes to sleep after
+    processing the packets that arrived, *processing_ns* each. A packet that arrives wakes it, and
+    then timers that have expired run as well (Lib/asyncio/base_events.py,
     BaseEventLoop._run_once).
 
     >>> loop = EventLoop(granularity_ns=1_000_000, processing_ns=100_000)
@@ -403,39 +411,38 @@ class EventLoop:
         self._granularity_ns = granularity_ns
         self._processing_ns = processing_ns
         self._idle_at_ns = 0
-        """When it went to sleep last, or will be done with what came."""
+        """Time when it last went to sleep, or will have processed what arrived."""
 
     def on_packet(self, now_ns: int) -> None:
-        """Take up a packet, once those before it are done with."""
+        """Process a packet, after those before it."""
         idle_at_ns = self._idle_at_ns
-        # Packets queue up before a busy process: its work adds up instead of overlapping.
+        # Packets queue for a busy process: processing times add up instead of overlapping.
         self._idle_at_ns = (idle_at_ns if idle_at_ns > now_ns else now_ns) + self._processing_ns
 
     def on_woken(self, now_ns: int) -> None:
-        """Note that it does something that takes no time."""
+        """Record an action that takes no time."""
         if now_ns > self._idle_at_ns:
             self._idle_at_ns = now_ns
 
     def wakes_at_ns(self, timer_at_ns: int) -> int:
-        """Return when it comes to a timer, if nothing happens before."""
+        """Return when a timer runs if no other event occurs before."""
         left_ns = timer_at_ns - self._idle_at_ns
         if left_ns <= 0:
-            # The timer ran out while it was busy: it comes to it as soon as it is done, without a
-            # sleep.
+            # The timer expired while the loop was busy: it runs right after, without a sleep.
             return self._idle_at_ns
         granularity_ns = self._granularity_ns
         if not granularity_ns:
             return timer_at_ns
-        # Rounded up: a selector that woke too early would find the timer not due, and spin.
+        # Rounded up: a selector that woke early would find no timer due, and spin.
         slept_ns = -(-left_ns // granularity_ns) * granularity_ns
         return self._idle_at_ns + slept_ns + _TIMER_SLACK_NS
 
 
 class TimerGranularityEndpoint(QuicEndpoint):
-    """A `QuicEndpoint` that comes to its timers when its event loop does.
+    """A `QuicEndpoint` whose timers run when its event loop gets to them.
 
-    ACKs that are late, paced packets and probes wait for that; what a packet that arrives leads to
-    leaves at once.
+    Delayed ACKs, paced packets and probes wait for the loop; reactions to a packet that arrives
+    leave at once.
     """
 
     def __init__(
@@ -462,7 +469,7 @@ class TimerGranularityEndpoint(QuicEndpoint):
         )
 
     def on_packet(self, packet: QuicPacket, now_ns: int) -> list[StreamBytes]:
-        """Take a packet that arrived; return the stream bytes that it brings."""
+        """Handle a packet that arrived; return the stream bytes that it delivers."""
         self._loop.on_packet(now_ns)
         return super().on_packet(packet, now_ns)
 
@@ -472,6 +479,6 @@ class TimerGranularityEndpoint(QuicEndpoint):
         return super().packets_to_send(now_ns)
 
     def timer_at_ns(self) -> int | None:
-        """Return when the loop comes to the timer that is next."""
+        """Return when the loop runs the next timer."""
         timer_at_ns = super().timer_at_ns()
         return None if timer_at_ns is None else self._loop.wakes_at_ns(timer_at_ns)

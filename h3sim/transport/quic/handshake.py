@@ -1,4 +1,4 @@
-"""The QUIC handshake by its bytes: who may send what, and when (RFC 9000 §§ 7-8, RFC 9001)."""
+"""The QUIC handshake by its bytes: permission to send, and when (RFC 9000 §§ 7-8, RFC 9001)."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
 
 
 _AMPLIFICATION: Final = 3
-"""A server sends at most three times what it got before the client's address is validated."""
+"""The anti-amplification factor: sent over received bytes before address validation."""
 
 
 class Role(enum.Enum):
-    """Which end it is."""
+    """The role of an endpoint."""
 
     CLIENT = "client"
     SERVER = "server"
 
 
 class HandshakeMode(enum.Enum):
-    """How a connection begins."""
+    """The way a connection begins."""
 
     NONE = "none"
-    """It is established already."""
+    """The connection is established already."""
     ONE_RTT = "1-rtt"
     ZERO_RTT = "0-rtt"
     """The client sends its requests with its first packet."""
 
     @property
     def is_established(self) -> bool:
-        """Whether the handshake lies behind."""
+        """True if the handshake is complete from the start."""
         return self is HandshakeMode.NONE
 
 
 class Handshake:
     """The CRYPTO stream of one end.
 
-    The client's hello is answered with the server's flight, and that with the client's Finished;
-    bytes that are lost are sent again. A server may send responses as soon as it has the hello, a
-    client requests once it has the whole flight, or at once in 0-RTT.
+    The server answers the ClientHello with its flight, and the client that with its Finished; lost
+    bytes are sent again. A server may send responses once it has the ClientHello, a client requests
+    once it has the whole flight, or at once with 0-RTT.
     """
 
     def __init__(self, settings: QuicSettings, role: Role, mode: HandshakeMode) -> None:
@@ -60,7 +60,7 @@ class Handshake:
         self._is_zero_rtt = mode is HandshakeMode.ZERO_RTT
         self.is_complete = mode is HandshakeMode.NONE
         self.is_over = mode is HandshakeMode.NONE
-        """Whether nothing more comes of it: complete, acknowledged, and nothing left to send."""
+        """True if nothing more follows: complete, acknowledged, and nothing left to send."""
         self._is_validated = mode is HandshakeMode.NONE or role is Role.CLIENT
         self._bytes_received = self._bytes_sent = 0
         if role is Role.CLIENT and mode is not HandshakeMode.NONE:
@@ -68,7 +68,7 @@ class Handshake:
 
     @property
     def may_send(self) -> bool:
-        """Whether the application's bytes may go."""
+        """True if application data may be sent."""
         if self.is_complete:
             return True
         if self._role is Role.CLIENT:
@@ -77,58 +77,58 @@ class Handshake:
 
     @property
     def may_deadlock(self) -> bool:
-        """Whether a server that may send no more can wait for this end (RFC 9002 § 6.2.2.1)."""
+        """True if the server may be blocked until this end probes (RFC 9002 § 6.2.2.1)."""
         return self._role is Role.CLIENT and not self.is_over
 
     @property
     def has_data(self) -> bool:
-        """Whether handshake bytes wait to be sent."""
+        """True if handshake bytes wait to be sent."""
         return bool(self._to_send)
 
     @property
     def allowance_bytes(self) -> int:
-        """How much may be sent before the peer's address is validated (RFC 9000 § 8.1)."""
+        """The bytes that may be sent before the peer's address is validated (RFC 9000 § 8.1)."""
         if self._is_validated:
             return UNLIMITED_BYTES
         return max(0, _AMPLIFICATION * self._bytes_received - self._bytes_sent)
 
     def on_datagram(self, packet: QuicPacket) -> None:
-        """Take what a packet says of the handshake."""
+        """Process the handshake part of a packet."""
         if self.is_complete:
             return
         self._bytes_received += packet.size_bytes
         if packet.ack is not None:
-            self._is_validated = True  # only who got our packets can acknowledge them
+            self._is_validated = True  # only a peer that received our packets can acknowledge them
         for offset, n_bytes in packet.crypto:
             self._received.add(offset, offset + n_bytes)
         self._advance()
 
     def on_sent(self, packet: QuicPacket) -> None:
-        """Count a packet that leaves."""
+        """Count a packet that is sent."""
         self._bytes_sent += packet.size_bytes
 
     def on_acked(self, offset: int, n_bytes: int) -> None:
-        """Note that the peer has these handshake bytes."""
+        """Record that the peer has these handshake bytes."""
         self._acked.add(offset, offset + n_bytes)
         self.is_over = self.is_complete and self._acked.contiguous >= self._end
 
     def on_lost(self, offset: int, n_bytes: int) -> None:
-        """Send these handshake bytes again, but for those that arrived after all."""
+        """Queue these handshake bytes again, except those that arrived after all."""
         stop = offset + n_bytes
         for start, end in self._acked.spans():
             if start >= stop:
                 break
-            # A probe may have brought a part of them: what is left is known to nobody else.
+            # A probe may have delivered a part of them: only the gaps go again.
             if start > offset:
                 self._to_send.append((offset, start))
             offset = max(offset, end)
         if offset < stop:
             self._to_send.append((offset, stop))
-        # Lowest first: the other end can use handshake bytes only in order.
+        # Lowest first: the peer can use CRYPTO bytes only in order.
         self._to_send.sort()
 
     def fill(self, crypto: list[tuple[int, int]], used: int, room: int) -> int:
-        """Put handshake bytes that wait into *crypto*; return how much of *room* is used then."""
+        """Append waiting handshake bytes to *crypto*; return how much of *room* is used then."""
         while self._to_send:
             start, stop = self._to_send[0]
             header = crypto_header_bytes(start)
@@ -145,8 +145,8 @@ class Handshake:
 
     def padded(self, crypto: Sequence[tuple[int, int]], used: int) -> int:
         """Return the size of a packet; a client's Initial is padded (RFC 9000 § 14.1)."""
-        # The ClientHello begins at offset 0; the Finished goes in a Handshake packet, which needs
-        # no padding.
+        # The ClientHello begins at offset 0; the Finished is in a Handshake packet, which needs no
+        # padding.
         is_initial = self._role is Role.CLIENT and any(offset == 0 for offset, _ in crypto)
         return max(used, self._settings.client_initial_bytes) if is_initial else used
 
@@ -160,7 +160,8 @@ class Handshake:
             if got >= settings.server_flight_bytes:
                 self.is_complete = True
                 self._queue(settings.client_finished_bytes)
-        # Once: `_end` counts what was ever queued, so a repeated hello is not answered anew.
+        # Once: `_end` counts all bytes ever queued, so a repeated ClientHello gets no second
+        # answer.
         elif not self._end and got >= settings.client_hello_bytes:
             self._queue(settings.server_flight_bytes)
         elif got >= settings.client_hello_bytes + settings.client_finished_bytes:

@@ -1,4 +1,4 @@
-"""Fills QUIC packets: handshake bytes, limits, stream bytes, and an acknowledgement with them."""
+"""Packing of QUIC packets: handshake bytes, limits, stream bytes, and an ACK with them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 MIN_FRAME_BYTES: Final = 32
-"""A frame with less of a stream than this is not worth its header."""
+"""The smallest part of a stream that is worth a frame header."""
 _LEAST_ACK_BYTES: Final = 5
-"""Kept free for an ACK while a packet is filled; further ranges come on top."""
+"""Reserved for an ACK while a packet is filled; further ranges are added on top."""
 _LIMIT_FRAME_BYTES: Final = 6
-"""MAX_DATA or MAX_STREAM_DATA, near enough: a type, an id of one byte, and a limit below 2^30 (RFC
-9000 §§ 19.9, 19.10). They come on top of what fills a packet."""
+"""Approximate size of MAX_DATA or MAX_STREAM_DATA: a type, an id of one byte, and a limit below
+2^30 (RFC 9000 §§ 19.9, 19.10). Added on top of a filled packet."""
 _HEADER_AGAIN_BYTES: Final = 12
-"""The header of a frame that is sent again, near enough."""
+"""Approximate size of the header of a retransmitted frame."""
 
 
 class Packer:
-    """Puts what waits at one end into packets, each with the next number of *recovery*."""
+    """The packer of one endpoint; packets take consecutive numbers of *recovery*."""
 
     __slots__ = (
         "_ack_ping_every",
@@ -62,13 +62,13 @@ class Packer:
         self._recovery = recovery
         self.header = StreamFrameHeader()
         self.limits: dict[int | None, int] = {}
-        """Raised limits that wait to be announced, the newest of each stream."""
+        """Raised limits that are to be announced, the newest per stream."""
         self.probes = 0
-        """So many probes are to leave."""
+        """The number of probes to send."""
 
     def packet(self, now_ns: int, room: int) -> QuicPacket | None:
-        """Return a packet of up to *room* bytes with what waits; None if there is nothing."""
-        # The frames are chosen first, so the ACK that goes with them needs its room beforehand.
+        """Return a packet of up to *room* bytes with waiting data; None if there is none."""
+        # The frames are chosen first, so room for the ACK that goes with them is reserved before.
         kept_free = _LEAST_ACK_BYTES if self._is_ack_ready(now_ns) else 0
         left = room - self._header_bytes - kept_free
         frames: list[StreamBytes] = []
@@ -78,7 +78,7 @@ class Packer:
             left = room - handshake.fill(crypto, room - left, room)
         if handshake.is_over or handshake.may_send:
             # One byte is enough for the first frame: a stream's last bytes must not wait for
-            # company.
+            # others.
             left = self.fill(frames, left, 1)
         used = room - left - kept_free
         if self.probes:
@@ -89,9 +89,9 @@ class Packer:
         return self._pack(now_ns, frames, crypto, used)
 
     def fill(self, frames: list[StreamBytes], left: int, least: int) -> int:
-        """Put what the source gives into *frames*, up to *left* bytes; return how many are left.
+        """Append frames from the source to *frames*, up to *left* bytes; return the bytes left.
 
-        The first frame carries *least* bytes of its stream at least.
+        The first frame carries at least *least* bytes of its stream.
         """
         source, header = self._source, self.header
         while left >= MIN_FRAME_BYTES:
@@ -107,7 +107,7 @@ class Packer:
         """Return a packet that carries an ACK alone."""
         if self.limits or self._ack_ping_every:
             return self._pack(now_ns, [], (), self._header_bytes)
-        # What `_pack` comes to where none of that can be: half of a client's packets lead to one.
+        # The result of `_pack` without limits and PINGs: half of a client's packets lead to one.
         acks, recovery = self._acks, self._recovery
         ack = acks.take()
         number = recovery.next_number
@@ -119,9 +119,12 @@ class Packer:
     def _probe(
         self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
     ) -> QuicPacket | None:
-        """Return a probe with these frames; without any, with those of the oldest in flight."""
+        """Return a probe with these frames.
+
+        Without any, with those of the oldest packet in flight.
+        """
         if not frames and not crypto and not self.limits:
-            # Probes pass by the window, but not by what an unvalidated address may get.
+            # Probes ignore the congestion window, but not the anti-amplification limit.
             allowance = self._handshake.allowance_bytes - _LEAST_ACK_BYTES
             oldest = self._recovery.oldest
             if oldest is not None:  # RFC 9002 § 6.2.4
@@ -129,10 +132,11 @@ class Packer:
             if not frames and not crypto:
                 if allowance <= used:
                     return None
-                # Nothing to carry: one PING asks as well as two.
+                # Without data one PING elicits an ACK as well as two.
                 self.probes = 0
-                # A client probes though nothing is in flight: else a server whose allowance is used
-                # up, and a client that waits for it, wait for ever (RFC 9002 § 6.2.2.1).
+                # A client probes even with nothing in flight: otherwise a server at its
+                # amplification limit and a client that waits for it would deadlock (RFC 9002 §
+                # 6.2.2.1).
                 is_awaited = self._recovery.bytes_in_flight or self._handshake.may_deadlock
                 return self._ping(now_ns) if is_awaited else None
         self.probes -= 1
@@ -141,7 +145,7 @@ class Packer:
     def _pack(
         self, now_ns: int, frames: list[StreamBytes], crypto: Sequence[tuple[int, int]], used: int
     ) -> QuicPacket:
-        """Return a packet with these frames, limits that wait, and an ACK if one goes with it."""
+        """Return a packet with these frames, waiting limits, and an ACK if one is ready."""
         limits: Sequence[tuple[int | None, int]] = ()
         if self.limits:
             limits = [*self.limits.items()]
@@ -150,11 +154,12 @@ class Packer:
         is_eliciting = bool(frames or crypto or limits)
         ack = None
         number = self._take_number()
-        if self._is_ack_ready(now_ns):  # as it is where this is all that the packet carries
+        if self._is_ack_ready(now_ns):  # always so for a bare ACK
             ack = self._acks.take()
             used += ack_frame_bytes(ack)
             every = self._ack_ping_every
-            # Without an answer its older spans would be told of for ever (RFC 9000 § 13.2.4).
+            # Without an ACK of an ACK the older spans would be reported for ever (RFC 9000 §
+            # 13.2.4).
             if every and not number % every and len(ack) > 1:
                 is_eliciting = True
                 used += 1
@@ -164,9 +169,8 @@ class Packer:
         return QuicPacket(number, now_ns, used, frames, ack, limits, is_eliciting, crypto, delay_ns)
 
     def _ping(self, now_ns: int) -> QuicPacket:
-        """Return a probe that carries nothing but asks for an ACK."""
-        # Full size: it must raise what the server may send by three times as much (RFC 9000 §
-        # 14.1).
+        """Return a probe that carries only a PING."""
+        # Full size: it must raise the server's allowance by three times as much (RFC 9000 § 14.1).
         least = self._initial_bytes if self._handshake.may_deadlock else 0
         used = max(self._header_bytes + 1, least)
         return QuicPacket(self._take_number(), now_ns, used, [], None, (), True)
@@ -178,7 +182,7 @@ class Packer:
         return number
 
     def _is_ack_ready(self, now_ns: int) -> bool:
-        """Whether the next packet carries an ACK."""
+        """Return whether the next packet carries an ACK."""
         due_at_ns = self._acks.due_at_ns
         return due_at_ns is not None and (self._bundles_acks or due_at_ns <= now_ns)
 
@@ -190,10 +194,10 @@ def _carry_again(
     used: int,
     most: int,
 ) -> int:
-    """Put what *oldest* carries into both lists, cut at *most* bytes; return how many are used."""
+    """Append the data of *oldest* to both lists, cut at *most* bytes; return the bytes used."""
     for stream_id, offset, length in oldest.frames:
         n_bytes = min(length, most - used - _HEADER_AGAIN_BYTES)
-        if n_bytes > 0 or n_bytes == length:  # a frame without bytes brings the end of a stream
+        if n_bytes > 0 or n_bytes == length:  # a frame without bytes carries the end of a stream
             frames.append((stream_id, offset, n_bytes))
             used += n_bytes + _HEADER_AGAIN_BYTES
     for offset, length in oldest.crypto:

@@ -1,4 +1,4 @@
-"""QUIC packets as the simulator needs them: frames by their ranges, sizes as encoded."""
+"""QUIC packets as the simulator models them: frames by their ranges, sizes as encoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Spans: TypeAlias = tuple[tuple[int, int], ...]
-"""Packet numbers as an ACK tells of them: highest first, each (low, high) inclusive."""
+"""Packet numbers of an ACK: highest first, each (low, high) inclusive."""
 
 _ONE: Final = 1 << 6
 _TWO: Final = 1 << 14
@@ -35,7 +35,7 @@ def varint_bytes(value: int) -> int:
 
 
 class StreamFrameHeader(FrameHeader):
-    """That of a STREAM frame with a two-byte length (RFC 9000 § 19.8).
+    """The header of a STREAM frame with a two-byte length (RFC 9000 § 19.8).
 
     >>> header = StreamFrameHeader()
     >>> header.measure(4, 0), header.measure(64, 20_000), header.n_bytes
@@ -46,9 +46,8 @@ class StreamFrameHeader(FrameHeader):
 
     def measure(self, stream_id: int, offset: int) -> int:
         """Return the length of the header of a frame that begins at *offset* of a stream."""
-        # Asked for every packet: the usual answers come without a further call.
-        # One for the type, one for the id of a small stream, two for the length; offset 0 takes
-        # none.
+        # Called for every packet: common cases need no further call.
+        # One byte for the type, one for a small stream ID, two for the length; offset 0 takes none.
         n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
         if offset >= _TWO:
             n_bytes += 4 if offset < _FOUR else varint_bytes(offset)
@@ -59,7 +58,7 @@ class StreamFrameHeader(FrameHeader):
 
 
 def crypto_header_bytes(offset: int) -> int:
-    """Return the length of a CRYPTO frame's header, near enough: that of stream 0 at *offset*.
+    """Return the approximate length of a CRYPTO frame's header: that of stream 0 at *offset*.
 
     >>> crypto_header_bytes(0), crypto_header_bytes(1000)
     (4, 6)
@@ -68,15 +67,15 @@ def crypto_header_bytes(offset: int) -> int:
 
 
 def ack_frame_bytes(spans: Spans) -> int:
-    """Return the length of an ACK frame, near enough: 5 bytes and 2 per further range."""
+    """Return the approximate length of an ACK frame: 5 bytes and 2 per further range."""
     return 3 + 2 * len(spans)
 
 
 class QuicPacket(SentPacket):
-    """A packet on the wire, and what its sender remembers of it.
+    """A packet on the wire, and its sender's record of it.
 
-    `eliciting_index`, and what a `SentPacket` says of delivery rates, is set when a packet leaves
-    that is ack-eliciting; others have neither.
+    `eliciting_index` and the delivery-rate fields of `SentPacket` are set when an ack-eliciting
+    packet is sent; other packets have neither.
     """
 
     __slots__ = (
@@ -107,8 +106,8 @@ class QuicPacket(SentPacket):
         self.sent_at_ns = sent_at_ns
         self.size_bytes = size_bytes
         self.frames = frames
-        # What it acknowledges and how late that is are no object: to make one takes as long as
-        # half of what becomes of an ACK.
+        # Two fields rather than an ACK object: constructing one takes as long as half of the
+        # processing of an ACK.
         self.ack = ack
         self.ack_delay_ns = ack_delay_ns
         self.limits = limits
@@ -116,4 +115,4 @@ class QuicPacket(SentPacket):
         self.is_ack_eliciting = is_ack_eliciting
         self.crypto = crypto
         """CRYPTO frames (RFC 9000 § 19.6), each an offset and a number of handshake bytes. They are
-        kept apart from those of streams: whenever they arrive, no stream may take them for its."""
+        separate from stream frames, so that no stream can mistake them for its own."""

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 _MAX_SPANS: Final = 8
-"""So many spans are told of; older ones were told of several times already."""
+"""The most spans that an ACK reports; older ones have been reported several times."""
 
 
 class AckState:
-    """Decides when an ACK is due (RFC 9000 § 13.2).
+    """Generation of ACKs (RFC 9000 § 13.2).
 
-    At once with every *every*-th ack-eliciting packet and, with *gaps_at_once*, when numbers have a
-    gap or come late; else *max_delay_ns* after the first packet that is not acknowledged yet.
+    An ACK is due at once with every *every*-th ack-eliciting packet and, with *gaps_at_once*, after
+    a gap or a late packet; otherwise *max_delay_ns* after the first unacknowledged packet.
 
     >>> state = AckState(every=2, max_delay_ns=25)
     >>> state.on_packet(0, 100, True), state.due_at_ns
@@ -42,7 +42,7 @@ class AckState:
         "_newest_from",
         "_older",
         "_received",
-        "_told_to",
+        "_reported_to",
         "due_at_ns",
         "largest_at_ns",
     )
@@ -51,23 +51,23 @@ class AckState:
         self._every = every
         self._gaps_at_once = gaps_at_once
         self._max_delay_ns = max_delay_ns
-        # The newest span grows with every packet, so it is kept as two numbers; the rest changes
-        # only where there is a gap, so what an ACK tells of it is kept as well.
+        # The newest span grows with every packet, so it is kept as two numbers; the older ones
+        # change only at a gap, so their part of an ACK is kept as well.
         self._newest_from = 0
-        self._told_to = -1
+        self._reported_to = -1
         self._largest = -1
         self._older: Spans = ()
         self._received = Ranges()
-        """All spans as they were when last a number did not follow the one before."""
+        """All spans as of the last packet that did not follow its predecessor."""
         self.largest_at_ns = 0
-        """When the packet with the largest number came: an ACK says how long ago that is."""
+        """Arrival time of the largest packet number, from which ACK Delay counts."""
         self._eliciting = 0
         self.due_at_ns: int | None = None
-        """When an ACK is due; None if no ack-eliciting packet has come since the last."""
+        """Time when an ACK is due; None if no ack-eliciting packet has arrived since the last."""
 
     @classmethod
     def of(cls, settings: QuicSettings) -> AckState:
-        """Return the state of an end with these settings."""
+        """Return the state of an endpoint with these settings."""
         return cls(
             every=settings.ack_every,
             max_delay_ns=settings.max_ack_delay_ns,
@@ -75,7 +75,7 @@ class AckState:
         )
 
     def on_packet(self, number: int, now_ns: int, is_ack_eliciting: bool) -> bool:
-        """Note packet *number*; return False if it came before."""
+        """Record packet *number*; return False for a duplicate."""
         is_next = number == self._largest + 1
         if is_next:
             self._largest = number
@@ -84,38 +84,42 @@ class AckState:
             return False
         if is_ack_eliciting:
             self._eliciting = eliciting = self._eliciting + 1
-            # Also where a gap is filled: the sender learns soonest that its loss was reordering (§
-            # 13.2.1). Narrower than there: a gap in front of one that elicits nothing is forgotten.
+            # Also when a gap is filled: the sender learns soonest that its loss was reordering (RFC
+            # 9000 § 13.2.1). Narrower than there: a gap before a packet that is not ack-eliciting
+            # is ignored.
             if eliciting >= self._every or (not is_next and self._gaps_at_once):
                 self.due_at_ns = now_ns
-            # Not moved on by later packets: max_ack_delay is a promise about the first of them.
+            # Not restarted by later packets: max_ack_delay applies to the first of them.
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns
         return True
 
     def take(self) -> Spans:
-        """Return what an ACK says of everything so far; nothing is due any more."""
+        """Return the spans of an ACK of everything so far; nothing is due any more."""
         self._eliciting = 0
         self.due_at_ns = None
         spans: Spans = ((self._newest_from, self._largest), *self._older)
-        low = self._told_to + 1
-        # Something must remain: an ACK frame has one range at least, the newest.
+        low = self._reported_to + 1
+        # An ACK frame has at least one range, so the newest span remains.
         if low and spans[-1][0] < low <= spans[0][1]:
             spans = tuple((max(first, low), last) for first, last in spans if last >= low)
         return spans
 
     def forget(self, number: int) -> None:
-        """Tell no more of the packets up to *number*: the peer has an ACK of them (§ 13.2.4)."""
-        self._told_to = max(self._told_to, number)
+        """Omit packets up to *number* from ACKs.
+
+        The peer has an ACK of them (RFC 9000 § 13.2.4).
+        """
+        self._reported_to = max(self._reported_to, number)
 
     def _out_of_order(self, number: int, now_ns: int) -> bool:
-        """Note a number that leaves a gap or fills one; return False if it came before."""
+        """Record a number that leaves or fills a gap; return False for a duplicate."""
         received = self._received
-        # The newest span grew without `received` being told, packet by packet; it is told now.
+        # `received` does not follow the newest span packet by packet; it catches up here.
         received.add(self._newest_from, self._largest + 1)
         if not received.add(number, number + 1):
             return False
-        # ACK Delay is that of the largest number (RFC 9000 § 19.3), so a late packet leaves its
+        # ACK Delay is that of the largest number (RFC 9000 § 19.3), so a late packet keeps its
         # time.
         if number > self._largest:
             self._largest = number
@@ -132,7 +136,7 @@ _K_PERSISTENT_CONGESTION_THRESHOLD: Final = 3
 
 
 class Recovery:
-    """Keeps the packets in flight of one sender and tells its congestion controller about them."""
+    """The packets in flight of one sender; reports their outcome to the congestion controller."""
 
     def __init__(
         self,
@@ -147,26 +151,26 @@ class Recovery:
         self.rtt = RttEstimator(initial_ns=initial_rtt_ns)
         self.bytes_in_flight = 0
         self.is_cwnd_underutilized = False
-        """Whether the window was not full when last there was nothing more to send."""
+        """True if the window was not full when there was last nothing more to send."""
         self.pto_count = 0
         self.due_at_ns: int | None = None
-        """When `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8).
+        """Time of the next `on_timer` call (RFC 9002 § 6.2 and appendix A.8).
 
-        It is asked for with each packet, so it is kept and not worked out each time."""
+        Read with each packet, so it is kept up to date instead of computed on demand."""
         self._timeout_ns: int | None = None
-        """PTO with its backoff; None where a round-trip time has come since it was worked out."""
+        """PTO with backoff; None if an RTT sample has arrived since it was computed."""
         self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
         self._max_pto_ns = max_pto_ns
         self._has_persistent_congestion = has_persistent_congestion
         self.declared_lost: list[int] = []
-        """The numbers of packets that were declared lost; whoever reads it, clears it."""
+        """Packet numbers declared lost; the reader clears the list."""
         self._sent: dict[int, QuicPacket] = {}
-        """The packets in flight by their numbers, which rise."""
+        """Packets in flight by number, rising."""
         self._lowest = 0
-        """No packet in flight has a lower number. A dict's first entry would say the same, but to
-        find it costs a look at every entry that was ever taken out before it."""
+        """A lower bound of the packet numbers in flight. The dict's first entry has it too, but
+        finding that means skipping every entry deleted before it."""
         self.next_number = 0
-        """The number that the next packet will have."""
+        """The number of the next packet."""
         self._eliciting = 0
         self._largest_acked = -1
         self._loss_at_ns: int | None = None
@@ -175,7 +179,7 @@ class Recovery:
         self._samples_delivery = controller.reads_delivery
         self._delivered_bytes = 0
         self._app_limited_to = 0
-        """Until so many bytes are delivered, rates say more of the application than of the path."""
+        """Delivered bytes below which rates reflect the application rather than the path."""
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
 
@@ -186,7 +190,7 @@ class Recovery:
         controller: CongestionController,
         peer_max_ack_delay_ns: int,
     ) -> Recovery:
-        """Return the recovery of an end with these settings."""
+        """Return the recovery of an endpoint with these settings."""
         return cls(
             controller,
             initial_rtt_ns=settings.initial_rtt_ns,
@@ -201,16 +205,17 @@ class Recovery:
         return self._sent[self._lowest_in_flight()] if self._sent else None
 
     def on_path_rtt(self, rtt_ns: int) -> None:
-        """Take the round-trip time that a handshake measured before navigation start."""
+        """Set the round-trip time measured by a handshake before navigation start."""
         self.rtt.on_sample(rtt_ns)
-        self._first_sample_at_ns = -1  # what leaves at 0 was sent after it (§ 7.6.2)
+        self._first_sample_at_ns = -1  # packets sent at 0 were sent after it (RFC 9002 § 7.6.2)
 
     def on_sent(self, packet: QuicPacket) -> None:
-        """Take an ack-eliciting packet into account that leaves now."""
+        """Add an ack-eliciting packet that is sent now."""
         now_ns = packet.sent_at_ns
         in_flight = self.bytes_in_flight
         if not in_flight:
-            # A rate is measured from here: what was idle before is no time of the path.
+            # Delivery rates are measured from here: idle time before it does not belong to the
+            # path.
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
             self._lowest = packet.number
         packet.eliciting_index = self._eliciting = self._eliciting + 1
@@ -222,31 +227,36 @@ class Recovery:
         self._sent[packet.number] = packet
         self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
         self._last_eliciting_at_ns = now_ns
-        if self._timeout_ns is None:  # as it is where a loss is due, too
+        if self._timeout_ns is None:  # also while a loss timer runs
             self._arm()
         else:
+            # RFC 9002 § 6.2.1: the PTO restarts with every ack-eliciting packet that is sent.
             self.due_at_ns = now_ns + self._timeout_ns
         self.controller.on_sent(packet, in_flight)
 
     def on_ack(
         self, spans: Spans, delay_ns: int, now_ns: int
     ) -> tuple[list[QuicPacket], list[QuicPacket]]:
-        """Return the packets that are newly acknowledged, and those that now count as lost.
+        """Return the newly acknowledged packets, and those that are now declared lost.
 
-        *delay_ns* is how late the acknowledgement of the largest number is, as the peer says.
+        *delay_ns* is the ACK Delay of the largest number as reported by the peer.
         """
         before = self.bytes_in_flight
         acked = self._newly_acked(spans)
         if not acked:
-            # Nothing new: no sample, and no reason to move the timer (RFC 9002 §§ 5.1, 6.2.1).
+            # No new packet: no RTT sample, and no reason to reset the timer (RFC 9002 §§ 5.1,
+            # 6.2.1).
             return acked, []
         newest = acked[-1]
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number
-            # Narrower than § 5.1: packets that elicit no ACK are not kept, nor when they were sent.
+            # Narrower than § 5.1: send times of packets that are not ack-eliciting are not kept.
+            # A sample needs the largest acknowledged packet to be newly acknowledged (RFC 9002 §
+            # 5.1).
             if newest.number == spans[0][1]:
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
+                # RFC 9002 § 5.3: a delay beyond max_ack_delay is the path's, not the peer's.
                 if delay_ns > self._peer_max_ack_delay_ns:
                     delay_ns = self._peer_max_ack_delay_ns
                 self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
@@ -254,14 +264,14 @@ class Recovery:
             self._delivered_bytes += before - self.bytes_in_flight
             self._delivered_at_ns = now_ns
             self._first_sent_at_ns = newest.sent_at_ns
-        self.pto_count = 0  # § 6.2.1 has a client wait until the server surely knows its address
+        self.pto_count = 0  # § 6.2.1 keeps a client's backoff until its address is surely validated
         self._timeout_ns = None
         lost: list[QuicPacket] = []
         in_flight = before
         if self._lowest <= self._largest_acked:
             acked_bytes = before - self.bytes_in_flight
             lost = self._detect_lost(now_ns)
-            # Told with what was acknowledged now, and without what counts as lost now.
+            # Includes the packets acknowledged now, excludes those declared lost now.
             in_flight = self.bytes_in_flight + acked_bytes
         else:
             self._loss_at_ns = None
@@ -270,49 +280,54 @@ class Recovery:
         return acked, lost
 
     def on_nothing_to_send(self) -> None:
-        """Note that the window is not full, and that what is in flight was held back by that."""
+        """Record that the window is underutilized.
+
+        And the data in flight app-limited (RFC 9002 § 7.8).
+        """
         self.is_cwnd_underutilized = True
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
 
     def on_timer(self, now_ns: int) -> list[QuicPacket] | None:
-        """Return the packets that now count as lost, or None if what was due is to probe."""
+        """Return the packets declared lost now, or None if a probe is due instead."""
         lost = None
-        if self._loss_at_ns is not None:  # that is what was due, then
+        if self._loss_at_ns is not None:  # the loss timer has priority over the PTO (§ 6.2.1)
             lost = self._detect_lost(now_ns)
         else:
             self.pto_count += 1
             self._timeout_ns = None
-            # A server that may not send yet (RFC 9000 § 8.1) sends no probe, and waits on.
+            # A server at its amplification limit (RFC 9000 § 8.1) sends no probe, so restart here.
             self._last_eliciting_at_ns = now_ns
         self._arm()
         return lost
 
     def probe_at_ns(self) -> int:
-        """Return when a probe is due, whatever is in flight."""
+        """Return the time of the next probe, regardless of packets in flight."""
         if self._timeout_ns is None:
+            # RFC 9002 § 6.2.1: the PTO doubles with each consecutive timeout.
             timeout_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
             if self.pto_count:
-                # The outer `max`: an end to doubling must not cut a first PTO that is longer.
+                # The outer `max`: the limit of the backoff must not shorten a first PTO that is
+                # longer.
                 backed_off_ns = min(timeout_ns << self.pto_count, self._max_pto_ns)
                 timeout_ns = max(timeout_ns, backed_off_ns)
             self._timeout_ns = timeout_ns
         return self._last_eliciting_at_ns + self._timeout_ns
 
     def _arm(self) -> None:
-        """Work out when `on_timer` wants to be called."""
+        """Set `due_at_ns` (SetLossDetectionTimer, RFC 9002 § A.8)."""
         if self._loss_at_ns is not None:
             self.due_at_ns = self._loss_at_ns
             return
         self.due_at_ns = self.probe_at_ns() if self._sent else None
 
     def _newly_acked(self, spans: Spans) -> list[QuicPacket]:
-        """Take out of flight what *spans* tell of, and return it."""
+        """Remove the packets in *spans* from those in flight, and return them."""
         acked: list[QuicPacket] = []
         if not self._sent:
             return acked
-        # Mostly all but the newest tell of what was settled long ago.
+        # Usually all spans but the newest cover packets that are no longer in flight.
         if len(spans) > 1 and spans[1][1] >= self._lowest:
-            for low, high in spans[:0:-1]:  # lowest first: controllers get rising numbers
+            for low, high in spans[:0:-1]:  # lowest first: controllers expect rising numbers
                 if high >= self._lowest:
                     self._take_span(low, high, acked)
         low, high = spans[0]
@@ -333,7 +348,7 @@ class Recovery:
         self.bytes_in_flight = in_flight
 
     def _lowest_in_flight(self) -> int:
-        """Return the lowest number in flight; there must be one."""
+        """Return the lowest packet number in flight; there must be one."""
         sent, number = self._sent, self._lowest
         while number not in sent:
             number += 1
@@ -341,7 +356,7 @@ class Recovery:
         return number
 
     def _detect_lost(self, now_ns: int) -> list[QuicPacket]:
-        """Take out what is lost by packet or time threshold (RFC 9002 § 6.1)."""
+        """Remove and return the packets lost by packet or time threshold (RFC 9002 § 6.1)."""
         self._loss_at_ns = None
         largest = self._largest_acked
         sent = self._sent
@@ -350,12 +365,14 @@ class Recovery:
         delay_ns = self.rtt.loss_delay_ns()
         lost: list[QuicPacket] = []
         for number, packet in sent.items():
-            if number > largest:  # a dict keeps the order of sending
+            if (
+                number > largest
+            ):  # dicts keep the order of sending; only earlier packets can be lost
                 break
             due_at_ns = packet.sent_at_ns + delay_ns
             if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:
                 lost.append(packet)
-            elif self._loss_at_ns is None:  # the first of them left first
+            elif self._loss_at_ns is None:  # the first packet left has the earliest deadline
                 self._loss_at_ns = due_at_ns
         if lost:
             self._on_lost(lost, now_ns)
@@ -367,12 +384,13 @@ class Recovery:
             del self._sent[packet.number]
             self.declared_lost.append(packet.number)
             self.bytes_in_flight -= packet.size_bytes
+        # Before persistent congestion, which overrides the reduction made here (RFC 9002 § 7.6.2).
         self.controller.on_lost(lost, now_ns, before, self.next_number)
         if self._has_persistent_congestion and self._is_persistent(lost):
             self.controller.on_persistent_congestion(now_ns)
 
     def _is_persistent(self, lost: list[QuicPacket]) -> bool:
-        """Whether packets lost in a row span the persistent congestion period (RFC 9002 § 7.6)."""
+        """Return whether losses in a row span the persistent congestion period (RFC 9002 § 7.6)."""
         if self._first_sample_at_ns is None:
             return False
         rtt = self.rtt
@@ -382,9 +400,9 @@ class Recovery:
 
 
 def _span_in_a_row(lost: list[QuicPacket], after_ns: int) -> int:
-    """Return the longest time between two of *lost* with none acknowledged between them.
+    """Return the longest time between two packets of *lost* with none acknowledged between.
 
-    § 7.6.2: of those that were sent after the first sample; before it the period was a guess.
+    Only packets sent after the first RTT sample count (RFC 9002 § 7.6.2).
     """
     span_ns = 0
     begin: QuicPacket | None = None
@@ -392,7 +410,7 @@ def _span_in_a_row(lost: list[QuicPacket], after_ns: int) -> int:
     for packet in lost:
         if packet.sent_at_ns <= after_ns:
             continue
-        # A gap between these numbers is a packet that was acknowledged, and ends the row.
+        # A gap between these indices is an acknowledged packet, which ends the period.
         if begin is None or packet.eliciting_index != previous + 1:
             begin = packet
         previous = packet.eliciting_index

@@ -1,4 +1,4 @@
-"""How a QUIC stack is set up: what differs between implementations, as one value."""
+"""Settings of a QUIC stack that differ between implementations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GAIN = Number(low=0.01, high=100)
 
 
 class PacingBucket(enum.StrEnum):
-    """What a paced sender may send at once."""
+    """The burst of a paced sender."""
 
     LEAKY = "leaky"
     """*pacing_burst_packets*, by bytes."""
@@ -25,14 +25,14 @@ class PacingBucket(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuicSettings:
-    """The settings of one end.
+    """The settings of one endpoint.
 
-    Each field says in its declaration what it means; docs/networks.md has them as a table. Where
-    packet numbers have a gap an ACK is due at once by RFC 9000 § 13.2.1; what *ack_ping_every* does
-    is that of § 13.2.4. Each probe timeout in a row is twice the one before (RFC 9002 § 6.2.1): the
-    RFC sets no end to that, Chromium *max_pto_ns* of a minute.
+    The declaration of each field describes it; docs/networks.md has them as a table. At a gap in
+    packet numbers an ACK is due at once by RFC 9000 § 13.2.1; *ack_ping_every* is that of § 13.2.4.
+    Each consecutive PTO is twice the one before (RFC 9002 § 6.2.1): the RFC sets no limit, Chromium
+    has *max_pto_ns* of a minute.
 
-    The smallest and the largest of each setting are those of RFC 9000 §§ 14.1, 18.2.
+    The bounds of each setting are those of RFC 9000 §§ 14.1, 18.2.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -192,7 +192,7 @@ class QuicSettings:
 
     @property
     def has_event_loop(self) -> bool:
-        """Whether timers wait for an event loop."""
+        """True if timers wait for an event loop."""
         return self.timer_granularity_ns > 0 or self.packet_processing_ns > 0
 
     @property

@@ -1,10 +1,10 @@
-"""One end of a TCP connection that carries HTTP/2 over TLS."""
+"""One endpoint of a TCP connection that carries HTTP/2 over TLS."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.transport.endpoint import Endpoint, row_of
+from h3sim.transport.endpoint import Endpoint, make_recovery_row
 from h3sim.transport.pacing import Pacer
 from h3sim.transport.tcp.packer import Handshake, Packer, State
 from h3sim.transport.tcp.reassembly import Reassembly
@@ -57,26 +57,27 @@ class TcpEndpoint(Endpoint[Segment]):
         self.recovery = Recovery(settings, controller)
         if path_rtt_ns is not None:
             self.recovery.on_rtt(path_rtt_ns)
-        # Looked at for every segment, so not by way of recovery.
+        # Used for every segment, so copied from recovery.
         self._board = self.recovery.board
         self._episode = self.recovery.episode
         self._probe = self.recovery.probe
         self._pacer = _make_pacer(settings, controller, self.recovery.rtt)
         self._source = source
         self._is_settled = False
-        """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
+        """True if recovery knows that nothing waits to be sent, and nothing has changed since."""
         self._right_edge = settings.receive_window_bytes if self._is_established else 0
-        """Up to where the peer takes data; without a SYN its window is taken to be like ours."""
+        """The right edge of the peer's receive window; without a SYN the window is assumed
+        equal."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether the handshake lets the application's bytes go."""
+        """True if the handshake allows application data."""
         return self._handshake.may_send
 
-    # What happens to it
+    # Events
 
     def on_packet(self, packet: Segment, now_ns: int) -> list[StreamBytes]:
-        """Take a segment that arrived; return the bytes that can be read now, in order."""
+        """Handle a segment that arrived; return the bytes that can be read now, in order."""
         received = self._received
         if packet.seq <= received.last_ack and (  # RFC 7323 § 4.3, rule 2
             received.echo_ns is None or packet.sent_at_ns > received.echo_ns
@@ -89,7 +90,7 @@ class TcpEndpoint(Endpoint[Segment]):
         ack = packet.ack
         assert ack is not None  # noqa: S101 - only a first SYN comes without
         is_advance = ack > self._board.una
-        if is_advance or packet.sack:  # else it is an old one and says nothing
+        if is_advance or packet.sack:  # else it is an old ACK without news
             self._is_settled = False
             self.recovery.on_ack(packet, now_ns)
             if is_advance:
@@ -101,7 +102,7 @@ class TcpEndpoint(Endpoint[Segment]):
         return self._read(records) if records else []
 
     def on_timer(self, now_ns: int) -> None:
-        """Do what was due; what has to leave for it does with `packets_to_send`."""
+        """Handle the timers that are due; resulting segments leave with `packets_to_send`."""
         self._is_settled = False
         if self._is_established:
             self.recovery.on_timer(now_ns)
@@ -109,7 +110,7 @@ class TcpEndpoint(Endpoint[Segment]):
             self._handshake.on_timer(now_ns)
 
     def timer_at_ns(self) -> int | None:
-        """Return when to be woken."""
+        """Return the time of the next timer."""
         if not self._is_established:
             return self._handshake.retry_at_ns
         at_ns = self.recovery.timer_at_ns()
@@ -122,10 +123,10 @@ class TcpEndpoint(Endpoint[Segment]):
         return at_ns
 
     def ack_ranges(self, packet: Segment) -> tuple[tuple[int, int], ...]:
-        """Return the numbers of the peer's data segments that came, highest span first.
+        """Return the numbers of the peer's data segments that arrived, as spans, highest first.
 
-        To be asked when *packet* leaves. Segments acknowledge bytes; of bytes that were sent twice
-        this names the transmission that arrived.
+        Valid at the time when *packet* leaves. Segments acknowledge bytes; of bytes that were sent
+        twice this names the transmission that arrived.
         """
         return () if packet.ack is None else self._received.spans()
 
@@ -137,36 +138,37 @@ class TcpEndpoint(Endpoint[Segment]):
         segments: list[Segment] = []
         received, stream = self._received, self._stream
         if received.due_at_ns is not None and received.wants_sack:
-            # What SACK has to say is due at once, and its options would not fit beside a full
-            # payload.
+            # SACK blocks are due at once, and the options would not fit next to a full payload.
             segments.append(self._packer.pure_ack(now_ns))
         if not self._is_settled or stream.end != stream.sent or self._source.has_data:
             self._pacer.begin()
-            self._send(segments, now_ns)  # which carry the ACK
-        # Else, as nearly always at a client, there is nothing to send but ACKs.
+            self._send(segments, now_ns)  # data segments carry the ACK
+        # Otherwise, as nearly always at a client, there is nothing to send but ACKs.
         due_at_ns = received.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             segments.append(self._packer.pure_ack(now_ns))
         return segments
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
-        """Return the state of recovery; segments are declared lost by bytes, so no number is."""
+        """Return the state of recovery; losses are declared by bytes, so no numbers are listed."""
         recovery = self.recovery
         in_flight = recovery.board.pipe_bytes
-        return row_of(now_ns, recovery.controller, recovery.rtt, in_flight, ())
+        return make_recovery_row(now_ns, recovery.controller, recovery.rtt, in_flight, ())
 
     # Sending
 
     def _send(self, segments: list[Segment], now_ns: int) -> None:
-        """Add the segments with data that leave now; what was lost goes first."""
+        """Append the data segments that leave now; retransmissions go first."""
         stream, board, episode, pacer = self._stream, self._board, self._episode, self._pacer
         probe, mss_bytes = self._probe, self._mss_bytes
         while True:
+            # Below TCP_NOTSENT_LOWAT the socket takes more from the application.
             n_bytes = stream.end - stream.sent
             if n_bytes < stream.lowat_bytes and self._handshake.may_send:
                 stream.fill(board.una, now_ns)
                 n_bytes = stream.end - stream.sent
             if probe is not None and probe.is_due:
+                # A tail loss probe ignores the window (RFC 8985 § 7.3).
                 segments.append(self._probing(probe, now_ns))
                 continue
             if episode.point is None:
@@ -182,7 +184,7 @@ class TcpEndpoint(Endpoint[Segment]):
                     continue
             if n_bytes > mss_bytes:
                 n_bytes = mss_bytes
-            if n_bytes > left:  # no part of a segment: silly windows
+            if n_bytes > left:  # no partial segments (silly window syndrome, RFC 9293 § 3.8.6.2.1)
                 self.recovery.is_cwnd_underutilized = False
                 return
             if n_bytes and stream.sent + n_bytes <= self._right_edge:
@@ -191,7 +193,7 @@ class TcpEndpoint(Endpoint[Segment]):
                     return
                 segments.append(self._new(n_bytes, now_ns))
                 continue
-            # Linux grows the buffer where the window has room for more than is in it, only then.
+            # Linux grows the buffer only if the window has room for more than the buffer holds.
             may_expand = not n_bytes and left >= mss_bytes
             if may_expand and stream.expand(self._controller.congestion_window):
                 continue
@@ -201,7 +203,7 @@ class TcpEndpoint(Endpoint[Segment]):
             segments.append(again)
 
     def _new(self, n_bytes: int, now_ns: int) -> Segment:
-        """Return a segment with bytes that were never sent."""
+        """Return a segment with data that was never sent."""
         sent = self._packer.cut(n_bytes, now_ns)
         self.recovery.on_sent(sent)
         if self._pacer.rate_bps is not None:
@@ -209,7 +211,7 @@ class TcpEndpoint(Endpoint[Segment]):
         return self._packer.segment(sent, now_ns)
 
     def _lost(self, lost: SentSegment, left: int, now_ns: int) -> Segment | None:
-        """Return what was lost once more, if that may leave now."""
+        """Return a retransmission of *lost*, if it may leave now."""
         if lost.size_bytes > left and not self._episode.may_exceed_window:
             self.recovery.is_cwnd_underutilized = False
             return None
@@ -221,7 +223,7 @@ class TcpEndpoint(Endpoint[Segment]):
         return self._packer.segment(sent, now_ns)
 
     def _without_new_data(self, left: int, now_ns: int) -> Segment | None:
-        """Return what may go again on suspicion, for want of anything better."""
+        """Return a speculative retransmission, without new data (RFC 6675 § 4, rules 3 and 4)."""
         recovery = self.recovery
         if left < self._mss_bytes:
             recovery.is_cwnd_underutilized = False
@@ -241,7 +243,7 @@ class TcpEndpoint(Endpoint[Segment]):
             segment = self._new(n_bytes, now_ns)
             probe.on_sent(stream.sent, None)
             return segment
-        # There is one: a probe is due only while something is out, and leaves as soon as it is due.
+        # The last segment exists: a probe is due only with data in flight, and leaves at once.
         last = next(reversed(self._board.sent.values()))
         probe.on_sent(last.stop, last)
         return self._again(last, now_ns)
@@ -249,7 +251,7 @@ class TcpEndpoint(Endpoint[Segment]):
     # Receiving
 
     def _read(self, records: list[TlsRecord]) -> list[StreamBytes]:
-        """Return what records hold for the application; answer those of the handshake."""
+        """Return the application's bytes in records; answer those of the handshake."""
         frames: list[StreamBytes] = []
         for record in records:
             if record.message is None:
@@ -258,10 +260,10 @@ class TcpEndpoint(Endpoint[Segment]):
                 self._write(self._handshake.on_message(record.message))
         return frames
 
-    # Opening
+    # Connection establishment
 
     def _on_opening(self, packet: Segment, now_ns: int) -> None:
-        """Take a SYN, the answer to one, or the segment that completes the opening."""
+        """Handle a SYN, a SYN-ACK, or the segment that completes the handshake."""
         handshake = self._handshake
         was_established = self._is_established
         self._write(handshake.on_segment(packet))
@@ -270,7 +272,7 @@ class TcpEndpoint(Endpoint[Segment]):
             self._received.due_at_ns = now_ns
         if not was_established:
             self._right_edge = packet.window_bytes  # SND.WND (RFC 9293 § 3.10.7.4)
-            if packet.echo_ns is not None:  # only a first SYN answers nothing
+            if packet.echo_ns is not None:  # only the first SYN echoes no timestamp
                 self.recovery.on_rtt(now_ns - packet.echo_ns)
 
     def _write(self, message: Message | None) -> None:
@@ -281,7 +283,7 @@ class TcpEndpoint(Endpoint[Segment]):
 def _make_pacer(
     settings: TcpSettings, controller: CongestionController, rtt: RttEstimator
 ) -> Pacer:
-    """Return what paces an end with these settings."""
+    """Return the pacer of an endpoint with these settings."""
     mss_bytes = settings.mss_bytes
     burst_bytes = settings.pacing_burst_segments * mss_bytes
     return Pacer(

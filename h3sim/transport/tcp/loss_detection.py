@@ -1,6 +1,6 @@
 """Loss detection of TCP: the scoreboard, by SACK (RFC 6675) and by time (RFC 8985)."""
 
-# ruff: noqa: ARG002 - a detector need not use all that it is told
+# ruff: noqa: ARG002 - a detector need not use every argument
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Scoreboard:
-    """The segments from the first that is not acknowledged on, each as it was first sent.
+    """The segments from SND.UNA on, each as it was first sent.
 
-    Segments are never cut anew, so acknowledgements always end between two of them.
+    Segments are never split again, so acknowledgements always end between two of them.
     """
 
     __slots__ = (
@@ -32,27 +32,27 @@ class Scoreboard:
 
     def __init__(self) -> None:
         self.una = 0
-        """The first byte that is not acknowledged (SND.UNA)."""
+        """The first unacknowledged byte (SND.UNA)."""
         self.next_seq = 0
         """The first byte that was never sent (SND.NXT)."""
         self.pipe_bytes = 0
-        """How much is on its way, by what is known (RFC 6675 § 2)."""
+        """The estimate of bytes in flight (pipe, RFC 6675 § 2)."""
         self.sent: dict[int, SentSegment] = {}
-        """By sequence number, rising."""
+        """Segments by sequence number, rising."""
         self.runs: dict[int, int] = {}
-        """The start and stop of each span that was selectively acknowledged."""
+        """The start and end of each SACKed span."""
         self.sacked_segments = 0
         self._to_resend: list[int] = []
-        """A heap of the sequence numbers of lost segments; some may have come after all."""
+        """A heap of sequence numbers of lost segments; some may have arrived after all."""
 
     def add(self, segment: SentSegment) -> None:
-        """Put in a segment that leaves for the first time."""
+        """Add a segment that is sent for the first time."""
         self.sent[segment.seq] = segment
         self.next_seq = segment.stop
         self.pipe_bytes += segment.size_bytes
 
     def take_acked(self, ack: int) -> list[SentSegment]:
-        """Take out what *ack* acknowledges; return what nothing was known of, rising."""
+        """Remove what *ack* acknowledges; return the segments not SACKed before, rising."""
         news = []
         sent = self.sent
         seq = self.una
@@ -66,16 +66,16 @@ class Scoreboard:
                 news.append(segment)
         self.una = ack
         if self.runs:
-            # Segments are acknowledged whole and spans begin with one, so none is cut in two.
+            # Segments are acknowledged as a unit and spans begin with one, so none is split.
             self.runs = {start: stop for start, stop in self.runs.items() if start >= ack}
         return news
 
     def take_sacked(self, blocks: Iterable[tuple[int, int]]) -> list[SentSegment]:
-        """Mark what *blocks* acknowledge; return what is new of it, rising."""
+        """Mark what *blocks* acknowledge; return the newly SACKed segments, rising."""
         news: list[SentSegment] = []
-        # The newest span comes first on the wire; who is told gets what is new in rising order.
+        # On the wire the newest span comes first; callers expect rising order.
         for start, stop in sorted(blocks):
-            # A duplicate (RFC 2883 § 4), or an ACK that was overtaken.
+            # A D-SACK (RFC 2883 § 4), or an ACK that was reordered.
             if start < self.una or self._is_inside(start):
                 continue
             seq = start
@@ -95,7 +95,7 @@ class Scoreboard:
         return news
 
     def mark_lost(self, lost: Iterable[SentSegment]) -> None:
-        """No longer count any transmission of these as on its way; they wait to go again."""
+        """Remove all transmissions of these from the pipe, and queue them for retransmission."""
         for segment in lost:
             segment.is_lost = True
             self.pipe_bytes -= segment.size_bytes * segment.copies
@@ -103,38 +103,38 @@ class Scoreboard:
             heappush(self._to_resend, segment.seq)
 
     def next_lost(self) -> SentSegment | None:
-        """Return the lowest segment that is lost and has to go again (RFC 6675 § 4, rule 1)."""
+        """Return the lowest segment that is lost and not resent (RFC 6675 § 4, rule 1)."""
         heap, sent = self._to_resend, self.sent
         while heap:
             segment = sent.get(heap[0])
-            # Entries are dropped lazily: what arrived after all, or went again, is passed by here.
+            # Lazy deletion: segments that arrived after all, or were resent, are skipped here.
             if segment is not None and not segment.copies and not segment.is_sacked:
                 return segment
             heappop(heap)
         return None
 
     def lost(self, *, with_resent: bool) -> list[SentSegment]:
-        """Return what was declared lost and has not come, rising."""
+        """Return the segments declared lost that have not arrived, rising."""
         lost = [segment for segment in self.sent.values() if segment.is_lost]
         return [s for s in lost if not s.is_sacked and (with_resent or not s.copies)]
 
     def drop_copy(self, segment: SentSegment) -> None:
-        """No longer count the first transmission of *segment* as on its way, but a later one."""
+        """Remove the first transmission of *segment* from the pipe, but not a later one."""
         segment.is_lost = True
         self.pipe_bytes -= segment.size_bytes
         segment.copies -= 1
 
     def mark_resent(self, segment: SentSegment) -> None:
-        """Count one more transmission of *segment* as on its way."""
+        """Add one more transmission of *segment* to the pipe."""
         segment.is_retransmitted = True
         segment.copies += 1
         self.pipe_bytes += segment.size_bytes
 
     def _is_inside(self, start: int) -> bool:
-        """Whether a span holds *start*, but begins before it.
+        """Return whether *start* lies inside a SACKed span that begins before it.
 
-        Then it holds all of a block that starts there: of two reports of one byte, the later one
-        says at least as much, so the block is an old one.
+        Then the span holds all of a block that starts there: of two reports of one byte, the later
+        one covers at least as much, so the block is an old one.
         """
         return self.sent[start].is_sacked and start not in self.runs
 
@@ -144,18 +144,18 @@ DUP_THRESH: Final = 3
 
 
 class Detector:
-    """Says which segments are lost; the one who asks keeps the scoreboard."""
+    """A loss detector; its caller keeps the scoreboard."""
 
     __slots__ = ("due_at_ns",)
 
     due_at_ns: int | None
-    """When to ask again though no acknowledgement has come."""
+    """Time of the next check without an acknowledgement."""
 
     def on_sent(self, segment: SentSegment) -> None:
-        """Note that *segment* leaves, for the first time or again."""
+        """Handle *segment* being sent, for the first time or again."""
 
     def on_resend(self, segment: SentSegment) -> None:
-        """Note that *segment* is about to leave again, under another number."""
+        """Handle *segment* being resent, under another number."""
 
     def detect(
         self,
@@ -164,26 +164,26 @@ class Detector:
         is_recovering: bool,
         now_ns: int,
     ) -> list[SentSegment]:
-        """Return what an acknowledgement that delivered these segments shows to be lost."""
+        """Return the segments that this acknowledgement shows to be lost."""
         raise NotImplementedError
 
     def on_duplicate(self) -> None:
-        """Note that a segment arrived twice: a retransmission was needless."""
+        """Handle a segment that arrived twice: a retransmission was spurious."""
 
     def on_recovered(self) -> None:
-        """Note that an episode of recovery is over."""
+        """Handle the end of a recovery episode."""
 
     def lost_on_timeout(self, now_ns: int) -> list[SentSegment]:
-        """Return what counts as lost when the retransmission timer expires."""
+        """Return the segments that are lost when the retransmission timer expires."""
         raise NotImplementedError
 
     def next_speculative(self, now_ns: int) -> SentSegment | None:
-        """Return what may go again though it does not count as lost, or None."""
+        """Return a segment that may be resent though it is not known to be lost, or None."""
         return None
 
 
 class SackDetector(Detector):
-    """Counts what was selectively acknowledged above a segment."""
+    """Loss detection by the number of SACKed segments above (RFC 6675)."""
 
     __slots__ = (
         "_board",
@@ -200,13 +200,13 @@ class SackDetector(Detector):
         self._mss_bytes = mss_bytes
         self._dup_acks = 0
         self._lost_to = 0
-        """All below is lost, or was selectively acknowledged."""
+        """A sequence number below which every segment is lost or SACKed."""
         self._has_rescued = False
-        """Whether rule 4 has been used: once per episode (RescueRxt)."""
+        """True if rule 4 has been used: once per episode (RescueRxt)."""
         self.due_at_ns = None
 
     def on_recovered(self) -> None:
-        """Forget about the rescue."""
+        """Allow a rescue retransmission again."""
         self._has_rescued = False
 
     def detect(
@@ -216,7 +216,7 @@ class SackDetector(Detector):
         is_recovering: bool,
         now_ns: int,
     ) -> list[SentSegment]:
-        """Return what is lost by IsLost, or as third duplicate ACKs show (RFC 6675 §§ 4-5)."""
+        """Return the segments lost by IsLost, or by the third duplicate ACK (RFC 6675 §§ 4-5)."""
         del now_ns
         if is_advance:
             self._dup_acks = 0
@@ -225,14 +225,14 @@ class SackDetector(Detector):
             return []
         lost: list[SentSegment] = []
         threshold = self._threshold(runs)
-        # What lies below an earlier threshold was decided then: each segment is looked at once.
+        # Below an earlier threshold everything is decided: each segment is checked once.
         if threshold > self._lost_to:
             lost = self._between(self._lost_to, threshold)
             self._lost_to = threshold
-        if not is_advance:  # only asked where something new was reported (RFC 6675 § 2)
+        if not is_advance:  # called only if something new was SACKed: a duplicate ACK (§ 2)
             self._dup_acks += 1
-            # Three duplicates begin a recovery (RFC 6675 § 5, step 2); within one IsLost alone
-            # decides.
+            # Three duplicates begin a recovery (RFC 6675 § 5, step 2); within one only IsLost
+            # counts.
             if self._dup_acks >= DUP_THRESH and not is_recovering and not lost:
                 first = self._board.sent[self._board.una]
                 if not first.is_lost:
@@ -240,18 +240,18 @@ class SackDetector(Detector):
         return lost
 
     def lost_on_timeout(self, now_ns: int) -> list[SentSegment]:
-        """Return all that was not selectively acknowledged (RFC 6675 § 5.1)."""
+        """Return all segments that were not SACKed (RFC 6675 § 5.1)."""
         del now_ns
-        # What was selectively acknowledged is under way no more, nor is what waits to go again.
+        # SACKed segments have no transmission in flight, nor have those queued for retransmission.
         return [segment for segment in self._board.sent.values() if segment.copies]
 
     def next_speculative(self, now_ns: int) -> SentSegment | None:
         """Return the segment of NextSeg's rules 3 and 4 (RFC 6675 § 4).
 
-        Rule 4 rescues a lost tail, above which nothing can be acknowledged. By its letter it would
-        send the last segment again at once, lost or not; here only once its ACK is overdue.
+        Rule 4 rescues a lost tail, above which nothing can be SACKed. By its letter it would resend
+        the last segment at once, lost or not; here only once its ACK is overdue.
         """
-        # HighData that was selectively acknowledged: rule 3 sends nothing from above it.
+        # HighData SACKed so far: rule 3 resends nothing above it.
         highest = max(self._board.runs.values(), default=0)
         last: SentSegment | None = None
         for segment in self._board.sent.values():
@@ -269,9 +269,12 @@ class SackDetector(Detector):
         return last
 
     def _threshold(self, runs: dict[int, int]) -> int:
-        """Return below what IsLost holds: under 3 spans, or under more than 2 segments' bytes."""
+        """Return the sequence number below which IsLost holds.
+
+        3 spans, or over 2 segments, above.
+        """
         n_bytes = 0
-        # From the top down: the first span that has enough above it is the highest threshold.
+        # From the top down: the first span with enough above it is the highest threshold.
         for n_runs, start in enumerate(sorted(runs, reverse=True), start=1):
             n_bytes += runs[start] - start
             if n_runs >= DUP_THRESH or n_bytes > (DUP_THRESH - 1) * self._mss_bytes:
@@ -288,7 +291,7 @@ class SackDetector(Detector):
             if segment.is_sacked or segment.is_lost:
                 continue
             if segment.copies > 1:
-                # It was sent again on suspicion (rule 3): what was lost is the first of the two.
+                # It was resent speculatively (rule 3): the first of the two transmissions is lost.
                 self._board.drop_copy(segment)
             else:
                 lost.append(segment)
@@ -296,19 +299,19 @@ class SackDetector(Detector):
 
 
 def _is_first_try(segment: SentSegment) -> bool:
-    """Whether a segment was sent once, and counts as on its way."""
+    """Return whether a segment was sent once and is not declared lost."""
     return not segment.is_lost and segment.copies == 1
 
 
 _PERSISTS: Final = 16
-"""So many recoveries without a needless retransmission reset the reordering window."""
+"""Recoveries without a spurious retransmission that reset the reordering window."""
 
 
 class RackDetector(Detector):
-    """A segment is lost if one sent a reordering window after it has been delivered.
+    """Loss detection by time: lost if a segment sent a reordering window later was delivered.
 
-    Transmissions are ordered by their numbers; the RFC orders them by time and sequence number,
-    since it has nothing better. Nothing goes again on suspicion: probes take care of a lost tail.
+    Transmissions are ordered by their numbers; the RFC orders them by time and sequence number, for
+    lack of numbers. There are no speculative retransmissions: probes cover a lost tail.
     """
 
     __slots__ = (
@@ -328,9 +331,9 @@ class RackDetector(Detector):
         self._board = board
         self._rtt = rtt
         self._under_way: dict[int, SentSegment] = {}
-        """By number: in the order of their last transmission."""
+        """Segments in flight by number, in the order of their last transmission."""
         self._newest = -1
-        """RACK.xmit_ts and RACK.end_seq: the last sent of all that were delivered."""
+        """The most recently sent segment of those delivered (RACK.xmit_ts and RACK.end_seq)."""
         self._rtt_ns = 0
         """RACK.rtt."""
         self._highest_delivered = 0
@@ -348,20 +351,20 @@ class RackDetector(Detector):
         self._under_way[segment.number] = segment
 
     def on_resend(self, segment: SentSegment) -> None:
-        """Forget about its earlier transmission."""
+        """Remove its earlier transmission."""
         self._under_way.pop(segment.number, None)
 
     def on_duplicate(self) -> None:
         """Widen the reordering window, once per round (RFC 8985 § 6.2, step 4)."""
         una = self._board.una
-        # Once a round: duplicates of one round come of one window that was too narrow.
+        # Once per round: duplicates of one round have one cause, a window that was too narrow.
         if self._duplicate_round is None or una >= self._duplicate_round:
             self._duplicate_round = self._board.next_seq
             self._window_factor += 1
             self._persist = _PERSISTS
 
     def on_recovered(self) -> None:
-        """Narrow the reordering window again after 16 recoveries without a duplicate."""
+        """Reset the reordering window after 16 recoveries without a duplicate."""
         self._persist -= 1
         if self._persist <= 0:
             self._window_factor = 1
@@ -373,18 +376,21 @@ class RackDetector(Detector):
         is_recovering: bool,
         now_ns: int,
     ) -> list[SentSegment]:
-        """Return what is lost, and set when to ask again (RFC 8985 § 6.2, steps 2 to 5)."""
+        """Return the lost segments.
+
+        And set the time of the next check (RFC 8985 § 6.2, steps 2-5).
+        """
         del is_advance
         self._take_out(delivered, now_ns)
         self.due_at_ns = None
         under_way, newest = self._under_way, self._newest
         first = next(iter(under_way.values()), None)
-        # Nothing that is on its way was sent before what was delivered last.
+        # Every segment in flight was sent after the most recently sent one that was delivered.
         if first is None or first.number > newest:
             return []
         wait_ns = self._rtt_ns + self._window_ns(is_recovering=is_recovering)
         lost: list[SentSegment] = []
-        # A resent segment is put in anew, so the dict's order is that of the transmissions.
+        # A resent segment is inserted anew, so the dict has the order of transmissions.
         for number, segment in under_way.items():
             if number > newest:
                 break
@@ -392,9 +398,9 @@ class RackDetector(Detector):
             if due_at_ns <= now_ns:
                 lost.append(segment)
             else:
-                self.due_at_ns = due_at_ns  # the last one's: then all are decided at once
+                self.due_at_ns = due_at_ns  # the latest deadline: then all are decided at once
         for segment in lost:
-            # It has no transmission under way now, and comes back with its next one.
+            # It has no transmission in flight until it is resent.
             del under_way[segment.number]
         return lost
 
@@ -412,19 +418,19 @@ class RackDetector(Detector):
         return lost
 
     def _take_out(self, delivered: list[SentSegment], now_ns: int) -> None:
-        """Forget what was delivered; note what was sent last of it (RFC 8985 § 6.2, step 2)."""
+        """Remove delivered segments, and update RACK.segment (RFC 8985 § 6.2, steps 1-3)."""
         under_way, newest, highest = self._under_way, self._newest, self._highest_delivered
         for segment in delivered:
             number, stop = segment.number, segment.stop
             under_way.pop(number, None)
             if stop > highest:
                 highest = stop
-            # A retransmission arrives below the highest without any reordering (step 3).
+            # A retransmission arrives below the highest without reordering (step 3).
             elif not segment.is_retransmitted:
                 self._sees_reordering = True
             rtt_ns = now_ns - segment.sent_at_ns
             if segment.is_retransmitted and rtt_ns < self._rtt.min_rtt_ns:
-                continue  # so soon after, it is an earlier transmission that came
+                continue  # faster than the path: the ACK is for an earlier transmission
             self._rtt_ns = rtt_ns
             if number > newest:
                 newest = number
@@ -432,11 +438,12 @@ class RackDetector(Detector):
 
     def _window_ns(self, *, is_recovering: bool) -> int:
         """Return RACK.reo_wnd (RFC 8985 § 6.2, step 4)."""
-        # On a path that has never reordered three segments above are proof, as in RFC 6675.
+        # RFC 8985 § 6.2 step 4: without observed reordering, 3 SACKed segments suffice as in RFC
+        # 6675.
         is_proven = is_recovering or self._board.sacked_segments >= DUP_THRESH
         if is_proven and not self._sees_reordering:
             return 0
         window_ns = self._window_factor * self._rtt.min_rtt_ns // 4
         smoothed_rtt_ns = self._rtt.smoothed_rtt_ns
-        # Later than a smoothed RTT the timeout would come first.
+        # Capped by the smoothed RTT, beyond which the timeout would come first.
         return window_ns if window_ns < smoothed_rtt_ns else smoothed_rtt_ns

@@ -1,4 +1,4 @@
-"""Segments of one endpoint, from the SYN and the TLS handshake to the last acknowledgement."""
+"""Segments of one endpoint, from the SYN and the TLS handshake to the last ACK."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class State(enum.Enum):
-    """What TCP knows of the connection (RFC 9293 § 3.3.2, without its end)."""
+    """State of the connection (RFC 9293 § 3.3.2, without closing)."""
 
     CLOSED = "closed"
     LISTEN = "listen"
@@ -39,7 +39,7 @@ _STATES = {
     (State.SYN_SENT, _Event.SYN_ACK): State.ESTABLISHED,
     (State.SYN_RECEIVED, _Event.SYN): State.SYN_RECEIVED,
     (State.SYN_RECEIVED, _Event.ACK): State.ESTABLISHED,
-    # SYNs and their answers that were sent again, and come when it is all over.
+    # Duplicate SYNs and SYN-ACKs that arrive after the handshake.
     (State.ESTABLISHED, _Event.SYN): State.ESTABLISHED,
     (State.ESTABLISHED, _Event.SYN_ACK): State.ESTABLISHED,
 }
@@ -58,15 +58,15 @@ _OPENS = {
     (TlsVersion.TLS_1_2, Role.CLIENT): Message.SERVER_FINISHED,
     (TlsVersion.TLS_1_2, Role.SERVER): Message.CLIENT_FINISHED,
 }
-"""After which message an end may send the application's bytes."""
+"""The message after which an endpoint may send application data."""
 
 
 class Handshake:
-    """One end's part in it.
+    """The TCP and TLS handshake of one endpoint.
 
-    A SYN (or its answer) that stays without an answer goes again after *initial_rto_ns*, then after
-    twice that (RFC 6298 § 2.1, § 5.5). `HandshakeMode.ZERO_RTT` is early data: requests leave with
-    the client's hello. TLS 1.2 has none, and takes its two round trips.
+    An unanswered SYN (or SYN-ACK) is resent after *initial_rto_ns*, then after twice that (RFC 6298
+    § 2.1, § 5.5). `HandshakeMode.ZERO_RTT` is early data: requests leave with the ClientHello. TLS
+    1.2 has none, and takes two round trips.
     """
 
     def __init__(self, settings: TcpSettings, role: Role, mode: HandshakeMode) -> None:
@@ -86,18 +86,18 @@ class Handshake:
         else:
             self.state = State.CLOSED if role is Role.CLIENT else State.LISTEN
         self.may_send = mode is HandshakeMode.NONE
-        """Whether the application's bytes may go."""
+        """True if application data may be sent."""
         self.is_syn_due = self.state is State.CLOSED
-        """Whether a SYN, or the answer to one, has to leave now."""
+        """True if a SYN or a SYN-ACK has to leave now."""
         self.retry_at_ns: int | None = None
-        """When that is so without anything arriving; of no concern once established."""
+        """Time of the next SYN retransmission; unused once established."""
 
     def length_of(self, message: Message) -> int:
-        """Return how many bytes a message takes in the stream."""
+        """Return the length of a message in the stream."""
         return self._lengths[message]
 
     def on_segment(self, segment: Segment) -> Message | None:
-        """Take what a segment says of the connection; return the message to send for it."""
+        """Handle a segment's effect on the state; return the message to send for it."""
         before = self.state
         if segment.is_syn:
             event = _Event.SYN if segment.ack is None else _Event.SYN_ACK
@@ -105,7 +105,7 @@ class Handshake:
             event = _Event.ACK
         self.state = _STATES[before, event]
         if event is _Event.SYN:
-            # A SYN that comes again says that the answer to it was lost: it goes again at once.
+            # A repeated SYN means that the SYN-ACK was lost: resend it at once.
             self.is_syn_due = self.state is State.SYN_RECEIVED
         if before is self.state or self.state is not State.ESTABLISHED:
             return None
@@ -118,13 +118,13 @@ class Handshake:
         return Message.CLIENT_HELLO
 
     def on_message(self, message: Message) -> Message | None:
-        """Take a message of TLS; return the answer to it."""
+        """Handle a TLS message; return the answer to it."""
         if message is _OPENS[self._tls, self._role]:
             self.may_send = True
         return _ANSWERS.get((self._tls, message))
 
     def on_syn_sent(self, now_ns: int) -> None:
-        """Note that a SYN, or the answer to one, leaves now."""
+        """Record that a SYN or a SYN-ACK leaves now."""
         if self.state is State.CLOSED:
             self.state = _STATES[self.state, _Event.SEND]
         self.is_syn_due = False
@@ -132,13 +132,13 @@ class Handshake:
         self._retry_ns = min(2 * self._retry_ns, self._max_retry_ns)
 
     def on_timer(self, now_ns: int) -> None:
-        """Send the SYN again, if its time has come."""
+        """Resend the SYN if it is due."""
         if self.retry_at_ns is not None and self.retry_at_ns <= now_ns:
             self.is_syn_due = True
 
 
 class Packer:
-    """Cuts *stream* into segments, and acknowledges with each what *received* says."""
+    """A packer that cuts *stream* into segments, each with the ACK of *received*."""
 
     __slots__ = ("_received", "_stream", "_window_bytes", "next_number")
 
@@ -146,21 +146,20 @@ class Packer:
         self._stream = stream
         self._received = received
         self._window_bytes = window_bytes
-        """The receive window, which is announced with each."""
+        """The receive window announced with each segment."""
         self.next_number = 0
 
     def cut(self, n_bytes: int, now_ns: int) -> SentSegment:
-        """Return the next *n_bytes* of the stream, which were never sent."""
+        """Return the next *n_bytes* of the stream that were never sent."""
         stream = self._stream
         seq = stream.sent
         frames, records = stream.cut(n_bytes)
         return SentSegment(self.next_number, now_ns, seq, n_bytes, frames, records)
 
     def segment(self, sent: SentSegment, now_ns: int) -> Segment:
-        """Return *sent* as it goes on the wire now."""
+        """Return *sent* as a segment on the wire now."""
         received = self._received
-        # Whatever comes makes an ACK due, now or later: without one there is nothing to take note
-        # of.
+        # Every data segment that arrives makes an ACK due: without one there is nothing to update.
         if received.due_at_ns is not None:
             received.on_acked()
         self.next_number = sent.number + 1
@@ -191,12 +190,12 @@ class Packer:
             received.next_seq,
             received.echo_ns,
             self._window_bytes,
-            # Data segments carry no blocks: a full one has no room for the option.
+            # Data segments carry no SACK blocks: a full one has no room for the option.
             received.take_blocks() if received.wants_sack else (),
         )
 
     def syn(self, handshake: Handshake, now_ns: int) -> Segment:
-        """Return a SYN, or the answer to one."""
+        """Return a SYN or a SYN-ACK."""
         ack = None if handshake.state in (State.CLOSED, State.SYN_SENT) else 0
         handshake.on_syn_sent(now_ns)
         number = self.next_number

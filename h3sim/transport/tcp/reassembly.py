@@ -1,4 +1,4 @@
-"""The receiving side: bytes in order, records when whole, and when to acknowledge."""
+"""The receiving side: bytes in order, complete records, and the timing of ACKs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 _MAX_BLOCKS: Final = 3
-"""What a header has room for beside timestamps (RFC 2018 § 3)."""
+"""The most SACK blocks that fit next to timestamps (RFC 2018 § 3)."""
 _MAX_SPANS: Final = 32
-"""So many spans of numbers are reported to a log, as an ACK of QUIC would have them."""
+"""The most spans of numbers reported to a log, in the form of a QUIC ACK."""
 
 
 class Reassembly:
-    """Holds what came early until the hole before it is filled.
+    """Reassembly of the byte stream: out-of-order segments wait for the hole to be filled.
 
-    An ACK is due at once when *every* segments came in order since the last one, when a segment
-    comes early or again, and when it fills a hole; else *max_delay_ns* after the first segment that
-    is not acknowledged (RFC 5681 § 4.2).
+    An ACK is due at once after *every* segments in order, after an out-of-order or duplicate
+    segment, and when a hole is filled; otherwise *max_delay_ns* after the first unacknowledged
+    segment (RFC 5681 § 4.2).
     """
 
     __slots__ = (
@@ -48,34 +48,34 @@ class Reassembly:
         self._max_delay_ns = max_delay_ns
         self._early: dict[int, Segment] = {}
         self._runs: dict[int, int] = {}
-        """What came early: the start and stop of each span, the one that grew last at the end."""
+        """The start and end of each out-of-order span, the most recently extended last."""
         self._run_starts: dict[int, int] = {}
         self._duplicate: tuple[int, int] | None = None
         self._unacked = 0
         self._numbers: list[int] = []
         self._numbers_seen = Ranges()
         self.next_seq = 0
-        """The first byte that has not come."""
+        """The next expected byte (RCV.NXT)."""
         self.last_ack = 0
-        """What the last segment sent acknowledged."""
+        """The ACK number of the last segment sent."""
         self.echo_ns: int | None = None
-        """TS.Recent (RFC 7323 § 4.3): when that was sent which the next ACK is for."""
+        """TS.Recent (RFC 7323 § 4.3): the timestamp to echo with the next ACK."""
         self.due_at_ns: int | None = None
-        """When an ACK is due."""
+        """Time when an ACK is due."""
         self.wants_sack = False
-        """Whether an ACK says more than its number; asked with each segment, so kept."""
+        """True if an ACK needs a SACK option; read with each segment, so it is an attribute."""
 
     def on_segment(self, segment: Segment, now_ns: int) -> list[TlsRecord]:
-        """Take a segment with data; return the records that are whole now, in order."""
+        """Handle a data segment; return the records that are now complete, in order."""
         seq = segment.seq
-        # Put into ranges only where a log asks: an append is all that most loads pay for it.
+        # Converted to ranges only for a log: most loads pay for an append only.
         self._numbers.append(segment.number)
         if seq != self.next_seq:
             self._on_early(segment, now_ns)
             return []
         self.next_seq = seq + segment.length
         if self._early:
-            # A hole is filled, in part or whole (RFC 5681 § 4.2).
+            # A hole is filled, partly or fully: ACK at once (RFC 5681 § 4.2).
             self.due_at_ns = now_ns
             return self._with_followers(segment)
         self._unacked += 1
@@ -86,15 +86,15 @@ class Reassembly:
         return segment.records
 
     def on_acked(self) -> None:
-        """Note that a segment leaves whose number acknowledges all that came in order."""
+        """Record a segment that acknowledges everything in order."""
         self.last_ack = self.next_seq
         self._unacked = 0
         self.due_at_ns = None
 
     def take_blocks(self) -> tuple[tuple[int, int], ...]:
-        """Return what the SACK option says: first what came again, then the newest spans.
+        """Return the SACK blocks: first a duplicate, then the newest spans.
 
-        See RFC 2018 § 4, and RFC 2883 § 4 for what came again (D-SACK).
+        See RFC 2018 § 4, and RFC 2883 § 4 for the duplicate (D-SACK).
         """
         duplicate = self._duplicate
         if duplicate is None:
@@ -104,7 +104,7 @@ class Reassembly:
         return (duplicate, *islice(reversed(self._runs.items()), _MAX_BLOCKS - 1))
 
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """Return the numbers of the segments that came, (low, high) inclusive, highest first."""
+        """Return the numbers of received segments, (low, high) inclusive, highest first."""
         for number in self._numbers:
             self._numbers_seen.add(number, number + 1)
         self._numbers.clear()
@@ -112,11 +112,11 @@ class Reassembly:
         return tuple((start, stop - 1) for start, stop in reversed(newest))
 
     def _on_early(self, segment: Segment, now_ns: int) -> None:
-        """Keep a segment that came before its time, unless it came before."""
+        """Keep an out-of-order segment, unless it is a duplicate."""
         self.due_at_ns = now_ns
         self.wants_sack = True
         seq, stop = segment.seq, segment.seq + segment.length
-        # Segments are never cut anew, so one is new or known as a whole.
+        # Segments are never split again, so one is either new or known as a unit.
         if seq < self.next_seq or seq in self._early:
             self._duplicate = (seq, stop)
             self._renew(seq)
@@ -130,16 +130,15 @@ class Reassembly:
         above = self._runs.pop(stop, None)
         if above is not None:
             stop = above
-        # Put in anew, so that it stands last: the first block reports the span that grew (RFC 2018
-        # § 4).
+        # Reinserted, so that it is last: the first block reports the span that grew (RFC 2018 § 4).
         self._runs[seq] = stop
         self._run_starts[stop] = seq
 
     def _renew(self, seq: int) -> None:
-        """Put the span last that holds *seq*, if one does, so that it is reported next.
+        """Move the span that holds *seq* to the end, if one does, so that it is reported next.
 
-        The block behind a duplicate is the one that the duplicate lies in (RFC 2883 § 4): without
-        it the sender would take it for one more block (tcp_sack_new_ofo_skb of Linux does it, too).
+        The block after a D-SACK is the one that contains the duplicate (RFC 2883 § 4): otherwise
+        the sender would take it for one more block (as tcp_sack_new_ofo_skb of Linux).
         """
         start = next((start for start, stop in self._runs.items() if start <= seq < stop), None)
         if start is not None:

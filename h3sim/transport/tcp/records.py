@@ -1,4 +1,4 @@
-"""The byte stream of one direction: HTTP/2 frames in TLS records, and the send buffer's size."""
+"""The byte stream of one direction: HTTP/2 frames in TLS records, and the send buffer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Message(enum.Enum):
 
 
 class TlsRecord:
-    """A TLS record: none of its frames can be read before its last byte has come.
+    """A TLS record: none of its frames can be read before its last byte has arrived.
 
     In cleartext it is a frame.
     """
@@ -38,15 +38,15 @@ class TlsRecord:
 
     def __init__(self, stop: int, frames: list[StreamBytes], message: Message | None) -> None:
         self.stop = stop
-        """The offset in the stream at which it ends."""
+        """The end offset in the stream."""
         self.frames = frames
         self.message = message
 
 
 class SendStream:
-    """What the application wrote and TCP has to deliver: the socket's send buffer.
+    """The socket's send buffer: bytes written by the application and not yet delivered.
 
-    It takes from *source* as long as little enough waits, and is cut into segments from its front.
+    It takes from *source* while little enough waits, and is cut into segments at its front.
     """
 
     __slots__ = (
@@ -77,7 +77,7 @@ class SendStream:
         self._source = source
         lowat = settings.notsent_lowat_bytes
         self.lowat_bytes = settings.send_buffer_bytes if lowat is None else lowat
-        """Nothing is taken while this much waits unsent."""
+        """The unsent bytes at which nothing more is taken (TCP_NOTSENT_LOWAT)."""
         self._write_bytes = settings.write_bytes
         self._cuts_frames = settings.cuts_frames
         self._send_buffer_bytes = settings.send_buffer_bytes
@@ -99,11 +99,11 @@ class SendStream:
         self._ends: deque[TlsRecord] = deque()
         self._unacked: deque[TlsRecord] = deque()
         self.sent = 0
-        """Where what was never sent begins."""
+        """The offset of the first byte never sent."""
         self._written_to = 0
-        """Where what was written ends."""
+        """The end of the bytes written."""
         self.end = 0
-        """Where what the socket has of it ends."""
+        """The end of the bytes in the socket."""
 
     def write_message(self, message: Message, n_bytes: int) -> None:
         """Append a flight of the TLS handshake."""
@@ -112,30 +112,32 @@ class SendStream:
         self.end = self._written_to
 
     def fill(self, acked: int, now_ns: int) -> None:
-        """Take from the source what the socket has room for; *acked* bytes left it for good."""
+        """Take from the source up to the socket's capacity; up to *acked* the buffer is free."""
         while (
             self.end - self.sent < self.lowat_bytes and self.end - acked < self._send_buffer_bytes
         ) and self._write_next(now_ns):
             self.end = self._written_to
 
     def expand(self, congestion_window: int) -> bool:
-        """Return whether the socket takes more, now that the window is not filled."""
+        """Return whether the socket takes more, now that the window is not full."""
         del congestion_window
         return False
 
     def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[TlsRecord]]:
-        """Take the next *n_bytes* off; return the bodies' bytes in them, and the records' ends."""
+        """Remove the next *n_bytes*.
+
+        Return the body bytes in them, and the records that end there.
+        """
         start = self.sent
         self.sent = stop = start + n_bytes
         frames: list[StreamBytes] = []
         pieces = self._pieces
         while pieces:
             piece_start, piece_stop, stream_id, offset = pieces[0]
-            # An empty body that ends where the segment does has come with it.
+            # An empty body that ends with the segment is delivered with it.
             if piece_stop > stop and piece_start >= stop:
                 break
-            # Conditional expressions: `max` and `min` would be two calls for each frame of each
-            # segment.
+            # Conditional expressions: `max` and `min` would be two calls per frame and segment.
             low = piece_start if piece_start > start else start
             high = piece_stop if piece_stop < stop else stop
             frames.append((stream_id, offset + low - piece_start, high - low))
@@ -144,26 +146,25 @@ class SendStream:
             pieces.popleft()
         ends = self._ends
         records: list[TlsRecord] = []
-        # A segment brings a record where its last byte is in it: before that none of it can be
-        # read.
+        # A segment delivers a record if it carries its last byte: before that none can be read.
         while ends and ends[0].stop <= stop:
             records.append(ends.popleft())
         return frames, records
 
     def on_acked(self, acked: int) -> None:
-        """Tell the source which of its bytes the peer has, in whole records."""
+        """Report to the source the bytes that the peer has, in complete records."""
         unacked = self._unacked
         while unacked and unacked[0].stop <= acked:
             for stream_id, offset, n_bytes in unacked.popleft().frames:
                 self._source.on_acked(stream_id, offset, n_bytes)
 
     def _write_next(self, now_ns: int) -> bool:
-        """Write what enters at once; return whether there was anything."""
+        """Write one unit of data; return whether there was any."""
         if not self._write_bytes:
             return self._write(self._record_room(now_ns), now_ns)
         start = self._written_to
-        # HEADERS are in the buffer before it is filled up with DATA. Where they are longer than a
-        # write, they leave uncut and with no DATA.
+        # HEADERS enter the buffer before it is filled with DATA. If they are longer than a write,
+        # they leave uncut and without DATA.
         stop = start + max(self._write_bytes, self._source.waiting_header_bytes())
         if not self._cuts_frames:
             while self._written_to < stop and self._write(self._record_room(now_ns), now_ns):
@@ -175,11 +176,11 @@ class SendStream:
         return self._written_to > start
 
     def _record_room(self, now_ns: int) -> int:
-        """Return how much the next record may carry."""
+        """Return the payload limit of the next record."""
         return self._dynamic_room(now_ns) if self._is_dynamic else self._record_bytes
 
     def _write(self, room: int, now_ns: int) -> bool:
-        """Write a record that carries up to *room*; return False if there is nothing to write."""
+        """Write a record of up to *room* bytes; return False if there is nothing to write."""
         chunk = self._take(room)
         if chunk is None:
             return False
@@ -187,17 +188,17 @@ class SendStream:
         return True
 
     def _take(self, room: int) -> StreamBytes | None:
-        """Return what the source gives for a frame that has *room* with its header."""
+        """Return data from the source for a frame of *room* bytes, header included."""
         n_bytes = room - FRAME_HEADER_BYTES
         if n_bytes > self._data_frame_bytes:
             n_bytes = self._data_frame_bytes
         return self._source.take(n_bytes)
 
     def _write_record(self, chunk: StreamBytes | None, room: int, now_ns: int) -> None:
-        """Append a record with *chunk* and what else the source gives and it has *room* for."""
+        """Append a record with *chunk* and further data from the source up to *room* bytes."""
         header_bytes = 0 if self._is_clear else _RECORD_HEADER_BYTES
-        # The header lies before the frames, type and tag behind them: a frame's bytes lie where
-        # they travel.
+        # The record header precedes the frames, type and tag follow: offsets of bodies are those on
+        # the wire.
         stop = self._written_to + header_bytes
         frames: list[StreamBytes] = []
         while chunk is not None:
@@ -207,7 +208,7 @@ class SendStream:
             stop = start + n_bytes
             self._pieces.append((start, stop, stream_id, offset))
             room -= FRAME_HEADER_BYTES + n_bytes
-            # In cleartext a record stands for a frame, so it holds one.
+            # In cleartext a record is a frame, so it holds one.
             if self._is_clear or room < MIN_ROOM_BYTES:
                 break
             chunk = self._take(room)
@@ -222,9 +223,9 @@ class SendStream:
         self._unacked.append(record)
 
     def _dynamic_room(self, now_ns: int) -> int:
-        """Return how much the next record may carry: a segment's worth after a start or a rest."""
-        # After a rest the window may have collapsed, and a large record would take several round
-        # trips to be read.
+        """Return the payload limit of the next record: one segment at the start or after idling."""
+        # After idling the window may have collapsed, and a large record would take several round
+        # trips to be readable.
         if now_ns - self._written_at_ns >= self._dynamic_idle_ns:
             self._written_bytes = 0
         if self._written_bytes < self._dynamic_bytes:
@@ -240,23 +241,23 @@ _SK_BUFF_BYTES: Final = 256
 _INITIAL_SEGMENTS: Final = 10
 """TCP_INIT_CWND."""
 _WINDOWS: Final = 2
-"""CUBIC needs 1.7 in a recovery, says tcp_sndbuf_expand; BBR asks for 3 (bbr_sndbuf_expand)."""
+"""Windows of memory: CUBIC needs 1.7 in recovery (tcp_sndbuf_expand), BBR 3."""
 
 
 class AutotunedSendStream(SendStream):
-    """A `SendStream` whose socket takes as much as Linux's autotuning lets it.
+    """A `SendStream` with the capacity of Linux's send buffer autotuning.
 
-    At first 10 segments' memory twice over, 87,040 bytes with Ethernet's segments; more when an ACK
-    has come, all that waited has left and the window is not filled (tcp_should_expand_sndbuf and
-    tcp_sndbuf_expand in net/ipv4/tcp_input.c): then twice the memory of a window's segments, at
-    most *send_buffer_bytes* (tcp_wmem[2]). A segment takes a power of two of memory, so this is six
-    windows. A buffer that was full takes nothing before a third of it is free
-    (sk_stream_is_writeable in include/net/sock.h), and with TCP_NOTSENT_LOWAT before less than half
-    of the mark waits unsent (tcp_stream_memory_free).
+    Initially twice the memory of 10 segments, 87,040 bytes with Ethernet's segments; it grows when
+    an ACK has arrived, everything has been sent and the window is not full
+    (tcp_should_expand_sndbuf and tcp_sndbuf_expand in net/ipv4/tcp_input.c): then to twice the
+    memory of a window's segments, at most *send_buffer_bytes* (tcp_wmem[2]). A segment takes a
+    power of two of memory, so this is six windows. A buffer that was full takes nothing before a
+    third of it is free (sk_stream_is_writeable in include/net/sock.h), and with TCP_NOTSENT_LOWAT
+    before less than half of the mark waits unsent (tcp_stream_memory_free).
 
-    What the application has written and the socket has not taken is in its own write buffer, in the
-    order in which it was written. Memory is counted by payload: what Linux adds for each of its
-    own buffers, some per cent, is left out.
+    Data that the application has written and the socket has not accepted waits in the application's
+    write buffer, in order. Memory is counted by payload: the overhead of Linux's own buffers, a few
+    per cent, is left out.
     """
 
     __slots__ = ("_is_full", "_limit_bytes", "_lowat_bytes", "_mss_bytes", "_per_segment_bytes")
@@ -270,17 +271,18 @@ class AutotunedSendStream(SendStream):
         self._limit_bytes = 0
         self._grow(_INITIAL_SEGMENTS)
         self._is_full = False
-        """Whether a write was refused (SOCK_NOSPACE), and room was not reported since."""
+        """True if a write was refused (SOCK_NOSPACE), and room was not reported since."""
 
     def fill(self, acked: int, now_ns: int) -> None:
-        """Take from the source what the socket has room for; *acked* bytes left it for good."""
+        """Take from the source up to the socket's capacity; up to *acked* the buffer is free."""
         if self._is_full and not self._is_writable(acked):
             return
         self._is_full = False
         while True:
             taken = self.end
             self.end = min(self._written_to, taken + max(0, self._room(acked)))
-            # A record is written whole: what the socket refuses of it stays with the application.
+            # A record is written as a unit: the part that the socket refuses waits in the
+            # application.
             if self.end < self._written_to:
                 self._is_full = True
                 return
@@ -288,7 +290,7 @@ class AutotunedSendStream(SendStream):
                 return
 
     def expand(self, congestion_window: int) -> bool:
-        """Grow with the window; return whether there is room now for what waits."""
+        """Grow with the window; return whether there is room now for waiting data."""
         if not self._is_full:
             return False
         before = self._limit_bytes
@@ -296,22 +298,21 @@ class AutotunedSendStream(SendStream):
         return self._limit_bytes > before
 
     def _grow(self, segments: int) -> None:
-        wanted = _WINDOWS * segments * self._per_segment_bytes
-        # Never smaller again: tcp_sndbuf_expand only raises sk_sndbuf, also after the window was
-        # cut.
-        self._limit_bytes = max(self._limit_bytes, min(wanted, self._send_buffer_bytes))
+        target_bytes = _WINDOWS * segments * self._per_segment_bytes
+        # Never smaller: tcp_sndbuf_expand only raises sk_sndbuf, even after a reduction.
+        self._limit_bytes = max(self._limit_bytes, min(target_bytes, self._send_buffer_bytes))
 
     def _room(self, acked: int) -> int:
-        """Return what the socket takes now."""
+        """Return the room in the socket."""
         room = self._limit_bytes - (self.end - acked)
         if self._lowat_bytes is None:
             return room
         return min(room, self._lowat_bytes - (self.end - self.sent))
 
     def _is_writable(self, acked: int) -> bool:
-        """Return whether a socket that was full says that it has room."""
+        """Return whether a socket that was full reports room."""
         lowat = self._lowat_bytes
         if lowat is not None and 2 * (self.end - self.sent) >= lowat:
             return False
-        # sk_stream_is_writeable asks for half as much free as is used, so two thirds used at most.
+        # sk_stream_is_writeable requires half as much free as is used: at most two thirds used.
         return 3 * (self.end - acked) <= 2 * self._limit_bytes

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DeliverySampler:
-    """Notes with each transmission what had been delivered when it left."""
+    """Delivery-rate sampling: stores the delivery state with each transmission."""
 
     __slots__ = ("_app_limited_to", "_delivered_at_ns", "_delivered_bytes", "_first_sent_at_ns")
 
@@ -27,11 +27,11 @@ class DeliverySampler:
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
         self._app_limited_to = 0
-        """As long as less than this was delivered, what leaves is limited by the application."""
+        """Delivered bytes below which transmissions are app-limited."""
 
     def on_sent(self, segment: SentSegment, in_flight: int) -> None:
-        """Note the state with *segment*; *in_flight* includes it."""
-        # Nothing else was on its way: the time before is no time of the path.
+        """Store the state with *segment*; *in_flight* includes it."""
+        # Nothing else was in flight: idle time does not belong to the path.
         if in_flight == segment.size_bytes:
             self._first_sent_at_ns = self._delivered_at_ns = segment.sent_at_ns
         segment.first_sent_at_ns = self._first_sent_at_ns
@@ -40,19 +40,19 @@ class DeliverySampler:
         segment.is_app_limited = self._delivered_bytes < self._app_limited_to
 
     def on_delivered(self, segments: list[SentSegment], now_ns: int) -> None:
-        """Count what was delivered; the last of *segments* is the last sent."""
+        """Count delivered segments; the last of *segments* was sent last."""
         for segment in segments:
             self._delivered_bytes += segment.size_bytes
         self._delivered_at_ns = now_ns
         self._first_sent_at_ns = segments[-1].sent_at_ns
 
     def on_app_limited(self, in_flight: int) -> None:
-        """Note that there is nothing to send though there is room."""
+        """Record that there is nothing to send although the window has room."""
         self._app_limited_to = self._delivered_bytes + in_flight
 
 
 class WindowUsage:
-    """The most segments that were out within a window of data."""
+    """The largest number of segments in flight within a window of data."""
 
     __slots__ = ("_board", "_controller", "_ends_at_seq", "_most_out", "_mss_bytes")
 
@@ -63,21 +63,21 @@ class WindowUsage:
         self._most_out = 0
         """max_packets_out."""
         self._ends_at_seq = 0
-        """Where the window of data ends that this is the most of (cwnd_usage_seq)."""
+        """End of the window of data that the maximum applies to (cwnd_usage_seq)."""
 
     def on_sent(self) -> None:
-        """Note that a segment left."""
+        """Record that a segment was sent."""
         board = self._board
         n_out = len(board.sent)
-        # A higher mark begins its own window of data; else the mark would outlive what it was
-        # measured on.
+        # A new maximum begins its own window of data; otherwise it would outlive the data that it
+        # was measured on.
         if n_out > self._most_out or board.una >= self._ends_at_seq:
             self._most_out, self._ends_at_seq = n_out, board.next_seq
 
     def may_double(self) -> bool:
-        """Return whether slow start may go on though the application pauses.
+        """Return whether slow start may continue although the application pauses.
 
-        It may until the window is twice the most that was out (tcp_is_cwnd_limited).
+        It may until the window is twice the maximum in flight (tcp_is_cwnd_limited).
         """
         window, ssthresh = self._controller.congestion_window, self._controller.ssthresh
         is_slow_start = ssthresh is None or window < ssthresh
@@ -88,11 +88,10 @@ _BY_NUMBER = attrgetter("number")
 
 
 class Recovery:
-    """Keeps what one sender has in flight and tells its congestion controller about it.
+    """Loss recovery of one sender, which reports the outcome of segments to its controller.
 
-    The controller hears of a loss once per episode of recovery, since TCP cuts its window once per
-    window of data (RFC 5681 § 4.3); until the end of an episode that a timeout did not take over,
-    it does not let the window grow.
+    A loss is reported once per recovery episode, since TCP reduces its window once per window of
+    data (RFC 5681 § 4.3); until the end of an episode without a timeout, the window does not grow.
     """
 
     def __init__(self, settings: TcpSettings, controller: CongestionController) -> None:
@@ -100,7 +99,7 @@ class Recovery:
         self.rtt = RttEstimator(initial_ns=settings.initial_rto_ns)
         self.board = Scoreboard()
         self.is_cwnd_underutilized = False
-        """Whether the window was not full when last there was nothing more to send."""
+        """True if the window was not full when there was last nothing more to send."""
         self.episode = Episode(settings, controller, self.board)
         self._timer = RetransmissionTimer(settings)
         self.probe: TailLossProbe | None = None
@@ -113,67 +112,67 @@ class Recovery:
         self._prr = self.episode.prr
         self._next_number = 0
         self._resent_to = 0
-        """Nothing from here on was ever sent again."""
+        """The end of the bytes that were ever retransmitted."""
         self._due_at_ns: int | None = None
-        self._is_due_known = True  # that is, when `on_timer` wants to be called
+        self._is_due_known = True  # False if `_due_at_ns` has to be computed again
 
-    # What leaves
+    # Sending
 
     def room_bytes(self) -> int:
-        """Return how much may leave now; outside an episode that is what the window leaves."""
+        """Return the bytes that may leave now: by PRR in an episode, else by the window."""
         if self._prr.is_active:
             return self._prr.room_bytes
         return self.controller.congestion_window - self.board.pipe_bytes
 
     def on_sent(self, segment: SentSegment) -> None:
-        """Take a segment with new data into account that leaves now."""
+        """Add a segment with new data that leaves now."""
         self.board.add(segment)
-        if self._timer.due_at_ns is None:  # RFC 6298 § 5.1: not anew for each
+        if self._timer.due_at_ns is None:  # RFC 6298 § 5.1: not restarted for each segment
             self._timer.start(segment.sent_at_ns)
         self._on_transmission(segment)
         if self.probe is not None:
             self.probe.arm(segment.sent_at_ns)
 
     def on_resent(self, segment: SentSegment, number: int, now_ns: int) -> None:
-        """Take a segment into account that leaves again, as *number*."""
+        """Record the retransmission of a segment as *number*."""
         self._detector.on_resend(segment)
         segment.number = number
         segment.sent_at_ns = now_ns
         self.board.mark_resent(segment)
         self.episode.may_exceed_window = False
-        self._resent_to = max(self._resent_to, segment.stop)  # until there, numbers need not rise
+        self._resent_to = max(self._resent_to, segment.stop)  # below, numbers need not rise
         self._on_transmission(segment)
         if segment.seq == self.board.una:
-            # As Linux does: the timer is for the transmission that is awaited, not an earlier one.
+            # As in Linux: the timer covers the transmission that is awaited, not an earlier one.
             self._timer.start(now_ns)
 
     def next_speculative(self, now_ns: int) -> SentSegment | None:
-        """Return what may go again within an episode though it is not known to be lost, or None."""
-        # NextSeg's rules 3 and 4 are those of fast recovery: a timeout takes all for lost.
+        """Return a segment for speculative retransmission in this episode, or None."""
+        # NextSeg's rules 3 and 4 belong to fast recovery: after a timeout everything is lost.
         return None if self.episode.is_timed_out else self._detector.next_speculative(now_ns)
 
     def on_app_limited(self) -> None:
-        """Note that there is room in the window, but nothing to send."""
+        """Record that the window has room, but there is nothing to send."""
         self.is_cwnd_underutilized = True
         if self._sampler is not None:
             self._sampler.on_app_limited(self.board.pipe_bytes)
 
-    # What arrives
+    # Receiving
 
     def on_rtt(self, latest_rtt_ns: int) -> None:
-        """Take a sample of the round trip (with timestamps any will do: RFC 7323 § 4)."""
+        """Add a round-trip time sample (any will do with timestamps: RFC 7323 § 4)."""
         self.rtt.on_sample(latest_rtt_ns)
         self._timer.on_rtt(self.rtt)
 
     def on_ack(self, segment: Segment, now_ns: int) -> None:
-        """Take in what a segment acknowledges."""
+        """Process the acknowledgement in a segment."""
         ack, blocks = segment.ack, segment.sack
         assert ack is not None  # noqa: S101 - only SYNs come without
         board = self.board
         self._is_due_known = False
         is_advance = ack > board.una
         in_flight = board.pipe_bytes
-        # The ACK that ends an episode still grows nothing.
+        # The ACK that ends an episode does not grow the window yet.
         was_held = self.episode.holds_window
         news = board.take_acked(ack) if is_advance else []
         if is_advance:
@@ -185,8 +184,8 @@ class Recovery:
             news += board.take_sacked(blocks)
         if self.probe is not None and self.probe.end_seq is not None:
             self._on_probe_acked(self.probe, ack, duplicate, now_ns)
-        # A receiver that gets its next byte acknowledges beyond what it has reported: whatever
-        # advances brings a segment of which nothing was known.
+        # A receiver that gets its next byte acknowledges beyond its SACK blocks: an ACK that
+        # advances always delivers a segment that was not SACKed before.
         if not news:
             return
         lost = self._detect(news, is_advance=is_advance, now_ns=now_ns)
@@ -199,21 +198,21 @@ class Recovery:
         is_held = was_held or self.episode.holds_window or not is_advance
         self._on_delivered(news, in_flight, now_ns, is_held=is_held)
 
-    # What is due
+    # Timers
 
     def timer_at_ns(self) -> int | None:
-        """Return when `on_timer` wants to be called."""
+        """Return the time of the next `on_timer` call."""
         if not self._is_due_known:
             self._due_at_ns = None
-            if self.board.sent:  # as nearly never at a client: else there is nothing to wait for
+            if self.board.sent:  # rare at a client: without data in flight nothing is due
                 self._due_at_ns = _soonest(self._timer, self.probe, self._detector)
             self._is_due_known = True
         return self._due_at_ns
 
     def on_timer(self, now_ns: int) -> None:
-        """Declare lost, probe or time out, if that is what is due."""
+        """Declare lost, probe or time out, whichever is due."""
         due_at_ns = self.timer_at_ns()
-        if due_at_ns is None or due_at_ns > now_ns:  # it is the pacer's turn, or that of an ACK
+        if due_at_ns is None or due_at_ns > now_ns:  # the pacer or an ACK is due instead
             return
         self._is_due_known = False
         due_at_ns = self._detector.due_at_ns
@@ -223,17 +222,18 @@ class Recovery:
             due_at_ns = self.probe.due_at_ns
             if due_at_ns is not None and due_at_ns <= now_ns:
                 self.probe.on_due()
-                # The probe's own timeout: this also puts off one that was due at the same time.
+                # RFC 8985 § 7.3: the RTO restarts with a probe, even if it was due at the same
+                # time.
                 self._timer.start(now_ns)
                 return
         due_at_ns = self._timer.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             self._on_timeout(now_ns)
 
-    # Inside
+    # Internals
 
     def _on_transmission(self, segment: SentSegment) -> None:
-        """Note the state of delivery-rate sampling, and tell whom it concerns."""
+        """Record a transmission with the sampler, the detector and the controller."""
         in_flight = self.board.pipe_bytes
         self._is_due_known = False
         if self._sampler is not None:
@@ -248,7 +248,10 @@ class Recovery:
         self.controller.on_sent(segment, in_flight)
 
     def _on_advance(self, ack: int, echo_ns: int | None, now_ns: int) -> None:
-        """Restart the timer with what is left (RFC 6298 § 5), end an episode at its point."""
+        """Restart the timer if data is left (RFC 6298 § 5).
+
+        End the episode at its recovery point.
+        """
         if echo_ns is not None:
             self.on_rtt(now_ns - echo_ns)
         if self.board.sent:
@@ -262,9 +265,9 @@ class Recovery:
             self._go_on(now_ns)
 
     def _go_on(self, now_ns: int) -> None:
-        """Begin the next episode if something that was sent within the last is lost too.
+        """Begin the next episode if a segment sent within the last one is lost too.
 
-        Linux counts what has gone again and is still out (lost_out in tcp_time_to_recover).
+        Linux counts segments resent and still in flight (lost_out in tcp_time_to_recover).
         """
         lost = self.board.lost(with_resent=self.probe is not None)
         if not lost:
@@ -277,9 +280,9 @@ class Recovery:
     def _on_delivered(
         self, news: list[SentSegment], in_flight: int, now_ns: int, *, is_held: bool
     ) -> None:
-        """Tell the controller what was delivered; *is_held*: its window stays as it is."""
+        """Report delivered segments to the controller; with *is_held* its window does not grow."""
         if news[0].seq < self._resent_to:
-            news.sort(key=_BY_NUMBER)  # what was sent again has a later number than what follows it
+            news.sort(key=_BY_NUMBER)  # retransmissions have later numbers than the data after them
         if self._sampler is not None:
             self._sampler.on_delivered(news, now_ns)
         is_underutilized = is_held or (
@@ -290,7 +293,7 @@ class Recovery:
     def _detect(
         self, news: list[SentSegment], *, is_advance: bool, now_ns: int
     ) -> list[SentSegment]:
-        """Return what is lost now; it waits to go again."""
+        """Return the segments that are lost now, queued for retransmission."""
         is_recovering = self.episode.point is not None
         lost = self._detector.detect(news, is_advance, is_recovering, now_ns)
         if lost:
@@ -309,14 +312,14 @@ class Recovery:
         self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
 
     def _on_timeout(self, now_ns: int) -> None:
-        """Back off and begin anew from the first segment (RFC 6298 § 5.4-5.6, RFC 6675 § 5.1).
+        """Back off and restart from the first segment (RFC 6298 §§ 5.4-5.6, RFC 6675 § 5.1).
 
-        A window that was cut in this episode is not cut again; it only collapses.
+        A window that was reduced in this episode is not reduced again; it only collapses.
         """
         in_flight = self.board.pipe_bytes
         lost = self._detector.lost_on_timeout(now_ns)
         self.board.mark_lost(lost)
-        # Cut, then collapsed: the controller needs the window of before for `ssthresh`.
+        # Reduced, then collapsed: the controller needs the window before for `ssthresh`.
         if self.episode.point is None:
             self._begin(lost, in_flight, now_ns)
         self.episode.time_out()
@@ -328,11 +331,11 @@ class Recovery:
     def _on_probe_acked(
         self, probe: TailLossProbe, ack: int, duplicate: tuple[int, int] | None, now_ns: int
     ) -> None:
-        """Cut the window if the probe made up for a loss that nothing else shows."""
+        """Reduce the window if the probe repaired a loss that nothing else shows."""
         repaired = probe.on_ack(ack, duplicate)
         if probe.end_seq is None:
             probe.resume(now_ns)
-        if repaired is not None:  # never in an episode: as one begins, a probe is forgotten
+        if repaired is not None:  # never in an episode: its beginning discards the probe
             self._tell_lost([repaired], self.board.pipe_bytes, now_ns)
 
     def _tell_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
@@ -348,8 +351,8 @@ def _make_detector(settings: TcpSettings, board: Scoreboard, rtt: RttEstimator) 
 def _soonest(
     timer: RetransmissionTimer, probe: TailLossProbe | None, detector: Detector
 ) -> int | None:
-    """Return when the first of them is due."""
-    # A probe that is due never is so after the timeout.
+    """Return the earliest deadline of the three."""
+    # A probe deadline is never after the timeout.
     at_ns = None if probe is None else probe.due_at_ns
     if at_ns is None:
         at_ns = timer.due_at_ns
@@ -360,9 +363,9 @@ def _soonest(
 
 
 def _duplicate_of(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int, int] | None:
-    """Return what came twice (D-SACK, RFC 2883 § 4), or None.
+    """Return the span that arrived twice (D-SACK, RFC 2883 § 4), or None.
 
-    The first block says so if it lies below the acknowledgement or within the second block.
+    The first block is one if it lies below the acknowledgement or within the second block.
     """
     first = blocks[0]
     if first[1] <= ack:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RetransmissionTimer:
-    """Runs while data is in flight; doubles each time it runs out, until the next sample.
+    """The RTO timer (RFC 6298): runs with data in flight; backs off until the next RTT sample.
 
     >>> from h3sim.transport.tcp import TcpSettings
     >>> timer = RetransmissionTimer(TcpSettings())
@@ -35,10 +35,10 @@ class RetransmissionTimer:
         self._granularity_ns = settings.rto_granularity_ns
         self._timeout_ns = settings.initial_rto_ns
         self.due_at_ns: int | None = None
-        """When it runs out; None while it does not run."""
+        """Time when it expires; None while stopped."""
 
     def on_rtt(self, rtt: RttEstimator) -> None:
-        """Set the timeout by a new sample, which also ends the back-off (§§ 2.2-2.5)."""
+        """Set the timeout from a new sample, which also ends the backoff (§§ 2.2-2.5)."""
         spread_ns = 4 * rtt.rttvar_ns
         # Comparisons, not `max`: this runs with each ACK.
         if spread_ns < self._granularity_ns:
@@ -49,7 +49,7 @@ class RetransmissionTimer:
         self._timeout_ns = timeout_ns if timeout_ns < self._max_ns else self._max_ns
 
     def start(self, now_ns: int) -> None:
-        """Start it, anew if it runs already (§§ 5.1, 5.3)."""
+        """Start or restart it (§§ 5.1, 5.3)."""
         self.due_at_ns = now_ns + self._timeout_ns
 
     def stop(self) -> None:
@@ -57,17 +57,17 @@ class RetransmissionTimer:
         self.due_at_ns = None
 
     def back_off(self, now_ns: int) -> None:
-        """Start it for twice as long (§§ 5.5, 5.6)."""
+        """Double the timeout and restart (§§ 5.5, 5.6)."""
         self._timeout_ns = min(2 * self._timeout_ns, self._max_ns)
         self.start(now_ns)
 
 
 class ProportionalRateReduction:
-    """Spreads the reduction of a window over an episode of recovery.
+    """PRR: spreads the reduction of a window over a recovery episode (RFC 9937).
 
-    Without it, what counts as lost leaves the pipe at once, and as much is sent in a burst into a
-    queue that has just overflowed. With it, what arrives paces what leaves: at the ratio of the new
-    window to the old, then, below the new window, one segment more than arrives.
+    Without it, lost segments leave the pipe at once, and as many bytes are sent in a burst into a
+    queue that has just overflowed. With it, deliveries clock transmissions: at the ratio of the new
+    window to the old, then, below the new window, one segment more than was delivered.
 
     >>> prr = ProportionalRateReduction(mss_bytes=10)
     >>> prr.begin(target_bytes=70, flight_bytes=100)
@@ -89,7 +89,7 @@ class ProportionalRateReduction:
     def __init__(self, mss_bytes: int) -> None:
         self._mss_bytes = mss_bytes
         self._target_bytes = 0
-        """ssthresh, which here is the window that the controller set."""
+        """ssthresh, here the window that the controller has set."""
         self._flight_bytes = 1
         """RecoverFS."""
         self._delivered_bytes = 0
@@ -98,50 +98,49 @@ class ProportionalRateReduction:
         """prr_out."""
         self.is_active = False
         self.room_bytes = 0
-        """What may leave before the next ACK (sndcnt)."""
+        """The bytes that may leave before the next ACK (sndcnt)."""
 
     def begin(self, *, target_bytes: int, flight_bytes: int) -> None:
-        """Begin an episode with *flight_bytes* that were not known to have arrived before."""
+        """Begin an episode with *flight_bytes* not known to have arrived before."""
         self.is_active = True
         self._target_bytes = target_bytes
         self._flight_bytes = flight_bytes
         self._delivered_bytes = self._sent_bytes = self.room_bytes = 0
 
     def end(self) -> None:
-        """End the episode: the window rules again."""
+        """End the episode: the congestion window applies again."""
         self.is_active = False
 
     def on_ack(self, n_bytes: int, *, pipe_bytes: int, is_safe: bool) -> None:
-        """Take an ACK that delivered *n_bytes*.
+        """Process an ACK that delivered *n_bytes*.
 
-        *is_safe*: it moved the first hole and showed no further loss (SafeACK).
+        *is_safe*: it advanced SND.UNA and showed no further loss (SafeACK).
         """
         self._delivered_bytes += n_bytes
         if pipe_bytes > self._target_bytes:
             # CEIL in RFC 6937 § 3: rounded down, the last bytes of the reduction would never be
-            # allowed.
+            # sent.
             share = -(-self._delivered_bytes * self._target_bytes // self._flight_bytes)
             room = share - self._sent_bytes
-            # Whole segments, rounded up, as a stack has it that counts segments.
+            # Whole segments, rounded up, as in a stack that counts segments.
             self.room_bytes = -(-room // self._mss_bytes) * self._mss_bytes
             return
-        # At least what this ACK delivered (PRR-CRB), even if less than that is left over from
-        # before.
+        # At least the bytes this ACK delivered (PRR-CRB), even if less is left over from before.
         limit = max(self._delivered_bytes - self._sent_bytes, n_bytes)
         if is_safe:
             limit += self._mss_bytes
         self.room_bytes = min(self._target_bytes - pipe_bytes, limit)
 
     def on_sent(self, n_bytes: int) -> None:
-        """Count data that leaves, for the first time or again."""
+        """Count data that is sent, for the first time or again."""
         self._sent_bytes += n_bytes
         self.room_bytes -= n_bytes
 
 
 class Episode:
-    """The episode of recovery that lasts, if one does.
+    """The current recovery episode, if any.
 
-    It begins with the first loss and ends when all that was sent before it has been acknowledged.
+    It begins with the first loss and ends when everything sent before it has been acknowledged.
     """
 
     __slots__ = (
@@ -163,27 +162,27 @@ class Episode:
         self._has_prr = settings.has_prr
         self.prr = ProportionalRateReduction(settings.mss_bytes)
         self.point: int | None = None
-        """The recovery point: where what was sent before ends; None outside an episode."""
+        """The recovery point, the end of the data sent before; None outside an episode."""
         self.is_timed_out = False
-        """Whether a timeout began this episode, or took it over."""
+        """True if a timeout began this episode or occurred in it."""
         self.holds_window = False
-        """Whether the window may not grow: in an episode that no timeout took over."""
+        """True if the window may not grow: in an episode without a timeout."""
         self.may_exceed_window = False
-        """Whether its first retransmission is still to go, whatever the window."""
+        """True if the first retransmission, which ignores the window, is still due."""
 
     def begin(self) -> None:
-        """Begin with all that was sent so far."""
+        """Begin an episode; the recovery point is SND.NXT."""
         self.point = self._board.next_seq
         self.holds_window = True
 
     def reduce(self, news: Iterable[SentSegment]) -> None:
-        """Spread the reduction of the window, if there was one; *news* came with the loss."""
+        """Begin PRR if the window was reduced; *news* came with the loss."""
         self.may_exceed_window = True
         if not self._has_prr or self._controller.ssthresh is None:
             return
         board = self._board
-        # As RecoverFS of RFC 9937 § 6: without what was known to have arrived before this ACK, but
-        # with what it delivered itself.
+        # RecoverFS of RFC 9937 § 6: without data SACKed before this ACK, but with the data that
+        # this ACK delivered.
         sacked_bytes = sum(stop - start for start, stop in board.runs.items())
         flight_bytes = board.next_seq - board.una - sacked_bytes
         self.prr.begin(
@@ -192,27 +191,26 @@ class Episode:
         )
 
     def time_out(self) -> None:
-        """Begin anew from the first segment, whatever the window; the window rules again."""
+        """Restart from the first segment regardless of the window, without PRR."""
         self.point = self._board.next_seq
-        # The window falls below what is in flight by old count: the first segment must go all the
-        # same.
+        # The window collapses below the bytes in flight: the first segment must leave all the same.
         self.is_timed_out = self.may_exceed_window = True
         self.holds_window = False
         self.prr.end()
 
     def end(self) -> None:
-        """End: the window rules again."""
+        """End the episode: the congestion window applies again."""
         self.point = None
         self.is_timed_out = self.holds_window = self.may_exceed_window = False
         self.prr.end()
 
 
 _MAX_ACK_DELAY_NS: Final = 200 * NS_PER_MS
-"""TLP.max_ack_delay: how late the ACK of a lone segment may be."""
+"""TLP.max_ack_delay: the largest delay of the ACK of a single segment."""
 
 
 class TailLossProbe:
-    """Says when a probe is due, and whether it has made up for a loss."""
+    """The tail loss probe: its timer, and detection of a loss that it repaired."""
 
     __slots__ = (
         "_armed_at_ns",
@@ -234,33 +232,33 @@ class TailLossProbe:
         self._timer = timer
         self._episode = episode
         self.end_seq: int | None = None
-        """Where the probe under way ends, or None."""
+        """End of the probe in flight (TLP.end_seq), or None."""
         self._resent: SentSegment | None = None
-        """What the probe under way sent again; None if it was new data."""
+        """The segment that the probe in flight retransmitted; None if it was new data."""
         self._from_ns: int | None = None
-        """From when on it waits; None where it does not, until it is armed."""
+        """Start of its timer; None while stopped."""
         self._armed_at_ns = 0
         self.is_due = False
-        """Whether a probe has to leave now."""
+        """True if a probe has to leave now."""
 
     @property
     def due_at_ns(self) -> int | None:
-        """When a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
+        """Time when a probe is due: outside recovery, with data in flight (RFC 8985 § 7.2)."""
         from_ns = self._from_ns
         if from_ns is None:
             return None
         board = self._board
-        # Where something was selectively acknowledged RACK sees losses by itself.
+        # With SACKed data RACK detects losses by itself.
         is_needless = self._episode.point is not None or board.runs or not board.sent
-        # One probe at a time: a second without an answer is the timeout's affair (RFC 8985 § 7.3).
+        # One probe at a time: without an answer the timeout follows (RFC 8985 § 7.3).
         if is_needless or self.end_seq is not None or self.is_due:
-            self._from_ns = None  # what is in the way may go, but does not start the clock
+            self._from_ns = None  # the obstacle may vanish, but that does not restart the timer
             return None
         rtt = self._rtt
         wait_ns = NS_PER_S
         if rtt.has_sample:
             wait_ns = 2 * rtt.smoothed_rtt_ns
-            # A lone segment's ACK may be delayed; of two or more the second draws it out.
+            # The ACK of a single segment may be delayed; of two or more the second elicits it.
             if len(board.sent) == 1:
                 wait_ns += _MAX_ACK_DELAY_NS
         at_ns, rto_at_ns = from_ns + wait_ns, self._timer.due_at_ns
@@ -269,14 +267,14 @@ class TailLossProbe:
         return at_ns if at_ns < rto_at_ns else rto_at_ns
 
     def arm(self, now_ns: int) -> None:
-        """Set when a probe is due, after a segment that left or an ACK."""
+        """Restart the timer, after a segment was sent or an ACK arrived."""
         self._from_ns = self._armed_at_ns = now_ns
 
     def resume(self, now_ns: int) -> None:
-        """Let the next one be due when it would have been without the one that is over.
+        """Set the timer as if the probe that is over had not been sent.
 
-        The timer of what left meanwhile has run all along, and an ACK of nothing new does not stop
-        it (RFC 8985 § 7.2). If it has run out, it did so in vain (§ 7.3).
+        The timer has run since the last transmission, and an ACK without news does not stop it (RFC
+        8985 § 7.2). If it has expired meanwhile, it did so without effect (§ 7.3).
         """
         self._from_ns = self._armed_at_ns
         due_at_ns = self.due_at_ns
@@ -289,22 +287,25 @@ class TailLossProbe:
         self.is_due = True
 
     def on_sent(self, end_seq: int, resent: SentSegment | None) -> None:
-        """Note that the probe left: new data, or *resent* once more."""
+        """Record that the probe was sent: new data, or a retransmission of *resent*."""
         self.is_due = False
         self.end_seq = end_seq
         self._resent = resent
 
     def on_ack(self, ack: int, duplicate: tuple[int, int] | None) -> SentSegment | None:
-        """Return the segment whose loss the probe made up for, once that is clear (§ 7.4.2)."""
+        """Return the segment whose loss the probe repaired.
+
+        Once that is certain (RFC 8985 § 7.4.2).
+        """
         if self.end_seq is None or ack < self.end_seq:
             return None
         resent = self._resent
         came_twice = duplicate is not None and duplicate[1] == self.end_seq
         if resent is not None and not came_twice and ack == self.end_seq:
-            return None  # the probe or the segment itself: what comes next will tell
+            return None  # either the probe or the segment itself arrived: wait for the next ACK
         self.end_seq = self._resent = None
         return None if came_twice else resent
 
     def forget(self) -> None:
-        """Give the probe up: recovery has begun."""
+        """Discard the probe: recovery has begun."""
         self.end_seq = self._resent = self._from_ns = None

@@ -1,4 +1,4 @@
-"""TCP segments: as they travel, and as their sender remembers them."""
+"""TCP segments: on the wire, and as their sender's records."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SYN_BYTES: Final = 40
 """A SYN's header: MSS, SACK-permitted, timestamps and window scale."""
 _BYTES_PER_BLOCK: Final = 8
 _SACK_OPTION_BYTES: Final = 4
-# What segments without data share; nobody changes a segment.
+# Shared by segments without data; segments are immutable.
 _NO_FRAMES: list[StreamBytes] = []
 _NO_RECORDS: list[TlsRecord] = []
 
 
 def sack_option_bytes(n_blocks: int) -> int:
-    """Return the length of a SACK option (RFC 2018 § 3), padded: a header is whole words.
+    """Return the length of a SACK option (RFC 2018 § 3), padded to whole words.
 
     >>> [sack_option_bytes(n_blocks) for n_blocks in (0, 1, 3)]
     [0, 12, 28]
@@ -33,12 +33,12 @@ def sack_option_bytes(n_blocks: int) -> int:
 
 
 class Segment(WirePacket):
-    """A segment on the wire. Nobody changes it: a retransmission is another one.
+    """A segment on the wire, immutable: a retransmission is another segment.
 
     *seq* counts the bytes of the stream from 0; a SYN takes no number. *sack* holds spans that
-    arrived, the newest first. *echo_ns* is what the timestamps option sends back (RFC 7323).
-    *frames* are the bodies' bytes within its payload, for traces; *records* are the TLS records
-    whose last byte it carries, which is what its receiver learns from it.
+    arrived, the newest first. *echo_ns* is the echoed timestamp (RFC 7323). *frames* are the body
+    bytes in its payload, for traces; *records* are the TLS records whose last byte it carries,
+    which is what its receiver learns from it.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Segment(WirePacket):
         is_syn: bool = False,
     ) -> None:
         self.number = number
-        """Its place among all that its sender sent, other than data or not."""
+        """Its number in the order of sending, data or not."""
         self.sent_at_ns = sent_at_ns
         self.seq = seq
         self.length = length
@@ -94,9 +94,9 @@ class Segment(WirePacket):
 class SentSegment(SentPacket):
     """Data in flight: what its sender remembers until it is acknowledged.
 
-    It is what a congestion controller sees: *size_bytes* is the payload alone, since TCP's window
-    counts payload, and *number* that of its last transmission. The four about delivery, which
-    `DeliverySampler` sets when it leaves, hold the state of delivery-rate sampling then
+    Congestion controllers see it too: *size_bytes* is the payload alone, since TCP's window counts
+    payload, and *number* that of its last transmission. The four delivery fields, set by
+    `DeliverySampler` on sending, hold the state of delivery-rate sampling
     (draft-cheng-iccrg-delivery-rate-estimation).
     """
 
@@ -127,8 +127,8 @@ class SentSegment(SentPacket):
         self.frames = frames
         self.records = records
         self.copies = 1
-        """How many of its transmissions count as under way."""
+        """The number of its transmissions in flight."""
         self.is_sacked = False
         self.is_lost = False
-        """Whether a transmission of it was declared lost."""
+        """True if a transmission of it was declared lost."""
         self.is_retransmitted = False

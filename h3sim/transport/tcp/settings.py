@@ -1,4 +1,4 @@
-"""How a TCP stack, and the TLS and HTTP/2 above it, are set up, as one value."""
+"""Settings of a TCP stack, and of TLS and HTTP/2 above it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 RECORD_OVERHEAD_BYTES = 5 + 1 + 16
-"""A header, the type of the content and the AEAD's tag (RFC 8446 § 5.2)."""
+"""A record's header, content type and AEAD tag (RFC 8446 § 5.2)."""
 MIN_ROOM_BYTES = FRAME_HEADER_BYTES + 32
-"""With less room than this in a record, no further frame is worth its header."""
+"""The smallest room in a record for which a further frame is worth its header."""
 
 _MAX_RECORD_BYTES = 2**14
 """The largest payload of a TLS record (RFC 8446 § 5.1)."""
@@ -33,7 +33,7 @@ _INITIAL_BYTES = 14_600
 
 
 class LossDetection(enum.StrEnum):
-    """How a sender finds out what was lost."""
+    """The loss detection of a sender."""
 
     SACK = "sack"
     """By what was selectively acknowledged above (RFC 6675)."""
@@ -42,35 +42,36 @@ class LossDetection(enum.StrEnum):
 
 
 class SocketBuffer(enum.StrEnum):
-    """How large a socket's send buffer is."""
+    """The size of a socket's send buffer."""
 
     FIXED = "fixed"
     """*send_buffer_bytes*."""
     AUTOTUNED = "autotuned"
-    """Up to that, as the congestion window has it (Linux, `AutotunedSendStream`)."""
+    """As Linux sizes it from the congestion window, up to *send_buffer_bytes*."""
 
 
 class TlsVersion(enum.StrEnum):
-    """How many round trips a full TLS handshake takes: none, two, or one."""
+    """The TLS version, which sets the round trips of a full handshake: 0, 2 or 1."""
 
     NONE = "none"
-    """Cleartext: there are no records, and a frame can be read when it is whole."""
+    """Cleartext: there are no records, and a frame can be read when it is complete."""
     TLS_1_2 = "1.2"
     TLS_1_3 = "1.3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpSettings:
-    """The settings of one end; the defaults are the standards', `linux` has those of Linux.
+    """The settings of one endpoint; the defaults are the standards', `linux` returns Linux's.
 
-    Each field says in its declaration what it means; docs/networks.md has them as a table. What
-    else is in use: an ACK may wait for 500 ms (RFC 9293), on Linux for 40 ms at least, on the BSDs
-    for 100 ms, on many for 200 ms; Linux keeps *rto_granularity_ns* (G of RFC 6298) at its smallest
-    RTO. A *notsent_lowat_bytes* of 16 KB is what Cloudflare recommends for priorities to matter,
-    none is Linux's default. Dynamic records are those of Grigorik 2013, of h2o and of Cloudflare.
+    The declaration of each field describes it; docs/networks.md has them as a table. Other common
+    values: an ACK may wait for 500 ms (RFC 9293), on Linux for 40 ms at least, on the BSDs
+    for 100 ms, on many for 200 ms; Linux uses its smallest RTO as *rto_granularity_ns* (G of RFC
+    6298). A *notsent_lowat_bytes* of 16 KB is what Cloudflare recommends for priorities to take
+    effect, none is Linux's default. Dynamic records are those of Grigorik 2013, of h2o and of
+    Cloudflare.
 
-    TLS messages are as large as they come to the wire, records' headers included. The smallest and
-    the largest of each setting are those of RFC 6298 § 2, RFC 7323 § 2.3 and RFC 9113 § 4.2.
+    The sizes of TLS messages are those on the wire, record headers included. The bounds of each
+    setting are those of RFC 6298 § 2, RFC 7323 § 2.3 and RFC 9113 § 4.2.
 
     Raises:
         NetworkError: listing every value with which no connection could work.
@@ -233,7 +234,10 @@ class TcpSettings:
 
     @classmethod
     def linux(cls) -> TcpSettings:
-        """Return what Linux does: RACK-TLP, and an RTO of the round trip and 200 ms at least."""
+        """Return the settings of Linux.
+
+        RACK-TLP, and an RTO at least 200 ms above the round trip.
+        """
         return cls(
             recovery=LossDetection.RACK,
             min_rto_ns=200 * NS_PER_MS,
@@ -247,7 +251,7 @@ class TcpSettings:
         return min(_INITIAL_SEGMENTS * self.mss_bytes, max(2 * self.mss_bytes, _INITIAL_BYTES))
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what cannot be because of another value."""
+        """Yield inconsistencies between its values."""
         if self.receive_window_bytes < self.mss_bytes:
             message = f"must be at least mss_bytes ({self.mss_bytes:,})"
             message = f"{message}, is {self.receive_window_bytes}"

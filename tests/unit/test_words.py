@@ -1,0 +1,100 @@
+"""The package speaks the words of its field: beginnings of docstrings, and names that are not used.
+
+A machine holds only this much; the rest of the language is read by people (docs/architecture.md).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(h3sim.__file__).parent
+PARTS = sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")})
+NOT_YET_HELD = {
+    *("catalog", "cli", "config", "conformance", "importers"),
+    *("papers", "reporting", "schema", "study"),
+}
+"""Packages that still have to be read; the set only shrinks."""
+FORBIDDEN_BEGINNINGS = {
+    *("How", "Let", "Of", "What", "When", "Where", "Whether", "Who", "Whose"),
+}
+FORBIDDEN_NAMES = {
+    *("accidents", "beside", "hears", "heard", "kept", "said", "says", "standing", "tell"),
+    *("told", "took_turn", "wanted"),
+    *("_at", "_of", "_put", "_rest", "_said", "_say", "_told", "_wanted", "_whole"),
+}
+"""Names without a fixed meaning; the field has words for them (description, priority, index)."""
+
+
+def modules_of(part: str) -> list[Path]:
+    path = PACKAGE / part
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def docstrings_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every docstring, those behind attributes included."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            if (
+                isinstance(statement, ast.Expr)
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ):
+                yield statement.lineno, statement.value.value
+
+
+def names_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and name of every variable, parameter, attribute, function and class."""
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name"):
+            name = getattr(node, field, None)
+            if isinstance(name, str):
+                yield getattr(node, "lineno", 0), name
+
+
+def bad_beginnings(source: str) -> list[tuple[int, str]]:
+    """Return the docstrings that begin with a relative clause or an aside."""
+    return [
+        (line, text.splitlines()[0])
+        for line, text in docstrings_of(ast.parse(source))
+        if (word := re.match(r"\W*(\w+)", text)) and word[1] in FORBIDDEN_BEGINNINGS
+    ]
+
+
+def bad_names(source: str) -> list[tuple[int, str]]:
+    """Return the identifiers that say nothing to a reader who knows the field."""
+    return [entry for entry in names_of(ast.parse(source)) if entry[1] in FORBIDDEN_NAMES]
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part not in NOT_YET_HELD])
+def test_no_docstring_begins_with_a_relative_clause(part: str) -> None:
+    found = {str(path): bad_beginnings(path.read_text("utf-8")) for path in modules_of(part)}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part not in NOT_YET_HELD])
+def test_no_identifier_is_a_private_word(part: str) -> None:
+    found = {str(path): bad_names(path.read_text("utf-8")) for path in modules_of(part)}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_packages_that_are_not_held_exist() -> None:
+    assert set(PARTS) >= NOT_YET_HELD
+
+
+def test_the_rules_find_what_they_are_for() -> None:
+    source = (
+        'x = 1\n"""What is left."""\n\ndef f(told):\n    """Whether so."""\n    self._put(told)\n'
+    )
+    assert sorted(line for line, _ in bad_beginnings(source)) == [2, 5]
+    assert {name for _, name in bad_names(source)} == {"told", "_put"}
