@@ -79,8 +79,23 @@ def recorded_network(page: Page | HeaderLists) -> Network | None:
 
 
 _OF_TRANSPORT = (
-    *("transport", "cc", "transport_profile", "rate_mbps", "interval_ms", "packet_bytes", "burst"),
-    *("queue_bdp", "queue_bytes", "jitter", "retransmit", "cross_traffic", "time_limit_s"),
+    *(
+        "transport",
+        "cc",
+        "transport_profile",
+        "rate_mbps",
+        "interval_ms",
+        "packet_bytes",
+        "mean_loss_burst",
+    ),
+    *(
+        "queue_bdp",
+        "queue_bytes",
+        "reorder",
+        "retransmission_order",
+        "cross_traffic",
+        "time_limit_s",
+    ),
 )
 
 

@@ -130,7 +130,8 @@ def header_rows(
     >>> from h3sim.headers.base import HeaderLists, TimedSection
     >>> from h3sim.study import sweep
     >>> lists = HeaderLists.of([TimedSection(10**7 * n, ((b"x", b"y"),)) for n in range(20)])
-    >>> study = {"headers": ["hpack", "static"], "loss": 0.05, "seeds": 5, "resources": True}
+    >>> codecs = ["hpack", "static"]
+    >>> study = {"header_compression": codecs, "loss": 0.05, "seeds": 5, "resources": True}
     >>> results = sweep(lists, schemes="rr", executor="serial", **study)
     >>> rows = header_rows(results, results.resources())
     >>> [(row.scheme, row.hol_mean_ms > 0) for row in rows]
@@ -156,7 +157,7 @@ def _summary(runs: Sequence[Mapping[str, Any]], waits_ns: list[int]) -> HeaderRo
     delays_ns = [0] * (sum(run["sections"] for run in runs) - len(waits_ns)) + waits_ns
     ratio = _sum(runs, "n_bytes") / max(1, _sum(runs, "uncompressed_bytes"))
     return HeaderRow(
-        scheme=first["headers"],
+        scheme=first["header_compression"],
         rtt_ms=first["rtt_ms"],
         loss=first["loss"],
         runs=n_runs,

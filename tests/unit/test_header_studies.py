@@ -28,7 +28,7 @@ SECTIONS = [TimedSection(ms(5 * n), (*FIELDS, (b"x-n", b"%d" % (n % 7)))) for n 
 LISTS = HeaderLists.of(SECTIONS, "lists")
 ARGUMENTS: dict[str, Any] = {
     "schemes": "rr",
-    "headers": ["hpack", "qpack", "qcram"],
+    "header_compression": ["hpack", "qpack", "qcram"],
     "rtt_ms": [20, 100],
     "loss": [0.0, 0.1],
     "seeds": 3,
@@ -58,7 +58,7 @@ def test_processes_give_the_rows_of_one(serial: Results) -> None:
 
 
 def test_what_is_finished_is_reused_and_only_the_rest_runs(store: Path, serial: Results) -> None:
-    assert study(store=store, seeds=2, headers=["qcram", "hpack"]).counts == (0, 16, 0)
+    assert study(store=store, seeds=2, header_compression=["qcram", "hpack"]).counts == (0, 16, 0)
     more = study(store=store)
     assert more.counts == (16, N_RUNS - 16, 0)
     assert list(more) == list(serial)
@@ -67,12 +67,20 @@ def test_what_is_finished_is_reused_and_only_the_rest_runs(store: Path, serial: 
 @pytest.mark.parametrize(
     "other",
     [
-        {"headers": HeaderCompression(codec="hpack", settings=CodecSettings(table_bytes=256))},
-        {"headers": HeaderCompression(codec="qpack", settings=CodecSettings(blocked_streams=0))},
+        {
+            "header_compression": HeaderCompression(
+                codec="hpack", settings=CodecSettings(table_bytes=256)
+            )
+        },
+        {
+            "header_compression": HeaderCompression(
+                codec="qpack", settings=CodecSettings(blocked_streams=0)
+            )
+        },
         {"seeds": [3, 4]},
         {"rtt_ms": [21, 101]},
         {"loss": [0.01, 0.11]},
-        {"headers": ["static", "early-qpack"]},
+        {"header_compression": ["static", "early-qpack"]},
         {"network": "4g", "handshake": False, "rtt_ms": 20, "header_compression": "static"},
     ],
 )
@@ -117,7 +125,7 @@ def test_the_store_has_a_row_a_run_and_one_for_each_list_that_waited(store: Path
 def test_tables_of_two_sizes_are_rows_of_their_own() -> None:
     settings = [CodecSettings(table_bytes=size) for size in (64, 4096)]
     codecs = [HeaderCompression(codec="hpack", settings=each) for each in settings]
-    found = study(headers=codecs, rtt_ms=100, loss=0.1)
+    found = study(header_compression=codecs, rtt_ms=100, loss=0.1)
     rows = header_rows(found, found.resources())
     assert [row.runs for row in rows] == [3, 3]
     assert rows[0].ratio > rows[1].ratio
@@ -129,8 +137,8 @@ def test_every_mistake_is_told_before_anything_runs(store: Path) -> None:
             study(subject, store=store, **changed)
         return {problem.key for problem in caught.value.problems}
 
-    assert mistakes(LISTS, headers=["hpack", "hpak"]) == {"headers"}
-    assert mistakes(LISTS, header_compression="none") == {"headers"}
+    assert mistakes(LISTS, header_compression=["hpack", "hpak"]) == {"header_compression"}
+    assert mistakes(LISTS, header_compression="none") == {"header_compression"}
     assert mistakes(LISTS, loss=1.0) == {"loss"}
     assert mistakes(LISTS, cc="bbr", queue_bdp=2) == {"cc", "queue_bdp"}
     assert mistakes([LISTS, LISTS]) == {"pages"}
@@ -188,7 +196,8 @@ def test_a_command_of_which_runs_failed_ends_with_1(
     assert "loss 99.9 %" not in out
     assert "2 runs: reused 0, ran 1, failed 1" in err
     assert "failed: lists.qif, rr, " in err
-    assert "headers=static, rtt_ms=10.0, loss=0.999, network=4g, seed 0: StalledError" in err
+    setting = "header_compression=static, rtt_ms=10.0, loss=0.999, network=4g, seed 0"
+    assert f"{setting}: StalledError" in err
 
 
 def test_an_interrupted_command_says_what_is_kept(
