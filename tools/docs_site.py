@@ -50,7 +50,13 @@ SECTIONS = {
         *("docs/references", "CHANGELOG"),
     ),
     "Explanation: how and why": (
-        *("docs/architecture", "docs/browsers", "docs/signalling", "docs/schedulers"),
+        *(
+            "docs/architecture",
+            "docs/reading",
+            "docs/browsers",
+            "docs/signalling",
+            "docs/schedulers",
+        ),
         *("docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
         *("docs/validation", "docs/findings"),
     ),

@@ -1,4 +1,7 @@
-"""Drives a browser: asks for what it wants when that is due, and tells it of time that passed."""
+"""Drives a browser: asks for what it wants when that is due, and tells it of time that passed.
+
+Read next, on the path of docs/reading.md: `h3sim/browser/replay.py`.
+"""
 
 from __future__ import annotations
 

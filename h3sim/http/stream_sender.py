@@ -3,6 +3,8 @@
 The server sends responses so, the client requests and frames of the control stream. What has
 entered the send buffer leaves in the order in which it entered, whatever the scheduler learns in
 the meantime: the larger the buffer, the less a late signal can change.
+
+Read next, on the path of docs/reading.md: `h3sim/schedulers/static_priority.py`.
 """
 
 from __future__ import annotations

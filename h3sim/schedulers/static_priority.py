@@ -1,4 +1,7 @@
-"""Sequential schedulers: by stream id (first in, first out), or by a given rank."""
+"""Sequential schedulers: by stream id (first in, first out), or by a given rank.
+
+Read next, on the path of docs/reading.md: `h3sim/engine/constant_rate.py`.
+"""
 
 from __future__ import annotations
 

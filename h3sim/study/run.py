@@ -1,4 +1,7 @@
-"""One load, with everything given by name, by path or as a value."""
+"""One load, with everything given by name, by path or as a value.
+
+Read next, on the path of docs/reading.md: `h3sim/engine/simulation.py`.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Whoever delivers writes down when, a time for each row of `Trace.packet_rows`: that of the row which
 brought bytes that nobody had brought before. Bytes that are lost are not delivered, and those that
 come again were delivered before or wait already; their rows have None.
+
+The path in `docs/reading.md` ends here; that page says where to go next.
 """
 
 from __future__ import annotations

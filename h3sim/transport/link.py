@@ -2,6 +2,8 @@
 
 A loss process is asked once per packet and takes exactly one random number for it, whatever the
 packet is. So the fate of the n-th packet depends on n and the seed, and on nothing else.
+
+Read next, on the path of docs/reading.md: `h3sim/trace/delivery.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The contract between a sender and what controls its window."""
+"""The contract between a sender and what controls its window.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/congestion/loss_based.py`.
+"""
 
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations

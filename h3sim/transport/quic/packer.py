@@ -1,4 +1,7 @@
-"""Fills QUIC packets: handshake bytes, limits, stream bytes, and an acknowledgement with them."""
+"""Fills QUIC packets: handshake bytes, limits, stream bytes, and an acknowledgement with them.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/quic/recovery.py`.
+"""
 
 from __future__ import annotations
 
