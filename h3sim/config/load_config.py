@@ -79,23 +79,9 @@ def recorded_network(page: Page | HeaderLists) -> Network | None:
 
 
 _OF_TRANSPORT = (
-    *(
-        "transport",
-        "cc",
-        "transport_profile",
-        "rate_mbps",
-        "interval_ms",
-        "packet_bytes",
-        "mean_loss_burst",
-    ),
-    *(
-        "queue_bdp",
-        "queue_bytes",
-        "reorder",
-        "retransmission_order",
-        "cross_traffic",
-        "time_limit_s",
-    ),
+    *("transport", "cc", "transport_profile", "rate_mbps", "interval_ms", "packet_bytes"),
+    *("mean_loss_burst", "queue_bdp", "queue_bytes", "reorder", "retransmission_order"),
+    *("cross_traffic", "time_limit_s"),
 )
 
 
@@ -592,8 +578,8 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     if config.path.named.independent_packets is not None:
         message = "carries header lists alone: a page needs a constant rate or links"
         raise InputError([ValidationIssue(key="network", message=message)])
-    if config.connections is None:
-        config = replace(config, connections=_connections_for(page, config).value)
+    if config.connections is None and _has_connections_per_host(page, config):
+        config = replace(config, connections=ConnectionMode.PER_HOST.value)
     return config
 
 
@@ -604,13 +590,11 @@ def _no_network(page: Page) -> str:
     )
 
 
-def _connections_for(page: Page, config: LoadConfig) -> ConnectionMode:
-    """Return whether the hosts of a page have connections of their own, if nobody says."""
-    is_recording = page.recorded_load is not None
-    has_links = config.path.network.constant_rate is None
-    if is_recording and has_links and len(host_names(page.resources, page.root)) > 1:
-        return ConnectionMode.PER_HOST
-    return ConnectionMode.SINGLE
+def _has_connections_per_host(page: Page, config: LoadConfig) -> bool:
+    """Return whether the hosts of a page get connections of their own by default."""
+    if page.recorded_load is None or config.path.network.constant_rate is not None:
+        return False
+    return len(host_names(page.resources, page.root)) > 1
 
 
 def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:

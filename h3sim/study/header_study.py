@@ -130,9 +130,8 @@ def header_rows(
     >>> from h3sim.headers.base import HeaderLists, TimedSection
     >>> from h3sim.study import sweep
     >>> lists = HeaderLists.of([TimedSection(10**7 * n, ((b"x", b"y"),)) for n in range(20)])
-    >>> codecs = ["hpack", "static"]
-    >>> study = {"header_compression": codecs, "loss": 0.05, "seeds": 5, "resources": True}
-    >>> results = sweep(lists, schemes="rr", executor="serial", **study)
+    >>> study = {"header_compression": ["hpack", "static"], "loss": 0.05, "seeds": 5}
+    >>> results = sweep(lists, schemes="rr", executor="serial", resources=True, **study)
     >>> rows = header_rows(results, results.resources())
     >>> [(row.scheme, row.hol_mean_ms > 0) for row in rows]
     [('hpack', True), ('static', False)]

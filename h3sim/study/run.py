@@ -137,7 +137,7 @@ def run_config(
 def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
     """Return the values that *config* stands for when *page* is loaded with *scheme*.
 
-    >>> spec = resolve_config(resolve_page("shop"), resolve_scheme("rr"), LoadConfig(rtt_ms=40))
+    >>> spec = resolve_config(resolve_page("creative"), resolve_scheme("rr"), LoadConfig(rtt_ms=40))
     >>> spec.network.name, spec.network.rtt_ns
     ('marx-2019 with rtt_ms=40', 40000000)
     """

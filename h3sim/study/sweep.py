@@ -114,7 +114,9 @@ _ARGUMENTS = (
     *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
     *("workers", "resources", "metrics", "retry_failed", "timeout_s", "progress", "name"),
 )
-_COLUMNS_AS_GIVEN = ("network", "header_compression", "transport", "rate_mbps", "rtt_ms", "loss")
+_COLUMNS_AS_GIVEN = (
+    *("network", "header_compression", "transport", "rate_mbps", "rtt_ms", "loss"),
+)
 """The options that rows have in columns of the same name, with the value that was given."""
 _CHECKED = 2000
 """So many settings are tried before anything runs; those of a larger study fail one by one."""

@@ -64,6 +64,10 @@ def test_what_is_finished_is_reused_and_only_the_rest_runs(store: Path, serial: 
     assert list(more) == list(serial)
 
 
+def with_settings(codec: str, **settings: int) -> HeaderCompression:
+    return HeaderCompression(codec=codec, settings=CodecSettings(**settings))
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -196,8 +200,10 @@ def test_a_command_of_which_runs_failed_ends_with_1(
     assert "loss 99.9 %" not in out
     assert "2 runs: reused 0, ran 1, failed 1" in err
     assert "failed: lists.qif, rr, " in err
-    setting = "header_compression=static, rtt_ms=10.0, loss=0.999, network=4g, seed 0"
-    assert f"{setting}: StalledError" in err
+    assert (
+        "header_compression=static, rtt_ms=10.0, loss=0.999, network=4g, seed 0: StalledError"
+        in err
+    )
 
 
 def test_an_interrupted_command_says_what_is_kept(
