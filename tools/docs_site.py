@@ -50,8 +50,8 @@ SECTIONS = {
         *("docs/references", "CHANGELOG"),
     ),
     "Explanation: how and why": (
-        *("docs/architecture", "docs/browsers", "docs/signalling", "docs/schedulers"),
-        *("docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
+        *("docs/scope", "docs/architecture", "docs/reading", "docs/browsers", "docs/signalling"),
+        *("docs/schedulers", "docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
         *("docs/validation", "docs/findings"),
     ),
 }
@@ -66,10 +66,9 @@ PACKAGES = (
 
 _INDEX = (
     "[Start here](README.md) has two commands to begin with, and how to read what they draw."
-    " [How do I ...?](docs/how-to.md) answers one question each. What a word means stands in the"
-    " [glossary](docs/glossary.md), what is modelled and what is not in the"
-    " [README](README.md#what-is-modelled-and-what-is-not-yet), and how far to believe it under"
-    " [validation](docs/validation.md)."
+    " [How do I ...?](docs/how-to.md) answers one question each. Words are explained in the"
+    " [glossary](docs/glossary.md); what is modelled, and what is not, is in"
+    " [scope](docs/scope.md), and how far to trust it in [validation](docs/validation.md)."
 )
 _HELP_COLUMNS = "88"
 """What a block of the site shows without scrolling."""

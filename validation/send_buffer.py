@@ -40,6 +40,8 @@ _BASELINE = "rr"
 _STILL = 0.005
 """A mean that moves by less is not said to move: the paper has two decimals."""
 _HELD = "held"
+_REFILL = {"refilled": "continuous", "bursts": "when-empty"}
+"""The option that stands for each other reading."""
 _HELD_MS = {1000: 7200}
 """What the study's test program says of its client: "2000 is 280k, 7200 is 1000k"."""
 
@@ -91,7 +93,7 @@ def _index_ms(page: Page, scheme: str, buffer: Buffer) -> float:
     if buffer.model == _HELD:
         page, buffer = _held(page, _HELD_MS[int(buffer.kb)]), NO_BUFFER
     load = h3sim.simulate(
-        page, scheme=scheme, send_buffer_kb=buffer.kb, send_buffer_refill=buffer.model
+        page, scheme=scheme, send_buffer_kb=buffer.kb, send_buffer_refill=_REFILL[buffer.model]
     )
     return load.byte_index("atf", sample_ms=SAMPLE_MS)  # as the paper has it
 

@@ -3,6 +3,8 @@
 So a stylesheet that comes late delays the fonts that it names (the "smart play-back" of Marx 2019
 § 4.2). Parsing and execution take the time that the page file gives them and do not wait for
 one another.
+
+Read next, on the path of docs/reading.md: `h3sim/engine/http_connection.py`.
 """
 
 from __future__ import annotations

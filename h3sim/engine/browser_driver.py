@@ -1,4 +1,7 @@
-"""The driver of a browser: makes its requests when they are due, and advances its time."""
+"""The driver of a browser: makes its requests when they are due, and advances its time.
+
+Read next, on the path of docs/reading.md: `h3sim/browser/replay.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Builders of connections: at a constant rate, or over links that they share."""
+"""Builders of connections: at a constant rate, or over links that they share.
+
+Read next, on the path of docs/reading.md: `h3sim/engine/endpoints.py`.
+"""
 
 from __future__ import annotations
 

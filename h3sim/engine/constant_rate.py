@@ -1,4 +1,7 @@
-"""A constant rate, without loss: one packet of one stream at each tick."""
+"""A constant rate, without loss: one packet of one stream at each tick.
+
+Read next, on the path of docs/reading.md: `h3sim/metrics/progress.py`.
+"""
 
 from __future__ import annotations
 

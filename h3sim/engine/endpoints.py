@@ -1,4 +1,7 @@
-"""Two endpoints over links: built, driven, recorded, with recovery and congestion control."""
+"""Two endpoints over links: built, driven, recorded, with recovery and congestion control.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/endpoint.py`.
+"""
 
 from __future__ import annotations
 

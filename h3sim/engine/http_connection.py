@@ -1,4 +1,7 @@
-"""Both ends of HTTP over one transport: requests, priority signals, and responses."""
+"""Both ends of HTTP over one transport: requests, priority signals, and responses.
+
+Read next, on the path of docs/reading.md: `h3sim/schemes/policy.py`.
+"""
 
 from __future__ import annotations
 

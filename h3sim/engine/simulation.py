@@ -1,4 +1,7 @@
-"""One load: connections are built, and time passes until the browser has everything."""
+"""One load: connections are built, and time passes until the browser has everything.
+
+Read next, on the path of docs/reading.md: `h3sim/engine/browser_driver.py`.
+"""
 
 from __future__ import annotations
 

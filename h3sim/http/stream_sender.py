@@ -3,6 +3,8 @@
 The server uses it for responses, the client for requests and frames of the control stream. Data in
 the send buffer leaves first in, first out, whatever signals the scheduler gets in the meantime: the
 larger the buffer, the less a late signal can change.
+
+Read next, on the path of docs/reading.md: `h3sim/schedulers/static_priority.py`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 An index is the integral over time of 1 - x(t), where x rises from 0 to 1; with x a share of
 weights that are complete at time t, that is the weighted mean completion time.
+
+The path in `docs/reading.md` ends here; that page says where to go next.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
                 ]
             )
         case "marx-2019-buffers":
-            refilled = results.filter(send_buffer_refill=(None, "refilled"))
+            refilled = results.filter(send_buffer_refill=(None, "continuous"))
             return _still(h3sim.reporting.StudyPlots(refilled).buffers("byte_index_sampled_atf_ms"))
         case "koshiba-2016":
             return _waterfalls()

@@ -80,8 +80,8 @@ def scatter(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 def buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return what send buffers do to speedups above the fold, by how the buffer is filled."""
-    found = _buffers(_filled(loads, "refilled"))
-    in_bursts = _filled(loads, "bursts")
+    found = _buffers(_filled(loads, "continuous"))
+    in_bursts = _filled(loads, "when-empty")
     if len({row["send_buffer_kb"] for row in in_bursts.rows}) > 1:
         found |= {f"bursts.{name}": figure for name, figure in _buffers(in_bursts).items()}
     return found

@@ -1,4 +1,7 @@
-"""Sequential schedulers: by stream ID (first in, first out), or by rank."""
+"""Sequential schedulers: by stream ID (first in, first out), or by rank.
+
+Read next, on the path of docs/reading.md: `h3sim/engine/constant_rate.py`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 As Marx 2019 ran them, policies know what the server knows: each change is known to the scheduler
 at once, and a stream leaves the tree a while after its last chunk was given out.
+
+Read next, on the path of docs/reading.md: `h3sim/http/stream_sender.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Single loads: `simulate`, and the resolution of names, paths and values."""
+"""Single loads: `simulate`, and the resolution of names, paths and values.
+
+Read next, on the path of docs/reading.md: `h3sim/engine/simulation.py`.
+"""
 
 from __future__ import annotations
 

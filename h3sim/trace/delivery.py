@@ -2,6 +2,8 @@
 
 The receiver records a time per row of `Trace.packet_rows`, for the first copy of its bytes. Rows of
 lost bytes, and of duplicates, which were delivered before or wait already, have None.
+
+The path in `docs/reading.md` ends here; that page says where to go next.
 """
 
 from __future__ import annotations

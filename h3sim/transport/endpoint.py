@@ -1,4 +1,7 @@
-"""The interface of a connection's endpoints, and the reassembly of whole messages."""
+"""The interface of a connection's endpoints, and the reassembly of whole messages.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/quic/endpoint.py`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A loss process draws exactly one random number per packet, whatever the packet is. So the fate of
 the n-th packet depends on n and the seed, and on nothing else.
+
+Read next, on the path of docs/reading.md: `h3sim/trace/delivery.py`.
 """
 
 from __future__ import annotations

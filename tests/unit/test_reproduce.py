@@ -298,8 +298,8 @@ def test_a_buffer_is_told_by_how_it_is_filled() -> None:
         }  # fmt: skip
 
     rows = [row("rr", 0, None, 100), row("fifo", 0, None, 50)]
-    rows += [row("rr", 280, "refilled", 80), row("fifo", 280, "refilled", 50)]
-    rows += [row("rr", 280, "bursts", 100), row("fifo", 280, "bursts", 40)]
+    rows += [row("rr", 280, "continuous", 80), row("fifo", 280, "continuous", 50)]
+    rows += [row("rr", 280, "when-empty", 100), row("fifo", 280, "when-empty", 40)]
     found = marx.buffers(Loads(rows), {})
     assert found["change.280"].value == 0  # fifo stays twice as fast as rr without a buffer
     assert found["bursts.change.280"].value == pytest.approx(0.25)

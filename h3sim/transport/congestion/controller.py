@@ -1,4 +1,7 @@
-"""The interface between a sender and its congestion controller."""
+"""The interface between a sender and its congestion controller.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/congestion/loss_based.py`.
+"""
 
 # ruff: noqa: ARG002 - a controller need not use every argument
 from __future__ import annotations

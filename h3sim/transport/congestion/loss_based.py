@@ -1,4 +1,7 @@
-"""The controllers of the RFCs: none (constant), NewReno, and CUBIC with HyStart++."""
+"""The controllers of the RFCs: none (constant), NewReno, and CUBIC with HyStart++.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/link.py`.
+"""
 
 # ruff: noqa: ARG002 - a controller need not use every argument
 

@@ -1,4 +1,7 @@
-"""One endpoint of a QUIC connection: flow control, packets, acknowledgements, timers."""
+"""One endpoint of a QUIC connection: flow control, packets, acknowledgements, timers.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/quic/packer.py`.
+"""
 
 from __future__ import annotations
 

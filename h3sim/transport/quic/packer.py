@@ -1,4 +1,7 @@
-"""Packing of QUIC packets: handshake bytes, limits, stream bytes, and an ACK with them."""
+"""Packing of QUIC packets: handshake bytes, limits, stream bytes, and an ACK with them.
+
+Read next, on the path of docs/reading.md: `h3sim/transport/quic/recovery.py`.
+"""
 
 from __future__ import annotations
 

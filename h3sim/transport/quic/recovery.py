@@ -1,4 +1,7 @@
-"""Acknowledgements and loss detection of QUIC (RFC 9002 §§ 5-6, RFC 9000 § 13.2)."""
+"""Acknowledgements and loss detection of QUIC (RFC 9002 §§ 5-6, RFC 9000 § 13.2).
+
+Read next, on the path of docs/reading.md: `h3sim/transport/congestion/controller.py`.
+"""
 
 from __future__ import annotations
 
