@@ -17,6 +17,7 @@ from h3sim.conformance.laws import (
     LawVerdict,
     NotCheckedError,
 )
+from h3sim.conformance.named_claims import ClaimSuggestions, claim_named, suggest_claims
 from h3sim.conformance.references import (
     ReferenceBuckets,
     ReferenceEps,
@@ -66,6 +67,7 @@ __all__ = [
     "Call",
     "Candidate",
     "Claim",
+    "ClaimSuggestions",
     "ConformanceReport",
     "Event",
     "FreesMemory",
@@ -93,12 +95,14 @@ __all__ = [
     "WeightedShares",
     "check_law",
     "check_scheduler",
+    "claim_named",
     "event_scripts",
     "loss_patterns",
     "pages",
     "parametrize_with_checks",
     "scheme_scripts",
     "signals",
+    "suggest_claims",
     "trees",
 ]
 

@@ -285,7 +285,8 @@ class _Pool:
         self._command, self._timeout_s = command, timeout_s
         self._idle: list[_Process] = []
         self._owner = os.getpid()
-        atexit.register(self.close)
+        self._is_shut = False
+        atexit.register(self._shut)
 
     def take(self) -> _Process:
         """Return a driver that waits, or a new one."""
@@ -294,17 +295,25 @@ class _Pool:
         if self._idle:
             return self._idle.pop()
         process = _Process(self._command, self._timeout_s)
-        process.greet()
+        try:
+            process.greet()
+        except BaseException:
+            process.stop()
+            raise
         return process
 
     def put(self, process: _Process) -> None:
         """Keep a driver whose scheduler is gone."""
         if self._owner != os.getpid():
             return
-        if process.is_usable and len(self._idle) < _MOST_IDLE:
+        if process.is_usable and len(self._idle) < _MOST_IDLE and not self._is_shut:
             self._idle.append(process)
         else:
-            process.stop()
+            process.leave()
+
+    def _shut(self) -> None:
+        self._is_shut = True
+        self.close()
 
     def close(self) -> None:
         """End all that wait."""

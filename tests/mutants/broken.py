@@ -361,7 +361,7 @@ class StarvesNonIncremental(EpsScheduler):
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         super().charge(stream_id, n_bytes)
-        self._levels[self._active[stream_id]]._shared_is_next = True  # type: ignore[union-attr]
+        self._levels[self._active[stream_id]]._shared_is_next = True
 
 
 class GoesByReadiness(Listed):
@@ -419,7 +419,7 @@ class WeightedEps:
         self._now = self._due[stream_id]
         self._put(stream_id, self._now + self._cost(stream_id, n_bytes))
 
-    def _cost(self, stream_id: int, n_bytes: int) -> int:
+    def _cost(self, stream_id: int, n_bytes: int) -> Any:
         return n_bytes * 840 // self._weights[stream_id]  # 840 is a multiple of all weights
 
     def _put(self, stream_id: int, due: int) -> None:

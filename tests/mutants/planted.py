@@ -29,11 +29,11 @@ from tests.mutants import broken
 EPS = (UrgencyOrder(), OneByOneInUrgency(), RoundRobinInUrgency())
 
 
-def weight_of(signal: Any) -> int:
+def weight_of(signal: Any) -> Any:
     return 8 - signal.urgency
 
 
-def turns_by_weight(waiting: Any, other: Any) -> int:
+def turns_by_weight(waiting: Any, other: Any) -> Any:
     return weight_of(other) // weight_of(waiting) + 1
 
 

@@ -21,8 +21,7 @@ func (s *stream) key(id int64) []int64 {
 	return []int64{s.Urgency, 0, id}
 }
 func main() {
-	in, answer := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	streams := map[int64]*stream{}
+	in, answer, streams := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout), map[int64]*stream{}
 	var r struct {
 		Op, Protocol string
 		Stream       int64
