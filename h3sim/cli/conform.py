@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from h3sim.cli.parsing import FAILED, ErrorList, Parser, RawHelp
 from h3sim.errors import needing_extra
+from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
 
 if TYPE_CHECKING:
     import argparse
 
-_SIGNALS = ("eps", "h2", "bucket", "rank", "strict")
 _PROFILES = ("quick", "default", "thorough")
 _EPILOG = """\
 examples:
@@ -40,7 +40,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     )
     parser.add_argument(
         "--signals",
-        choices=_SIGNALS,
+        choices=tuple(SIGNAL_TYPES),
         default="eps",
         help="type of the signals that it gets (default: %(default)s)",
     )
@@ -76,10 +76,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _conform(options: argparse.Namespace) -> int:
     with needing_extra("hypothesis", "testing"):
         from h3sim import conformance
-        from h3sim.conformance.named_claims import SIGNAL_TYPES
         from h3sim.conformance.runner import set_profile
-    from h3sim.schedulers import DriverScheduler
-
     errors = ErrorList()
     claims = [
         errors.collect(partial(conformance.claim_named, name, signals=options.signals))

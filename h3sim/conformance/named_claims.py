@@ -29,7 +29,8 @@ from h3sim.conformance.subject import (
 from h3sim.conformance.suite import check_law
 from h3sim.errors import UnknownNameError
 from h3sim.schedulers import Mixed
-from h3sim.signals import MAX_URGENCY, BucketPriority, Eps, H2Priority, Rank, StrictPriority
+from h3sim.schedulers.driver import SIGNAL_TYPES
+from h3sim.signals import MAX_URGENCY, H2Priority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,15 +38,6 @@ if TYPE_CHECKING:
     import hypothesis
 
     from h3sim.conformance.subject import Claim, SchedulerLike
-
-SIGNAL_TYPES: dict[str, type] = {
-    "eps": Eps,
-    "h2": H2Priority,
-    "bucket": BucketPriority,
-    "rank": Rank,
-    "strict": StrictPriority,
-}
-"""The types of signals by the names that the protocol of drivers has for them."""
 
 
 def _by_id(stream_id: int, signal: Any) -> int:  # noqa: ARG001 - by id alone

@@ -9,6 +9,7 @@ from hypothesis.errors import Flaky
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
 from h3sim.errors import SchedulerTimeoutError
+from h3sim.schedulers import drivers_released
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,8 @@ def check_all(
     def run(drawn: tuple[Any, ...]) -> None:
         nonlocal n_whole
         try:
-            check(*drawn)
+            with drivers_released():
+                check(*drawn)
             n_whole += 1
         except HistoryEndedError as error:
             ended.append(error)

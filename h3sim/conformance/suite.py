@@ -16,7 +16,7 @@ from h3sim.conformance.laws import Check, ConformanceReport, Law, LawVerdict, No
 from h3sim.conformance.runner import usual_settings
 from h3sim.conformance.subject import Candidate
 from h3sim.errors import InputError, ValidationIssue, needing_extra
-from h3sim.schedulers import DriverScheduler
+from h3sim.schedulers import DriverScheduler, drivers_released
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.values import OrNone
 
@@ -123,7 +123,8 @@ def check_law(
         raise NotCheckedError(candidate.skip[law])
     if law in _IN_PROCESS and isinstance(made, DriverScheduler):
         raise NotCheckedError("runs in another process")
-    _CHECKS[law](candidate, settings or usual_settings())
+    with drivers_released():
+        _CHECKS[law](candidate, settings or usual_settings())
 
 
 def _verdict(candidate: Candidate, law: Law, settings: hypothesis.settings | None) -> LawVerdict:

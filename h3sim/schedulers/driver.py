@@ -23,7 +23,7 @@ from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 from h3sim.units import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from h3sim.signals import Signal
 
@@ -65,6 +65,9 @@ _SIGNALS: dict[type, tuple[str, ObjectType]] = {
     Rank: ("rank", ObjectType(Property("value", Number(), "lower first"))),
 }
 """The name and the keys of each type of signal, in the order in which they are written."""
+
+SIGNAL_TYPES: dict[str, type] = {name: kind for kind, (name, _) in _SIGNALS.items()}
+"""The types of signals by their names in the protocol."""
 
 _STREAM = Property("stream", _ID, "a stream's id; below 0 a placeholder's")
 _REQUESTS: dict[str, tuple[str, tuple[Property, ...]]] = {
@@ -211,15 +214,16 @@ class _Process:
     def send(self, lines: str) -> None:
         """Write *lines*, all of them."""
         data = lines.encode()
+        deadline = 0.0
         try:
-            written = os.write(self._in, data)
-            deadline = time.monotonic() + self._timeout_s
-            while written < len(data):
-                left_ms = (deadline - time.monotonic()) * 1000
-                if left_ms <= 0 or not self._writable.poll(left_ms):
-                    raise self._late(f"reads nothing for {self._timeout_s:g} s")
-                with contextlib.suppress(BlockingIOError):
-                    written += os.write(self._in, data[written:])
+            while data:
+                try:
+                    data = data[os.write(self._in, data) :]
+                except BlockingIOError:
+                    now = time.monotonic()
+                    deadline = deadline or now + self._timeout_s
+                    if not self._writable.poll(max(deadline - now, 0) * 1000):
+                        raise self._late(f"reads nothing for {self._timeout_s:g} s") from None
         except BrokenPipeError:
             raise self._ended() from None
 
@@ -408,8 +412,16 @@ class DriverScheduler:
             if pool is None:
                 pool = _POOLS[key] = _Pool(*key)
             self._process = pool.take()
-            weakref.finalize(self, pool.put, self._process)
+            self._finalizer = weakref.finalize(self, pool.put, self._process)
+            if _SCOPES:
+                _SCOPES[-1].append(weakref.ref(self))
         return self._process
+
+    def release(self) -> None:
+        """Give the process back; the scheduler is empty then, as a new one."""
+        if self._process is not None:
+            self._finalizer()
+            self._process, self._lines = None, ['{"op":"reset"}\n']
 
     def _encode(self, signal: Signal) -> str:
         found = self._encoded.get(signal)
@@ -417,6 +429,25 @@ class DriverScheduler:
             found = json.dumps(signal_to_json(signal), separators=(",", ":"))
             self._encoded[signal] = found
         return found
+
+
+_SCOPES: list[list[weakref.ref[DriverScheduler]]] = []
+
+
+@contextlib.contextmanager
+def drivers_released() -> Iterator[None]:
+    """Release the drivers that were started within the block, at its end.
+
+    An exception keeps the schedulers of its traceback alive, and so would keep their processes.
+    """
+    _SCOPES.append([])
+    try:
+        yield
+    finally:
+        for reference in _SCOPES.pop():
+            scheduler = reference()
+            if scheduler is not None:
+                scheduler.release()
 
 
 def _new_driver(command: tuple[str, ...], timeout_s: float) -> DriverScheduler:
