@@ -288,16 +288,31 @@ def _check_order(
     claim = replace(claim, rank=rank)
 
     def check(history: History) -> None:
-        broken = _disorder(candidate.watched(), claim, history, law)
-        if broken is None:
+        if law is Law.STRICT_ORDER:
+            if (broken := _disorder(candidate.watched(), claim, history, law)) is not None:
+                raise broken
             return
-        plain = without(history, Call.UPDATE)
-        # What is wrong without updates as well is not about them.
-        if law is Law.STRICT_ORDER or not _disorder(candidate.watched(), claim, plain, law):
-            raise broken
+        for variant in (history, _updated_while_blocked(history)):
+            broken = _disorder(candidate.watched(), claim, variant, law)
+            plain = without(variant, Call.UPDATE)
+            # What is wrong without updates as well is not about them.
+            if broken is not None and not _disorder(candidate.watched(), claim, plain, law):
+                raise broken
 
     check_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
     rank.see()
+
+
+def _updated_while_blocked(history: History) -> History:
+    """Return the history with each stream blocked while it is updated, and active afterwards."""
+    blocked: list[Event] = []
+    for event in history:
+        if event.call is Call.UPDATE and event.stream_id >= 0:
+            away, back = (Event(c, event.stream_id) for c in (Call.DEACTIVATE, Call.ACTIVATE))
+            blocked += [away, event, back]
+        else:
+            blocked.append(event)
+    return tuple(blocked)
 
 
 def _disorder(
@@ -418,8 +433,15 @@ def _count_turns(
     for event in history:
         same_size = [replace(event, n_bytes=PACKET_BYTES)]
         watched.play(same_size, on_pick=counter.look, after=counter.forget)
-    for _ in range(counter.n_turns_left):
-        watched.turn(on_pick=counter.look)
+    # Whoever goes first would hide what the others do: it leaves when it has been seen for a while.
+    while watched.active:
+        served = {watched.turn(on_pick=counter.look) for _ in range(counter.n_turns_left)}
+        leaving = [key for key in watched.active if key in served]
+        if not leaving:
+            return
+        for key in leaving:
+            watched.take(Event(Call.DEACTIVATE, key))
+        counter.forget()
 
 
 def _check_updated_waits(candidate: Candidate, claim: BoundedWait, budget: settings) -> None:
@@ -436,10 +458,11 @@ def _check_updated_waits(candidate: Candidate, claim: BoundedWait, budget: setti
         return None
 
     def check(history: History) -> None:
-        found = broken(history)
-        # What is wrong without updates as well is not about them.
-        if found is not None and broken(without(history, Call.UPDATE)) is None:
-            raise found
+        for variant in (history, _updated_while_blocked(history)):
+            found = broken(variant)
+            # What is wrong without updates as well is not about them.
+            if found is not None and broken(without(variant, Call.UPDATE)) is None:
+                raise found
 
     check_all(check, candidate.scripts(claim.signals, leave_out=(Call.CHARGE,)), budget=budget)
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from hypothesis import strategies as st
+
 from h3sim.conformance.call_sequences import PACKET_BYTES, Call, RecordingScheduler, without
 from h3sim.conformance.laws import Law, NotCheckedError
 from h3sim.conformance.strategies import STRATEGY, event_scripts
@@ -14,7 +16,7 @@ from h3sim.errors import InputError
 from h3sim.schema.arguments import CALLABLE, Predicate, check_arguments
 from h3sim.schema.values import Flag, Number, OrNone, Whole
 from h3sim.schemes import new_scheduler, scheduler_named
-from h3sim.signals import Eps
+from h3sim.signals import DEFAULT_URGENCY, MAX_URGENCY, Eps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,6 +230,12 @@ def _eps_signals() -> SearchStrategy[Any] | None:
     return signals_of(Eps)
 
 
+def _meeting_signals() -> SearchStrategy[Any] | None:
+    """Return a strategy of signals that often have one urgency, so that both flags meet there."""
+    urgencies = st.one_of(st.just(DEFAULT_URGENCY), st.integers(0, MAX_URGENCY))
+    return st.builds(Eps, urgency=urgencies, incremental=st.booleans())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrgencyOrder(StrictOrder):
     """Streams go in the order of their urgency, the lowest first (RFC 9218 § 10).
@@ -307,7 +315,7 @@ class NeitherFlagStarves(Claim):
     law: ClassVar[Law] = Law.NO_STARVATION
     incremental: bool | None = None
     rounds: int = 2
-    signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
+    signals: SearchStrategy[Any] | None = field(default_factory=_meeting_signals)
     packets_per_turn: int = 1
 
 

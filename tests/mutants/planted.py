@@ -81,7 +81,7 @@ def finding(planted: Planted) -> BrokenLawError | None:
 def main() -> None:
     """Print for each bug in how many of the seeds it is found, the law, and the longest search."""
     n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    print(f"{'bug':28}  found     law               CPU s at most")
+    print(f"{'bug':27}  found     CPU s at most  law")
     for planted in PLANTED:
         laws: list[str] = []
         longest = 0.0
@@ -93,7 +93,7 @@ def main() -> None:
             if error is not None:
                 laws.append(error.law.value)
         law = ", ".join(sorted(set(laws)))
-        print(f"{planted.bug:28}  {len(laws):2} of {n_seeds}  {law:16}  {longest:5.1f}")
+        print(f"{planted.bug:27}  {len(laws)} of {n_seeds}  {longest:13.1f}  {law}")
 
 
 if __name__ == "__main__":
