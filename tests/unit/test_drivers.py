@@ -239,13 +239,13 @@ def test_every_type_of_signal_reaches_a_driver_as_the_schema_says(tmp_path: Path
     log, program = tmp_path / "lines", tmp_path / "echo.py"
     program.write_text(ECHO)
     command = ["sh", "-c", f"'{sys.executable}' {program} 2>>{log}"]
+
+    def play(history: Any) -> None:
+        RecordingScheduler(DriverScheduler(command)).play(history)
+
     for name, kind in SIGNAL_TYPES.items():
-
-        @scaled_given(kind)
-        def play(history: Any) -> None:
-            RecordingScheduler(DriverScheduler(command)).play(history)
-
-        play()
+        few = settings(max_examples=scaled(5), derandomize=True, deadline=None, database=None)
+        few(given(event_scripts(signals(kind), placeholders=2))(play))()
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         assert any((line.get("signal") or {}).get("type") == name for line in lines)
     for line in {json.dumps(line) for line in lines}:
@@ -253,11 +253,6 @@ def test_every_type_of_signal_reaches_a_driver_as_the_schema_says(tmp_path: Path
     assert {line["op"] for line in lines} == {
         *("hello", "reset", "open", "update", "activate", "deactivate", "close", "charge", "pick")
     }
-
-
-def scaled_given(kind: type) -> Any:
-    few = settings(max_examples=scaled(5), derandomize=True, deadline=None, database=None)
-    return lambda function: few(given(event_scripts(signals(kind), placeholders=2))(function))
 
 
 @pytest.mark.parametrize("line", ['{"op":"open","stream":4}', '{"op":"fly"}', '{"stream":"x"}'])
