@@ -76,7 +76,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _conform(options: argparse.Namespace) -> int:
     with needing_extra("hypothesis", "testing"):
         from h3sim import conformance
-        from h3sim.conformance.runner import set_profile
+        from h3sim.conformance.runner import use_profile
     errors = ErrorList()
     claims = [
         errors.collect(partial(conformance.claim_named, name, signals=options.signals))
@@ -86,19 +86,19 @@ def _conform(options: argparse.Namespace) -> int:
     if errors.lines or driver is None:
         return errors.tell("conform")
     name = driver.start().get("name")
-    set_profile(options.profile, seed=options.seed)
     candidate = conformance.Candidate(
         factory=driver,
         claims=tuple(claim for claim in claims if claim is not None),
         signals=conformance.signals(SIGNAL_TYPES[options.signals]),
         name=name if isinstance(name, str) else Path(options.driver[0]).name,
     )
-    if options.suggest:
-        print(conformance.suggest_claims(candidate, signals=options.signals))
-        return 0
-    try:
-        print(conformance.check_scheduler(candidate))
-    except conformance.BrokenLawError as broken:
-        print(f"{candidate.label}\n  broken   {broken}")
-        return FAILED
+    with use_profile(options.profile, seed=options.seed):
+        if options.suggest:
+            print(conformance.suggest_claims(candidate, signals=options.signals))
+            return 0
+        try:
+            print(conformance.check_scheduler(candidate))
+        except conformance.BrokenLawError as broken:
+            print(f"{candidate.label}\n  broken   {broken}")
+            return FAILED
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -12,7 +13,7 @@ from h3sim.errors import SchedulerTimeoutError
 from h3sim.schedulers import drivers_released
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hypothesis.strategies import SearchStrategy
 
@@ -34,6 +35,17 @@ def set_profile(name: str, *, seed: int | None = None) -> None:
     """
     global _profile, _seed
     _profile, _seed = name, seed
+
+
+@contextmanager
+def use_profile(name: str, *, seed: int | None = None) -> Iterator[None]:
+    """Set the profile within the block, and the one from before at its end."""
+    before, before_seed = _profile, _seed
+    set_profile(name, seed=seed)
+    try:
+        yield
+    finally:
+        set_profile(before, seed=before_seed)
 
 
 def usual_settings() -> settings:

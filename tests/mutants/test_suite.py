@@ -133,7 +133,7 @@ ROWS = [
     Row(Law.UPDATES_AT_ONCE, broken.SlowToListen, BucketScheduler, BUCKETS),
     Row(Law.UPDATES_AT_ONCE, schedulers.StaleAfterUpdate, TreeScheduler, TREE),
     Row(Law.SAME_AS, schedulers.BackwardTies, TreeScheduler, TREE),
-    Row(Law.SAME_AS, schedulers.ForgetfulTree, TreeScheduler, TREE),
+    Row(Law.WORK_CONSERVING, schedulers.ForgetfulTree, TreeScheduler, TREE),
     Row(Law.SAME_AS, schedulers.FreePlaceholders, TreeScheduler, TREE),
     Row(Law.SAME_AS, schedulers.OneLevel, BucketScheduler, LIKE_BUCKETS),
     Row(Law.FREES_MEMORY, broken.KeepsTheClosed, TreeScheduler, TREE),
