@@ -184,6 +184,10 @@ validate-stacks: $(DEV) ## compare with downloads measured with real stacks (min
 validate-trees: $(DEV) ## hold the trees to the order of nghttpd's and h2o's frames (a minute; needs apt-get install nghttp2-server h2o)
 	$(BIN)/python -m validation.trees
 
+.PHONY: validate-drivers
+validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, and check them (half a minute)
+	$(BIN)/python -m validation.scheduler_drivers
+
 .PHONY: validate-writes
 validate-writes: $(DEV) ## hold what 30 responses at once write to nghttpd's and h2o's frames (seconds; needs apt-get install nghttp2-server h2o)
 	$(BIN)/python -m validation.http2_writes $(ARGS)

@@ -216,6 +216,10 @@ class SchedulerError(_PartError):
     _kind = "scheduler"
 
 
+class SchedulerTimeoutError(SchedulerError):
+    """A scheduler in another process does not answer in time."""
+
+
 class ControllerError(_PartError):
     """The controller *name*, which is not h3sim's, did what none may, as `SchedulerError`.
 

@@ -42,6 +42,7 @@ SECTIONS = {
     "How-to: one question each": (
         *("docs/how-to", "docs/teaching"),
         *("docs/importing", "docs/recording", "docs/studies", "docs/testing-schedulers"),
+        "docs/conformance-protocol",
         *("docs/processes", "docs/figures", "CONTRIBUTING"),
     ),
     "Reference: look it up": (

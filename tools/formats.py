@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim import catalog
 from h3sim.page.model import FORMAT as PAGE
 from h3sim.papers import findings_schemas
+from h3sim.schedulers.driver import PROTOCOL, protocol_schema
 from h3sim.study import result_schemas, study_schemas
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def published() -> dict[Path, dict[str, Any]]:
         "catalog": of_models,
         "study": study_schemas() | result_schemas(),
         "papers": findings_schemas(),
+        "schedulers": {PROTOCOL: protocol_schema()},
     }
     return {
         _PACKAGE / package / f"{format_.replace('/', '-')}.schema.json": found

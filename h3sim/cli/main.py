@@ -70,6 +70,7 @@ COMMANDS = {
     "store": "show, verify, repair, export or prune the stores of studies",
     "prioritization-test": "test whether a server lets urgent responses overtake",
     "validate-scheme": "compare a scheme's rules with recorded browser priorities",
+    "conform": "check a scheduler of another language for bugs",
     "header-compression": "compare header compression schemes",
     "qlog": "compute the metrics of a qlog",
     "import": "convert a recording or a site into a page",
@@ -187,6 +188,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.validate import add_prioritization_test as add_command
         case "validate-scheme":
             from h3sim.cli.validate import add_validate_scheme as add_command
+        case "conform":
+            from h3sim.cli.conform import add_command
         case "header-compression":
             from h3sim.cli.header_compression import add_command
         case "qlog":

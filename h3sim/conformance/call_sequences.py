@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law
-from h3sim.errors import raised_words
+from h3sim.errors import SchedulerError, raised_words
 from h3sim.signals import H2Priority, StrictPriority
 from h3sim.units import whole
 
@@ -249,7 +249,9 @@ class RecordingScheduler:
 
     def raised(self, what: str, error: BaseException) -> Exception:
         """Return the error to raise where *what* raised *error*."""
-        sentence = f"{what} raised {raised_words(error)}"
+        # A driver's error says itself what the driver did.
+        is_said = isinstance(error, SchedulerError)
+        sentence = str(error) if is_said else f"{what} raised {raised_words(error)}"
         if self._may_raise:
             return HistoryEndedError(sentence)
         return self.broken(Law.NEVER_RAISES, sentence)

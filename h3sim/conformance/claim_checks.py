@@ -22,10 +22,12 @@ from h3sim.conformance.runner import check_all
 from h3sim.conformance.subject import (
     BoundedWait,
     ByteShares,
+    NeitherFlagStarves,
     NoStarvation,
     SameAs,
     StrictOrder,
     WeightedShares,
+    eps_of,
 )
 from h3sim.errors import InputError, ValidationIssue, raised_words
 from h3sim.units import whole
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from h3sim.conformance.call_sequences import History
     from h3sim.conformance.subject import Candidate
     from h3sim.schedulers import Scheduler
+    from h3sim.signals import Eps
 
 
 _SHARED_TURNS = 150
@@ -48,11 +51,15 @@ _SIZES = st.lists(st.sampled_from([PACKET_BYTES, 100, 600, 1]), min_size=1, max_
 
 
 class _Join(NamedTuple):
-    """A stream that joins, how long its packets are, and the turns until the next one does."""
+    """A stream that joins, how long its packets are, and the turns until the next one does.
+
+    *closes* is the number of a stream that is closed after these turns, if another one is open.
+    """
 
     signal: Any
     sizes: list[int]
     n_turns: int
+    closes: int | None = None
 
 
 def _joins(
@@ -60,13 +67,14 @@ def _joins(
 ) -> SearchStrategy[list[_Join]]:
     """Return who joins."""
     signals = candidate.signals if claim.signals is None else claim.signals
-    joins = st.builds(_Join, signals, sizes, st.sampled_from([0, 0, 1, 2, 30]))
+    closes = st.sampled_from([None, None, 0, 1])
+    joins = st.builds(_Join, signals, sizes, st.sampled_from([0, 0, 1, 2, 30]), closes)
     return st.lists(joins, min_size=2, max_size=6)
 
 
 @checks(Law.WEIGHTED_SHARES)
 def weighted_shares(candidate: Candidate, budget: settings) -> None:
-    """See that streams share turns by weight; some join late."""
+    """See that streams share turns by weight; some join late, some are closed."""
     for claim in candidate.claims_of(WeightedShares):
         _check_shares(candidate, claim, st.just([PACKET_BYTES]), budget)
 
@@ -89,6 +97,8 @@ def _check_shares(
         for number, join in enumerate(joins):
             shares.join(4 * number, join)
             shares.serve(join.n_turns)
+            if join.closes is not None:
+                shares.leave(join.closes)
         shares.serve(_SHARED_TURNS)
 
     check_all(check, _joins(candidate, claim, sizes), budget=budget)
@@ -125,6 +135,15 @@ class _Shares:
         self._n_packets[stream_id] = 0
         self._weigh(stream_id, join.signal)
         self._begin()
+
+    def leave(self, number: int) -> None:
+        """Close one of the streams, unless it is the last."""
+        if len(self._had) > 1:
+            stream_id = list(self._had)[number % len(self._had)]
+            self._watched.take(Event(Call.CLOSE, stream_id))
+            for table in (self._had, self._sizes, self._n_packets, self._weights, self._slack):
+                del table[stream_id]
+            self._begin()
 
     def update(self, stream_id: int, signal: Any) -> None:
         self._watched.take(Event(Call.UPDATE, stream_id, signal))
@@ -269,16 +288,31 @@ def _check_order(
     claim = replace(claim, rank=rank)
 
     def check(history: History) -> None:
-        broken = _disorder(candidate.watched(), claim, history, law)
-        if broken is None:
+        if law is Law.STRICT_ORDER:
+            if (broken := _disorder(candidate.watched(), claim, history, law)) is not None:
+                raise broken
             return
-        plain = without(history, Call.UPDATE)
-        # What is wrong without updates as well is not about them.
-        if law is Law.STRICT_ORDER or not _disorder(candidate.watched(), claim, plain, law):
-            raise broken
+        for variant in (history, _updated_while_blocked(history)):
+            broken = _disorder(candidate.watched(), claim, variant, law)
+            plain = without(variant, Call.UPDATE)
+            # What is wrong without updates as well is not about them.
+            if broken is not None and not _disorder(candidate.watched(), claim, plain, law):
+                raise broken
 
     check_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
     rank.see()
+
+
+def _updated_while_blocked(history: History) -> History:
+    """Return the history with each stream blocked while it is updated, and active afterwards."""
+    blocked: list[Event] = []
+    for event in history:
+        if event.call is Call.UPDATE and event.stream_id >= 0:
+            away, back = (Event(c, event.stream_id) for c in (Call.DEACTIVATE, Call.ACTIVATE))
+            blocked += [away, event, back]
+        else:
+            blocked.append(event)
+    return tuple(blocked)
 
 
 def _disorder(
@@ -350,8 +384,14 @@ def _overtaking(
 @checks(Law.NO_STARVATION)
 def no_starvation(candidate: Candidate, budget: settings) -> None:
     """See that each active stream has its turn in time, while others come and go."""
-    for claim in candidate.claims_of(NoStarvation):
-        _check_turns(candidate, claim, budget, partial(_Waits, claim))
+    claims = [c for c in candidate.claims if isinstance(c, NoStarvation | NeitherFlagStarves)]
+    if not claims:
+        raise NotCheckedError("not claimed")
+    for claim in claims:
+        if isinstance(claim, NoStarvation):
+            _check_turns(candidate, claim, budget, partial(_Waits, claim))
+        else:
+            _check_turns(candidate, claim, budget, partial(_FlagWaits, claim))
 
 
 @checks(Law.BOUNDED_WAIT)
@@ -361,7 +401,8 @@ def bounded_wait(candidate: Candidate, budget: settings) -> None:
     def check(claim: BoundedWait) -> None:
         turns = _Counted("turns", claim.turns)
         counted = replace(claim, turns=turns)
-        _check_turns(candidate, counted, budget, partial(_Bypasses, counted))
+        count = partial(_Bypasses, counted, Law.BOUNDED_WAIT)
+        _check_turns(candidate, counted, budget, count, leave_out=(Call.CHARGE, Call.UPDATE))
         turns.see()
 
     _check_each(candidate.claims_of(BoundedWait), check)
@@ -369,26 +410,61 @@ def bounded_wait(candidate: Candidate, budget: settings) -> None:
 
 def _check_turns(
     candidate: Candidate,
-    claim: NoStarvation | BoundedWait,
+    claim: NoStarvation | NeitherFlagStarves | BoundedWait,
     budget: settings,
-    count: Callable[[RecordingScheduler], _Waits | _Bypasses],
+    count: Callable[[RecordingScheduler], _Waits | _FlagWaits | _Bypasses],
+    leave_out: tuple[Call, ...] = (Call.CHARGE,),
 ) -> None:
-    """Show *count* all turns of histories without updates, and what is left at the end.
-
-    Packets are of one size: who sends little may have many turns.
-    """
+    """Show *count* all turns of histories, and of the streams that are left at the end."""
 
     def check(history: History) -> None:
-        watched = candidate.watched()
-        counter = count(watched)
-        for event in history:
-            same_size = [replace(event, n_bytes=PACKET_BYTES)]
-            watched.play(same_size, on_pick=counter.look, after=counter.forget)
-        for _ in range(counter.n_turns_left):
-            watched.turn(on_pick=counter.look)
+        _count_turns(candidate.watched(), count, history)
 
-    leave_out = (Call.CHARGE,) if isinstance(claim, NoStarvation) else (Call.CHARGE, Call.UPDATE)
     check_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
+
+
+def _count_turns(
+    watched: RecordingScheduler,
+    count: Callable[[RecordingScheduler], _Waits | _FlagWaits | _Bypasses],
+    history: History,
+) -> None:
+    """Play *history* with packets of one size: who sends little may have many turns."""
+    counter = count(watched)
+    for event in history:
+        same_size = [replace(event, n_bytes=PACKET_BYTES)]
+        watched.play(same_size, on_pick=counter.look, after=counter.forget)
+    # Whoever goes first would hide what the others do: it leaves when it has been seen for a while.
+    while watched.active:
+        served = {watched.turn(on_pick=counter.look) for _ in range(counter.n_turns_left)}
+        leaving = [key for key in watched.active if key in served]
+        if not leaving:
+            return
+        for key in leaving:
+            watched.take(Event(Call.DEACTIVATE, key))
+        counter.forget()
+
+
+def _check_updated_waits(candidate: Candidate, claim: BoundedWait, budget: settings) -> None:
+    """See that waits are those of the last signals."""
+    count = partial(_Bypasses, claim, Law.UPDATES_AT_ONCE)
+
+    def broken(history: History) -> BrokenLawError | None:
+        try:
+            _count_turns(candidate.watched(), count, history)
+        except BrokenLawError as broken:
+            if broken.law is not Law.UPDATES_AT_ONCE:
+                raise
+            return broken
+        return None
+
+    def check(history: History) -> None:
+        for variant in (history, _updated_while_blocked(history)):
+            found = broken(variant)
+            # What is wrong without updates as well is not about them.
+            if found is not None and broken(without(variant, Call.UPDATE)) is None:
+                raise found
+
+    check_all(check, candidate.scripts(claim.signals, leave_out=(Call.CHARGE,)), budget=budget)
 
 
 class _Waits:
@@ -425,14 +501,58 @@ class _Waits:
             del self._waits[key]
 
 
+class _FlagWaits:
+    """Counts for each urgency and flag the turns in a row of the other flag while it waits."""
+
+    n_turns_left = 60
+
+    def __init__(self, claim: NeitherFlagStarves, watched: RecordingScheduler) -> None:
+        self._claim = claim
+        self._watched = watched
+        self._waits: dict[Eps, int] = {}
+        self._n_streams = 1
+
+    def look(self, picked: int | None) -> None:
+        """Take notice of a turn."""
+        active, signals = self._watched.active, self._watched.signals
+        self._n_streams = max(self._n_streams, len(active))
+        self.forget()
+        if picked is None or picked not in active:
+            return
+        served = eps_of(signals[picked])
+        self._waits.pop(served, None)
+        other = replace(served, incremental=not served.incremental)
+        waiting = [key for key in active if eps_of(signals[key]) == other]
+        if not waiting or self._claim.incremental is served.incremental:
+            return
+        self._waits[other] = self._waits.get(other, 0) + 1
+        claim = self._claim
+        if self._waits[other] > claim.rounds * claim.packets_per_turn * self._n_streams:
+            kinds = {True: "incremental", False: "non-incremental"}
+            sentence = (
+                f"{kinds[other.incremental]} stream {waiting[0]} waits for {self._waits[other]} "
+                f"turns of {kinds[served.incremental]} ones of its urgency, "
+                f"with at most {self._n_streams} streams at a time"
+            )
+            raise self._watched.broken(Law.NO_STARVATION, sentence)
+
+    def forget(self) -> None:
+        """Forget the waits of a kind of which nobody is active."""
+        active = {eps_of(self._watched.signals[key]) for key in self._watched.active}
+        for kind in [kind for kind in self._waits if kind not in active]:
+            del self._waits[kind]
+
+
 class _Bypasses:
     """Counts for each active stream how many turns each other one has had since its own."""
 
     n_turns_left = 40
 
-    def __init__(self, claim: BoundedWait, watched: RecordingScheduler) -> None:
+    def __init__(self, claim: BoundedWait, law: Law, watched: RecordingScheduler) -> None:
         self._claim = claim
+        self._law = law
         self._watched = watched
+        self._signals: dict[int, Any] = {}
         self._turns: dict[int, dict[int, int]] = {}
         self._has_had_turn: dict[int, None] = {}
         """Of those that are active: who has had one since it became so."""
@@ -466,26 +586,37 @@ class _Bypasses:
                 f"stream {waiting} waits while stream {other} has {n_turns} {what}; "
                 f"it may have {(allowed + joining) * claim.packets_per_turn}"
             )
-            raise self._watched.broken(Law.BOUNDED_WAIT, sentence)
+            raise self._watched.broken(self._law, sentence)
 
     def forget(self) -> None:
-        """Forget the waits of those that are not active any more."""
+        """Forget the waits of those that are not active any more, or have another signal."""
         for key in [key for key in self._turns if key not in self._watched.active]:
             del self._turns[key]
             self._has_had_turn.pop(key, None)
+        signals = self._watched.signals
+        if signals != self._signals:
+            for key in [key for key in signals if self._signals.get(key) != signals[key]]:
+                self._has_had_turn.pop(key, None)
+                self._turns.pop(key, None)
+                for turns in self._turns.values():
+                    turns.pop(key, None)
+            self._signals = {**signals}
 
 
 @checks(Law.UPDATES_AT_ONCE)
 def updates_at_once(candidate: Candidate, budget: settings) -> None:
     """See that order and shares are those of the last signals."""
-    found = [claim for claim in candidate.claims if isinstance(claim, StrictOrder | WeightedShares)]
+    kinds = StrictOrder | WeightedShares | BoundedWait
+    found = [claim for claim in candidate.claims if isinstance(claim, kinds)]
     followed = [claim for claim in found if claim.follows_updates]
     if not followed:
-        raise NotCheckedError("neither an order nor shares that follow updates are claimed")
+        raise NotCheckedError("neither an order, shares nor waits that follow updates are claimed")
 
-    def check(claim: StrictOrder | WeightedShares) -> None:
+    def check(claim: StrictOrder | WeightedShares | BoundedWait) -> None:
         if isinstance(claim, StrictOrder):
             _check_order(candidate, claim, budget, leave_out=(Call.CHARGE,))
+        elif isinstance(claim, BoundedWait):
+            _check_updated_waits(candidate, claim, budget)
         else:
             check_updated_shares(candidate, claim, budget)
 

@@ -27,6 +27,7 @@ from h3sim.conformance.call_sequences import (
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError, checks
 from h3sim.conformance.runner import check_all, shortened
 from h3sim.conformance.subject import FreesMemory
+from h3sim.errors import SchedulerTimeoutError
 from h3sim.schemes import new_scheduler
 from h3sim.signals import H2Priority
 
@@ -317,6 +318,8 @@ def never_raises(candidate: Candidate, budget: settings) -> None:
     def check(seed: int, signals: list[Any]) -> None:
         crowd = _crowd(candidate, random.Random(seed), signals)  # noqa: S311 - no secret
         if (broken := _trouble(candidate, crowd)) is not None:
+            if isinstance(broken.__cause__, SchedulerTimeoutError):
+                raise broken
             # The crowd comes of a seed, which Hypothesis can only replace and not shorten.
             shortest = shortened(crowd, lambda events: _trouble(candidate, events) is not None)
             raise _trouble(candidate, shortest) or broken

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from h3sim.schedulers import Weights
-from h3sim.signals import BucketPriority, H2Priority, StrictPriority
+from h3sim.schedulers import Mixed, Quantum, Weights
+from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -514,3 +514,145 @@ class ReferenceRounds(_Listed):
         """Move the stream to the next round."""
         self._round = self._rounds[stream_id]
         self._rounds[stream_id] += 1
+
+
+@dataclass
+class _EpsStream:
+    """A stream: *place* in the queue of those that share, *used* of its turn so far."""
+
+    id: int
+    signal: Eps
+    is_active: bool = False
+    place: int = 0
+    round: int = 0
+    used: int = 0
+    was_charged: bool = False
+    is_first_turn: bool = False
+
+
+class ReferenceEps:
+    """Slow model of RFC 9218 § 10, with the behaviour of `h3sim.schedulers.EpsScheduler`.
+
+    *mixed* is what happens where incremental and other responses have one urgency.
+
+    >>> reference = ReferenceEps(mixed=Mixed.NON_INCREMENTAL_FIRST)
+    >>> for stream_id, incremental in ((0, True), (4, False)):
+    ...     reference.open(stream_id, Eps(incremental=incremental))
+    ...     reference.activate(stream_id)
+    >>> reference.pick()
+    4
+    """
+
+    def __init__(
+        self,
+        *,
+        mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST,
+        turn: Quantum = Quantum(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self._mixed, self._turn = mixed, turn
+        self._streams: list[_EpsStream] = []
+        self._places = 0
+        self._shared_goes: defaultdict[int, bool] = defaultdict(bool)
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Add a stream to the list."""
+        self._streams.append(_EpsStream(stream_id, self._eps(signal)))
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Give the stream another signal, behind those that have it."""
+        stream, eps = self._stream(stream_id), self._eps(signal)
+        if eps == stream.signal:
+            return
+        was_active = stream.is_active
+        self.deactivate(stream_id)
+        stream.signal = eps
+        if was_active:
+            self.activate(stream_id)
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        stream = self._stream(stream_id)
+        if stream.is_active:
+            return
+        others = self._level(stream.signal.urgency)
+        stream.round = min(((s.round, s.id) for s in others), default=(0, 0))[0]
+        stream.is_active = True
+        stream.is_first_turn = stream.signal.incremental and not stream.was_charged
+        self._queue(stream)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running; its turn is over."""
+        stream = self._stream(stream_id)
+        if stream.is_active and stream.used:
+            self._shared_goes[stream.signal.urgency] = not self._shares(stream)
+        stream.is_active, stream.used = False, 0
+
+    def close(self, stream_id: int) -> None:
+        """Take the stream off the list."""
+        self.deactivate(stream_id)
+        self._streams.remove(self._stream(stream_id))
+
+    def pick(self) -> int | None:
+        """Search the most urgent streams for the next to send."""
+        active = [stream for stream in self._streams if stream.is_active]
+        if not active:
+            return None
+        urgency = min(stream.signal.urgency for stream in active)
+        level = self._level(urgency)
+        if self._mixed is Mixed.SHARED_LIST:
+            return min(level, key=lambda stream: (stream.round, stream.id)).id
+        alone = [stream for stream in level if not self._shares(stream)]
+        shared = [stream for stream in level if self._shares(stream)]
+        is_their_half = self._mixed is Mixed.HALVES and self._shared_goes[urgency]
+        if shared and (is_their_half or not alone):
+            return min(shared, key=lambda stream: stream.place).id
+        return min(stream.id for stream in alone)
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Count a packet of the stream's turn."""
+        stream = self._stream(stream_id)
+        stream.was_charged = True
+        size_bytes = self._turn.size_bytes
+        stream.used += 1 if size_bytes is None else n_bytes
+        turns = stream.used // (self._turn.packets if size_bytes is None else size_bytes)
+        # With halves, a turn that goes on leaves the next packet to its own kind.
+        self._shared_goes[stream.signal.urgency] = self._shares(stream) == (not turns)
+        if not turns:
+            return
+        stream.used = 0
+        if stream.signal.incremental and len(self._level(stream.signal.urgency)) > 1:
+            stream.round += turns
+        stream.is_first_turn = False
+        self._queue(stream)
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of all open streams."""
+        return [stream.id for stream in self._streams]
+
+    @property
+    def sending(self) -> list[int]:
+        """The ids of the streams that have data."""
+        return [stream.id for stream in self._streams if stream.is_active]
+
+    def _shares(self, stream: _EpsStream) -> bool:
+        """Return whether the stream takes turns at its urgency now."""
+        if self._mixed is Mixed.ALL_SHARE:
+            return True
+        if self._mixed is Mixed.FIRST_TURN and stream.is_first_turn:
+            return False
+        return stream.signal.incremental
+
+    def _level(self, urgency: int) -> list[_EpsStream]:
+        return [s for s in self._streams if s.is_active and s.signal.urgency == urgency]
+
+    def _stream(self, stream_id: int) -> _EpsStream:
+        return next(stream for stream in self._streams if stream.id == stream_id)
+
+    def _queue(self, stream: _EpsStream) -> None:
+        self._places += 1
+        stream.place = self._places
+
+    @staticmethod
+    def _eps(signal: Signal) -> Eps:
+        return signal if isinstance(signal, Eps) else Eps()

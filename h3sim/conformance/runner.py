@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
+from h3sim.errors import SchedulerTimeoutError
+from h3sim.schedulers import drivers_released
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hypothesis.strategies import SearchStrategy
 
@@ -22,22 +25,45 @@ PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
 _MOST_ENDED = 9
 """For each history that comes to its end so many may end before, else nothing was looked at."""
 _profile = "default"
+_seed: int | None = None
 
 
-def set_profile(name: str) -> None:
-    """Try every law on as many examples as the profile has, one of `PROFILES`."""
-    global _profile
-    _profile = name
+def set_profile(name: str, *, seed: int | None = None) -> None:
+    """Try every law on as many examples as the profile has, one of `PROFILES`.
+
+    With a *seed* the examples are those of that random seed, in every run.
+    """
+    global _profile, _seed
+    _profile, _seed = name, seed
+
+
+@contextmanager
+def use_profile(name: str, *, seed: int | None = None) -> Iterator[None]:
+    """Set the profile within the block, and the one from before at its end."""
+    before, before_seed = _profile, _seed
+    set_profile(name, seed=seed)
+    try:
+        yield
+    finally:
+        set_profile(before, seed=before_seed)
 
 
 def usual_settings() -> settings:
     """Return the settings of the profile: equal examples in every run, but for "thorough"."""
     return settings(
         max_examples=PROFILES[_profile],
-        derandomize=_profile != "thorough",
+        derandomize=_profile != "thorough" and _seed is None,
         database=None,  # leaves no folder where tests run
         deadline=None,
     )
+
+
+class _HangFoundError(BaseException):
+    """A scheduler hangs: no exception, as each shorter history to try would take as long."""
+
+    def __init__(self, broken: BrokenLawError) -> None:
+        self.broken = broken
+        super().__init__(broken)
 
 
 def check_all(
@@ -70,15 +96,24 @@ def check_all(
     def run(drawn: tuple[Any, ...]) -> None:
         nonlocal n_whole
         try:
-            check(*drawn)
+            with drivers_released():
+                check(*drawn)
             n_whole += 1
         except HistoryEndedError as error:
             ended.append(error)
+        except BrokenLawError as broken:
+            if isinstance(broken.__cause__, SchedulerTimeoutError):
+                raise _HangFoundError(broken) from None
+            raise
 
     from hypothesis import strategies as st
 
     try:
-        calm(given(st.tuples(*strategies))(run))()
+        test = calm(given(st.tuples(*strategies))(run))
+        (test if _seed is None else seed(_seed)(test))()
+    except _HangFoundError as hang:
+        broken = hang.broken
+        raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
     except BrokenLawError as broken:
         # Anew, so that the traceback is not one of Hypothesis.
         raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__

@@ -119,8 +119,9 @@ _SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
     BucketPriority: lambda: st.builds(
         BucketPriority, bucket=st.sampled_from([31, 63, 0]), level=st.integers(1, 3)
     ),
+    # Every urgency there is, and one so often that streams meet in it.
     Eps: lambda: st.builds(
-        Eps, urgency=st.sampled_from([3, 3, 0, 7, 1]), incremental=st.booleans()
+        Eps, urgency=st.sampled_from([3, 3, 3, 3, *range(8)]), incremental=st.booleans()
     ),
     H2Priority: lambda: h2_signals(),
     Rank: lambda: st.builds(Rank, value=st.integers(-3, 3)),

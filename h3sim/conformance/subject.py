@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from hypothesis import strategies as st
+
 from h3sim.conformance.call_sequences import PACKET_BYTES, Call, RecordingScheduler, without
 from h3sim.conformance.laws import Law, NotCheckedError
 from h3sim.conformance.strategies import STRATEGY, event_scripts
@@ -14,7 +16,7 @@ from h3sim.errors import InputError
 from h3sim.schema.arguments import CALLABLE, Predicate, check_arguments
 from h3sim.schema.values import Flag, Number, OrNone, Whole
 from h3sim.schemes import new_scheduler, scheduler_named
-from h3sim.signals import DEFAULT_URGENCY, Eps
+from h3sim.signals import DEFAULT_URGENCY, MAX_URGENCY, Eps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +45,7 @@ _MAY_BE: dict[str, ValueType] = {
     "keeps": _NOT_NEGATIVE,
     "tolerance": Number(low=0),
     "follows_updates": Flag(),
+    "incremental": OrNone(Flag(), none=None),
 }
 """What the settings of claims may be; all that are called alike are alike."""
 
@@ -154,7 +157,8 @@ class BoundedWait(Claim):
     claimed of such a pair. So the worst gap between two turns of a stream is the sum over the
     others. Round robin keeps 1, fair queueing `other.weight // waiting.weight + 1`. *joining* more
     are allowed until a stream that has become active has its first turn. *signals* are those that
-    it is claimed for, if not all.
+    it is claimed for, if not all. With *follows_updates* it holds for the last signals, too: of a
+    stream that gets another one, the count begins anew.
 
     >>> BoundedWait(turns=lambda waiting, other: 1).joining
     0
@@ -165,6 +169,7 @@ class BoundedWait(Claim):
     joining: int = 0
     signals: SearchStrategy[Any] | None = None
     packets_per_turn: int = 1
+    follows_updates: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +194,29 @@ class FreesMemory(Claim):
 # The claims of RFC 9218, by name
 
 
+def eps_of(signal: Any) -> Eps:
+    """Return the signal; one of another type counts as the default (RFC 9218 § 4)."""
+    return signal if isinstance(signal, Eps) else Eps()
+
+
 def _urgency(stream_id: int, signal: Any) -> int:  # noqa: ARG001 - not by id
-    """Return the urgency; what says nothing of it has 3 (RFC 9218 § 4.1)."""
-    return signal.urgency if isinstance(signal, Eps) else DEFAULT_URGENCY
+    return eps_of(signal).urgency
+
+
+def _urgency_and_id(stream_id: int, signal: Any) -> tuple[int, int] | None:
+    """Return the place of a non-incremental stream among its like, None for an incremental one."""
+    eps = eps_of(signal)
+    return None if eps.incremental else (eps.urgency, stream_id)
+
+
+def _non_incremental_first(stream_id: int, signal: Any) -> tuple[int, bool]:  # noqa: ARG001
+    eps = eps_of(signal)
+    return eps.urgency, eps.incremental
+
+
+def _incremental_first(stream_id: int, signal: Any) -> tuple[int, bool]:  # noqa: ARG001
+    eps = eps_of(signal)
+    return eps.urgency, not eps.incremental
 
 
 def _one_where_both_share(waiting: Any, other: Any) -> int | None:
@@ -199,6 +224,16 @@ def _one_where_both_share(waiting: Any, other: Any) -> int | None:
     both = isinstance(waiting, Eps) and isinstance(other, Eps)
     share = both and waiting.incremental and other.incremental
     return 1 if share and waiting.urgency == other.urgency else None
+
+
+def _eps_signals() -> SearchStrategy[Any] | None:
+    return signals_of(Eps)
+
+
+def _meeting_signals() -> SearchStrategy[Any] | None:
+    """Return a strategy of signals that often have one urgency, so that both flags meet there."""
+    urgencies = st.one_of(st.just(DEFAULT_URGENCY), st.integers(0, MAX_URGENCY))
+    return st.builds(Eps, urgency=urgencies, incremental=st.booleans())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,22 +245,78 @@ class UrgencyOrder(StrictOrder):
     """
 
     rank: Callable[[int, Any], Any] = _urgency
-    signals: SearchStrategy[Any] | None = field(default_factory=lambda: signals_of(Eps))
+    signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneByOneInUrgency(StrictOrder):
+    """Non-incremental streams of one urgency go one by one, by stream id (RFC 9218 § 10).
+
+    While one has nothing to send, the next one may.
+
+    >>> OneByOneInUrgency().rank(4, Eps(urgency=2))
+    (2, 4)
+    """
+
+    rank: Callable[[int, Any], Any] = _urgency_and_id
+    signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonIncrementalFirst(StrictOrder):
+    """In one urgency non-incremental streams go before incremental ones.
+
+    >>> NonIncrementalFirst().rank(4, Eps(urgency=2))
+    (2, False)
+    """
+
+    rank: Callable[[int, Any], Any] = _non_incremental_first
+    signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncrementalFirst(StrictOrder):
+    """In one urgency incremental streams go before non-incremental ones.
+
+    >>> IncrementalFirst().rank(4, Eps(urgency=2))
+    (2, True)
+    """
+
+    rank: Callable[[int, Any], Any] = _incremental_first
+    signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRobinInUrgency(BoundedWait):
-    """Incremental streams of one urgency take turns: while one waits, each other has one at most.
-
-    RFC 9218 § 10 asks for bandwidth to be shared among them. A server that lets a stream join the
-    round that is on says `joining=1`.
+    """Incremental streams of one urgency take turns (RFC 9218 § 10).
 
     >>> RoundRobinInUrgency().turns(Eps(incremental=True), Eps(incremental=True))
     1
     """
 
     turns: Callable[[Any, Any], int | None] = _one_where_both_share
-    signals: SearchStrategy[Any] | None = field(default_factory=lambda: signals_of(Eps))
+    signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
+    follows_updates: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeitherFlagStarves(Claim):
+    """In one urgency incremental and non-incremental streams do not starve each other.
+
+    While a stream of either kind waits, the other kind has at most *rounds* turns in a row for each
+    stream that is active (RFC 9218 § 10 warns of both ways of starving). *incremental* limits the
+    claim to streams with that flag that wait: servers that send non-incremental responses first
+    claim it with `incremental=False`.
+
+    >>> NeitherFlagStarves().law
+    <Law.NO_STARVATION: 'no-starvation'>
+    """
+
+    law: ClassVar[Law] = Law.NO_STARVATION
+    incremental: bool | None = None
+    rounds: int = 2
+    signals: SearchStrategy[Any] | None = field(default_factory=_meeting_signals)
+    packets_per_turn: int = 1
 
 
 Maker: TypeAlias = "Scheduler | Callable[..., Scheduler]"

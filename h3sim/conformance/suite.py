@@ -16,6 +16,7 @@ from h3sim.conformance.laws import Check, ConformanceReport, Law, LawVerdict, No
 from h3sim.conformance.runner import usual_settings
 from h3sim.conformance.subject import Candidate
 from h3sim.errors import InputError, ValidationIssue, needing_extra
+from h3sim.schedulers import DriverScheduler, drivers_released
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.values import OrNone
 
@@ -37,6 +38,8 @@ _CHECKS = {
 }
 
 
+_IN_PROCESS = (Law.FREES_MEMORY, Law.PICKLES, Law.CHEAP_PICKS)
+"""Laws about Python objects and bytecode, which a driver has none of here."""
 _CANDIDATE = Predicate("a Candidate", lambda value: isinstance(value, Candidate))
 _LAW = Predicate("a Law, say Law.PURE_PICK", lambda value: isinstance(value, Law))
 _SETTINGS = OrNone(
@@ -115,10 +118,13 @@ def check_law(
         law=(_LAW, law),
         settings=(_SETTINGS, settings),
     )
-    candidate.new()  # What cannot be made is told as it is, and not as the end of a history.
+    made = candidate.new()  # An error here is an error of the input, not the end of a history.
     if law in candidate.skip:
         raise NotCheckedError(candidate.skip[law])
-    _CHECKS[law](candidate, settings or usual_settings())
+    if law in _IN_PROCESS and isinstance(made, DriverScheduler):
+        raise NotCheckedError("runs in another process")
+    with drivers_released():
+        _CHECKS[law](candidate, settings or usual_settings())
 
 
 def _verdict(candidate: Candidate, law: Law, settings: hypothesis.settings | None) -> LawVerdict:

@@ -9,6 +9,9 @@ from h3sim.schedulers.base import Retransmit as Retransmit
 from h3sim.schedulers.base import Scheduler as Scheduler
 from h3sim.schedulers.base import Quantum as Quantum
 from h3sim.schedulers.buckets import BucketScheduler as BucketScheduler
+from h3sim.schedulers.driver import DriverScheduler as DriverScheduler
+from h3sim.schedulers.driver import close_drivers as close_drivers
+from h3sim.schedulers.driver import drivers_released as drivers_released
 from h3sim.schedulers.eps import EpsScheduler as EpsScheduler
 from h3sim.schedulers.eps import Mixed as Mixed
 from h3sim.schedulers.round_robin import AdaptiveRoundRobinScheduler as AdaptiveRoundRobinScheduler

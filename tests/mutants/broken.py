@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -10,6 +11,7 @@ from h3sim.schedulers import (
     BucketScheduler,
     EpsScheduler,
     FifoScheduler,
+    Mixed,
     RoundRobinScheduler,
     StrictScheduler,
     TreeScheduler,
@@ -302,3 +304,139 @@ class JoinsInFront(EpsScheduler):
         for level in self._levels:
             if stream_id in level._shared:
                 level._shared.move_to_end(stream_id, last=False)
+
+
+class IgnoresTheFlag(EpsScheduler):
+    """Sends all responses of an urgency one by one."""
+
+    def open(self, stream_id: int, signal: Any) -> None:
+        super().open(stream_id, replace(signal, incremental=False))
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        super().update(stream_id, replace(signal, incremental=False))
+
+
+class IgnoresAnUpdatedFlag(EpsScheduler):
+    """Looks at the urgency of an update alone, and keeps the flag of the request."""
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        kept = self._wanted[stream_id].incremental
+        super().update(stream_id, replace(signal, incremental=kept))
+
+
+class SwapsUrgencies(EpsScheduler):
+    """Takes urgency 2 for 4, and 4 for 2."""
+
+    def open(self, stream_id: int, signal: Any) -> None:
+        super().open(stream_id, self._swapped(signal))
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        super().update(stream_id, self._swapped(signal))
+
+    @staticmethod
+    def _swapped(signal: Any) -> Any:
+        return replace(signal, urgency={2: 4, 4: 2}.get(signal.urgency, signal.urgency))
+
+
+class LosesUpdatesWhileBlocked(EpsScheduler):
+    """Takes an update to heart only while the stream is active."""
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        if stream_id in self._active:
+            super().update(stream_id, signal)
+
+
+class OnlyClaimsToInterleave(EpsScheduler):
+    """Puts incremental responses behind all others, and sends them one after the other."""
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        pass
+
+
+class StarvesNonIncremental(EpsScheduler):
+    """Halves an urgency only until an incremental response has had a turn: then that kind goes."""
+
+    def __init__(self) -> None:
+        super().__init__(mixed=Mixed.HALVES)
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        super().charge(stream_id, n_bytes)
+        self._levels[self._active[stream_id]]._shared_is_next = True
+
+
+class GoesByReadiness(Listed):
+    """Sends the most urgent; among equals the one that had data first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._signals: dict[Any, Any] = {}
+
+    def open(self, stream_id: int, signal: Any) -> None:
+        self._signals[stream_id] = signal
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        self.open(stream_id, signal)
+
+    def pick(self) -> Any:
+        return min(self._active, key=lambda key: self._signals[key].urgency, default=None)
+
+    def close(self, stream_id: int) -> None:
+        super().close(stream_id)
+        del self._signals[stream_id]
+
+
+class WeightedEps:
+    """Fair queueing whose weights are 8 less the urgency; correct, but for not being strict."""
+
+    def __init__(self) -> None:
+        self._weights: dict[Any, Any] = {}
+        self._heap: list[Any] = []
+        self._due: dict[Any, Any] = {}
+        self._now = 0
+
+    def open(self, stream_id: int, signal: Any) -> None:
+        self._weights[stream_id] = 8 - signal.urgency
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        self.open(stream_id, signal)
+
+    def activate(self, stream_id: int) -> None:
+        if stream_id not in self._due:
+            self._put(stream_id, self._now + self._cost(stream_id, 1400))
+
+    def deactivate(self, stream_id: int) -> None:
+        if self._due.pop(stream_id, None) is not None:
+            self._clean()
+
+    def close(self, stream_id: int) -> None:
+        self.deactivate(stream_id)
+        del self._weights[stream_id]
+
+    def pick(self) -> Any:
+        return self._heap[0][1] if self._heap else None
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        self._now = self._due[stream_id]
+        self._put(stream_id, self._now + self._cost(stream_id, n_bytes))
+
+    def _cost(self, stream_id: int, n_bytes: int) -> Any:
+        return n_bytes * 840 // self._weights[stream_id]  # 840 is a multiple of all weights
+
+    def _put(self, stream_id: int, due: int) -> None:
+        self._due[stream_id] = due
+        heappush(self._heap, (due, stream_id))
+        self._clean()
+
+    def _clean(self) -> None:
+        if len(self._heap) > 2 * len(self._due):
+            self._heap = sorted((due, key) for key, due in self._due.items())
+        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+            heappop(self._heap)
+
+
+class ResetsItsClock(WeightedEps):
+    """Begins virtual time anew when a stream is closed."""
+
+    def close(self, stream_id: int) -> None:
+        super().close(stream_id)
+        self._now = 0

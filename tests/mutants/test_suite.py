@@ -15,11 +15,12 @@ from h3sim.conformance import (
     BrokenLawError,
     Candidate,
     Law,
+    NeitherFlagStarves,
+    NonIncrementalFirst,
     NoStarvation,
     ReferenceBuckets,
-    RoundRobinInUrgency,
+    ReferenceEps,
     SameAs,
-    UrgencyOrder,
     check_law,
     check_scheduler,
     signals,
@@ -29,6 +30,7 @@ from h3sim.schedulers import (
     BucketScheduler,
     EpsScheduler,
     FifoScheduler,
+    Mixed,
     RoundRobinScheduler,
     StrictScheduler,
     TreeScheduler,
@@ -37,6 +39,7 @@ from h3sim.schedulers import (
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import BucketPriority, Eps
 from tests.mutants import broken, schedulers
+from tests.mutants.planted import EPS, WEIGHTED
 from tests.property.candidates import claimed
 
 if TYPE_CHECKING:
@@ -80,7 +83,15 @@ STRICT, ZERO_LAST = told(SchedulerKind.STRICT), told(SchedulerKind.ZERO_LAST_TRE
 ZERO_LAST_TREE = partial(TreeScheduler, weights=Weights.ZERO_LAST)
 UNSTARVED = claiming(NoStarvation(rounds=2))
 TURN_BY_TURN = claiming(BoundedWait(turns=lambda waiting, other: 1, joining=1))
-BY_URGENCY = claiming(UrgencyOrder(), RoundRobinInUrgency(), signals=signals(Eps))
+BY_URGENCY = claiming(*EPS, signals=signals(Eps))
+BY_WEIGHT = claiming(*WEIGHTED, signals=signals(Eps))
+NON_INCREMENTAL_FIRST = claiming(*EPS, NonIncrementalFirst(), signals=signals(Eps))
+BY_HALVES = claiming(*EPS, NeitherFlagStarves(), signals=signals(Eps))
+HALVES = partial(EpsScheduler, mixed=Mixed.HALVES)
+LIKE_H2O = claiming(
+    SameAs(reference=partial(ReferenceEps, mixed=Mixed.FIRST_TURN)), signals=signals(Eps)
+)
+H2O = partial(EpsScheduler, mixed=Mixed.FIRST_TURN)
 LIKE_BUCKETS = claiming(SameAs(reference=ReferenceBuckets), signals=signals(BucketPriority))
 ROWS = [
     Row(Law.WORK_CONSERVING, schedulers.ForgetsAStream, RoundRobinScheduler, ROUNDS),
@@ -105,6 +116,17 @@ ROWS = [
     Row(Law.BOUNDED_WAIT, schedulers.TakesTwoTurns, RoundRobinScheduler, TURN_BY_TURN),
     Row(Law.BOUNDED_WAIT, broken.JoinsInFront, EpsScheduler, BY_URGENCY),
     Row(Law.STRICT_ORDER, schedulers.OneUrgency, EpsScheduler, BY_URGENCY),
+    Row(Law.STRICT_ORDER, broken.SwapsUrgencies, EpsScheduler, BY_URGENCY),
+    Row(Law.STRICT_ORDER, broken.GoesByReadiness, EpsScheduler, BY_URGENCY),
+    Row(Law.STRICT_ORDER, HALVES, EpsScheduler, NON_INCREMENTAL_FIRST),
+    Row(Law.BOUNDED_WAIT, broken.IgnoresTheFlag, EpsScheduler, BY_URGENCY),
+    Row(Law.BOUNDED_WAIT, broken.OnlyClaimsToInterleave, EpsScheduler, BY_URGENCY),
+    Row(Law.NO_STARVATION, broken.StarvesNonIncremental, HALVES, BY_HALVES),
+    Row(Law.NO_STARVATION, EpsScheduler, HALVES, BY_HALVES),
+    Row(Law.WEIGHTED_SHARES, broken.ResetsItsClock, broken.WeightedEps, BY_WEIGHT),
+    Row(Law.UPDATES_AT_ONCE, broken.LosesUpdatesWhileBlocked, EpsScheduler, BY_URGENCY),
+    Row(Law.UPDATES_AT_ONCE, broken.IgnoresAnUpdatedFlag, EpsScheduler, BY_URGENCY),
+    Row(Law.SAME_AS, EpsScheduler, H2O, LIKE_H2O),
     Row(Law.NO_STARVATION, schedulers.StarvesTheHighest, RoundRobinScheduler, UNSTARVED),
     Row(Law.NO_STARVATION, broken.LastComesFirst, RoundRobinScheduler, UNSTARVED),
     Row(Law.UPDATES_AT_ONCE, broken.DeafBuckets, BucketScheduler, BUCKETS),
@@ -133,8 +155,14 @@ def quickly(candidate: Any, law: Any) -> Any:
     return replace(candidate, skip={Law.SAME_IN_EVERY_PROCESS: "takes long"})
 
 
+def mutant_name(row: Any) -> str:
+    if isinstance(row.mutant, partial):
+        return f"{row.mutant.func.__name__}({row.mutant.keywords['mixed'].value})"
+    return str(row.mutant.__name__)
+
+
 def name_of(row: Any) -> str:
-    return f"{row.law.value}-{row.mutant.__name__}"
+    return f"{row.law.value}-{mutant_name(row)}"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
@@ -157,7 +185,7 @@ def test_the_table_of_the_suite_says_which_law_each_mutant_breaks() -> None:
     rows = [line for line in told_rows if line.split(" ")[1] in {law.value for law in Law}]
     place = {law.value: number for number, law in enumerate(Law)}
     expected = sorted(
-        (f"| {row.law.value} | `{row.mutant.__name__}` |" for row in ROWS),
+        (f"| {row.law.value} | `{mutant_name(row)}` |" for row in ROWS),
         key=lambda line: (place[line.split(" ")[1]], line),
     )
     assert rows == expected

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from h3sim.conformance import ReferenceEps
 from h3sim.schedulers import EpsScheduler, Mixed, Quantum
 from h3sim.signals import Eps, H2Priority
 from tests.effort import states
-from tests.stateful.reference_eps import ReferenceEps
 
 STREAMS = st.sampled_from(range(0, 32, 4))
 # Few urgencies, so that streams meet in them.
@@ -34,7 +34,7 @@ class EpsMachine(RuleBasedStateMachine):
     def start(self, mixed: Any, turn: Any) -> None:
         self.eps, self.reference = (
             self.make_scheduler(mixed=mixed, turn=turn),
-            ReferenceEps(mixed, turn),
+            ReferenceEps(mixed=mixed, turn=turn),
         )
 
     def both(self, call: Any, *arguments: Any) -> None:

@@ -151,9 +151,9 @@ def test_a_failure_is_the_law_a_sentence_and_the_shortest_history() -> None:
         "updates-at-once: stream 0 of rank 1 is picked before stream 4 of rank 0",
         "  open(0, Urgency(urgency=0, incremental=False))",
         "  activate(0)",
+        "  update(0, Urgency(urgency=1, incremental=False))",
         "  open(4, Urgency(urgency=0, incremental=False))",
         "  activate(4)",
-        "  update(0, Urgency(urgency=1, incremental=False))",
         "  pick() -> 0",
     ]
 

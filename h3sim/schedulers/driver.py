@@ -1,0 +1,460 @@
+"""Schedulers in other processes: the line protocol `h3sim-conformance/1` and its Python side."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import InputError, SchedulerError, SchedulerTimeoutError, ValidationIssue
+from h3sim.schema.fields import schema_id
+from h3sim.schema.output import ObjectType, Property
+from h3sim.schema.values import Flag, Number, OrNone, Text, Whole
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
+from h3sim.units import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from h3sim.signals import Signal
+
+PROTOCOL = "h3sim-conformance/1"
+"""Name and version of the protocol, as `hello` carries it."""
+
+_ID, _ELEMENT_OR_NONE = Whole(), OrNone(Whole(), none=None)
+_SIGNALS: dict[type, tuple[str, ObjectType]] = {
+    Eps: (
+        "eps",
+        ObjectType(
+            Property("urgency", Whole(low=0), "0 to 7, 0 first (RFC 9218 § 4.1)"),
+            Property("incremental", Flag(), "whether the response may share (RFC 9218 § 4.2)"),
+        ),
+    ),
+    H2Priority: (
+        "h2",
+        ObjectType(
+            Property("weight", Whole(low=0), "1 to 256 (RFC 7540 § 5.3.2)"),
+            Property("depends_on", _ELEMENT_OR_NONE, "parent's id, null for the root"),
+            Property("exclusive", Flag(), "RFC 7540 § 5.3.1"),
+        ),
+    ),
+    BucketPriority: (
+        "bucket",
+        ObjectType(
+            Property("bucket", Whole(low=0), "0 to 63, 63 first"),
+            Property("level", Whole(low=1), "3 exclusive, 2 sequential, 1 shared"),
+        ),
+    ),
+    StrictPriority: (
+        "strict",
+        ObjectType(
+            Property("weight", Whole(low=1), "1 to 256"),
+            Property("strict", Whole(low=0), "0 to 255, 255 first"),
+            Property("depends_on", _ELEMENT_OR_NONE, "placeholder's id, null for the root"),
+        ),
+    ),
+    Rank: ("rank", ObjectType(Property("value", Number(), "lower first"))),
+}
+"""The name and the keys of each type of signal, in the order in which they are written."""
+
+SIGNAL_TYPES: dict[str, type] = {name: kind for kind, (name, _) in _SIGNALS.items()}
+"""The types of signals by their names in the protocol."""
+
+_STREAM = Property("stream", _ID, "a stream's id; below 0 a placeholder's")
+_REQUESTS: dict[str, tuple[str, tuple[Property, ...]]] = {
+    "hello": ("begins; answered", (Property("protocol", Text(), "this protocol and its version"),)),
+    "reset": ("begins a new, empty scheduler; the streams of the last one are gone", ()),
+    "open": ("a new stream or placeholder, not active", (_STREAM,)),
+    "update": ("another signal for what is open, from the next pick on", (_STREAM,)),
+    "activate": ("the stream has bytes to send; it may be active already", (_STREAM,)),
+    "deactivate": ("the stream has none, or is blocked; it may be so already", (_STREAM,)),
+    "close": ("the stream is gone, whether it was active or not", (_STREAM,)),
+    "charge": (
+        "so many bytes of an active stream were sent",
+        (_STREAM, Property("bytes", Whole(low=0))),
+    ),
+    "pick": ("asks for the stream to send from; answered, changes nothing", ()),
+}
+"""What each request means, and its keys; `open` and `update` have a `signal` besides."""
+
+_ANSWERS: dict[str, ObjectType] = {
+    "hello": ObjectType(
+        Property("protocol", Text(), "the same"),
+        Property("name", Text(), "of the scheduler", is_optional=True),
+    ),
+    "pick": ObjectType(
+        Property("stream", _ELEMENT_OR_NONE, "an active stream's id, null without one")
+    ),
+}
+
+
+def protocol_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a line of the protocol, of either direction.
+
+    >>> list(protocol_schema()["$defs"])[:3]
+    ['signal', 'hello', 'reset']
+    """
+    signals = [_tagged("type", name, table.schema()) for name, table in _SIGNALS.values()]
+    definitions: dict[str, Any] = {"signal": {"anyOf": [*signals, {"type": "null"}]}}
+    for name, (about, keys) in _REQUESTS.items():
+        table = _tagged("op", name, ObjectType(*keys).schema()) | {"description": about}
+        if name in ("open", "update"):
+            table["properties"]["signal"] = {"$ref": "#/$defs/signal"}
+            table["required"].append("signal")
+        definitions[name] = table
+    for name, answer in _ANSWERS.items():
+        definitions[f"{name}-answer"] = answer.schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": schema_id(PROTOCOL),
+        "title": "A line between h3sim and a driver of a scheduler",
+        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in definitions if name != "signal"],
+        "$defs": definitions,
+    }
+
+
+def _tagged(key: str, name: str, table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **table,
+        "properties": {key: {"const": name}, **table["properties"]},
+        "required": [key, *table["required"]],
+    }
+
+
+def signal_to_json(signal: Signal | None) -> dict[str, Any] | None:
+    """Return a signal as the protocol has it.
+
+    >>> signal_to_json(Eps(urgency=1))
+    {'type': 'eps', 'urgency': 1, 'incremental': False}
+    """
+    if signal is None:
+        return None
+    name, table = _SIGNALS[type(signal)]
+    return {"type": name, **table.write(signal)}
+
+
+_LINE_LIMIT = 1 << 16
+_BATCH_LINES = 1000
+_MOST_IDLE = 4
+_SHOWN_CHARACTERS = 80
+_SECONDS_TO_EXIT = 1.0
+
+
+class _Process:
+    """A driver that runs, with its pipes."""
+
+    def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
+        self._name, self._timeout_s = shlex.join(command), timeout_s
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            self._popen = subprocess.Popen(  # noqa: S603 - the command is the user's own
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+                process_group=0,  # so that what a wrapper started ends with it
+            )
+        except OSError as error:
+            self._errors.close()
+            message = f"{command[0]} cannot be started: {error.strerror or error}"
+            raise InputError([ValidationIssue(key="command", message=message)]) from error
+        assert self._popen.stdin is not None  # noqa: S101 - it is a pipe
+        assert self._popen.stdout is not None  # noqa: S101 - it is a pipe
+        self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
+        os.set_blocking(self._in, False)
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(self._out, select.POLLIN)
+        self._writable.register(self._in, select.POLLOUT)
+        self._rest = b""
+        self.is_usable = True
+        self.pid = self._popen.pid
+
+    def greet(self) -> dict[str, Any]:
+        """Say hello, and return the answer."""
+        request = json.dumps({"op": "hello", "protocol": PROTOCOL}, separators=(",", ":"))
+        answer = self.ask(f"{request}\n", "hello")
+        if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
+            raise self._failed(
+                f"answers hello with {_shown(answer)}, without {{'protocol': {PROTOCOL!r}}}"
+            )
+        return answer
+
+    def ask(self, lines: str, what: str) -> Any:
+        """Write *lines*, the last of which is a request *what*, and return its answer."""
+        self.send(lines)
+        if self._rest:
+            raise self._failed(f"prints {_shown(self._rest)}, which answers no request")
+        deadline = time.monotonic() + self._timeout_s
+        while b"\n" not in self._rest:
+            left_ms = (deadline - time.monotonic()) * 1000
+            if left_ms <= 0 or not self._readable.poll(left_ms):
+                raise self._late(f"does not answer {what} within {self._timeout_s:g} s")
+            found = os.read(self._out, _LINE_LIMIT)
+            if not found:
+                raise self._ended()
+            self._rest += found
+            if len(self._rest) > _LINE_LIMIT:
+                raise self._failed(f"answers {what} with more than {_LINE_LIMIT} bytes")
+        line, _, self._rest = self._rest.partition(b"\n")
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise self._failed(f"answers {what} with {_shown(line)}, which is not JSON") from None
+
+    def send(self, lines: str) -> None:
+        """Write *lines*, all of them."""
+        data = lines.encode()
+        deadline = 0.0
+        try:
+            while data:
+                try:
+                    data = data[os.write(self._in, data) :]
+                except BlockingIOError:
+                    now = time.monotonic()
+                    deadline = deadline or now + self._timeout_s
+                    if not self._writable.poll(max(deadline - now, 0) * 1000):
+                        raise self._late(f"reads nothing for {self._timeout_s:g} s") from None
+        except BrokenPipeError:
+            raise self._ended() from None
+
+    def failed_pick(self, answer: Any) -> SchedulerError:
+        """Return the error to raise where the answer to a pick is no answer."""
+        return self._failed(f"answers pick with {_shown(answer)}, not {{'stream': id or null}}")
+
+    def _failed(self, what: str) -> SchedulerError:
+        self.stop()
+        return SchedulerError(self._name, what)
+
+    def _late(self, what: str) -> SchedulerError:
+        self.stop()
+        return SchedulerTimeoutError(self._name, what)
+
+    def _ended(self) -> SchedulerError:
+        """Return the error to raise where the driver has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_SECONDS_TO_EXIT)
+        code = self._popen.returncode
+        self._errors.seek(0)
+        words = self._errors.read().decode(errors="replace").strip().splitlines()
+        last = f": {_shown(words[-1])}" if words else ""
+        if code is None:
+            return self._failed(f"closes its pipes{last}")
+        by_signal = code < 0 and f"is ended by {signal.Signals(-code).name}"
+        return self._failed((by_signal or f"ends with exit code {code}") + last)
+
+    def stop(self) -> None:
+        """End the process, and all that it started."""
+        if not self.is_usable:
+            return
+        self.is_usable = False
+        with contextlib.suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._release()
+
+    def leave(self) -> None:
+        """Close its input, at which a driver ends; one that does not is killed."""
+        if self.is_usable and self._popen.stdin is not None:
+            self._popen.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(_SECONDS_TO_EXIT)
+        self.stop()
+
+    def _release(self) -> None:
+        self._popen.wait()
+        for pipe in (self._popen.stdin, self._popen.stdout, self._errors):
+            if pipe is not None:
+                pipe.close()
+
+
+def _shown(answer: Any) -> str:
+    text = answer.decode(errors="replace").strip() if isinstance(answer, bytes) else answer
+    words = repr(text)
+    return words if len(words) <= _SHOWN_CHARACTERS else f"{words[:_SHOWN_CHARACTERS]}..."
+
+
+class _Pool:
+    """The drivers of one command that wait for another scheduler to run."""
+
+    def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
+        self._command, self._timeout_s = command, timeout_s
+        self._idle: list[_Process] = []
+        self._owner = os.getpid()
+        self._is_shut = False
+        atexit.register(self._shut)
+
+    def take(self) -> _Process:
+        """Return a driver that waits, or a new one."""
+        if self._owner != os.getpid():  # after a fork the others are the parent's
+            self._idle, self._owner = [], os.getpid()
+        if self._idle:
+            return self._idle.pop()
+        process = _Process(self._command, self._timeout_s)
+        try:
+            process.greet()
+        except BaseException:
+            process.stop()
+            raise
+        return process
+
+    def put(self, process: _Process) -> None:
+        """Keep a driver whose scheduler is gone."""
+        if self._owner != os.getpid():
+            return
+        if process.is_usable and len(self._idle) < _MOST_IDLE and not self._is_shut:
+            self._idle.append(process)
+        else:
+            process.leave()
+
+    def _shut(self) -> None:
+        self._is_shut = True
+        self.close()
+
+    def close(self) -> None:
+        """End all that wait."""
+        if self._owner == os.getpid():
+            while self._idle:
+                self._idle.pop().leave()
+
+
+_POOLS: dict[tuple[tuple[str, ...], float], _Pool] = {}
+
+
+class DriverScheduler:
+    """A scheduler that *command* runs in another process, over the protocol `h3sim-conformance/1`.
+
+    *command* is a list of words, or a line as a shell would take it. Events are written in batches
+    before a pick; an answer that takes longer than *timeout_s* counts as a hang. A copy, or what is
+    pickled, begins as a new and empty scheduler. Processes are used again by later schedulers of
+    the same command; `close_drivers` ends them, as does the end of the program.
+
+    Raises:
+        InputError: at the first pick, if the command cannot be started.
+        SchedulerError: at a pick, if the driver hangs, ends, or answers what is no answer.
+    """
+
+    def __init__(self, command: Sequence[str] | str, *, timeout_s: float = 5.0) -> None:
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+        if not words:
+            raise InputError([ValidationIssue(key="command", message="must not be empty")])
+        self.command, self.timeout_s = tuple(words), timeout_s
+        self._lines = ['{"op":"reset"}\n']
+        self._encoded: dict[Any, str] = {}
+        self._process: _Process | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy the command alone."""
+        return _new_driver, (self.command, self.timeout_s)
+
+    def start(self) -> Mapping[str, Any]:
+        """Start the process, and return its answer to `hello`."""
+        process = _Process(self.command, self.timeout_s)
+        try:
+            return process.greet()
+        finally:
+            process.leave()
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Take up the stream."""
+        self._add(f'{{"op":"open","stream":{stream_id},"signal":{self._encode(signal)}}}\n')
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Replace the signal."""
+        self._add(f'{{"op":"update","stream":{stream_id},"signal":{self._encode(signal)}}}\n')
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        self._add(f'{{"op":"activate","stream":{stream_id}}}\n')
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._add(f'{{"op":"deactivate","stream":{stream_id}}}\n')
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self._add(f'{{"op":"close","stream":{stream_id}}}\n')
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Account for what was sent."""
+        self._add(f'{{"op":"charge","stream":{stream_id},"bytes":{n_bytes}}}\n')
+
+    def pick(self) -> int | None:
+        """Return the driver's answer."""
+        process = self._running()
+        self._lines.append('{"op":"pick"}\n')
+        lines, self._lines = "".join(self._lines), []
+        answer = process.ask(lines, "pick")
+        if isinstance(answer, dict) and "stream" in answer:
+            stream_id = answer["stream"]
+            if stream_id is None or (type(stream_id) is int and whole(stream_id) is not None):
+                return stream_id
+        raise process.failed_pick(answer)
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line)
+        if len(self._lines) >= _BATCH_LINES:
+            lines, self._lines = "".join(self._lines), []
+            self._running().send(lines)
+
+    def _running(self) -> _Process:
+        if self._process is None:
+            key = (self.command, self.timeout_s)
+            pool = _POOLS.get(key)
+            if pool is None:
+                pool = _POOLS[key] = _Pool(*key)
+            self._process = pool.take()
+            self._finalizer = weakref.finalize(self, pool.put, self._process)
+            if _SCOPES:
+                _SCOPES[-1].append(weakref.ref(self))
+        return self._process
+
+    def release(self) -> None:
+        """Give the process back; the scheduler is empty then, as a new one."""
+        if self._process is not None:
+            self._finalizer()
+            self._process, self._lines = None, ['{"op":"reset"}\n']
+
+    def _encode(self, signal: Signal) -> str:
+        found = self._encoded.get(signal)
+        if found is None:
+            found = json.dumps(signal_to_json(signal), separators=(",", ":"))
+            self._encoded[signal] = found
+        return found
+
+
+_SCOPES: list[list[weakref.ref[DriverScheduler]]] = []
+
+
+@contextlib.contextmanager
+def drivers_released() -> Iterator[None]:
+    """Release the drivers that were started within the block, at its end.
+
+    An exception keeps the schedulers of its traceback alive, and so would keep their processes.
+    """
+    _SCOPES.append([])
+    try:
+        yield
+    finally:
+        for reference in _SCOPES.pop():
+            scheduler = reference()
+            if scheduler is not None:
+                scheduler.release()
+
+
+def _new_driver(command: tuple[str, ...], timeout_s: float) -> DriverScheduler:
+    return DriverScheduler(command, timeout_s=timeout_s)
+
+
+def close_drivers() -> None:
+    """End the processes of all drivers whose schedulers are gone."""
+    for pool in _POOLS.values():
+        pool.close()

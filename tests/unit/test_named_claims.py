@@ -1,0 +1,92 @@
+"""Ready claims: the table of which design keeps which, and what is suggested."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+
+from h3sim.conformance import (
+    BrokenLawError,
+    Candidate,
+    IncrementalFirst,
+    Law,
+    NonIncrementalFirst,
+    ReferenceOrder,
+    UrgencyOrder,
+    check_law,
+    claim_named,
+    signals,
+    suggest_claims,
+)
+from h3sim.conformance.named_claims import CLAIMS
+from h3sim.errors import UnknownNameError
+from h3sim.schedulers import EpsScheduler, Mixed
+from h3sim.signals import Eps
+from tests.mutants.broken import WeightedEps
+
+DOC = Path(__file__).parents[2] / "docs" / "testing-schedulers.md"
+UNSHORTENED = settings(
+    max_examples=30, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
+)
+DESIGNS: dict[str, Any] = {
+    **{mixed.value: partial(EpsScheduler, mixed=mixed) for mixed in Mixed},
+    "weights": WeightedEps,
+}
+
+
+def documented() -> dict[str, dict[str, bool]]:
+    """Return the table of the document: by claim and design, whether it is kept."""
+    lines = DOC.read_text("utf-8").splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("| claim | non-incr"))
+    columns = [cell.strip() for cell in lines[start].strip("|").split("|")][1:]
+    table = {}
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        table[name.strip("`")] = dict(zip(columns, (c == "yes" for c in cells), strict=True))
+    return table
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_table_says_which_claims_a_design_keeps(design: str) -> None:
+    table = documented()
+    assert {*next(iter(table.values()))} == {*DESIGNS}
+    kept = suggest_claims(DESIGNS[design], names=table, settings=UNSHORTENED).kept
+    assert [*kept] == [name for name, row in table.items() if row[design]]
+
+
+@pytest.mark.parametrize("mixed", Mixed)
+def test_each_design_is_told_from_the_others_by_its_reference(mixed: Mixed) -> None:
+    names = [f"same-as-eps-{other.value}" for other in Mixed]
+    suggested = suggest_claims(DESIGNS[mixed.value], names=names, settings=UNSHORTENED)
+    assert suggested.kept == (f"same-as-eps-{mixed.value}",)
+
+
+def test_a_scheduler_that_sends_incremental_ones_first_may_claim_that() -> None:
+    def make() -> ReferenceOrder:
+        return ReferenceOrder(lambda stream_id, signal: (signal.urgency, not signal.incremental))
+
+    claims = (UrgencyOrder(), IncrementalFirst())
+    candidate = Candidate(factory=make, claims=claims, signals=signals(Eps))
+    check_law(candidate, Law.STRICT_ORDER)
+    check_law(candidate, Law.UPDATES_AT_ONCE)
+    other = Candidate(factory=make, claims=(NonIncrementalFirst(),), signals=signals(Eps))
+    with pytest.raises(BrokenLawError):
+        check_law(other, Law.STRICT_ORDER)
+
+
+def test_what_is_suggested_says_what_breaks_the_other_claims() -> None:
+    suggested = suggest_claims("buckets", signals="bucket", settings=UNSHORTENED)
+    assert suggested.kept == ("bucket-order",)
+    assert {*suggested.kept, *suggested.broken} == set(CLAIMS["bucket"])
+    assert all("\n" not in why for why in suggested.broken.values())
+
+
+def test_a_claim_of_another_type_of_signal_is_not_known() -> None:
+    with pytest.raises(UnknownNameError):
+        claim_named("urgency-order", signals="h2")
