@@ -320,7 +320,7 @@ class IgnoresAnUpdatedFlag(EpsScheduler):
     """Looks at the urgency of an update alone, and keeps the flag of the request."""
 
     def update(self, stream_id: int, signal: Any) -> None:
-        kept = self._wanted[stream_id].incremental
+        kept = self._priorities[stream_id].incremental
         super().update(stream_id, replace(signal, incremental=kept))
 
 
