@@ -527,7 +527,7 @@ def draw_ratios(ratios: Mapping[str, Interval], what: str, *, ax: Axes | None = 
 
 def _check_numbers(name: str, values: Sequence[Any]) -> None:
     if any(type(value) not in (int, float) for value in values):
-        raise InputError([ValidationIssue(key="over", message=f"{name} is no column of numbers")])
+        raise InputError([ValidationIssue(key="over", message=f"{name} is not a numeric column")])
 
 
 def _steps_in_words(scheme: str, steps: Sequence[tuple[float, bool]]) -> str:

@@ -84,7 +84,7 @@ _REQUESTS: dict[str, tuple[str, tuple[Property, ...]]] = {
     ),
     "pick": ("asks for the stream to send from; answered, changes nothing", ()),
 }
-"""What each request means, and its keys; `open` and `update` have a `signal` besides."""
+"""Meaning and keys of each request; `open` and `update` have a `signal` as well."""
 
 _ANSWERS: dict[str, ObjectType] = {
     "hello": ObjectType(
@@ -175,7 +175,7 @@ class _Process:
         self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(self._out, select.POLLIN)
         self._writable.register(self._in, select.POLLOUT)
-        self._rest = b""
+        self._unread = b""
         self.is_usable = True
         self.pid = self._popen.pid
 
@@ -192,20 +192,20 @@ class _Process:
     def ask(self, lines: str, what: str) -> Any:
         """Write *lines*, the last of which is a request *what*, and return its answer."""
         self.send(lines)
-        if self._rest:
-            raise self._failed(f"prints {_shown(self._rest)}, which answers no request")
+        if self._unread:
+            raise self._failed(f"prints {_shown(self._unread)}, which answers no request")
         deadline = time.monotonic() + self._timeout_s
-        while b"\n" not in self._rest:
+        while b"\n" not in self._unread:
             left_ms = (deadline - time.monotonic()) * 1000
             if left_ms <= 0 or not self._readable.poll(left_ms):
                 raise self._late(f"does not answer {what} within {self._timeout_s:g} s")
             found = os.read(self._out, _LINE_LIMIT)
             if not found:
                 raise self._ended()
-            self._rest += found
-            if len(self._rest) > _LINE_LIMIT:
+            self._unread += found
+            if len(self._unread) > _LINE_LIMIT:
                 raise self._failed(f"answers {what} with more than {_LINE_LIMIT} bytes")
-        line, _, self._rest = self._rest.partition(b"\n")
+        line, _, self._unread = self._unread.partition(b"\n")
         try:
             return json.loads(line)
         except ValueError:

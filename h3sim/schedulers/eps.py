@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from h3sim.schedulers.base import Quantum
 from h3sim.schedulers.levels import (
     H2oFirstSlice,
-    NonIncrementalFirst,
+    NonIncrementalFirstLevel,
     RoundRobinAll,
     SharedRing,
     SplitHalf,
@@ -127,8 +127,8 @@ class EpsScheduler:
             self._had_turn[stream_id] = None
 
 
-_LEVELS: dict[Mixed, type[NonIncrementalFirst] | type[SharedRing]] = {
-    Mixed.NON_INCREMENTAL_FIRST: NonIncrementalFirst,
+_LEVELS: dict[Mixed, type[NonIncrementalFirstLevel] | type[SharedRing]] = {
+    Mixed.NON_INCREMENTAL_FIRST: NonIncrementalFirstLevel,
     Mixed.SHARED_LIST: SharedRing,
     Mixed.HALVES: SplitHalf,
     Mixed.FIRST_TURN: H2oFirstSlice,

@@ -93,7 +93,7 @@ class UrgencyLevel:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
-class NonIncrementalFirst(UrgencyLevel):
+class NonIncrementalFirstLevel(UrgencyLevel):
     """Non-incremental streams one at a time by ID, then the others round robin."""
 
     def __init__(self, turn: Quantum) -> None:
@@ -129,7 +129,7 @@ class NonIncrementalFirst(UrgencyLevel):
         return is_over
 
 
-class RoundRobinAll(NonIncrementalFirst):
+class RoundRobinAll(NonIncrementalFirstLevel):
     """All streams round robin."""
 
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
@@ -137,7 +137,7 @@ class RoundRobinAll(NonIncrementalFirst):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
-class H2oFirstSlice(NonIncrementalFirst):
+class H2oFirstSlice(NonIncrementalFirstLevel):
     """The first quantum of an incremental stream counts as non-incremental."""
 
     def __init__(self, turn: Quantum) -> None:
@@ -164,7 +164,7 @@ class H2oFirstSlice(NonIncrementalFirst):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
-class SplitHalf(NonIncrementalFirst):
+class SplitHalf(NonIncrementalFirstLevel):
     """Quanta alternate between the two groups, the non-incremental one first."""
 
     def __init__(self, turn: Quantum) -> None:

@@ -160,7 +160,7 @@ class Pair(NamedTuple):
 def check_columns(
     results: Results, *, value: object, baseline: object = None, over: str = _SCHEME
 ) -> None:
-    """Refuse a *value* that is no column of numbers, and a *baseline* that column *over* lacks.
+    """Refuse a *value* that is not a numeric column, and a *baseline* that column *over* lacks.
 
     Raises:
         InputError: listing both, and axes that the rows lack.
@@ -233,7 +233,7 @@ def _not_apart(row: dict[str, Any], over: str, cell: Sequence[str]) -> Validatio
     """Return the mistake that loads like that of *row* differ in what is not in *cell*."""
     alike = ", ".join(f"{name} {format_value(row.get(name))}" for name in cell)
     level = format_value(row[over])
-    message = f"several loads of {level} have {alike}, and differ: compare them apart"
+    message = f"several different loads of {level} have {alike}: compare them separately"
     return ValidationIssue(key="axes", message=message)
 
 

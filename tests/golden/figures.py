@@ -78,9 +78,8 @@ def _of_many() -> dict[str, str]:
     ).plot
     regret = h3sim.optimality(pages, schemes=schemes).plot
     drawn = {
-        **{
-            name: getattr(plot, name)() for name in ("cdf", "forest", "scatter", "buffers", "ranks")
-        },
+        **{name: getattr(plot, name)() for name in ("cdf", "scatter", "buffers", "ranks")},
+        "forest": plot.forest(pool=["send_buffer_kb"]),
         "lines": plot.lines("send_buffer_kb"),
         "heat": plot.heat("scheme", "page"),
         "correlations": plot.correlations("byte_index_all_ms", "byte_index_atf_ms"),

@@ -177,7 +177,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"document": h3sim.schemes.scheme_to_dict(SCHEME)},
     ),
     "scheduler_kind_named": (h3sim.schemes.scheduler_kind_named, {"name": "fifo"}),
-    "scheduler_named": (h3sim.schemes.scheduler_named, {"given": FifoScheduler}),
+    "scheduler_named": (h3sim.schemes.scheduler_named, {"scheduler_or_factory": FifoScheduler}),
     # Networks and profiles
     "Network": (h3sim.Network, {"name": "x", "down": NETWORK.down}),
     "ConstantRate": (ConstantRate, {"packet_bytes": 1400, "interval_ns": Fraction(10)}),

@@ -160,7 +160,10 @@ GIVEN: dict[str, tuple[Any, ...]] = {
     "StudyPlots.ranks": ("ms",),
 }
 """What a method that draws needs, where it needs something."""
-OVER: dict[str, dict[str, Any]] = {"StudyPlots.buffers": {"value": "ms", "over": "rtt_ms"}}
+OVER: dict[str, dict[str, Any]] = {
+    "StudyPlots.buffers": {"value": "ms", "over": "rtt_ms"},
+    "StudyPlots.forest": {"pool": ["rtt_ms"]},
+}
 
 
 def _drawing() -> dict[str, tuple[type, str]]:

@@ -144,7 +144,7 @@ def test_one_that_other_processes_cannot_import_is_skipped_and_not_accused(
 
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "rank": (lambda: StrictOrder(rank=5), "StrictOrder: rank: must be something that can be c"),  # type: ignore[arg-type]
+    "rank": (lambda: StrictOrder(rank=5), "StrictOrder: rank: must be a callable"),  # type: ignore[arg-type]
     "packets": (
         lambda: StrictOrder(rank=max, packets_per_turn=0),
         "StrictOrder: packets_per_turn: must be at least 1, is 0",

@@ -111,12 +111,12 @@ def test_a_link_without_a_rate_is_shared_with_nobody() -> None:
         with pytest.raises(InputError) as caught:
             h3sim.LoadConfig(network=without, cross_traffic=flows)
         assert [problem.key for problem in caught.value.problems] == ["cross_traffic"]
-        assert "needs a rate" in caught.value.problems[0].message
+        assert "needs a downlink with a rate" in caught.value.problems[0].message
     # Opportunities of a trace are a rate as well, and so is one that the load is given.
     trace = Network(name="x", down=LinkProfile(mahimahi=(1, 2)), up=LinkProfile())
     assert h3sim.LoadConfig(network=trace, cross_traffic="cubic").cross_traffic == "cubic"
 
 
 def test_a_load_over_such_a_link_is_refused_before_it_begins() -> None:
-    with pytest.raises(InputError, match="cross_traffic: needs a rate"):
+    with pytest.raises(InputError, match="cross_traffic: needs a downlink with a rate"):
         h3sim.simulate(PAGE, network=replace(LINKS, down=LinkProfile()), cross_traffic="bbr")

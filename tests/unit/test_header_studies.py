@@ -152,7 +152,7 @@ def test_every_mistake_is_told_before_anything_runs(store: Path) -> None:
 
 
 def test_a_page_cannot_be_loaded_over_independent_packets() -> None:
-    with pytest.raises(InputError, match="network: carries header lists alone"):
+    with pytest.raises(InputError, match="network: carries only header lists"):
         h3sim.simulate("creative", network="frindell-2017")
     config = LoadConfig(network="frindell-2017", rtt_ms=7, loss=0.25)
     path = config.path.network
@@ -217,7 +217,7 @@ def test_an_interrupted_command_says_what_is_kept(
 
     monkeypatch.setattr("h3sim.study.runner.Driver.run", interrupt)
     monkeypatch.setattr("h3sim.study.runner.Driver.try_some", lambda *_: False)
-    for argv, told in ((command, f"kept in {store}"), (command[:-2], "lost: give a store")):
+    for argv, told in ((command, f"kept in {store}"), (command[:-2], "lost: use a store")):
         main(argv)
         assert told in capsys.readouterr().err
 

@@ -145,7 +145,7 @@ def test_what_stands_beside_and_behind_the_log_of_a_har_is_told(tmp_path: Path) 
     behind = text + text
     assert skipped_of(tmp_path, behind) == ["data after the recording is ignored"]
     broken = text[:-1] + ', "log": tru'
-    assert "what stands before is used" in skipped_of(tmp_path, broken)[-1]
+    assert "the data before is used" in skipped_of(tmp_path, broken)[-1]
     for document in (second, beside, behind, broken):
         with pytest.raises(RecordingError):
             import_page(write_recording(tmp_path, document), strict=True)

@@ -56,7 +56,7 @@ def test_every_time_and_size_among_figures_has_a_unit() -> None:
     assert None not in {unit_of(name) for name in ended}
 
 
-@pytest.mark.parametrize(("stored", "told"), [(True, "kept in "), (False, "give a store")])
+@pytest.mark.parametrize(("stored", "told"), [(True, "kept in "), (False, "use a store")])
 def test_an_interrupted_sweep_says_what_is_kept(tmp_path: Path, stored: bool, told: str) -> None:
     store = tmp_path / "study.db" if stored else None
 

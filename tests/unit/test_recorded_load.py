@@ -302,7 +302,7 @@ def test_options_are_held_against_the_network_of_the_page() -> None:
     )
     with pytest.raises(InputError, match="needs links"):
         h3sim.simulate("http2rulez", handshake="0-rtt")
-    with pytest.raises(InputError, match="interval_ms: goes with a constant rate"):
+    with pytest.raises(InputError, match="interval_ms: applies only to a constant rate"):
         h3sim.simulate(shop(), interval_ms=5)
 
 
@@ -330,4 +330,4 @@ def test_a_mistake_of_an_option_is_told_by_its_switch(
     path = tmp_path / "shop.json"
     path.write_text(shop().to_json(), encoding="utf-8")
     assert main(["run", str(path), "--interval-ms", "5"]) == 2
-    assert "--interval-ms: goes with a constant rate" in capsys.readouterr().err
+    assert "--interval-ms: applies only to a constant rate" in capsys.readouterr().err

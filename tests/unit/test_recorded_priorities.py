@@ -239,7 +239,7 @@ class TestRules:
         assert main(["validate-scheme", path, "davies-meenan"]) == 0
         out = capsys.readouterr().out
         assert "1 of 2 pages with recorded priorities" in out
-        assert "image              6      5      83.3" in out
+        assert "image              6      5     83.3" in out
         assert "5.png" in out
         assert main(["validate-scheme", path, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)

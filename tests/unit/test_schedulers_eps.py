@@ -7,7 +7,7 @@ import pytest
 from h3sim.schedulers import EpsScheduler, Mixed, Quantum, RoundRobinScheduler
 from h3sim.schedulers.levels import (
     H2oFirstSlice,
-    NonIncrementalFirst,
+    NonIncrementalFirstLevel,
     RoundRobinAll,
     SharedRing,
     SplitHalf,
@@ -266,11 +266,11 @@ def test_what_a_packet_is_of_a_turn(
 
 
 @pytest.mark.parametrize(
-    "level", [RoundRobinAll, H2oFirstSlice, SplitHalf, NonIncrementalFirst, SharedRing]
+    "level", [RoundRobinAll, H2oFirstSlice, SplitHalf, NonIncrementalFirstLevel, SharedRing]
 )
 @pytest.mark.parametrize("is_incremental", [False, True])
 def test_a_level_says_with_which_packet_a_turn_is_over(
-    level: type[NonIncrementalFirst] | type[SharedRing], is_incremental: bool
+    level: type[NonIncrementalFirstLevel] | type[SharedRing], is_incremental: bool
 ) -> None:
     streams = level(Quantum(packets=2))
     for stream_id in (0, 4):
