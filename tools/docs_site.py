@@ -24,6 +24,7 @@ from tools.figures import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from types import ModuleType
 
 __all__ = ["SECTIONS", "main", "sections", "write_source"]
 
@@ -253,12 +254,26 @@ def api_index() -> str:
     return "\n".join([*lines, "", *_toctree(f"reference/{name}" for name in names)]) + "\n"
 
 
+def _is_of_another_page(module: ModuleType, name: str) -> bool:
+    """Return whether *name* belongs to another package, which has it among its public names.
+
+    >>> from h3sim import engine, results
+    >>> _is_of_another_page(engine, "LoadSpec"), _is_of_another_page(results, "LoadSpec")
+    (True, False)
+    """
+    home = ".".join(str(getattr(getattr(module, name), "__module__", "")).split(".")[:2])
+    if not home.startswith("h3sim.") or module.__name__.startswith(home):
+        return False
+    return name in getattr(importlib.import_module(home), "__all__", ())
+
+
 def api_page(name: str) -> str:
     """Return the page of a module: its public names, each described on one page only."""
     module = importlib.import_module(name)
     names = [each for each in module.__all__ if not each.startswith("_")]
     if name != "h3sim":
         names = [each for each in names if each not in h3sim.__all__]
+        names = [each for each in names if not _is_of_another_page(module, each)]
     lines = [f"# {name}", "", "```{eval-rst}", f".. automodule:: {name}"]
     lines += [f"   :members: {', '.join(names)}", "   :imported-members:", "   :undoc-members:"]
     return "\n".join([*lines, "```"]) + "\n"
