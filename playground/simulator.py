@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_page", "simulate"]
 
+_WITHOUT_ESTIMATE = "cable"
 _PAGE_FORMAT = "h3sim-page/"
 
 
@@ -57,7 +58,7 @@ def _answered(answer: Callable[[], dict[str, Any]]) -> str:
 
 def _load_document(request: dict[str, Any]) -> dict[str, Any]:
     page = _page(json.dumps(request["page"]))
-    load = h3sim.simulate(page, scheme=request["scheme"], **request["options"])
+    load = h3sim.simulate(page, scheme=request["scheme"], **_with_network(page, request["options"]))
     palette = Palette(page)
     window = window_of([load])
     lane = lane_of(load, palette, window.end_ms)
@@ -80,6 +81,15 @@ def _load_document(request: dict[str, Any]) -> dict[str, Any]:
         "above_the_fold_at_ms": max(seen, default=None),
         **_figures(load),
     }
+
+
+def _with_network(page: Page, options: dict[str, Any]) -> dict[str, Any]:
+    """Return *options* with a network for a recording from which none can be estimated.
+
+    The page shows which network it is.
+    """
+    lacks_network = page.recorded_load is not None and page.recorded_load.lacks_network
+    return {"network": _WITHOUT_ESTIMATE, **options} if lacks_network else options
 
 
 def _figures(load: Load) -> dict[str, Any]:
