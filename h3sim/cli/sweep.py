@@ -166,7 +166,7 @@ def _study(options: argparse.Namespace) -> Study:
 
 
 class _Contrast(NamedTuple):
-    """What --compare, --by and --pool say."""
+    """Contrast that --compare, --by and --pool ask for."""
 
     over: str
     baseline: str

@@ -22,11 +22,11 @@ _ANY_ERROR = (Exception, SystemExit)
 """A scheduler that exits must not take the tests along."""
 
 PACKET_BYTES = 1400
-"""What a turn carries unless a history says otherwise."""
+"""Size of a quantum unless a history gives another."""
 
 
 class Call(enum.Enum):
-    """What can happen to a scheduler."""
+    """Calls that a scheduler can receive."""
 
     OPEN = "open"
     UPDATE = "update"
@@ -60,7 +60,7 @@ class Event:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What the scheduler's method of that name is called with."""
+        """Arguments of the scheduler's method of that name."""
         match self.call:
             case Call.OPEN | Call.UPDATE:
                 return self.stream_id, self.signal

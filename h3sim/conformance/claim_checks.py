@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 
 _SHARED_TURNS = 150
-"""How many turns shares are counted over, from one change to the next."""
+"""Number of quanta over which shares are counted, from one change to the next."""
 _SIZES = st.lists(st.sampled_from([PACKET_BYTES, 100, 600, 1]), min_size=1, max_size=3)
-"""How long the packets of a stream are, over and over."""
+"""Repeating lengths of the packets of a stream."""
 
 
 class _Join(NamedTuple):
@@ -479,7 +479,7 @@ class _Waits:
 
     @property
     def n_turns_left(self) -> int:
-        """How many turns show that none starves at the end."""
+        """Number of quanta that show that no stream starves at the end."""
         return self._most * self._n_streams + 1
 
     def look(self, picked: int | None) -> None:
@@ -555,7 +555,7 @@ class _Bypasses:
         self._signals: dict[int, Any] = {}
         self._turns: dict[int, dict[int, int]] = {}
         self._has_had_turn: dict[int, None] = {}
-        """Of those that are active: who has had one since it became so."""
+        """Active streams that have had a quantum since they became active."""
 
     def look(self, picked: int | None) -> None:
         """Take notice of a turn."""
@@ -631,7 +631,7 @@ def same_as(candidate: Candidate, budget: settings) -> None:
 
 
 class _Reference(RecordingScheduler):
-    """What a scheduler is compared with: what it does wrong is a mistake in the claim."""
+    """Reference that a scheduler is compared with: its own errors are mistakes in the claim."""
 
     def no_id(self, sentence: str) -> Exception:
         return self._error(sentence)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Law(enum.Enum):
-    """What a scheduler may be held to: its name and its meaning, in the order of checking.
+    """Laws that schedulers are checked against, each with name and meaning, in checking order.
 
     This is the list. The function, the class, the fixture and the report all read it; what looks
     at a law is the function that is marked as its `Check`.
@@ -84,7 +84,7 @@ class Law(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What holds a candidate to *law*: called with it, and with how long to look.
+    """Check of *law*: called with a candidate and with how long to search.
 
     It raises `BrokenLawError` where the law is broken, and `NotCheckedError` where it is not
     claimed or cannot be looked at.
@@ -134,7 +134,7 @@ class HistoryEndedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawVerdict:
-    """What became of one law: kept, or not looked at for the reason in *skipped*."""
+    """Outcome of one law: kept, or not checked for the reason in *skipped*."""
 
     law: Law
     skipped: str | None = None

@@ -424,7 +424,7 @@ class ReferenceStrict:
 
 
 class _Listed:
-    """What is open with its signal, and what is active."""
+    """Open streams with their signals, and the active ones."""
 
     def __init__(self) -> None:
         self._signals: dict[int, Signal] = {}

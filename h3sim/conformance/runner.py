@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
-"""How many examples each law is tried on."""
+"""Number of examples that each law is tried on."""
 _MOST_ENDED = 9
 """For each history that comes to its end so many may end before, else nothing was looked at."""
 _profile = "default"

@@ -107,7 +107,7 @@ def _entries(draw: DrawFn, index: int, sizes: SearchStrategy[int], *, bare: bool
 STRATEGY = Predicate(
     "a strategy of Hypothesis, say signals(Eps)", lambda value: isinstance(value, SearchStrategy)
 )
-"""What arguments that draw something may be."""
+"""Values of arguments that draw something."""
 STREAM_IDS = range(0, 12 * STREAM_ID_STEP, STREAM_ID_STEP)
 """The pool of stream ids: small, so that histories come back to the same streams."""
 PLACEHOLDERS = (-1, -2, -3)

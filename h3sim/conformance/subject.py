@@ -47,12 +47,12 @@ _MAY_BE: dict[str, ValueType] = {
     "follows_updates": Flag(),
     "incremental": OrNone(Flag(), none=None),
 }
-"""What the settings of claims may be; all that are called alike are alike."""
+"""Types of the settings of claims; settings with one name have one type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What is claimed; *law* is what it is held to. Several claims of one law may be made.
+    """Claim about a scheduler; *law* checks it. Several claims of one law may be made.
 
     Raises:
         InputError: listing every setting that cannot be.
@@ -182,7 +182,7 @@ class SameAs(Claim):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreesMemory(Claim):
-    """What is closed is forgotten, but for the last *keeps* streams.
+    """Claim that closed streams are forgotten, except for the last *keeps* of them.
 
     Every scheduler is held to 0; one that remembers closed streams for a while says how many.
     """
@@ -382,7 +382,7 @@ class Candidate:
 
     @property
     def maker(self) -> Maker:
-        """What makes the scheduler, or the scheduler that is copied."""
+        """Factory of the scheduler, or the scheduler that is copied."""
         return scheduler_named(self.factory)[1]
 
     def new(self) -> Scheduler:

@@ -291,7 +291,7 @@ class _Reader:
         """Those that are open, and of each whether what is in it stays out of the document."""
         self._named: set[tuple[str, Kind, bool]] = set()
         self._source = ""
-        """What the picture or the media element that is open has chosen so far."""
+        """Choice so far of the picture or media element that is open."""
 
     def read(self, tags: Iterable[Tag]) -> Markup:
         for tag in tags:

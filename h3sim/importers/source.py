@@ -196,7 +196,7 @@ class JsonCursor:
         self._before = 0
         self._ended = False
         self._is_crowded: bool | None = None
-        """Whether what was read and not used has more signs than a value may; None: not known."""
+        """True if unused text is longer than a value may be; None if not known."""
         self._decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
 
     @property

@@ -114,7 +114,7 @@ _VALUES = (
 _FIRST_FIGURE = "byte_index_all_ms"
 _BY = ("network", "scheme")
 _MOST_FIGURES = 6
-"""Of more settings than this none has a figure of its own: the table has them all."""
+"""Most settings with a figure of their own: of more, only the table has them."""
 
 
 class ComparedSetting(NamedTuple):

@@ -122,13 +122,13 @@ class Comparison(ResultTable):
     rows: Rows[ComparisonRow]
     loads: tuple[Load, ...]
     sample_ms: float | None
-    """How often `byte_index_sampled_*` are sampled; None where they were not asked for."""
+    """Sampling interval of `byte_index_sampled_*`; None if they were not requested."""
     notes: dict[str, list[str]]
-    """What must be known of a page, by its name, where there is anything."""
+    """Notes on pages, by name, for pages that have any."""
     missing_reason: dict[str, str]
     """Why a page has no ByteIndex above the fold, by its name, where it has none."""
     are_versions: bool
-    """Whether the pages are versions of one: the same document, and mostly the same resources."""
+    """True if the pages are versions of one: same document, and mostly the same resources."""
 
     @cached_property
     def means(self) -> Rows[MeanRow]:
@@ -266,7 +266,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Grid:
-    """What is loaded: each page with each config and scheme, and once with the baseline."""
+    """Loads of a comparison: each page with each config and scheme, and with the baseline."""
 
     pages: Sequence[Page]
     configs: Sequence[LoadConfig]
@@ -327,7 +327,7 @@ def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[Load
 
 
 class Subjects(NamedTuple):
-    """What is loaded with what."""
+    """Pages and schemes of a comparison."""
 
     pages: list[Page]
     schemes: list[Scheme]

@@ -193,7 +193,7 @@ def _changed(scheme: Scheme, given: Mapping[str, Any]) -> Scheme:
 
 
 _LEAST = 3
-"""Of fewer pairs that differ, their spread is as good as unknown."""
+"""Least pairs that differ: the spread of fewer is practically unknown."""
 
 
 class ArmRow(NamedTuple):
@@ -212,7 +212,7 @@ class ArmRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Race:
-    """How a race ended: the arm with the least mean, and each arm against it, the best first."""
+    """Outcome of a race: the arm with the least mean, and each arm against it, the best first."""
 
     best: int
     rows: tuple[ArmRow, ...]

@@ -80,15 +80,15 @@ class Recommendation:
 
     page: Page
     imported: ImportedPage | None
-    """How the page was made of a recording; None where it was a page already."""
+    """Report of the import of a recording; None for a page file or shipped page."""
     found: SearchResult
-    """What `h3sim.search` says of the page."""
+    """Result of `h3sim.search` for the page."""
     comparison: Comparison
     """One load per scheme over the network as it is said to be: examples, not the evidence."""
 
     @property
     def fidelity(self) -> Fidelity | None:
-        """How well its replay fits its recording; None where it was not recorded."""
+        """Fit of the replay to the recording; None without a recording."""
         return self.found.fidelity.get(self.page.name)
 
     @property

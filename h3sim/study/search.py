@@ -178,7 +178,7 @@ class SearchRow(NamedTuple):
 
 
 class RobustnessRow(NamedTuple):
-    """How much longer the choice takes under another condition than the best there, as a share.
+    """Distance of the choice from the best scheme under another condition, as a share.
 
     *low* to *high* is its interval over pages, over seeds of a single page; None where there are
     too few, and where the choice itself is the best.
@@ -215,7 +215,7 @@ FOUND = OutputSchema(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SearchResult(ResultTable):
-    """What `find` found."""
+    """Result of `search`."""
 
     format = FOUND
     best: str
@@ -228,7 +228,7 @@ class SearchResult(ResultTable):
     n_seeds: int
     """The most seeds; fewer ran where nothing is random, or where all was sure."""
     is_random: bool
-    """Whether another seed makes another load."""
+    """True if another seed makes another load."""
     network_within: float
     n_loads: int
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict, hash=False)
@@ -467,7 +467,7 @@ def _has_bytes(page: Page, which: Which) -> bool:
 
 
 class _Ground:
-    """Where schemes are compared: loads, which are not made twice."""
+    """Loads by which schemes are compared; none is made twice."""
 
     def __init__(
         self,
@@ -485,7 +485,7 @@ class _Ground:
         self._which = which
         self._progress = progress
         self.within = within
-        """How far the network of a seed may be from what is said, as a factor."""
+        """Largest factor by which the network of a seed may differ from the named one."""
         self.is_random = False
         self.n_loads = 0
         self._n_most = 0
