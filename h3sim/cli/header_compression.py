@@ -143,7 +143,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 def _headers(options: argparse.Namespace) -> int:
     mistakes = ErrorList()
-    wanted = _wanted(options, mistakes)
+    wanted = _study_arguments(options, mistakes)
     interval_ms = _Numbers(options, mistakes).one("interval_ms", most=_LARGEST_RTT_MS)
     network = mistakes.collect(partial(_network, options))
     mistakes.collect(lambda: check_plot_path(options.plot))
@@ -169,7 +169,7 @@ def _headers(options: argparse.Namespace) -> int:
         _draw(rows, options.plot)
     given = {"source": lists.name, "of": options.direction, "interval_ms": interval_ms}
     _print(rows, options, {**given, "network": network, "settings": settings, "seed": first})
-    return _tell(results, options)
+    return _print_counts(results, options)
 
 
 def _network(options: argparse.Namespace) -> str | None:
@@ -214,7 +214,7 @@ def _run(options: argparse.Namespace, lists: HeaderLists, **study: Any) -> Resul
         )
 
 
-def _tell(results: Results, options: argparse.Namespace) -> int:
+def _print_counts(results: Results, options: argparse.Namespace) -> int:
     """Print run counts and failures to standard error, so the output stays reproducible."""
     errors, counts = results.errors, results.counts
     if counts is not None and (options.store or errors):
@@ -240,7 +240,7 @@ def _print(rows: Sequence[HeaderRow], options: argparse.Namespace, given: dict[s
     _show(rows, terminal_width(options))
 
 
-def _wanted(options: argparse.Namespace, mistakes: ErrorList) -> dict[str, Any]:
+def _study_arguments(options: argparse.Namespace, mistakes: ErrorList) -> dict[str, Any]:
     """Return the arguments of the study, after collecting every error in the options."""
     schemes = list(dict.fromkeys(name.strip() for name in options.schemes.split(",")))
     for name in schemes:

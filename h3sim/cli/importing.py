@@ -113,7 +113,7 @@ def _import(options: argparse.Namespace) -> int:
         mistakes.collect(lambda: _write(imported, options.output))
     if imported is None or mistakes.lines:
         return mistakes.tell("import")
-    _tell(imported, options)
+    _print_report(imported, options)
     return 0
 
 
@@ -130,7 +130,7 @@ def _write(imported: ImportedPage, output: str) -> None:
     put_file(output, f"{text}\n")
 
 
-def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
+def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
     """Print the report, to standard error if the page itself went to standard output."""
     page = imported.page
     judged = fidelity(page) if len(page.resources) <= _MOST_REPLAYED else None

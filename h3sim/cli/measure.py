@@ -66,7 +66,7 @@ def _measure(options: argparse.Namespace) -> int:
     mistakes = ErrorList()
     log = mistakes.collect(lambda: read_qlog(options.file, trace=options.trace))
     mistakes.collect(lambda: check_plot_path(options.plot))
-    mistakes.collect(lambda: _check_beside(options))
+    mistakes.collect(lambda: _check_with_log(options))
     other = None
     if options.with_log is not None:
         other = mistakes.collect(lambda: read_qlog(options.with_log))
@@ -84,7 +84,7 @@ def _measure(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check_beside(options: argparse.Namespace) -> None:
+def _check_with_log(options: argparse.Namespace) -> None:
     if options.with_log is not None and options.plot is None:
         raise InputError([ValidationIssue(key="--with-log", message="goes only with --plot")])
 

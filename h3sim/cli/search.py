@@ -388,7 +388,7 @@ def _show_recommend(
 ) -> None:
     for line in () if advice.fidelity is None else advice.fidelity.lines():
         print(fitted(escape_control(line), width))
-    for line in _told(advice.page, imported):
+    for line in _page_lines(advice.page, imported):
         print(fitted(escape_control(line), width))
     for note in advice.comparison.notes.get(advice.page.name, ()):
         print(fitted(escape_control(note), width))
@@ -397,7 +397,7 @@ def _show_recommend(
     print(f"\n{_example_table(advice, width)}")
 
 
-def _told(page: Page, imported: ImportedPage | None) -> Iterator[str]:
+def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
     """Yield what there is to know of the page, and what of its recording could not be used."""
     if imported is None:
         yield f"{page.name}: {page.title}"

@@ -53,7 +53,7 @@ def _without(page: Page, ids: list[str]) -> Page:
     return page
 
 
-def _beside(page: Page, pages: list[str]) -> Page:
+def _with_pages(page: Page, pages: list[str]) -> Page:
     for text in pages:
         name, after_ms, opened = _opened(text)
         page = merge_pages(page, resolve_page(name), after_ms=after_ms, opened=opened)
@@ -81,7 +81,7 @@ _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
     "--revalidated": (with_revalidated, "revalidate these in the browser's cache (304)"),
     "--remove": (_without, "remove these and everything that they request"),
     "--with-page": (
-        _beside,
+        _with_pages,
         "load another PAGE over the same connection MS later: PAGE@500 side by side,"
         " PAGE@500,background in a background tab, PAGE@500,front in the foreground",
     ),
@@ -147,7 +147,7 @@ def _edit(options: argparse.Namespace) -> int:
     if mistakes.lines:
         return mistakes.tell("transform")
     put_file(options.output, edited.to_json())
-    print(_told(page, edited), file=sys.stderr)
+    print(_summary(page, edited), file=sys.stderr)
     return 0
 
 
@@ -167,7 +167,7 @@ def _of_some(change: Callable[[Page, list[str]], Page], whats: list[str], page: 
     return change(page, whats)
 
 
-def _told(page: Page, edited: Page) -> str:
+def _summary(page: Page, edited: Page) -> str:
     """Describe the change of the page in one line."""
     was, now = (
         f"{plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"

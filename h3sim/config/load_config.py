@@ -418,7 +418,7 @@ class LoadConfig:
         with ErrorCollector() as mistakes:
             mistakes.of("", lambda: _refuse(problems))
             for key in ("network", "transport_profile", "cc"):  # fields with names
-                if not _told(problems, key):
+                if not _is_reported(problems, key):
                     mistakes.of(key, partial(getattr, self, f"_named_{key}"))
         if self.network != RECORDED:  # otherwise the page decides: see `config_for`
             refuse_what_the_network_lacks(self, self.path)
@@ -622,7 +622,7 @@ def _config_for_lists(config: LoadConfig) -> LoadConfig:
     return config
 
 
-def _told(problems: list[ValidationIssue], key: str) -> bool:
+def _is_reported(problems: list[ValidationIssue], key: str) -> bool:
     return any(problem.key == key for problem in problems)
 
 

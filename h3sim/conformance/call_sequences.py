@@ -224,12 +224,12 @@ class RecordingScheduler:
     def lines(self) -> list[str]:
         """Return what happened, a line each; equal lines in a row stand once with their number."""
         lines = []
-        for line, group in groupby(self._said()):
+        for line, group in groupby(self._call_lines()):
             count = sum(1 for _ in group)
             lines.append(line if count == 1 else f"{line}  ({count} times)")
         return lines
 
-    def _said(self) -> Iterable[str]:
+    def _call_lines(self) -> Iterable[str]:
         """Yield a line for each call; a turn is one line."""
         index, done = 0, self._done
         while index < len(done):

@@ -212,12 +212,12 @@ class ReferenceBuckets:
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a stream to the list."""
-        self._streams.append(_Stream(stream_id, self._place(signal)))
+        self._streams.append(_Stream(stream_id, self._priority_of(signal)))
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Give the stream another place."""
         stream = self._stream(stream_id)
-        before, stream.place = stream.place, self._place(signal)
+        before, stream.place = stream.place, self._priority_of(signal)
         if stream.place != before:
             self._queue(stream)
 
@@ -281,7 +281,7 @@ class ReferenceBuckets:
         stream.round = self._round[stream.place.bucket] + 1
 
     @staticmethod
-    def _place(signal: Signal) -> BucketPriority:
+    def _priority_of(signal: Signal) -> BucketPriority:
         if isinstance(signal, BucketPriority):
             return signal
         return BucketPriority(bucket=0, level=_SEQUENTIAL)

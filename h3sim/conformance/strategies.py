@@ -248,18 +248,18 @@ def _requested(scheme: Scheme, codes: list[_Code]) -> History:
             n_requests += 1
             is_open.append(stream_id)
             resource = resources[stream_id // 4]
-            events += _said(policy.on_requested(stream_id, resource), opens=stream_id)
+            events += _signal_events(policy.on_requested(stream_id, resource), opens=stream_id)
             if call == _START:
                 events.append(Event(Call.ACTIVATE, stream_id))
         elif is_open and isinstance(call, Call) and call is not Call.UPDATE:
             events.append(_about_the_open(call, is_open, second, third, []))
             if call is Call.CLOSE:
                 is_open.remove(events[-1].stream_id)
-                events += _said(policy.on_closed(events[-1].stream_id))
+                events += _signal_events(policy.on_closed(events[-1].stream_id))
     return valid_history(events)
 
 
-def _said(changes: list[SignalChange], opens: int | None = None) -> list[Event]:
+def _signal_events(changes: list[SignalChange], opens: int | None = None) -> list[Event]:
     return [
         Event(Call.OPEN if element_id == opens else Call.UPDATE, element_id, signal)
         for element_id, signal in changes

@@ -69,7 +69,6 @@ ENTRY_OVERHEAD_BYTES = 32
 """The overhead of a dynamic table entry beside its name and value (RFC 7541 § 4.1)."""
 LIBRARIES = ("hpack", "pylsqpack")
 """The extra with the coding of HPACK and QPACK: `headers`."""
-_HUFFMAN = 0x80
 _STRINGS_KEPT = 4096
 """Coded strings that are kept: a list of header fields says the same again and again."""
 

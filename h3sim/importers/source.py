@@ -116,7 +116,7 @@ class TextSource:
 
     def _decode(self, raw: bytes) -> str:
         if self._decoder is None:
-            raw, encoding = _told(raw)
+            raw, encoding = _detect_encoding(raw)
             # So that wrong bytes can be told from a U+FFFD that the file has itself.
             errors = "surrogateescape" if encoding == "utf-8" else "replace"
             self._decoder = codecs.getincrementaldecoder(encoding)(errors)
@@ -127,7 +127,7 @@ class TextSource:
         return whole
 
 
-def _told(raw: bytes) -> tuple[bytes, str]:
+def _detect_encoding(raw: bytes) -> tuple[bytes, str]:
     """Return the bytes behind the byte order mark, and the encoding."""
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
@@ -175,13 +175,13 @@ class BrokenJsonError(Exception):
     """Input that is not JSON; values read before are valid."""
 
 
-def _whole_number(digits: str) -> int | float:
+def _to_integer(digits: str) -> int | float:
     # Python refuses to read integers of thousands of digits; none of them is a size or a time.
     return int(digits) if len(digits) <= _LONGEST_INT else float(digits)
 
 
 _decode_patiently = json.JSONDecoder(
-    parse_constant=lambda _: None, parse_int=_whole_number
+    parse_constant=lambda _: None, parse_int=_to_integer
 ).raw_decode
 """Takes numbers of any length; it is slower, so only files that have such are read by it."""
 

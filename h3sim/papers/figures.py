@@ -84,7 +84,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             return _map(run)
         case name if name.startswith("sander-2022-fig-") and name != "sander-2022-fig-4":
             return _changes(run)
-    return _beside(run)
+    return _paper_comparison(run)
 
 
 def _again(page: str, **options: str) -> Load:
@@ -193,7 +193,7 @@ def _map(run: ExperimentRun) -> Figure:
     return figure
 
 
-def _beside(run: ExperimentRun) -> Figure | None:
+def _paper_comparison(run: ExperimentRun) -> Figure | None:
     """Draw the paper's numbers beside those that came out, where there are some."""
     if len(run.beside) < _LEAST_BESIDE:
         return None

@@ -172,10 +172,10 @@ def with_moves(rows: PacketRows, moved: Iterable[DataMoved]) -> PacketRows:
         if not ends or offset + n_bytes > ends[-1]:
             ends.append(offset + n_bytes)
             times.append(at_ns)
-    return rows.with_delivery_at([_said_ns(row, reached) for row in rows])
+    return rows.with_delivery_at([_reported_ns(row, reached) for row in rows])
 
 
-def _said_ns(row: PacketRow, reached: dict[int, tuple[list[int], list[int]]]) -> int | None:
+def _reported_ns(row: PacketRow, reached: dict[int, tuple[list[int], list[int]]]) -> int | None:
     ends, times = reached.get(row[2], ([], []))
     at = bisect_left(ends, row[3] + row[4])
     return row[6] if row[6] is None or at == len(ends) else max(times[at], row[1] or 0)

@@ -67,9 +67,9 @@ def report(
     for value in values:
         if isinstance(value, Load):
             groups.setdefault(value.page.digest, []).append(value)
-    told = [_told_of_page(loads, baseline) for loads in groups.values()]
+    told = [_parts_of_page(loads, baseline) for loads in groups.values()]
     others = [value for value in values if not isinstance(value, Load)]
-    told += [one for value in others for one in _told_of(value, baseline)]
+    told += [one for value in others for one in _parts_of(value, baseline)]
     loads = [load for group in groups.values() for load in group]
     made = [("h3sim", __version__), *_made_of(loads), *(row for one in told for row in one.made)]
     return Report(
@@ -81,7 +81,7 @@ def report(
     )
 
 
-class _Told(NamedTuple):
+class _ReportParts(NamedTuple):
     """Parts of a report about a page, a study or a log."""
 
     name: str
@@ -90,31 +90,31 @@ class _Told(NamedTuple):
     made: Sequence[tuple[str, Any]]
 
 
-def _told_of_page(loads: Sequence[Load], baseline: str | None) -> _Told:
+def _parts_of_page(loads: Sequence[Load], baseline: str | None) -> _ReportParts:
     pairs = named(loads)
     base = _base(pairs, baseline)
-    return _Told(loads[0].page.name, verdict_of(pairs, base), part_of(pairs, base), ())
+    return _ReportParts(loads[0].page.name, verdict_of(pairs, base), part_of(pairs, base), ())
 
 
-def _told_of(value: _Other, baseline: str | None) -> Iterator[_Told]:
+def _parts_of(value: _Other, baseline: str | None) -> Iterator[_ReportParts]:
     if isinstance(value, Measurement):
         name = value.log.title
-        yield _Told(name, verdict_of_log(value), part_of_log(value), [("log", name)])
+        yield _ReportParts(name, verdict_of_log(value), part_of_log(value), [("log", name)])
     elif isinstance(value, Recommendation):
         name, loads = value.page.name, value.comparison.loads
         made = settings_of_found(value.found)
-        yield _Told(name, verdict_of_advice(value), part_of_advice(value), made)
+        yield _ReportParts(name, verdict_of_advice(value), part_of_advice(value), made)
         if loads:
             # Without a verdict of their own: one load each says less than the search.
-            told = _told_of_page(loads, baseline or value.comparison.baseline)
+            told = _parts_of_page(loads, baseline or value.comparison.baseline)
             words = [note_of_example(value), *told.part.words]
             yield told._replace(verdict=(), part=replace(told.part, words=words))
     elif isinstance(value, SearchResult):
         made = settings_of_found(value)
-        yield _Told("the best scheme", [value.verdict], part_of_found(value), made)
+        yield _ReportParts("the best scheme", [value.verdict], part_of_found(value), made)
     else:
         verdict, part = told_of_study(value, baseline)
-        yield _Told("a study", verdict, part, _made_of_study(value))
+        yield _ReportParts("a study", verdict, part, _made_of_study(value))
 
 
 def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
