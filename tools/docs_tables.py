@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.cli.options import switch
-from h3sim.config.options import option_of
+from h3sim.config.options import flags_of
 from h3sim.page import Resource
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsFile
@@ -81,9 +80,7 @@ def _about(entry: FieldSpec) -> str:
 def _load_options() -> Iterator[Row]:
     yield "command line", "Python", "usually", "what it is"
     for entry in fields_of(h3sim.LoadConfig):
-        how = option_of(h3sim.LoadConfig, entry.attribute)
-        flags = [flag for flag, *_ in how.switches] or [switch(entry.attribute)]
-        shown = ", ".join(f"`{flag}`" for flag in flags)
+        shown = ", ".join(f"`{flag}`" for flag in flags_of(h3sim.LoadConfig)[entry.attribute])
         yield shown, f"`{entry.attribute}`", _usual(entry), entry.about
 
 

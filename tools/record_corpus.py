@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli.importing import write_page
 from h3sim.cli.main import exits_on_sigterm
+from h3sim.cli.pages import write_page
 from h3sim.errors import H3SimError
 from h3sim.importers.chromium import RecordedSource, record
 from h3sim.page import read_page

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 import h3sim
-from h3sim.cli.parsing import progress_bar
+from h3sim.cli.command import progress_bar
 from h3sim.page import Kind, synthetic, with_first_layout
 from h3sim.schemes import Rule, scheme_from_dict, scheme_to_dict
 from h3sim.study import run_config

@@ -14,7 +14,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
-from h3sim.cli.parsing import BAD_INPUT, Parser, progress_bar
+from h3sim.cli.command import BAD_INPUT, Parser, progress_bar
 from h3sim.errors import InputError
 from validation.sander_deltas import Results
 from validation.sander_findings import FINDINGS, Finding

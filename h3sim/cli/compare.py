@@ -3,55 +3,35 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import statistics
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.options import (
-    add_load_options,
-    add_pages,
-    add_sample_option,
-    add_schemes,
-    check_sample_option,
-    read_config,
-    read_pages,
-    read_schemes,
+from h3sim.cli import shared, tables
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    SAMPLE_MS,
+    Argument,
+    Command,
+    group,
+    report_written,
 )
-from h3sim.cli.parsing import (
-    ErrorList,
-    Parser,
-    RawHelp,
-    check_outputs_differ,
-    check_plot_path,
-    progress_bar,
-)
-from h3sim.cli.tables import (
-    add_wide,
-    fitted,
-    plural,
-    ratios,
-    sampled_every,
-    table,
-    terminal_width,
-    times,
-)
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
+from h3sim.errors import NothingToMeasureError, require_extra
 from h3sim.results.figures import FIGURES
-from h3sim.schema import check_output
-from h3sim.study import baseline_of, check_names, compare, load_study
+from h3sim.schema.values import Number, Whole
+from h3sim.study import Results, baseline_of, compare, load_study
 from h3sim.text import decimals_of, escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.config import LoadConfig
-    from h3sim.page import Page
+    from h3sim.cli.command import Progress
     from h3sim.schemes import Scheme
-    from h3sim.study import Comparison, Results
+    from h3sim.study import Comparison
     from h3sim.study.compare import ComparisonRow
     from h3sim.study.statistics import SchemeRow
 
@@ -60,63 +40,67 @@ _HEADERS = (
     *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
     *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
 )
-_NOT_WITH = ("json", "plot", "by_page", "sample_ms")
+_EPILOG = """\
+examples:
+  h3sim compare http2rulez davies-meenan
+  h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
+  h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
+  h3sim compare davies-meenan --plot schemes.png
+  h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
+  h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
+
+A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of the
+scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also compared
+with the first version.
+"""
+_FEW_PAGES = 4
+"""Largest number of pages whose own tables are shown by default; beyond it, only means are."""
+_UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
+_LONGEST_NAME = 100
+_MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
-def add_seed_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of comparisons over seeds."""
-    group = parser.add_argument_group("many seeds")
-    group.add_argument(
-        "--seeds",
-        type=int,
-        metavar="N",
-        help="load each with N seeds, starting at --seed; show intervals and wins (needs scipy)",
+def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparison | Results:
+    if options.seeds is not None:
+        return _load_study(options, progress)
+    comparison = compare(
+        options.pages,
+        schemes=options.schemes,
+        config=options.config,
+        send_buffers_kb=options.send_buffer_kb,
+        baseline=options.baseline,
+        sample_ms=options.sample_ms,
+        keep_loads=options.plot is not None,
+        progress=progress,
     )
-    group.add_argument("-j", "--workers", type=int, metavar="N", help="worker processes")
-    group.add_argument("--csv", metavar="FILE", help="write one row per load")
-    group.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
-    group.add_argument(
-        "--sort", action="store_true", help="sort by speedup, fastest first (default: as given)"
-    )
+    if options.plot is not None:
+        _draw(comparison, options)
+    return comparison
 
 
-def check_seed_options(options: argparse.Namespace) -> None:
-    """Refuse options that need --seeds without it, and options that exclude it.
-
-    Raises:
-        InputError: with one issue per option.
-    """
-    problems = []
-    if options.seeds is None:
-        wrong = [name for name in ("workers", "csv", "markdown", "sort") if getattr(options, name)]
-        problems = [
-            ValidationIssue(key=f"--{name}", message="goes only with --seeds") for name in wrong
-        ]
+def _show(found: Comparison | Results, options: argparse.Namespace) -> int:
+    if isinstance(found, Results):
+        return _show_over_seeds(found, options)
+    width, buffers_kb = options.width, options.send_buffer_kb
+    tables.print_text(found.told(), width)
+    print()
+    if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
+        _show_pages(found, options)
     else:
-        wrong = [name.replace("_", "-") for name in _NOT_WITH if getattr(options, name)]
-        problems = [
-            ValidationIssue(key=f"--{n}", message="does not go with --seeds") for n in wrong
-        ]
-        if options.seeds < 1:
-            message = f"must be at least 1, is {options.seeds}"
-            problems.append(ValidationIssue(key="--seeds", message=message))
-    if problems:
-        raise InputError(problems)
-    if options.csv is not None:
-        check_output(options.csv, key="--csv")
-        check_outputs_differ(options, csv="--csv")
+        for page in options.pages:
+            _show_notes(found, page.name, width)
+    if found.are_versions:
+        _show_versions(found, buffers_kb, width)
+    else:
+        _show_means(found, options)
+    _explain(options.schemes, width)
+    return 0
 
 
-def compare_over_seeds(
-    options: argparse.Namespace,
-    pages: Sequence[Page],
-    schemes: Sequence[Scheme],
-    baseline: Scheme,
-    config: LoadConfig,
-    send_buffers_kb: Sequence[float],
-) -> int:
-    """Run the loads, and print each scheme's speedup over the baseline."""
+def _load_study(options: argparse.Namespace, progress: Progress | None) -> Results:
+    """Run each load with every seed."""
     require_extra("scipy", "study")  # for the intervals, when all loads have run
+    config, baseline = options.config, options.baseline
     changed: dict[str, Any] = {
         field.name: getattr(config, field.name)
         for field in fields(config)
@@ -124,20 +108,26 @@ def compare_over_seeds(
         and getattr(config, field.name) != field.default
     }
     study = load_study(
-        pages,
-        schemes=list(dict.fromkeys([baseline, *schemes])),
+        options.pages,
+        schemes=list(dict.fromkeys([baseline, *options.schemes])),
         seeds=range(config.seed, config.seed + options.seeds),
-        send_buffer_kb=list(send_buffers_kb),
+        send_buffer_kb=options.send_buffer_kb,
         **changed,
     )
-    with progress_bar("load") as progress:
-        results = study.run(workers=options.workers, progress=progress or False)
+    results = study.run(workers=options.workers, progress=progress or False)
     if options.csv is not None:
         results.to_csv(options.csv)
-    width = terminal_width(options)
-    seeds = plural(options.seeds, "seed")
-    print(fitted(f"{plural(len(pages), 'page')}, {seeds} each: {results.counts}", width))
-    for send_buffer_kb in send_buffers_kb:
+    return results
+
+
+def _show_over_seeds(results: Results, options: argparse.Namespace) -> int:
+    """Print each scheme's speedup over the baseline."""
+    baseline, width = options.baseline, options.width
+    seeds = tables.plural(options.seeds, "seed")
+    tables.print_text(
+        f"{tables.plural(len(options.pages), 'page')}, {seeds} each: {results.counts}", width
+    )
+    for send_buffer_kb in options.send_buffer_kb:
         some = results.filter(send_buffer_kb=send_buffer_kb)
         for text in _tables(options, some, baseline.name, width, f"{send_buffer_kb:g} kB buffer"):
             print(f"\n{text}")
@@ -146,7 +136,7 @@ def compare_over_seeds(
         " mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there is"
         " one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count loads."
     )
-    print(f"\n{fitted(note, width)}")
+    print(f"\n{tables.fitted(note, width)}")
     return 1 if results.counts and results.counts.failed else 0
 
 
@@ -171,8 +161,8 @@ def _tables(
         if options.markdown:
             yield f"**{heading}**\n\n{_markdown(cells)}{note}"
         else:
-            shown = table(_HEADERS, cells, width=width, shorten=True)
-            yield f"{heading}:\n\n{shown}{note and fitted(note, width)}"
+            shown = tables.table(_HEADERS, cells, width=width, shorten=True)
+            yield f"{heading}:\n\n{shown}{note and tables.fitted(note, width)}"
 
 
 def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
@@ -187,7 +177,7 @@ def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
     if len(rows) * 2 / 2**n >= 1:
         lacking.append("a p-value below 1")
     many = f", corrected for {len(rows)} schemes" if len(rows) > 1 and len(lacking) else ""
-    return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
+    return f"{tables.plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
 def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
@@ -195,14 +185,14 @@ def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
     decimals = decimals_of((row.geometric for row in rows), least=2)
     for row in rows:
         has_interval = row.low is not None and row.high is not None
-        counts = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)
+        outcomes = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)
         yield (
             row.scheme,
             f"{row.geometric:.{decimals}f}",
             f"{row.low:.{decimals}f} to {row.high:.{decimals}f}" if has_interval else "-",
             "-" if row.p_holm is None else f"{row.p_holm:.3f}",
             f"{row.effect:+.2f}",
-            *map(str, counts),
+            *map(str, outcomes),
         )
 
 
@@ -212,158 +202,23 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-_EPILOG = """\
-examples:
-  h3sim compare http2rulez davies-meenan
-  h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
-  h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
-  h3sim compare davies-meenan --plot schemes.png
-  h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
-  h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
-
-A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of the
-scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also compared
-with the first version.
-"""
-_FEW_PAGES = 4
-"""Largest number of pages whose own tables are shown by default; beyond it, only means are."""
-_UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
-_LONGEST_NAME = 100
-_MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
-
-
-def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "compare",
-        help=summary,
-        description="Load pages with several schemes and show which are faster, and why.",
-        epilog=_EPILOG,
-        formatter_class=RawHelp,
-    )
-    add_pages(parser)
-    add_schemes(parser)
-    parser.add_argument(
-        "--baseline", metavar="NAME", default="rr", help="reference scheme (default: %(default)s)"
-    )
-    add_load_options(parser)
-    parser.add_argument(
-        "--send-buffer-kb",
-        metavar="KB",
-        default="0,1000",
-        help="send buffers in kB (1000 bytes), comma-separated (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--mean", choices=tuple(_MEANS), default="arithmetic", help="default: %(default)s"
-    )
-    parser.add_argument("--json", action="store_true", help="print h3sim-comparison/2 instead")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
-        " page's name is inserted before the extension",
-    )
-    add_sample_option(parser)
-    parser.add_argument(
-        "--by-page",
-        action=argparse.BooleanOptionalAction,
-        help=f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
-    )
-    add_seed_options(parser)
-    add_wide(parser)
-    parser.set_defaults(command=_compare)
-
-
-def _compare(options: argparse.Namespace) -> int:
-    mistakes = ErrorList()
-    pages = read_pages(options, mistakes)
-    wanted = read_schemes(options, mistakes)
-    mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
-    baseline = mistakes.collect(lambda: baseline_of(options.baseline, wanted))
-    send_buffers_kb = mistakes.collect(lambda: _buffers(options.send_buffer_kb)) or [0.0]
-    config = read_config(options, mistakes, send_buffer_kb=send_buffers_kb[0], pages=pages)
-    mistakes.collect(lambda: check_plot_path(options.plot))
-    mistakes.collect(lambda: check_seed_options(options))
-    mistakes.collect(lambda: check_sample_option(options))
-    if mistakes.lines or baseline is None or config is None:
-        return mistakes.tell("compare")
-    if options.seeds is not None:
-        return compare_over_seeds(options, pages, wanted, baseline, config, send_buffers_kb)
-    with progress_bar("load") as progress:
-        comparison = compare(
-            pages,
-            schemes=wanted,
-            config=config,
-            send_buffers_kb=send_buffers_kb,
-            baseline=baseline,
-            sample_ms=options.sample_ms,
-            keep_loads=options.plot is not None,
-            progress=progress,
-        )
-    _draw(comparison, pages, send_buffers_kb[0], options.plot)
-    if options.json:
-        print(json.dumps(comparison.to_dict(), allow_nan=False))
-        return 0
-    width = terminal_width(options)
-    print(f"{fitted(escape_control(comparison.told()), width)}\n")
-    if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
-        _show_pages(comparison, pages, send_buffers_kb, width)
-    else:
-        for page in pages:
-            _show_notes(comparison, page.name, width)
-    if comparison.are_versions:
-        _show_versions(comparison, send_buffers_kb, width)
-    else:
-        _show_means(comparison, pages, send_buffers_kb, options.mean, width)
-    _explain(wanted, width)
-    return 0
-
-
-def _buffers(text: str) -> list[float]:
-    buffers: list[float] = []
-    problems: list[ValidationIssue] = []
-    for part in text.split(","):
-        try:
-            buffers.append(float(part))
-        except ValueError:
-            message = f"must be comma-separated numbers, is {part!r}"
-            problems.append(ValidationIssue(key="--send-buffer-kb", message=message))
-            continue
-        if not 0 <= buffers[-1] <= 1e9:
-            message = f"must be 0 to 1e+09, is {part}"
-            problems.append(ValidationIssue(key="--send-buffer-kb", message=message))
-    if problems:
-        raise InputError(problems)
-    return list(dict.fromkeys(buffers))
-
-
-def _show_pages(
-    comparison: Comparison, pages: list[Page], send_buffers_kb: list[float], width: int | None
-) -> None:
-    for page in pages:
+def _show_pages(comparison: Comparison, options: argparse.Namespace) -> None:
+    width = options.width
+    for page in options.pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
-        name, digest = escape_control(page.name), page.short_digest
-        print(f"{escape_control(name)}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
+        size = f"{tables.plural(n, 'resource')}, {kb:,.0f} kB, page {page.short_digest}"
+        print(escape_control(f"{page.name}: {size}"))
         _show_notes(comparison, page.name, width)
         print()
-        for send_buffer_kb in send_buffers_kb:
+        for buffer_kb in options.send_buffer_kb:
             rows = [
                 row
                 for row in comparison.rows
-                if (row.page, row.send_buffer_kb) == (page.name, send_buffer_kb)
+                if (row.page, row.send_buffer_kb) == (page.name, buffer_kb)
             ]
-            print(
-                f"a send buffer of {send_buffer_kb:g} kB:\n"
-                if send_buffer_kb
-                else "no send buffer:\n"
-            )
-            print(_page_table(rows, width))
-            if comparison.sample_ms is not None:
-                print(f"\nByteIndexes {sampled_every(comparison.sample_ms)}:\n")
-                print(_sampled_table(rows, width))
-            if any(row.first_paint_ms is not None for row in rows):
-                print(f"\n{_paint_table(rows, width)}")
-            print()
+            print(f"a send buffer of {buffer_kb:g} kB:\n" if buffer_kb else "no send buffer:\n")
+            for text in _page_tables(rows, comparison.sample_ms, width):
+                print(f"{text}\n")
 
 
 def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
@@ -372,55 +227,47 @@ def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
     if page in comparison.missing_reason:
         notes.append(f"above the fold: {comparison.missing_reason[page]}")
     for note in notes:
-        print(fitted(f"{escape_control(page)}: {note}", width))
+        tables.print_text(f"{page}: {note}", width)
 
 
-def _show_means(
-    comparison: Comparison,
-    pages: list[Page],
-    send_buffers_kb: list[float],
-    mean_name: str,
-    width: int | None,
-) -> None:
-    baseline = escape_control(comparison.baseline)
-    print(f"{mean_name} mean speedups to {baseline} over {plural(len(pages), 'page')}\n")
+def _show_means(comparison: Comparison, options: argparse.Namespace) -> None:
+    width, buffers_kb = options.width, options.send_buffer_kb
+    over = f"over {tables.plural(len(options.pages), 'page')}"
+    print(escape_control(f"{options.mean} mean speedups to {comparison.baseline} {over}") + "\n")
     means = {
-        (row.scheme, row.send_buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])
+        (row.scheme, row.send_buffer_kb): row for row in comparison.means_by(_MEANS[options.mean])
     }
-    schemes = dict.fromkeys(scheme for scheme, _ in means)
-    headers = [
-        f"{which} {kb:g} kB" for kb in send_buffers_kb for which in ("all", "above the fold")
+    means_of = [
+        (f"{which} {kb:g} kB", lambda scheme, kb=kb, mean=mean: getattr(means[scheme, kb], mean))
+        for kb in buffers_kb
+        for which, mean in (("all", "mean_all"), ("above the fold", "mean_atf"))
     ]
-    columns = [
-        ratios(getattr(means[scheme, kb], mean) for scheme in schemes)
-        for kb in send_buffers_kb
-        for mean in ("mean_all", "mean_atf")
-    ]
-    print(table(["scheme", *headers], zip(schemes, *columns, strict=True), width=width))
+    names = dict.fromkeys(scheme for scheme, _ in means)
+    shown = tables.columns(names, ("scheme", str), *((*mean, tables.ratios) for mean in means_of))
+    print(tables.table(*shown, width=width))
 
 
 def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: int | None) -> None:
     """Print the speedup of each other version over the first page, scheme by scheme."""
     original = escape_control(comparison.rows[0].page)
     for name in dict.fromkeys(comparison.versions.column("page")):
-        for send_buffer_kb in send_buffers_kb:
+        for kb in send_buffers_kb:
             rows = [
-                row
-                for row in comparison.versions
-                if (row.page, row.send_buffer_kb) == (name, send_buffer_kb)
+                row for row in comparison.versions if (row.page, row.send_buffer_kb) == (name, kb)
             ]
-            body = zip(
-                [row.scheme for row in rows],
-                ratios(row.speedup_all for row in rows),
-                ratios(row.speedup_atf for row in rows),
-                ratios(row.speedup_page_load for row in rows),
-                strict=True,
-            )
-            buffer = f", a send buffer of {send_buffer_kb:g} kB" if send_buffer_kb else ""
+            buffer = f", a send buffer of {kb:g} kB" if kb else ""
             version = escape_control(name)
             print(f"{version} against {original} with the same scheme{buffer}: speedups\n")
-            headers = ("scheme", "all", "above the fold", "page load")
-            print(f"{table(headers, body, width=width)}\n")
+            tables.print_table(
+                rows,
+                ("scheme", "scheme"),
+                ("all", "speedup_all", tables.ratios),
+                ("above the fold", "speedup_atf", tables.ratios),
+                ("page load", "speedup_page_load", tables.ratios),
+                width=width,
+                shorten=False,
+            )
+            print()
 
 
 def _explain(schemes: list[Scheme], width: int | None) -> None:
@@ -432,63 +279,56 @@ def _explain(schemes: list[Scheme], width: int | None) -> None:
         if scheme.knows
     ]
     if notes:
-        print("\n" + "\n".join(fitted(escape_control(note), width) for note in notes))
+        print()
+    for note in notes:
+        tables.print_text(note, width)
 
 
-def _page_table(rows: list[ComparisonRow], width: int | None) -> str:
-    headers = (
-        *("scheme", "all ms", "above fold ms", "speedup all", "speedup above fold"),
-        *("document at ms", "last above fold at ms", "which is"),
+def _page_tables(
+    rows: list[ComparisonRow], sample_ms: float | None, width: int | None
+) -> Iterator[str]:
+    """Yield the table of ByteIndexes, of those sampled, and of times of computing browsers."""
+    shown = tables.columns(
+        rows,
+        ("scheme", "scheme"),
+        ("all ms", "byte_index_all_ms", tables.times),
+        ("above fold ms", "byte_index_atf_ms", tables.times),
+        ("speedup all", "speedup_all", tables.ratios),
+        ("speedup above fold", "speedup_atf", tables.ratios),
+        ("document at ms", "document_ms", tables.times),
+        ("last above fold at ms", "last_atf_ms", tables.times),
+        ("which is", lambda row: row.last_atf_id or "-"),
     )
-    body = zip(
-        [row.scheme for row in rows],
-        times(row.byte_index_all_ms for row in rows),
-        times(row.byte_index_atf_ms for row in rows),
-        ratios(row.speedup_all for row in rows),
-        ratios(row.speedup_atf for row in rows),
-        times(row.document_ms for row in rows),
-        times(row.last_atf_ms for row in rows),
-        [row.last_atf_id or "-" for row in rows],
-        strict=True,
-    )
-    return table(headers, body, width=width, shorten=True)
+    yield tables.table(*shown, width=width, shorten=True)
+    if sample_ms is not None:  # speedups use the exact ones
+        shown = tables.columns(
+            rows,
+            ("scheme", "scheme"),
+            ("all ms", "byte_index_sampled_all_ms", tables.times),
+            ("above fold ms", "byte_index_sampled_atf_ms", tables.times),
+        )
+        sampled = tables.table(*shown, width=width, shorten=True)
+        yield f"ByteIndexes {tables.sampled_every(sample_ms)}:\n\n{sampled}"
+    if any(row.first_paint_ms is not None for row in rows):
+        shown = tables.columns(
+            rows,
+            ("scheme", "scheme"),
+            ("first paint ms", "first_paint_ms", tables.times),
+            ("largest paint ms", "largest_paint_ms", tables.times),
+            ("SpeedIndex ms", "speed_index_ms", tables.times),
+            ("load event ms", "load_event_ms", tables.times),
+        )
+        yield tables.table(*shown, width=width, shorten=True)
 
 
-def _sampled_table(rows: list[ComparisonRow], width: int | None) -> str:
-    """Return the table of ByteIndexes sampled with `--sample-ms`; speedups use the exact ones."""
-    body = zip(
-        [row.scheme for row in rows],
-        times(row.byte_index_sampled_all_ms for row in rows),
-        times(row.byte_index_sampled_atf_ms for row in rows),
-        strict=True,
-    )
-    return table(("scheme", "all ms", "above fold ms"), body, width=width, shorten=True)
+def _draw(comparison: Comparison, options: argparse.Namespace) -> None:
+    from h3sim.reporting import LoadPlots  # lazy: imports matplotlib
 
-
-def _paint_table(rows: list[ComparisonRow], width: int | None) -> str:
-    """Return the table of paint and load-event times, which only computing browsers have."""
-    headers = ("scheme", "first paint ms", "largest paint ms", "SpeedIndex ms", "load event ms")
-    body = zip(
-        [row.scheme for row in rows],
-        times(row.first_paint_ms for row in rows),
-        times(row.largest_paint_ms for row in rows),
-        times(row.speed_index_ms for row in rows),
-        times(row.load_event_ms for row in rows),
-        strict=True,
-    )
-    return table(headers, body, width=width, shorten=True)
-
-
-def _draw(
-    comparison: Comparison, pages: list[Page], send_buffer_kb: float, path: str | None
-) -> None:
-    if path is None:
-        return
-    from h3sim.reporting import LoadPlots
-
-    for page, target in zip(pages, plot_paths(path, [page.name for page in pages]), strict=True):
-        LoadPlots(comparison.loads_of(page.name, send_buffer_kb=send_buffer_kb)).save(target)
-        print(f"wrote {escape_control(str(target))}", file=sys.stderr)
+    targets = plot_paths(options.plot, [page.name for page in options.pages])
+    for page, target in zip(options.pages, targets, strict=True):
+        loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffer_kb[0])
+        LoadPlots(loads).save(target)
+        report_written(target)
 
 
 def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
@@ -510,3 +350,67 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
             number += 1
         made.append(found)
     return made
+
+
+COMMANDS = {
+    "compare": Command(
+        "Load pages with several schemes and show which are faster, and why.",
+        _compare,
+        (
+            shared.PAGES,
+            shared.marks(),
+            shared.schemes(),
+            Argument(
+                "--baseline NAME",
+                "reference scheme",
+                default="rr",
+                read=lambda name, options: baseline_of(name, options.schemes),
+            ),
+            Argument(
+                "--send-buffer-kb KB",
+                "send buffers in kB (1000 bytes), comma-separated",
+                Number(low=0, high=1e9),
+                default="0,1000",
+                many="commas",
+            ),
+            shared.LoadOptions(are_all=True, but=("send_buffer_kb",)),
+            Argument(
+                "--plot FILE",
+                "plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
+                " page's name is inserted before the extension",
+                output=PLOT,
+                not_with="--seeds",
+            ),
+            Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
+            JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
+            SAMPLE_MS,
+            Argument(
+                "--by-page",
+                f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
+                not_with="--seeds",
+                action=argparse.BooleanOptionalAction,
+            ),
+            NO_TRUNCATE,
+            *group(
+                "many seeds",
+                Argument(
+                    "--seeds N",
+                    "load each with N seeds, from --seed on; show intervals and wins (needs scipy)",
+                    Whole(low=1),
+                    not_with="--sample-ms",
+                ),
+            ),
+            *group(
+                "many seeds",
+                Argument("-j --workers N", "worker processes", Whole(low=1)),
+                Argument("--csv FILE", "write one row per load", output=()),
+                Argument("--markdown", "print the tables as Markdown"),
+                Argument("--sort", "sort by speedup, fastest first (default: as given)"),
+                needs="--seeds",
+            ),
+        ),
+        _EPILOG,
+        show=_show,
+        checks=(shared.check_names,),
+    )
+}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.parsing import FAILED, ErrorList, Parser, RawHelp
+from h3sim.cli.command import FAILED, Argument, Command
 from h3sim.errors import needing_extra
 from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
+from h3sim.schema.values import Number
 
 if TYPE_CHECKING:
     import argparse
 
-_PROFILES = ("quick", "default", "thorough")
 _EPILOG = """\
 examples:
   h3sim conform -- ./driver
@@ -26,71 +25,31 @@ fails, 2 bad usage or bad input
 """
 
 
-def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "conform",
-        help=summary,
-        description="Check a scheduler that runs in another process, in any language.",
-        epilog=_EPILOG,
-        formatter_class=RawHelp,
-    )
-    parser.add_argument(
-        "driver", metavar="COMMAND", nargs="+", help="the driver and its arguments, after --"
-    )
-    parser.add_argument(
-        "--signals",
-        choices=tuple(SIGNAL_TYPES),
-        default="eps",
-        help="type of the signals that it gets (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--claim",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
-    )
-    parser.add_argument(
-        "--suggest", action="store_true", help="try every ready claim, and list those that hold"
-    )
-    parser.add_argument(
-        "--profile",
-        choices=_PROFILES,
-        default="default",
-        help="15, 30 or 1,000 histories per law (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seed", type=int, metavar="N", help="random seed of the histories (default: fixed)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=5.0,
-        metavar="S",
-        help="seconds until a driver that does not answer counts as hung (default: %(default)g)",
-    )
-    parser.set_defaults(command=_conform)
+def _claim(name: str, options: argparse.Namespace) -> Any:
+    return _conformance().claim_named(name, signals=options.signals)
+
+
+def _driver(words: list[str], options: argparse.Namespace) -> DriverScheduler:
+    return DriverScheduler(words, timeout_s=options.timeout)
+
+
+def _conformance() -> Any:
+    with needing_extra("hypothesis", "testing"):
+        from h3sim import conformance
+    return conformance
 
 
 def _conform(options: argparse.Namespace) -> int:
-    with needing_extra("hypothesis", "testing"):
-        from h3sim import conformance
-        from h3sim.conformance.runner import use_profile
-    errors = ErrorList()
-    claims = [
-        errors.collect(partial(conformance.claim_named, name, signals=options.signals))
-        for name in options.claim
-    ]
-    driver = errors.collect(lambda: DriverScheduler(options.driver, timeout_s=options.timeout))
-    if errors.lines or driver is None:
-        return errors.tell("conform")
+    conformance = _conformance()
+    from h3sim.conformance.runner import use_profile
+
+    driver = options.driver
     name = driver.start().get("name")
     candidate = conformance.Candidate(
         factory=driver,
-        claims=tuple(claim for claim in claims if claim is not None),
+        claims=tuple(options.claim or ()),
         signals=conformance.signals(SIGNAL_TYPES[options.signals]),
-        name=name if isinstance(name, str) else Path(options.driver[0]).name,
+        name=name if isinstance(name, str) else Path(driver.command[0]).name,
     )
     with use_profile(options.profile, seed=options.seed):
         if options.suggest:
@@ -102,3 +61,48 @@ def _conform(options: argparse.Namespace) -> int:
             print(f"{candidate.label}\n  broken   {broken}")
             return FAILED
     return 0
+
+
+COMMANDS = {
+    "conform": Command(
+        "Check a scheduler that runs in another process, in any language.",
+        _conform,
+        (
+            Argument(
+                "--signals TYPE",
+                "type of the signals that it gets",
+                default="eps",
+                choices=tuple(SIGNAL_TYPES),
+            ),
+            Argument(
+                "--claim NAME",
+                "a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
+                action="append",
+                many="words",
+                read=_claim,
+            ),
+            Argument("--suggest", "try every ready claim, and list those that hold"),
+            Argument(
+                "--profile NAME",
+                "15, 30 or 1,000 histories per law",
+                default="default",
+                choices=("quick", "default", "thorough"),
+            ),
+            Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
+            Argument(
+                "--timeout S",
+                "seconds until a driver that does not answer counts as hung",
+                Number(low=0, is_above=True),
+                default=5.0,
+            ),
+            Argument(
+                "COMMAND",
+                "the driver and its arguments, after --",
+                dest="driver",
+                nargs="+",
+                read=_driver,
+            ),
+        ),
+        _EPILOG,
+    )
+}

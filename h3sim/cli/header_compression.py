@@ -1,24 +1,35 @@
-"""`h3sim header-compression`: HOL blocking and compression ratios over lossy paths."""
+"""`h3sim header-compression`: schemes of header compression over a lossy path."""
 
 from __future__ import annotations
 
-import json
 import sys
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.catalog.resources import root
-from h3sim.cli.options import share
-from h3sim.cli.parsing import FAILED, ErrorList, Parser, RawHelp, check_plot_path, progress_bar
-from h3sim.cli.tables import add_wide, in_ms, plural, table, terminal_width
+from h3sim.cli import tables
+from h3sim.cli.command import (
+    DASK,
+    FAILED,
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    RETRY,
+    STORE,
+    WORKERS,
+    Argument,
+    Command,
+    Share,
+    print_json,
+)
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.qif import HeaderListError
 from h3sim.importers.header_lists import read_exchanges
-from h3sim.schema import format_value, is_quantity, join_words, shown_path
+from h3sim.schema import join_words, shown_path
+from h3sim.schema.values import Number, Whole
 from h3sim.study.backends import dask_client
 from h3sim.study.header_study import header_rows, rows_to_dict
 from h3sim.study.sweep import sweep
@@ -27,8 +38,9 @@ from h3sim.units import ms
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from h3sim.cli.command import Progress
     from h3sim.study.header_study import HeaderRow
     from h3sim.study.results import Results
 
@@ -50,7 +62,7 @@ it is decoded.
 
 The store keeps every finished run; if interrupted, run the same command again to resume.
 """
-_TOLD = 10
+_SHOWN_ERRORS = 10
 _OVER_QUIC = "4g"
 _SCHEME = "rr"
 """Default scheme: all responses share the link, so none waits for another to end."""
@@ -62,144 +74,14 @@ _LARGEST_TABLE_BYTES = 2**30 - 1
 """Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
 
 
-def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "header-compression",
-        help=summary,
-        description="Send header lists through header compression schemes over a lossy path;"
-        " show head-of-line blocking and compression ratios.",
-        epilog=_EPILOG,
-        formatter_class=RawHelp,
+def _compress(options: argparse.Namespace, progress: Progress | None) -> int:
+    lists = options.file
+    settings = CodecSettings(
+        table_bytes=options.table_bytes, blocked_streams=options.blocked_streams
     )
-    parser.add_argument(
-        "file", metavar="FILE", help="a HAR, a QIF file, or the name of shipped header lists"
-    )
-    parser.add_argument(
-        "--schemes",
-        metavar="NAMES",
-        default=",".join(CODEC_NAMES),
-        help="compression schemes, comma-separated (default: all)",
-    )
-    parser.add_argument(
-        "--direction",
-        choices=("requests", "responses"),
-        default="requests",
-        help="header lists to compress (default: %(default)s)",
-    )
-    _add_path(parser)
-    parser.add_argument(
-        "--seed", default="0", metavar="N", help="random seed (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print h3sim-headers/1 instead")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="plot HOL delay and compression ratio: FILE.png, .svg or .pdf",
-    )
-    _add_where(parser)
-    add_wide(parser)
-    parser.set_defaults(command=_headers)
-
-
-def _add_path(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the path, the number of runs and the decoder's limits."""
-    parser.add_argument(
-        "--model",
-        choices=("model", "quic"),
-        default="model",
-        help="path model: that of Frindell 2017, or QUIC shared with response bodies"
-        " (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--network",
-        metavar="NAME",
-        help=f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})",
-    )
-    for option, default, metavar, text in (
-        ("--rtt-ms", "100", "MS", "round-trip times, comma-separated"),
-        ("--loss", "2%", "SHARES", "packet loss rates, comma-separated: 0.02, or 2%%"),
-        ("--runs", "5", "N", "runs per condition, with consecutive seeds"),
-        ("--table-bytes", "4096", "BYTES", "dynamic table capacity"),
-        ("--blocked-streams", "100", "N", "maximum number of streams that QPACK may block"),
-        ("--interval-ms", "10", "MS", "time between header lists of a QIF file without timestamps"),
-    ):
-        parser.add_argument(
-            option, metavar=metavar, default=default, help=f"{text} (default: %(default)s)"
-        )
-
-
-def _add_where(parser: argparse.ArgumentParser) -> None:
-    """Add the options of workers and the store, as for sweeps."""
-    parser.add_argument("--store", metavar="FILE", help="store finished runs and reuse them")
-    parser.add_argument(
-        "-j", "--workers", type=int, metavar="N", help="worker processes (default: one per core)"
-    )
-    parser.add_argument(
-        "--dask", metavar="ADDRESS", help="run on the workers of this dask.distributed scheduler"
-    )
-    parser.add_argument("--retry-failed", action="store_true", help="rerun loads that failed")
-
-
-def _headers(options: argparse.Namespace) -> int:
-    mistakes = ErrorList()
-    wanted = _study_arguments(options, mistakes)
-    interval_ms = _Numbers(options, mistakes).one("interval_ms", most=_LARGEST_RTT_MS)
-    network = mistakes.collect(partial(_network, options))
-    mistakes.collect(lambda: check_plot_path(options.plot))
-    lists = mistakes.collect(partial(_read, options.file, options.direction, ms(interval_ms)))
-    if mistakes.lines or lists is None:
-        return mistakes.tell("header-compression")
-    settings, first = wanted["settings"], wanted["seed"]
-    results = _run(
-        options,
-        lists,
-        header_compression=[
-            HeaderCompression(codec=codec, settings=settings) for codec in wanted["codecs"]
-        ],
-        rtt_ms=wanted["rtts_ms"],
-        loss=wanted["losses"],
-        seeds=range(first, first + wanted["runs"]),
-        network=network or FOR_HEADER_LISTS,
-    )
-    waits = results.resources() if len(results) else ()
-    # With a failed run, a row would be a mean over other seeds than its neighbours.
-    rows = [row for row in header_rows(results, waits) if row.runs == wanted["runs"]]
-    if options.plot is not None and rows:
-        _draw(rows, options.plot)
-    given = {"source": lists.name, "of": options.direction, "interval_ms": interval_ms}
-    _print(rows, options, {**given, "network": network, "settings": settings, "seed": first})
-    return _print_counts(results, options)
-
-
-def _network(options: argparse.Namespace) -> str | None:
-    """Return the name of the network, or None with the path model.
-
-    Raises:
-        InputError: if a network is given with the path model, or cannot be used.
-    """
-    if options.model == "model":
-        if options.network is not None:
-            raise InputError(
-                [ValidationIssue(key="--network", message="goes only with --model quic")]
-            )
-        return None
-    network: str = options.network or _OVER_QUIC
-    if LoadConfig(network=network, loss=_SOME_LOSS).path.named.independent_packets is not None:
-        raise InputError(
-            [
-                ValidationIssue(
-                    key="--network",
-                    message=f"{network} cannot carry QUIC packets: choose another network",
-                )
-            ]
-        )
-    return network
-
-
-def _run(options: argparse.Namespace, lists: HeaderLists, **study: Any) -> Results:
-    with dask_client(options.dask) as client, progress_bar("run") as progress:
-        return sweep(
+    network = (options.network or _OVER_QUIC) if options.model == "quic" else None
+    with dask_client(options.dask) as client:
+        results = sweep(
             lists,
             schemes=_SCHEME,
             handshake=False,
@@ -210,57 +92,64 @@ def _run(options: argparse.Namespace, lists: HeaderLists, **study: Any) -> Resul
             workers=options.workers,
             retry_failed=options.retry_failed,
             progress=progress or False,
-            **study,
+            header_compression=[
+                HeaderCompression(codec=codec, settings=settings) for codec in options.schemes
+            ],
+            rtt_ms=options.rtt_ms,
+            loss=options.loss,
+            seeds=range(options.seed, options.seed + options.runs),
+            network=network or FOR_HEADER_LISTS,
         )
+    delays = results.resources() if len(results) else ()
+    # With a failed run, a row would be a mean over other seeds than its neighbours.
+    rows = [row for row in header_rows(results, delays) if row.runs == options.runs]
+    if options.plot is not None and rows:
+        _draw(rows, options.plot)
+    if options.json:
+        given = {"source": lists.name, "of": options.direction, "seed": options.seed}
+        given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
+        print_json(rows_to_dict(rows, **given))
+    elif rows:
+        over = f", QUIC over {network}" if network else ""
+        n_lists = tables.plural(rows[0].sections, options.direction[:-1])
+        n_runs = tables.plural(rows[0].runs, "run")
+        size = f"table of {options.table_bytes:,} bytes"
+        print(escape_control(f"{lists.name}: {n_lists}, {n_runs}, {size}{over}"))
+        _show(rows, options.width)
+    return _print_counts(results, options)
+
+
+def _check_network(options: argparse.Namespace) -> None:
+    """Refuse a network with the path model, and one that cannot carry QUIC packets.
+
+    Raises:
+        InputError: if the network cannot be used.
+    """
+    if options.model == "model":
+        message = "goes only with --model quic" if options.network is not None else ""
+    else:
+        network = options.network or _OVER_QUIC
+        named = LoadConfig(network=network, loss=_SOME_LOSS).path.named
+        cannot = f"{network} cannot carry QUIC packets: choose another network"
+        message = "" if named.independent_packets is None else cannot
+    if message:
+        raise InputError([ValidationIssue(key="--network", message=message)])
 
 
 def _print_counts(results: Results, options: argparse.Namespace) -> int:
     """Print run counts and failures to standard error, so the output stays reproducible."""
-    errors, counts = results.errors, results.counts
-    if counts is not None and (options.store or errors):
-        print(f"h3sim header-compression: {plural(sum(counts), 'run')}: {counts}", file=sys.stderr)
-    for error in errors[:_TOLD]:
+    errors, finished = results.errors, results.counts
+    if finished is not None and (options.store or errors):
+        runs = tables.plural(sum(finished), "run")
+        print(f"h3sim header-compression: {runs}: {finished}", file=sys.stderr)
+    for error in errors[:_SHOWN_ERRORS]:
         print(f"h3sim header-compression: failed: {escape_control(error)}", file=sys.stderr)
     return FAILED if errors else 0
 
 
-def _print(rows: Sequence[HeaderRow], options: argparse.Namespace, given: dict[str, Any]) -> None:
-    """Print the rows under the settings that produced them."""
-    if options.json:
-        print(json.dumps(rows_to_dict(rows, **given), allow_nan=False))
-        return
-    if not rows:
-        return
-    network, table_bytes = given["network"], given["settings"].table_bytes
-    over = f", QUIC over {network}" if network else ""
-    print(
-        f"{escape_control(given['source'])}: {plural(rows[0].sections, options.direction[:-1])},"
-        f" {plural(rows[0].runs, 'run')}, table of {table_bytes:,} bytes{over}"
-    )
-    _show(rows, terminal_width(options))
-
-
-def _study_arguments(options: argparse.Namespace, mistakes: ErrorList) -> dict[str, Any]:
-    """Return the arguments of the study, after collecting every error in the options."""
-    schemes = list(dict.fromkeys(name.strip() for name in options.schemes.split(",")))
-    for name in schemes:
-        mistakes.collect(partial(codec_scheme, name))
-    numbers = _Numbers(options, mistakes)
-    return {
-        "codecs": schemes,
-        "rtts_ms": numbers.several("rtt_ms", most=_LARGEST_RTT_MS),
-        "losses": numbers.several("loss"),
-        "runs": numbers.whole("runs", least=1, most=_MOST_RUNS),
-        "settings": CodecSettings(
-            table_bytes=numbers.whole("table_bytes", most=_LARGEST_TABLE_BYTES),
-            blocked_streams=numbers.whole("blocked_streams", most=2**30),
-        ),
-        "seed": numbers.whole("seed", most=2**63 - 1),
-    }
-
-
-def _read(given: str, what: str, interval_ns: int) -> HeaderLists:
-    exchanges = read_exchanges(_path(given, what), interval_ns=interval_ns)
+def _read(given: str, options: argparse.Namespace) -> HeaderLists:
+    what, interval_ms = options.direction, options.interval_ms or 0
+    exchanges = read_exchanges(_path(given, what), interval_ns=ms(interval_ms))
     lists = HeaderLists(
         name=Path(given).name, exchanges=exchanges, of_responses=what == "responses"
     )
@@ -290,82 +179,120 @@ def _path(given: str, what: str) -> str:
     return given
 
 
-class _Numbers:
-    """Reader of numeric options that collects their errors."""
-
-    def __init__(self, options: argparse.Namespace, mistakes: ErrorList) -> None:
-        self._options = options
-        self._mistakes = mistakes
-
-    def several(self, name: str, *, most: float | None = None) -> list[float]:
-        """Return the distinct numbers of an option; without *most* they are shares below 1."""
-        texts = getattr(self._options, name).split(",")
-        found = [self._number(name, text, most) for text in texts]
-        return list(dict.fromkeys(value for value in found if value is not None))
-
-    def one(self, name: str, *, most: float) -> float:
-        """Return the number of an option, or 0 after an error."""
-        return self._number(name, getattr(self._options, name), most) or 0.0
-
-    def _number(self, name: str, text: str, most: float | None) -> float | None:
-        value = _number(share if most is None else float, text.strip())
-        if value is None or value < 0 or (value >= 1 if most is None else value > most):
-            limit = "below 1" if most is None else f"at most {most:g}"
-            self._wrong(name, f"must be at least 0 and {limit}, is {format_value(text)}")
-            return None
-        return value
-
-    def whole(self, name: str, *, least: int = 0, most: int) -> int:
-        """Return the integer of an option, or *least* after an error."""
-        text = getattr(self._options, name)
-        if text.isascii() and text.isdigit() and least <= int(text[:20]) <= most:
-            return int(text)
-        self._wrong(
-            name, f"must be a whole number from {least} to {most:,}, is {format_value(text)}"
-        )
-        return least
-
-    def _wrong(self, name: str, message: str) -> None:
-        problem = ValidationIssue(key="--" + name.replace("_", "-"), message=message)
-        self._mistakes.lines += InputError([problem]).lines()
-
-
-def _number(read: Callable[[str], float], text: str) -> float | None:
-    try:
-        value = read(text)
-    except ValueError:
-        return None
-    return value if is_quantity(value) else None
-
-
 def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
-    headers = (
-        *("scheme", "HOL ms per run", "per list", "p95", "max", "blocked", "runs without"),
-        *("sent %", "saved %", "buffered bytes", "decoded"),
-    )
     for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
-        cell = [_cells(row) for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
+        shown = tables.columns(
+            (row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)),
+            ("scheme", "scheme"),
+            ("HOL ms per run", "hol_total_ms", tables.each_ms),
+            ("per list", "hol_mean_ms", tables.each_ms),
+            ("p95", "hol_p95_ms", tables.each_ms),
+            ("max", "hol_max_ms", tables.each_ms),
+            ("blocked", lambda row: f"{row.blocked:,.1f}"),
+            ("runs without", lambda row: f"{row.runs_without_hol} of {row.runs}"),
+            ("sent %", lambda row: f"{100 * row.ratio:.1f}"),
+            ("saved %", lambda row: f"{row.saved_percent:.1f}"),
+            ("buffered bytes", "held_compressed_bytes", tables.counts),
+            ("decoded", "held_decompressed_bytes", tables.counts),
+        )
         print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
-        print(table(headers, cell, width=width))
-
-
-def _cells(row: HeaderRow) -> tuple[str, ...]:
-    return (
-        row.scheme,
-        in_ms(row.hol_total_ms),
-        in_ms(row.hol_mean_ms),
-        in_ms(row.hol_p95_ms),
-        in_ms(row.hol_max_ms),
-        f"{row.blocked:,.1f}",
-        f"{row.runs_without_hol} of {row.runs}",
-        f"{100 * row.ratio:.1f}",
-        f"{row.saved_percent:.1f}",
-        f"{row.held_compressed_bytes:,}",
-        f"{row.held_decompressed_bytes:,}",
-    )
+        print(tables.table(*shown, width=width))
 
 
 def _draw(rows: list[HeaderRow], path: str) -> None:
     from h3sim.reporting.header_plots import save_header_plot
 
     save_header_plot(rows, path)
+
+
+def _codec(name: str, _: argparse.Namespace) -> str:
+    codec_scheme(name)
+    return name
+
+
+COMMANDS = {
+    "header-compression": Command(
+        "Send header lists through header compression schemes over a lossy path;"
+        " show head-of-line blocking and compression ratios.",
+        _compress,
+        (
+            Argument(
+                "--schemes NAMES",
+                "compression schemes, comma-separated (default: all)",
+                default=",".join(CODEC_NAMES),
+                many="commas",
+                read=_codec,
+            ),
+            Argument(
+                "--model PATH",
+                "path model: that of Frindell 2017, or QUIC shared with response bodies",
+                default="model",
+                choices=("model", "quic"),
+            ),
+            Argument(
+                "--network NAME",
+                f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})",
+            ),
+            Argument(
+                "--rtt-ms MS",
+                "round-trip times, comma-separated",
+                Number(low=0, high=_LARGEST_RTT_MS),
+                default="100",
+                many="commas",
+            ),
+            Argument(
+                "--loss SHARES",
+                "packet loss rates, comma-separated: 0.02, or 2%",
+                Share(),
+                default="2%",
+                many="commas",
+            ),
+            Argument(
+                "--runs N",
+                "runs per condition, with consecutive seeds",
+                Whole(low=1, high=_MOST_RUNS),
+                default=5,
+            ),
+            Argument(
+                "--table-bytes BYTES",
+                "dynamic table capacity",
+                Whole(low=0, high=_LARGEST_TABLE_BYTES),
+                default=4096,
+            ),
+            Argument(
+                "--blocked-streams N",
+                "maximum number of streams that QPACK may block",
+                Whole(low=0, high=2**30),
+                default=100,
+            ),
+            Argument(
+                "--interval-ms MS",
+                "time between header lists of a QIF file without timestamps",
+                Number(low=0, high=_LARGEST_RTT_MS),
+                default=10.0,
+            ),
+            Argument(
+                "--direction LISTS",
+                "header lists to compress",
+                default="requests",
+                choices=("requests", "responses"),
+            ),
+            Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read),
+            Argument("--seed N", "random seed", Whole(low=0, high=2**63 - 1), default=0),
+            JSON("print h3sim-headers/1 instead"),
+            Argument(
+                "--plot FILE",
+                "plot HOL delay and compression ratio: FILE.png, .svg or .pdf",
+                output=PLOT,
+            ),
+            STORE,
+            WORKERS,
+            DASK,
+            RETRY,
+            NO_TRUNCATE,
+        ),
+        _EPILOG,
+        progress="run",
+        checks=(_check_network,),
+    )
+}

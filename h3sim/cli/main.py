@@ -11,16 +11,19 @@ import sys
 import threading
 import warnings
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from h3sim._version import __version__, build
-from h3sim.cli.parsing import BAD_INPUT, FAILED, Parser, RawHelp
-from h3sim.errors import H3SimError, InputError, Terminated
+from h3sim.cli.command import BAD_INPUT, FAILED, Parser
+from h3sim.errors import H3SimError, InputError, Terminated, UnknownNameError
 from h3sim.lazy import gc_paused
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from h3sim.cli.command import Command
 
 
 _KILLED = 128
@@ -58,28 +61,29 @@ examples:
 exit codes: 0 success, 1 a run failed, 2 bad usage or bad input
 """
 COMMANDS = {
-    "run": "load one page with one scheme",
-    "compare": "load pages with several schemes",
-    "report": "write loads, a study or a log as a single HTML file",
-    "what-if": "explain what delays load events, and how much sooner they could fire",
-    "recommend": "recommend a scheme for your own page, from a HAR in one command",
-    "optimality": "compare schemes with a lower bound that no scheme can beat",
-    "search": "find the best scheme for pages, with its uncertainty",
-    "sweep": "run a study: many loads, stored and resumed",
-    "reproduce": "repeat the papers' experiments and judge their findings",
-    "store": "show, verify, repair, export or prune the stores of studies",
-    "prioritization-test": "test whether a server lets urgent responses overtake",
-    "validate-scheme": "compare a scheme's rules with recorded browser priorities",
-    "conform": "check a scheduler of another language for bugs",
-    "header-compression": "compare header compression schemes",
-    "qlog": "compute the metrics of a qlog",
-    "import": "convert a recording or a site into a page",
-    "record": "record a page in Chromium",
-    "transform": "edit a page: push, preload, cache or inline resources",
-    "annotate": "mark resources as above the fold",
-    "list": "list the shipped pages, schemes, networks and more",
-    "show": "show one page, scheme, network or profile in full",
+    "run": ("run", "load one page with one scheme"),
+    "compare": ("compare", "load pages with several schemes"),
+    "report": ("report", "write loads, a study or a log as a single HTML file"),
+    "what-if": ("optimality", "explain what delays load events, and what would hasten them"),
+    "recommend": ("search", "recommend a scheme for your own page, from a HAR in one command"),
+    "optimality": ("optimality", "compare schemes with a lower bound that no scheme can beat"),
+    "search": ("search", "find the best scheme for pages, with its uncertainty"),
+    "sweep": ("sweep", "run a study: many loads, stored and resumed"),
+    "reproduce": ("reproduce", "repeat the papers' experiments and judge their findings"),
+    "store": ("sweep", "show, verify, repair, export or prune the stores of studies"),
+    "prioritization-test": ("validate", "test whether a server lets urgent responses overtake"),
+    "validate-scheme": ("validate", "compare a scheme's rules with recorded browser priorities"),
+    "conform": ("conform", "check a scheduler of another language for bugs"),
+    "header-compression": ("header_compression", "compare header compression schemes"),
+    "qlog": ("qlog", "compute the metrics of a qlog"),
+    "import": ("pages", "convert a recording or a site into a page"),
+    "record": ("pages", "record a page in Chromium"),
+    "transform": ("pages", "edit a page: push, preload, cache or inline resources"),
+    "annotate": ("pages", "mark resources as above the fold"),
+    "list": ("show", "list the shipped pages, schemes, networks and more"),
+    "show": ("show", "show one page, scheme, network or profile in full"),
 }
+"""Commands in the order of the help: module in `h3sim.cli`, and summary."""
 _RENAMED = {
     "advise": "recommend",
     "check-rules": "validate-scheme",
@@ -104,8 +108,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with exits_on_sigterm():
             return _run(arguments, is_own_process=argv is None)
-    except InputError as error:
-        _complain(*error.lines())
+    except (InputError, UnknownNameError) as error:
+        lines = error.lines() if isinstance(error, InputError) else [str(error)]
+        _complain(*lines, command=f" {arguments[0]}")
         return BAD_INPUT
     except H3SimError as error:
         _complain(str(error))
@@ -131,7 +136,7 @@ def _run(arguments: Sequence[str], *, is_own_process: bool) -> int:
                 gc.freeze()  # imported modules live to the end: no collection need visit them
                 warnings.formatwarning = _formatted
         options.arguments = arguments
-        code: int = options.command(options)
+        code: int = options.command.run(options)
     finally:
         sys.stdout.flush()
     return code
@@ -143,70 +148,21 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         prog="h3sim",
         description="Replay web pages through HTTP/2 and HTTP/3 prioritization schemes.",
         epilog=_EPILOG,
-        formatter_class=RawHelp,
     )
     parser.add_argument("--version", action="version", version=f"h3sim {__version__} ({build()})")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    wanted = next((word for word in arguments if not word.startswith("-")), "")
+    asked = next((word for word in arguments if not word.startswith("-")), "")
     # If the first word is a command, the other parsers are not built: that would take as long as
     # reading a page.
-    is_first = arguments[:1] == [wanted] and wanted in COMMANDS
-    for name, summary in COMMANDS.items():
-        if is_first and name != wanted:
+    is_first = arguments[:1] == [asked] and asked in COMMANDS
+    for name, (module, summary) in COMMANDS.items():
+        if is_first and name != asked:
             continue
-        if name == wanted:
-            _add_command(name)(commands, summary)
-        else:
-            commands.add_parser(name, help=summary)
+        made = commands.add_parser(name, help=summary)
+        if name == asked:
+            found: Command = import_module(f"h3sim.cli.{module}").COMMANDS[name]
+            found.add_to(made, shows_all="--help-all" in arguments)
     return parser
-
-
-def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str], None]:
-    """Return the function that adds the command to the parser."""
-    match name:
-        case "run":
-            from h3sim.cli.run import add_command
-        case "compare":
-            from h3sim.cli.compare import add_command
-        case "report":
-            from h3sim.cli.report import add_command
-        case "what-if":
-            from h3sim.cli.optimality import add_what_if as add_command
-        case "recommend":
-            from h3sim.cli.search import add_recommend as add_command
-        case "optimality":
-            from h3sim.cli.optimality import add_optimality as add_command
-        case "search":
-            from h3sim.cli.search import add_search as add_command
-        case "sweep":
-            from h3sim.cli.sweep import add_sweep as add_command
-        case "reproduce":
-            from h3sim.cli.reproduce import add_command
-        case "store":
-            from h3sim.cli.sweep import add_store as add_command
-        case "prioritization-test":
-            from h3sim.cli.validate import add_prioritization_test as add_command
-        case "validate-scheme":
-            from h3sim.cli.validate import add_validate_scheme as add_command
-        case "conform":
-            from h3sim.cli.conform import add_command
-        case "header-compression":
-            from h3sim.cli.header_compression import add_command
-        case "qlog":
-            from h3sim.cli.measure import add_command
-        case "import":
-            from h3sim.cli.importing import add_import as add_command
-        case "record":
-            from h3sim.cli.importing import add_record as add_command
-        case "transform":
-            from h3sim.cli.transform import add_transform as add_command
-        case "annotate":
-            from h3sim.cli.transform import add_annotate as add_command
-        case "list":
-            from h3sim.cli.listing import add_command
-        case _:
-            from h3sim.cli.show import add_command
-    return add_command
 
 
 def _have_streams() -> None:
@@ -248,6 +204,6 @@ def _formatted(
     return _python_format(message, category, filename, lineno, line)
 
 
-def _complain(*lines: str) -> None:
+def _complain(*lines: str, command: str = "") -> None:
     for line in lines:
-        print(f"h3sim: {line}", file=sys.stderr)
+        print(f"h3sim{command}: {line}", file=sys.stderr)

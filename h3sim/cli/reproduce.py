@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli.parsing import ErrorList, Parser, RawHelp, progress_bar
-from h3sim.cli.tables import add_wide, fitted, plural, table, terminal_width
+from h3sim.cli import tables
+from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, STORE, WORKERS, Argument, Command
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.figures import draw_all
 from h3sim.papers.reproduce import chosen_experiments, reproduce
-from h3sim.schema import check_output, read_text, write_whole
+from h3sim.schema import read_text, write_whole
 
 if TYPE_CHECKING:
     import argparse
 
+    from h3sim.cli.command import Progress
     from h3sim.papers.findings import Judgement
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
 
@@ -37,95 +37,31 @@ examples:
 Findings are named as in docs/findings.md; all experiments that they need are run. The store keeps
 every finished load; if interrupted, run the same command again to resume.
 """
-_FAILED = 1
 _MINUTE_S = 60
 
 
-def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "reproduce",
-        help=summary,
-        description="Repeat experiments of the papers: show their numbers next to h3sim's, and"
-        " judge each finding with the figures behind it.",
-        epilog=_EPILOG,
-        formatter_class=RawHelp,
-    )
-    parser.add_argument(
-        "names", metavar="NAME", nargs="*", help="experiments or findings, or all (see --list)"
-    )
-    parser.add_argument("--list", action="store_true", help="list the experiments")
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="use all pages, and as many seeds as the paper had runs (hours; default: minutes)",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show the number of loads and estimate their duration from a few samples",
-    )
-    parser.add_argument(
-        "--pages", metavar="DIR", help="load the page files in this folder instead of the corpus"
-    )
-    parser.add_argument("--store", metavar="FILE", help="store finished loads and reuse them")
-    parser.add_argument(
-        "-j", "--workers", type=int, metavar="N", help="worker processes (default: one per core)"
-    )
-    parser.add_argument("--json", action="store_true", help="print h3sim-reproduction/1 instead")
-    parser.add_argument(
-        "--markdown",
-        metavar="FILE",
-        help="write verdicts and tables to FILE; fails without writing if FILE has a different"
-        " verdict (see --update). In a file with the lines"
-        f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
-    )
-    parser.add_argument(
-        "--update", action="store_true", help="with --markdown: accept changed verdicts"
-    )
-    parser.add_argument(
-        "--figures", metavar="DIR", help="plot each experiment as PNG into this folder"
-    )
-    add_wide(parser)
-    parser.set_defaults(command=_reproduce)
-
-
-def _reproduce(options: argparse.Namespace) -> int:
+def _reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
     if options.list:
         return _list(options)
-    mistakes = ErrorList()
-    mistakes.collect(lambda: chosen_experiments(options.names))
-    if options.pages is not None:
-        mistakes.collect(lambda: page_files(options.pages))
-    if options.markdown is not None:
-        mistakes.collect(partial(check_output, options.markdown, key="--markdown"))
-        mistakes.collect(partial(_standing, Path(options.markdown)))
-    if options.figures is not None:
-        mistakes.collect(lambda: _check_folder(options.figures))
-    if options.workers is not None and options.workers < 1:
-        mistakes.lines.append(f"--workers: must be at least 1, is {options.workers}")
-    if mistakes.lines:
-        return mistakes.tell("reproduce")
     if options.dry_run:
         return _plan(options)
-    with progress_bar("load") as progress:
-        done = reproduce(
-            options.names,
-            full=options.full,
-            pages=options.pages,
-            store=options.store,
-            workers=options.workers,
-            progress=progress or False,
-        )
+    done = reproduce(
+        options.names,
+        full=options.full,
+        pages=options.pages,
+        store=options.store,
+        workers=options.workers,
+        progress=progress or False,
+    )
     if options.json:
         print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
     else:
-        _show(done, options)
+        _show(done, options.width)
     if options.figures is not None:
         draw_all(done, Path(options.figures))
     failed = any(run.failed for run in done.runs.values())
-    wrote = options.markdown is None or _write(done, Path(options.markdown), options)
-    return 0 if wrote and not failed else _FAILED
+    is_written = options.markdown is None or _write(done, Path(options.markdown), options)
+    return 0 if is_written and not failed else FAILED
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -136,7 +72,7 @@ def _list(options: argparse.Namespace) -> int:
         quick = "not reduced" if experiment.is_about_headers else str(experiment.quick)
         rows.append((name, experiment.title, quick))
     headers = ("experiment", "description", "quick variant")
-    print(table(headers, rows, width=terminal_width(options)))
+    print(tables.table(headers, rows, width=options.width))
     return 0
 
 
@@ -151,51 +87,50 @@ def _plan(options: argparse.Namespace) -> int:
         known = f"{plan.reused:,}"
         rows.append((name, f"{plan.loads:,}", known, f"{plan.seconds / _MINUTE_S:,.1f}"))
     headers = ("experiment", "loads", "stored", "minutes on one core")
-    print(table(headers, rows, width=terminal_width(options)))
+    print(tables.table(headers, rows, width=options.width))
     print(f"\nabout {seconds / _MINUTE_S:,.0f} minutes on one core")
     return 0
 
 
-def _show(done: Reproduction, options: argparse.Namespace) -> None:
-    width = terminal_width(options)
+def _show(done: Reproduction, width: int | None) -> None:
     for run in done.runs.values():
         _show_run(run, width)
     for judgement in done.judgements:
         _show_judgement(judgement, width)
     if done.judgements:
-        told = f"{plural(len(done.judgements), 'finding')}: {report.counted(done)}"
-        print(fitted(told, width))
+        count = f"{tables.plural(len(done.judgements), 'finding')}: {report.counted(done)}"
+        tables.print_text(count, width)
 
 
 def _show_run(run: ExperimentRun, width: int | None) -> None:
     experiment = run.experiment
-    print(fitted(f"{experiment.name}: {experiment.title}", width))
-    print(fitted(f"{experiment.source}; {report.size_of(run)}", width))
+    tables.print_text(f"{experiment.name}: {experiment.title}", width)
+    tables.print_text(f"{experiment.source}; {report.size_of(run)}", width)
     for remark in report.remarks_of(run):
-        print(fitted(remark, width))
+        tables.print_text(remark, width)
     for found in report.tables_of(run):
-        print("\n" + fitted(found.title, width))
-        print(table(found.headers, found.rows, width=width))
+        print("\n" + tables.fitted(found.title, width))
+        print(tables.table(found.headers, found.rows, width=width))
     print()
 
 
 def _show_judgement(judgement: Judgement, width: int | None) -> None:
     finding, verdict, claims = judgement
-    print(fitted(f"{finding.id}: {verdict.value}", width))
+    tables.print_text(f"{finding.id}: {verdict.value}", width)
     for text in (finding.says, finding.cannot or finding.reason):
         if text:
-            print(textwrap.indent(fitted(text, None if width is None else width - 2), "  "))
+            print(textwrap.indent(tables.fitted(text, None if width is None else width - 2), "  "))
     if claims:
         rows = report.claim_rows(judgement)
-        print(table(("holds", "claim", "h3sim (95 %)", "limit"), rows, width=width))
+        print(tables.table(("holds", "claim", "h3sim (95 %)", "limit"), rows, width=width))
     print()
 
 
 def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
     """Write the document unless a verdict changed without --update; return whether it was."""
-    stands = _standing(path)
-    text = report.written_into(stands, done)
-    before, now = report.verdicts_in(stands), report.verdicts_in(text)
+    present = _present_text(path)
+    text = report.written_into(present, done)
+    before, now = report.verdicts_in(present), report.verdicts_in(text)
     changed = [
         f"{name}: was {before[name]!r}, is {now.get(name, 'not judged')!r}"
         for name in before
@@ -209,7 +144,7 @@ def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
     return True
 
 
-def _standing(path: Path) -> str:
+def _present_text(path: Path) -> str:
     """Return the present text of the document; "" if there is none.
 
     Raises:
@@ -218,14 +153,72 @@ def _standing(path: Path) -> str:
     return read_text(path, InputError) if path.is_file() else ""
 
 
-def _check_folder(given: str) -> None:
-    """Create the folder for figures.
+def _check_names(options: argparse.Namespace) -> None:
+    if not options.list:
+        chosen_experiments(options.names)
 
-    Raises:
-        InputError: if it cannot be created.
-    """
+
+def _pages(folder: str, _: argparse.Namespace) -> str:
+    page_files(folder)
+    return folder
+
+
+def _markdown(path: str, _: argparse.Namespace) -> str:
+    _present_text(Path(path))
+    return path
+
+
+def _figures(folder: str, _: argparse.Namespace) -> str:
+    """Create the folder for figures."""
     try:
-        Path(given).mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"{given}: cannot be created: {error.strerror}"
+        message = f"{folder}: cannot be created: {error.strerror}"
         raise InputError([ValidationIssue(key="--figures", message=message)]) from error
+    return folder
+
+
+COMMANDS = {
+    "reproduce": Command(
+        "Repeat experiments of the papers: show their numbers next to h3sim's, and judge each"
+        " finding with the figures behind it.",
+        _reproduce,
+        (
+            Argument(
+                "NAME", "experiments or findings, or all (see --list)", dest="names", nargs="*"
+            ),
+            Argument("--list", "list the experiments"),
+            Argument(
+                "--full",
+                "use all pages, and as many seeds as the paper had runs (hours; default: minutes)",
+            ),
+            Argument(
+                "--dry-run",
+                "show the number of loads and estimate their duration from a few samples",
+            ),
+            Argument(
+                "--pages DIR",
+                "load the page files in this folder instead of the corpus",
+                read=_pages,
+            ),
+            STORE,
+            WORKERS,
+            JSON("print h3sim-reproduction/1 instead"),
+            Argument(
+                "--markdown FILE",
+                "write verdicts and tables to FILE; fails without writing if FILE has a different"
+                " verdict (see --update). In a file with the lines"
+                f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
+                output=(),
+                read=_markdown,
+            ),
+            Argument("--update", "with --markdown: accept changed verdicts"),
+            Argument(
+                "--figures DIR", "plot each experiment as PNG into this folder", read=_figures
+            ),
+            NO_TRUNCATE,
+        ),
+        _EPILOG,
+        checks=(_check_names,),
+    )
+}

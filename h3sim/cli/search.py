@@ -4,42 +4,43 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim import catalog
 from h3sim.browser.above_the_fold import HEURISTIC
-from h3sim.cli.options import (
-    add_buffer_option,
-    add_load_options,
-    add_marks,
-    add_pages,
-    add_schemes,
-    read_config,
-    read_pages,
-    read_schemes,
+from h3sim.cli import shared, tables
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    Argument,
+    Command,
+    check_output_path,
+    report_written,
 )
-from h3sim.cli.parsing import ErrorList, Parser, RawHelp, check_plot_path, progress_bar
-from h3sim.cli.tables import add_wide, fitted, ratios, table, terminal_width, times
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.schema import check_output, format_value
-from h3sim.study import recommend, resolve_scheme, resolve_schemes, search
+from h3sim.schema import format_value
+from h3sim.schema.values import Number, Whole
+from h3sim.study import recommend, search
 from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
-from h3sim.text import SURE, escape_control
+from h3sim.text import SURE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
     from h3sim.page import Page
     from h3sim.study import Recommendation, SearchResult
 
 
+_NO_PLOT = "none"
+_DISTINCT = 1e-6
+"""Ratios that differ by more look different: none that is worse is printed as 1.00."""
 _EPILOG = """\
 examples:
   h3sim search http2rulez --network cable --loss 1%
@@ -54,121 +55,11 @@ With --param, each scheme is tried with every combination of the values
 that it can have: of keys of its file (h3sim show scheme NAME), with dots between tables, or of
 send_buffer_kb, send_buffer_refill, retransmission_order and cc, which servers choose.
 """
-_MOST_WITHIN = 100
-_N_SEEDS = 30
 
 
-def add_search(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "search",
-        help=summary,
-        description="Find the scheme with the least ByteIndex, and say how sure that is.",
-        epilog=_EPILOG,
-        formatter_class=RawHelp,
-    )
-    add_pages(parser)
-    add_schemes(parser, usual=",".join(DEPLOYABLE))
-    parser.add_argument(
-        "--param",
-        metavar="KEY=VALUES",
-        action="append",
-        default=[],
-        help="try these values of a parameter, with commas between; may be given several times",
-    )
-    _add_search_options(parser)
-    add_load_options(parser)
-    add_buffer_option(parser)
-    parser.add_argument("--json", action="store_true", help="print h3sim-found/1 instead")
-    add_wide(parser)
-    parser.set_defaults(command=_find)
-
-
-def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a search, which both commands have, with the same defaults."""
-    parser.add_argument(
-        "--baseline",
-        metavar="NAME",
-        default="chrome-eps",
-        help="scheme that the gain is relative to (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--resources",
-        choices=("atf", "all"),
-        help="compare above the fold or all resources (default: atf, if any is marked)",
-    )
-    parser.add_argument(
-        "--seeds",
-        type=int,
-        default=_N_SEEDS,
-        metavar="N",
-        help="at most this many seeds, from --seed on (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--confidence", type=float, default=0.95, metavar="SHARE", help="default: %(default)s"
-    )
-    parser.add_argument(
-        "--robustness-networks",
-        metavar="NAMES",
-        default=",".join(ROBUSTNESS_NETWORKS),
-        help="other networks on which the choice is tried, with commas between (default:"
-        " %(default)s)",
-    )
-    parser.add_argument(
-        "--network-uncertainty",
-        type=float,
-        metavar="FACTOR",
-        help="with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR"
-        f" (default: {ESTIMATED_WITHIN:g} for a network estimated from a recording, else 1)",
-    )
-
-
-def _search_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "which": options.resources,
-        "baseline": options.baseline,
-        "n_seeds": options.seeds,
-        "confidence": options.confidence,
-        "networks": _networks(options),
-        "network_within": options.network_uncertainty,
-    }
-
-
-def _networks(options: argparse.Namespace) -> list[str]:
-    return [name for name in options.robustness_networks.split(",") if name]
-
-
-def _check_search(options: argparse.Namespace, mistakes: ErrorList) -> None:
-    mistakes.collect(partial(resolve_scheme, options.baseline))
-    mistakes.collect(partial(_check, options))
-    for name in _networks(options):
-        mistakes.collect(partial(catalog.load_network, name))
-
-
-def _find(options: argparse.Namespace) -> int:
-    mistakes = ErrorList()
-    pages = read_pages(options, mistakes)
-    wanted = read_schemes(options, mistakes, usual=",".join(DEPLOYABLE))
-    _check_search(options, mistakes)
-    vary = mistakes.collect(partial(_varied, options.param)) or {}
-    mistakes.collect(partial(arms_of, wanted, vary))
-    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
-    if mistakes.lines or config is None:
-        return mistakes.tell("search")
-    with progress_bar("load") as progress:
-        found = search(
-            pages,
-            schemes=wanted,
-            vary=vary,
-            config=config,
-            progress=progress,
-            **_search_arguments(options),
-        )
-    if options.json:
-        print(json.dumps(found.to_dict(), allow_nan=False))
-        return 0
-    _show(found, terminal_width(options))
-    return 0
+def _check_arms(options: argparse.Namespace) -> None:
+    options.vary = _varied(options.param or ())
+    arms_of(options.schemes, options.vary)
 
 
 def _varied(given: Sequence[str]) -> dict[str, list[Any]]:
@@ -194,49 +85,41 @@ def _value(text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
-def _check(options: argparse.Namespace) -> None:
-    problems = []
-    if options.seeds < 1:
-        problems.append(
-            ValidationIssue(key="--seeds", message=f"must be 1 or more, is {options.seeds}")
-        )
-    if not 0 < options.confidence < 1:
-        message = f"must be between 0 and 1, is {options.confidence:g}"
-        problems.append(ValidationIssue(key="--confidence", message=message))
-    within = options.network_uncertainty
-    if within is not None and not 1 <= within <= _MOST_WITHIN:
-        message = f"must be 1 to {_MOST_WITHIN}, is {within:g}"
-        problems.append(ValidationIssue(key="--network-uncertainty", message=message))
-    if problems:
-        raise InputError(problems)
-
-
-def _show(found: SearchResult, width: int | None) -> None:
-    print(f"{fitted(escape_control(found.verdict), width)}\n")
-    print(f"{fitted(escape_control(found.told()), width)}; {found.n_loads:,} loads\n")
-    rows = found.rows
-    body = zip(
-        [row.scheme for row in rows],
-        [row.pairs for row in rows],
-        *(ratios(rows.column(name), apart=SURE) for name in ("ratio", "low", "high")),
-        [found.standing(row) for row in rows],
-        strict=True,
+def _show(found: SearchResult, options: argparse.Namespace) -> None:
+    width = options.width
+    tables.print_text(found.verdict, width)
+    print()
+    tables.print_text(f"{found.told()}; {found.n_loads:,} loads", width)
+    print()
+    tables.print_table(
+        found.rows,
+        ("scheme", "scheme"),
+        ("pairs", "pairs"),
+        ("ratio to the best", "ratio", partial(tables.ratios, apart=_DISTINCT)),
+        ("low", "low", partial(tables.ratios, apart=SURE)),
+        ("high", "high", partial(tables.ratios, apart=SURE)),
+        ("", found.standing),
+        width=width,
     )
-    headers = ("scheme", "pairs", "ratio to the best", "low", "high", "")
-    print(table(headers, body, width=width, shorten=True))
     if found.robustness:
-        best = escape_control(found.best)
-        print(f"\nsensitivity of {best}: distance from the best under other conditions\n")
-        lost = (
-            (row.changed, row.best_there, *map(_percent, (row.loss, row.low, row.high)))
-            for row in found.robustness
+        print()
+        tables.print_text(
+            f"sensitivity of {found.best}: distance from the best under other conditions", width
         )
-        columns = ("changed", "best there", "loss %", "low", "high")
-        print(table(columns, lost, width=width, shorten=True))
+        print()
+        tables.print_table(
+            found.robustness,
+            ("changed", "changed"),
+            ("best there", "best_there"),
+            ("loss %", "loss", _percents),
+            ("low", "low", _percents),
+            ("high", "high", _percents),
+            width=width,
+        )
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}"
+def _percents(column: Iterable[float | None]) -> list[str]:
+    return ["-" if share is None else f"{100 * share:.1f}" for share in column]
 
 
 _RECOMMEND_EPILOG = """\
@@ -251,150 +134,78 @@ It imports the recording, reports how well its replay fits, and searches as `h3s
 with the same defaults. The network of a recording is an estimate: schemes are compared over
 networks of up to twice or half its RTT and rate.
 """
-_NO_PLOT = "none"
 
 
-def add_recommend(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "recommend",
-        help=summary,
-        description="Find the best scheme for a page, by how much, and with which uncertainty.",
-        epilog=_RECOMMEND_EPILOG,
-        formatter_class=RawHelp,
+def _subject(name: str, options: argparse.Namespace) -> Page:
+    """Return the page that a recording or a page file has, and set `options.imported`."""
+    options.source = name
+    page, options.imported = read_subject(
+        name, host=options.host, page=options.number, above_the_fold=options.above_the_fold
     )
-    parser.add_argument(
-        "page",
-        metavar="FILE",
-        help="a HAR or another recording, a site, a page file; a shipped page",
-    )
-    parser.add_argument(
-        "--scheme",
-        metavar="NAMES",
-        default=",".join(DEPLOYABLE),
-        help="schemes, sets of them, or files.toml, with commas between (default: %(default)s)",
-    )
-    parser.add_argument("--host", metavar="HOST", help="of the recording keep one host's requests")
-    parser.add_argument(
-        "--page",
-        type=int,
-        default=1,
-        metavar="N",
-        dest="number",
-        help="which page load of several that are in the recording (default: 1)",
-    )
-    add_marks(parser, usual=HEURISTIC)
-    _add_search_options(parser)
-    _add_output_options(parser)
-    add_load_options(parser)
-    add_buffer_option(parser)
-    parser.set_defaults(command=_advise)
+    return page
 
 
-def _add_output_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="where the picture goes: FILE.png, .svg or .pdf; none draws none (default: the name of"
-        " the recording with -advice.png)",
-    )
-    parser.add_argument("--report", metavar="FILE", help="write a report, too: FILE.html")
-    parser.add_argument("--json", action="store_true", help="print h3sim-advice/2 instead")
-    add_wide(parser)
-
-
-def _advise(options: argparse.Namespace) -> int:
-    mistakes = ErrorList()
-    subject = mistakes.collect(
-        partial(
-            read_subject,
-            options.page,
-            host=options.host,
-            page=options.number,
-            above_the_fold=options.above_the_fold,
-        )
-    )
-    pages = [] if subject is None else [subject[0]]
-    config = read_config(options, mistakes, send_buffer_kb=options.send_buffer_kb, pages=pages)
-    for name in options.scheme.split(","):
-        mistakes.collect(partial(resolve_schemes, name))
-    _check_search(options, mistakes)
-    plot = _plot_path(options)
-    mistakes.collect(partial(_check_recommend, options, plot))
-    if mistakes.lines or subject is None or config is None:
-        return mistakes.tell("recommend")
-    page, imported = subject
-    with progress_bar("load") as progress:
-        advice = recommend(
-            page if imported is None else imported,
-            schemes=options.scheme.split(","),
-            keep_loads=plot is not None or options.report is not None,
-            config=config,
-            progress=progress,
-            **_search_arguments(options),
-        )
-    _write(advice, plot, options)
-    if options.json:
-        print(json.dumps(advice.to_dict(), allow_nan=False))
-        return 0
-    _show_recommend(advice, imported, terminal_width(options))
-    return 0
-
-
-def _plot_path(options: argparse.Namespace) -> str | None:
-    if options.plot == _NO_PLOT:
+def _plot_path(name: str, options: argparse.Namespace) -> str | None:
+    """Return the path of the figure, by default after the recording; None for none."""
+    if name == _NO_PLOT:
         return None
-    stem = Path(options.page).name.partition(".har")[0].removesuffix(".json")
-    return options.plot or f"{stem or 'page'}-advice.png"
+    if "plot" not in options.given:
+        stem = Path(options.source).name.partition(".har")[0].removesuffix(".json")
+        name = f"{stem or 'page'}-advice.png"
+    check_output_path(name, PLOT, key="--plot")
+    return name
 
 
-def _check_recommend(options: argparse.Namespace, plot: str | None) -> None:
-    problems: list[ValidationIssue] = []
-    for check in (partial(check_plot_path, plot), partial(_check_report, options.report)):
-        try:
-            check()
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(problems)
-
-
-def _check_report(path: str | None) -> None:
-    if path is not None:
-        from h3sim.reporting.document import check_suffix  # on use: it draws
-
-        check_suffix(path, key="--report")
-        check_output(path, key="--report")
-
-
-def _write(advice: Recommendation, plot: str | None, options: argparse.Namespace) -> None:
-    """Write picture and report, each of the loads of the table."""
-    loads = advice.comparison.loads
-    if plot is not None:
+def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recommendation:
+    advice = recommend(
+        options.page if options.imported is None else options.imported,
+        schemes=options.schemes,
+        baseline=options.baseline,
+        which=options.which,
+        n_seeds=options.n_seeds,
+        confidence=options.confidence,
+        networks=options.networks,
+        network_within=options.network_within,
+        keep_loads=options.plot is not None or options.report is not None,
+        config=options.config,
+        progress=progress,
+    )
+    if options.plot is not None:
         from h3sim.reporting import LoadPlots  # on use, as the report: matplotlib
 
-        LoadPlots(loads).save(plot)
-        print(f"wrote {escape_control(plot)}", file=sys.stderr)
+        LoadPlots(advice.comparison.loads).save(options.plot)
+        report_written(options.plot)
     if options.report is not None:
         from h3sim.reporting import report
 
         command = f"h3sim {shlex.join(options.arguments)}"
         report(advice, command=command).save(options.report)
-        print(f"wrote {escape_control(options.report)}", file=sys.stderr)
+        report_written(options.report)
+    return advice
 
 
-def _show_recommend(
-    advice: Recommendation, imported: ImportedPage | None, width: int | None
-) -> None:
-    for line in () if advice.fidelity is None else advice.fidelity.lines():
-        print(fitted(escape_control(line), width))
-    for line in _page_lines(advice.page, imported):
-        print(fitted(escape_control(line), width))
-    for note in advice.comparison.notes.get(advice.page.name, ()):
-        print(fitted(escape_control(note), width))
+def _show_recommend(advice: Recommendation, options: argparse.Namespace) -> None:
+    width = options.width
+    fidelity = () if advice.fidelity is None else advice.fidelity.lines()
+    notes = advice.comparison.notes.get(advice.page.name, ())
+    for line in (*fidelity, *_page_lines(advice.page, options.imported), *notes):
+        tables.print_text(line, width)
     print()
-    _show(advice.found, width)
-    print(f"\n{_example_table(advice, width)}")
+    _show(advice.found, options)
+    by_scheme = {row.scheme: row for row in advice.comparison.rows}
+    print()
+    tables.print_text(f"{EXAMPLE}: {advice.comparison.told()}", width)
+    print()
+    tables.print_table(
+        (by_scheme[row.scheme] for row in advice.found.rows),
+        ("scheme", "scheme"),
+        ("above fold ms", "byte_index_atf_ms", tables.times),
+        ("all ms", "byte_index_all_ms", tables.times),
+        ("last above fold at ms", "last_atf_ms", tables.times),
+        ("page load ms", "page_load_ms", tables.times),
+        width=width,
+        shorten=False,
+    )
 
 
 def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
@@ -404,22 +215,109 @@ def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
         return
     first, *rest = imported.lines()
     yield first
-    wanted = ("warning:", "mended:", "skipped:")
-    yield from (line for line in rest if line.startswith(wanted))
+    yield from (line for line in rest if line.startswith(("warning:", "mended:", "skipped:")))
 
 
-def _example_table(advice: Recommendation, width: int | None) -> str:
-    """Return an example load of each scheme, in the order of the search."""
-    by_scheme = {row.scheme: row for row in advice.comparison.rows}
-    loads = [by_scheme[row.scheme] for row in advice.found.rows]
-    headers = ("scheme", "above fold ms", "all ms", "last above fold at ms", "page load ms")
-    rows = zip(
-        [load.scheme for load in loads],
-        times(load.byte_index_atf_ms for load in loads),
-        times(load.byte_index_all_ms for load in loads),
-        times(load.last_atf_ms for load in loads),
-        times(load.page_load_ms for load in loads),
-        strict=True,
-    )
-    note = f"{EXAMPLE}: {advice.comparison.told()}"
-    return f"{fitted(escape_control(note), width)}\n\n{table(headers, rows, width=width)}"
+_SEARCH = (
+    Argument(
+        "--baseline NAME",
+        "scheme that the gain is relative to",
+        default="chrome-eps",
+        read=shared.read_scheme,
+    ),
+    Argument(
+        "--resources WHICH",
+        "compare above the fold or all resources (default: atf, if any is marked)",
+        choices=("atf", "all"),
+        dest="which",
+    ),
+    Argument(
+        "--seeds N",
+        "at most this many seeds, from --seed on",
+        Whole(low=1),
+        default=30,
+        dest="n_seeds",
+    ),
+    Argument(
+        "--confidence SHARE",
+        "confidence level",
+        Number(low=0, high=1, is_above=True, is_below=True),
+        default=0.95,
+    ),
+    Argument(
+        "--robustness-networks NAMES",
+        "other networks on which the choice is tried, with commas between",
+        default=",".join(ROBUSTNESS_NETWORKS),
+        dest="networks",
+        many="commas",
+        read=shared.read_network,
+    ),
+    Argument(
+        "--network-uncertainty FACTOR",
+        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR"
+        f" (default: {ESTIMATED_WITHIN:g} for a network estimated from a recording, else 1)",
+        Number(low=1, high=100),
+        dest="network_within",
+    ),
+)
+"""Options of both commands."""
+
+COMMANDS = {
+    "search": Command(
+        "Find the scheme with the least ByteIndex, and say how sure that is.",
+        search,
+        (
+            shared.PAGES,
+            shared.marks(),
+            shared.schemes(",".join(DEPLOYABLE)),
+            Argument(
+                "--param KEY=VALUES",
+                "try these values of a parameter, with commas between; may be given several times",
+                action="append",
+            ),
+            *_SEARCH,
+            shared.LoadOptions(),
+            JSON("print h3sim-found/1 instead"),
+            NO_TRUNCATE,
+        ),
+        _EPILOG,
+        show=_show,
+        checks=(_check_arms,),
+    ),
+    "recommend": Command(
+        "Find the best scheme for a page, by how much, and with which uncertainty.",
+        _recommend,
+        (
+            Argument(
+                "FILE",
+                "a HAR or another recording, a site, a page file; a shipped page",
+                dest="page",
+                read=_subject,
+            ),
+            shared.schemes(",".join(DEPLOYABLE)),
+            Argument("--host HOST", "of the recording keep one host's requests"),
+            Argument(
+                "--page N",
+                "which page load of several that are in the recording (default: 1)",
+                default=1,
+                type=int,
+                dest="number",
+            ),
+            shared.marks(HEURISTIC),
+            *_SEARCH,
+            shared.LoadOptions(),
+            Argument(
+                "--plot FILE",
+                "where the picture goes: FILE.png, .svg or .pdf; none draws none (default: the name"
+                " of the recording with -advice.png)",
+                default="",
+                read=_plot_path,
+            ),
+            Argument("--report FILE", "write a report, too: FILE.html", output=(".html", ".htm")),
+            JSON("print h3sim-advice/2 instead"),
+            NO_TRUNCATE,
+        ),
+        _RECOMMEND_EPILOG,
+        show=_show_recommend,
+    ),
+}

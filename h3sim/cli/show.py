@@ -1,27 +1,257 @@
-"""`h3sim show`: one page, scheme, network or profile in full, or its file as a template."""
+"""`h3sim list` and `h3sim show`: what is shipped, by name, and one of it in full."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
-from h3sim.cli.parsing import ErrorList, RawHelp, check_plot_path, print_file
-from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
+from h3sim._mypyc import doc_of
+from h3sim._version import __version__
+from h3sim.cli import tables
+from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, print_file, print_json
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.page import TriggerEvent
 from h3sim.schema import parse_toml
 from h3sim.text import escape_control
+from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.cli.parsing import Parser
     from h3sim.page import Page, Resource
+    from h3sim.plugins import Listed, PluginRegistry
+    from h3sim.transport import Jitter, Network
 
 
-_EPILOG = """\
+_LIST_EPILOG = """\
+examples:
+  h3sim list schemes
+  h3sim list pages --no-truncate | less -S
+  h3sim list sets
+  h3sim list schemes --json > schemes.json
+
+`h3sim show` shows one of them in full.
+"""
+_SHOWN_NAMES = 12
+_NONE = "-"
+
+
+class _Column(NamedTuple):
+    """Table column: its header, the key of its value and the value's format."""
+
+    head: str
+    key: str
+    show: Callable[[Any], str] = str
+
+
+class _Listing(NamedTuple):
+    """List of shipped items: one row each with the keys of `h3sim-list/1`, and table columns.
+
+    Columns after the first *shown* appear only where the whole table is as wide as the output.
+    """
+
+    columns: Sequence[_Column]
+    rows: Iterable[Mapping[str, Any]]
+    shown: int | None = None
+
+
+def _list(options: argparse.Namespace) -> None:
+    listing = _LISTS[options.what]()
+    if options.json:
+        from h3sim.catalog.formats import LIST  # lazy: tables do not need it
+
+        document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
+        print_json(LIST.write(document))
+        return
+    shown = listing.columns
+    heads = [column.head for column in shown]
+    rows = [[_fact(row.get(column.key), column) for column in shown] for row in listing.rows]
+    if options.width is not None and tables.full_width(heads, rows) > options.width:
+        heads, rows = heads[: listing.shown], [row[: listing.shown] for row in rows]
+    print(tables.table(heads, rows, width=options.width))
+
+
+def _fact(fact: object, column: _Column) -> str:
+    return _NONE if fact in (None, "") else column.show(fact)
+
+
+def _schemes() -> _Listing:
+    columns = (
+        *(_Column("scheme", "name"), _Column("what it is", "title")),
+        *(_Column("mechanism", "mechanism"), _Column("signalling", "signalling")),
+        *(_Column("placeholders", "placeholders"), _Column("source", "source")),
+    )
+    rows = (
+        {
+            "name": s.name,
+            "title": s.title,
+            "source": s.source,
+            "mechanism": s.mechanism.value,
+            "signalling": s.signalling.value,
+            "placeholders": len(s.placeholders),
+        }
+        for s in catalog.list_schemes()
+    )
+    return _Listing(columns, rows, shown=4)
+
+
+def _networks() -> _Listing:
+    columns = (
+        _Column("network", "name"),
+        *(_Column("Mbit/s down", "down_mbps", _short), _Column("Mbit/s up", "up_mbps", _short)),
+        *(_Column("RTT ms", "rtt_ms", _short), _Column("loss %", "loss", _percent)),
+        *(_Column("burst packets", "burst", _short), _Column("jitter", "jitter")),
+        _Column("source", "source"),
+    )
+    rows = (
+        {"name": n.name, "rtt_ms": to_ms(n.rtt_ns), "source": n.source, **_rates(n), **_losses(n)}
+        for n in catalog.list_networks()
+    )
+    return _Listing(columns, rows, shown=7)
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}" if share else _NONE
+
+
+def _rates(network: Network) -> dict[str, float | None]:
+    if network.constant_rate is not None:
+        return {"down_mbps": to_mbps(network.constant_rate.rate_bps)}
+    links = {"down_mbps": network.down, "up_mbps": network.up}
+    rates = {key: None if link is None else link.mean_rate_bps for key, link in links.items()}
+    return {key: None if rate is None else float(rate) / 1e6 for key, rate in rates.items()}
+
+
+def _losses(network: Network) -> dict[str, Any]:
+    down = network.down
+    if down is None:
+        return {"jitter": _jitter(network.jitter)}
+    jitter = None if down.jitter is None else f"{to_ms(down.jitter.mean_ns):g} ms"
+    return {"loss": down.loss, "burst": down.loss_burst, "jitter": jitter}
+
+
+def _jitter(jitter: Jitter | None) -> str | None:
+    if jitter is None:
+        return None
+    low, high = jitter.min_overtaken, jitter.max_overtaken
+    return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
+
+
+def _profiles() -> _Listing:
+    columns = (
+        *(_Column("profile", "name"), _Column("what it is", "title")),
+        *(_Column("transport", "transport"), _Column("controller", "cc")),
+        *(_Column("retransmits", "retransmit"), _Column("source", "source")),
+    )
+    rows = (
+        {
+            "name": p.name,
+            "title": p.title,
+            "source": p.source,
+            "transport": p.protocol.value,
+            "cc": p.cc,
+            "retransmit": p.retransmit,
+        }
+        for p in catalog.list_profiles()
+    )
+    return _Listing(columns, rows, shown=5)
+
+
+def _controllers() -> _Listing:
+    from h3sim.transport.congestion.registry import REGISTRY  # lazy: plug-ins are searched for
+
+    return _registered("controller", REGISTRY, {})
+
+
+def _schedulers() -> _Listing:
+    from h3sim.schemes.registry import ABOUT, REGISTRY  # lazy: plug-ins are searched for
+
+    return _registered("scheduler", REGISTRY, ABOUT)
+
+
+def _registered(
+    kind: str, registry: PluginRegistry[Any], descriptions: Mapping[str, str]
+) -> _Listing:
+    rows = (
+        {
+            "name": entry.name,
+            "title": descriptions.get(entry.name) or _first_sentence(entry),
+            "from": entry.origin,
+        }
+        for entry in registry.listed()
+    )
+    columns = (_Column(kind, "name"), _Column("what it does", "title"), _Column("from", "from"))
+    return _Listing(columns, rows)
+
+
+def _first_sentence(entry: Listed[Any]) -> str:
+    """Return the first sentence of the docstring; for shipped factories, of what they make."""
+    part = entry.part
+    if isinstance(part, partial):
+        # Making a plug-in's object may be expensive, or fail.
+        part = type(part()) if entry.is_own else part.func
+    text = doc_of(part) or ""
+    return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
+
+
+def _pages() -> _Listing:
+    columns = (
+        *(_Column("page", "name"), _Column("resources", "resources")),
+        _Column("kB", "bytes", lambda n_bytes: f"{n_bytes / 1000:,.0f}"),
+        *(_Column("above the fold", "above_the_fold"), _Column("source", "source")),
+    )
+    rows = (
+        {
+            "name": page.name,
+            "resources": page.n_resources,
+            "bytes": page.total_bytes,
+            "above_the_fold": page.n_above_the_fold,
+            "source": page.source,
+        }
+        for page in catalog.page_summaries()
+    )
+    return _Listing(columns, rows, shown=4)
+
+
+def _sets() -> _Listing:
+    found = [("schemes", name, catalog.scheme_set(name)) for name in catalog.scheme_set_names()]
+    found += [("pages", name, catalog.page_set(name)) for name in catalog.page_set_names()]
+    columns = (
+        *(_Column("set", "name"), _Column("of", "of")),
+        *(_Column("number", "names", _number), _Column("which", "names", _first_names)),
+        _Column("all", "names", ", ".join),
+    )
+    rows = ({"name": name, "of": of, "names": [*(names or ())]} for of, name, names in found)
+    return _Listing(columns, rows, shown=4)
+
+
+def _number(names: Sequence[str]) -> str:
+    return str(len(names))
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + more
+
+
+_LISTS: dict[str, Callable[[], _Listing]] = {
+    "schemes": _schemes,
+    "networks": _networks,
+    "profiles": _profiles,
+    "controllers": _controllers,
+    "schedulers": _schedulers,
+    "pages": _pages,
+    "sets": _sets,
+}
+
+
+_SHOW_EPILOG = """\
 examples:
   h3sim show scheme dfifo
   h3sim show page davies-meenan
@@ -42,80 +272,50 @@ _HEADED = ("format", "name", "title")
 _CLASS = "class"
 
 
-def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "show",
-        help=summary,
-        description="Show one page, scheme, network or transport profile in full.",
-        epilog=_EPILOG,
-        formatter_class=RawHelp,
-    )
-    parser.add_argument("what", choices=tuple(_LOADERS), metavar="|".join(_LOADERS))
-    parser.add_argument("name", metavar="NAME", help="a shipped name, or a file")
-    as_file = parser.add_mutually_exclusive_group()
-    as_file.add_argument("--toml", action="store_true", help="print the TOML file")
-    as_file.add_argument("--json", action="store_true", help="print the JSON file of a page")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="plot a page's sizes and dependencies: FILE.png, .svg or .pdf",
-    )
-    add_wide(parser)
-    parser.set_defaults(command=_show)
+def _check_form(options: argparse.Namespace) -> None:
+    message, key = "", "--toml"
+    if options.toml and options.what == "page":
+        message = "a page is JSON: use --json"
+    elif options.plot is not None and options.what != "page":
+        message, key = f"is valid only with a page, not with a {options.what}", "--plot"
+    elif options.json and options.what != "page":
+        message, key = f"a {options.what} is TOML: use --toml", "--json"
+    if message:
+        raise InputError([ValidationIssue(key=key, message=message)])
 
 
-def _show(options: argparse.Namespace) -> int:
-    mistakes = ErrorList()
-    mistakes.collect(lambda: _check_form(options))
-    mistakes.collect(lambda: check_plot_path(options.plot))
-    found: Any = mistakes.collect(lambda: _LOADERS[options.what](options.name))
-    if found is None or mistakes.lines:
-        return mistakes.tell("show")
+def _show(options: argparse.Namespace) -> None:
+    found: Any = _LOADERS[options.what](options.name)
     if options.plot is not None:
         found.plot.save(options.plot)
-    text = catalog.text_of(options.what, options.name)
+    text, width = catalog.text_of(options.what, options.name), options.width
     if options.toml or options.json:
         print_file(text)
-        return 0
-    width = terminal_width(options)
-    parts = _of_page(json.loads(text), found, width) if options.what == "page" else _of(text, width)
+        return
+    parts = (
+        _of_page(json.loads(text), found, width)
+        if options.what == "page"
+        else _of_file(text, width)
+    )
     print("\n\n".join(parts))
-    return 0
 
 
-def _check_form(options: argparse.Namespace) -> None:
-    if options.toml and options.what == "page":
-        raise InputError([ValidationIssue(key="--toml", message="a page is JSON: use --json")])
-    if options.plot is not None and options.what != "page":
-        raise InputError(
-            [
-                ValidationIssue(
-                    key="--plot", message=f"is valid only with a page, not with a {options.what}"
-                )
-            ]
-        )
-    if options.json and options.what != "page":
-        message = f"a {options.what} is TOML: use --toml"
-        raise InputError([ValidationIssue(key="--json", message=message)])
-
-
-def _of(text: str, width: int | None) -> Iterator[str]:
+def _of_file(text: str, width: int | None) -> Iterator[str]:
     """Yield the text of a TOML file: its values, then each of its tables."""
     document = parse_toml(text, InputError, source="")
     yield _head(document.get("name"), document.get("title"), width)
-    yield figures(_values(document), width=width)
+    yield tables.figures(_values(document), width=width)
     for key, entry in document.items():
         if isinstance(entry, list) and entry and isinstance(entry[0], dict):
             yield _rows(key, entry, width)
         elif isinstance(entry, dict) and all(isinstance(row, dict) for row in entry.values()):
             yield _rows(key, [{key: name} | row for name, row in entry.items()], width)
         elif isinstance(entry, dict):
-            yield f"{key}\n{figures(_values(entry, indent='  '), width=width)}"
+            yield f"{key}\n{tables.figures(_values(entry, indent='  '), width=width)}"
 
 
 def _head(name: object, title: object, width: int | None) -> str:
-    return fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
+    return tables.fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
 
 
 def _values(document: dict[str, Any], *, indent: str = "") -> list[tuple[str, str]]:
@@ -133,10 +333,17 @@ def _is_table(value: object) -> bool:
 
 
 def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
-    """Return an array of tables as text, one row per table and one column per key."""
+    """Return an array of tables as text: one row per table, or one sentence where that is wider."""
     keys = list(dict.fromkeys(name for row in rows for name in row))
     keys.sort(key=_CLASS.__eq__)  # the result of a rule follows its conditions
-    body = table(keys, [[_cell(row.get(name, "")) for name in keys] for row in rows], width=width)
+    cells = [[_cell(row.get(name, "")) for name in keys] for row in rows]
+    if width is not None and tables.full_width(keys, cells) > width:
+        lines = (
+            "; ".join(f"{name} {_cell(row[name])}" for name in keys if name in row) for row in rows
+        )
+        body = "\n".join(tables.fitted(f"- {line}", width) for line in lines)
+        return f"{key}\n{body}"
+    body = tables.table(keys, cells)
     return body if key in keys else f"{key}\n{body}"
 
 
@@ -150,27 +357,26 @@ def _cell(value: object) -> str:
 
 def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterator[str]:
     kb = page.total_bytes / 1000
-    yield _head(page.name, f"{plural(len(page.resources), 'resource')}, {kb:,.0f} kB", width)
+    yield _head(page.name, f"{tables.plural(len(page.resources), 'resource')}, {kb:,.0f} kB", width)
     known = {key: document[key] for key in ("url",) if key in document}
-    said = _values(known | dict(page.provenance))
-    if said:
-        yield figures(said, width=width)
-    headers = ("resource", "kind", "bytes", "above the fold", "requested")
-    rows = [
-        (
-            resource.id,
-            resource.kind.value,
-            f"{resource.size_bytes:,}",
-            "yes" if resource.above_the_fold else "",
-            _asked(resource),
-        )
-        for resource in page.resources
-    ]
-    yield table(headers, rows, width=width, shorten=True)
+    values = _values(known | dict(page.provenance))
+    if values:
+        yield tables.figures(values, width=width)
+    shown = tables.columns(
+        page.resources,
+        ("resource", "id"),
+        ("kind", lambda resource: resource.kind.value),
+        ("bytes", "size_bytes", tables.counts),
+        ("above the fold", "above_the_fold", tables.marked),
+        ("requested", _requested),
+    )
+    yield tables.table(*shown, width=width)
 
 
-def _asked(resource: Resource) -> str:
+def _requested(resource: Resource) -> str:
     """Describe in a few words when a resource is requested."""
+    from h3sim.page import TriggerEvent  # lazy: lists need no model of a page
+
     found = resource.discovered
     if found is None:
         return "at navigation start"
@@ -183,3 +389,35 @@ def _asked(resource: Resource) -> str:
     elif found.at is TriggerEvent.REQUEST:
         when = f"with {found.by}"
     return f"{when} + {delay}" if found.delay_ns else when
+
+
+COMMANDS = {
+    "list": Command(
+        "List what is shipped, by the names that other commands accept.",
+        _list,
+        (
+            Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
+            JSON("print h3sim-list/1 instead"),
+            NO_TRUNCATE,
+        ),
+        _LIST_EPILOG,
+    ),
+    "show": Command(
+        "Show one page, scheme, network or transport profile in full.",
+        _show,
+        (
+            Argument("WHAT", f"one of {', '.join(_LOADERS)}", dest="what", choices=tuple(_LOADERS)),
+            Argument("NAME", "a shipped name, or a file"),
+            Argument("--toml", "print the TOML file", not_with="--json"),
+            JSON("print the JSON file of a page"),
+            Argument(
+                "--plot FILE",
+                "plot a page's sizes and dependencies: FILE.png, .svg or .pdf",
+                output=PLOT,
+            ),
+            NO_TRUNCATE,
+        ),
+        _SHOW_EPILOG,
+        checks=(_check_form,),
+    ),
+}

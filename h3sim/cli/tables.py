@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.parsing import output_width
 from h3sim.metrics import SAMPLE_MS
 from h3sim.text import APART, cell_width, decimals_of, escape_control, truncate, wrap
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.results import Load, Which
@@ -24,18 +22,33 @@ _NARROWEST, _FIRST = 8, 32
 """Least widths of a column and, while others can shrink, of the first."""
 
 
-def add_wide(parser: argparse.ArgumentParser) -> None:
-    """Add the option that disables truncation of tables."""
-    parser.add_argument(
-        "--no-truncate",
-        action="store_true",
-        help="do not wrap or truncate output (default: fit the terminal)",
-    )
+def print_text(text: str, width: int | None) -> None:
+    """Print *text* without control characters, wrapped to *width* cells."""
+    print(fitted(escape_control(text), width))
 
 
-def terminal_width(options: argparse.Namespace) -> int | None:
-    """Return the width limit of the output; None means unlimited (`--no-truncate`)."""
-    return None if options.no_truncate else output_width()
+def print_table(
+    rows: Iterable[Any], *described: Sequence[Any], width: int | None, shorten: bool = True
+) -> None:
+    """Print the table of *rows* with the columns *described*, as `columns` takes them."""
+    print(table(*columns(rows, *described), width=width, shorten=shorten))
+
+
+def columns(rows: Iterable[Any], *described: Sequence[Any]) -> tuple[list[str], list[list[str]]]:
+    """Return the headers and cells of a table of *rows*, to be passed to `table`.
+
+    Each column is *described* by its header, the attribute or function that gives its values and,
+    unless they are texts, by a function that formats all values of the column.
+
+    >>> columns([("rr", 1), ("fifo", 2)], ("scheme", lambda row: row[0]))
+    (['scheme'], [['rr'], ['fifo']])
+    """
+    listed = [*rows]
+    cells = []
+    for _, value, *formats in described:
+        values = [value(row) if callable(value) else getattr(row, value) for row in listed]
+        cells.append(formats[0](values) if formats else [*map(str, values)])
+    return [column[0] for column in described], [list(row) for row in zip(*cells, strict=True)]
 
 
 def table(
@@ -48,8 +61,8 @@ def table(
     """Return an aligned text table, at most *width* cells wide where possible.
 
     To fit, headers are wrapped first, then the cells of the widest text columns: wrapped at
-    spaces or, without any, truncated in the middle. With *shorten* all are truncated, so that each
-    row stays on one line.
+    spaces or, without any, truncated in the middle. With *shorten* all texts are truncated, so that
+    each row stays on one line. Numbers are never cut.
 
     >>> print(table(["scheme", "ByteIndex ms"], [["rr", "1.50"], ["fifo", "12.25"]], width=17))
             ByteIndex
@@ -68,7 +81,7 @@ def table(
     lines.append(_GAP.join("-" * limit for limit in widths))
     for row in body:
         cells = [
-            [truncate(cell, limit)] if shorten else wrap(cell, limit)
+            [truncate(cell, limit)] if shorten and _has_letter(cell) else wrap(cell, limit)
             for cell, limit in zip(row, widths, strict=True)
         ]
         lines += _lines(cells, widths, is_left)
@@ -104,6 +117,21 @@ def fitted(text: str, width: int | None) -> str:
 def in_ms(value_ms: float | None) -> str:
     """Format a time with one decimal; None is a dash."""
     return _NONE if value_ms is None else f"{value_ms:,.1f}"
+
+
+def each_ms(column: Iterable[float | None]) -> list[str]:
+    """Format times with one decimal each; None is a dash."""
+    return [*map(in_ms, column)]
+
+
+def counts(column: Iterable[int | None]) -> list[str]:
+    """Format whole numbers with commas; None is a dash."""
+    return [_NONE if value is None else f"{value:,}" for value in column]
+
+
+def marked(column: Iterable[object]) -> list[str]:
+    """Format truth values: "yes", or nothing."""
+    return ["yes" if value else "" for value in column]
 
 
 def ratio(value: float | None) -> str:
@@ -158,7 +186,10 @@ def _widths(
         return widths
     words = [max(map(cell_width, head.split(" "))) for head in headers]
     widths = [max(limit, word) for limit, word in zip(full, words, strict=True)]
-    floors = [max(word, _NARROWEST) for word in words]
+    floors = [
+        max(word, _NARROWEST, *(_longest_number(row[index]) for row in body))
+        for index, word in enumerate(words)
+    ]
     # The first column identifies the row: it shrinks last.
     _narrow(widths, [max(words[0], _FIRST), *floors[1:]], is_left, width)
     _narrow(widths, floors, is_left, width)
@@ -208,54 +239,70 @@ def _is_word(cell: str) -> bool:
     return not digits.isdigit() and cell not in ("", _NONE)
 
 
+def _has_letter(cell: str) -> bool:
+    return any(map(str.isalpha, cell))
+
+
+def _longest_number(cell: str) -> int:
+    """Return the width of the longest part of a cell that must not be cut; 0 for text."""
+    return 0 if _has_letter(cell) else max(map(cell_width, cell.split(" ")))
+
+
+def full_width(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    """Return the width of a table that is neither wrapped nor truncated."""
+    widths = [max(map(cell_width, map(str, cells))) for cells in zip(headers, *rows, strict=True)]
+    return _total(widths)
+
+
 def connections_table(load: Load, width: int | None) -> str:
     """Return the table of connections."""
-    rows = [
-        (
-            connection.number,
-            ", ".join(connection.hosts),
-            in_ms(connection.rtt_ms),
-            in_ms(connection.opened_ms),
-            in_ms(connection.ready_ms),
-            connection.n_requests,
-            f"{connection.stream_bytes:,}",
-        )
-        for connection in load.connections
-    ]
-    headers = ("connection", "hosts", "RTT ms", "opened ms", "ready ms", "requests", "bytes")
-    return table(headers, rows, width=width, shorten=True)
+    shown = columns(
+        load.connections,
+        ("connection", "number"),
+        ("hosts", lambda row: ", ".join(row.hosts)),
+        ("RTT ms", "rtt_ms", each_ms),
+        ("opened ms", "opened_ms", each_ms),
+        ("ready ms", "ready_ms", each_ms),
+        ("requests", "n_requests"),
+        ("bytes", "stream_bytes", counts),
+    )
+    return table(*shown, width=width, shorten=True)
 
 
 def roots_table(load: Load, width: int | None) -> str:
     """Return the table of navigations, with times since each was requested."""
-    rows = [
-        (
-            row.id,
-            in_ms(row.requested_ms),
-            row.resources,
-            f"{row.bytes:,}",
-            *map(in_ms, (row.byte_index_ms, row.byte_index_atf_ms, row.finished_ms)),
-            *((in_ms(row.load_event_ms),) if load.load_event_ms is not None else ()),
-        )
-        for row in load.roots
-    ]
-    headers = ("root", "requested at ms", "resources", "bytes", "ByteIndex all ms")
-    times = ("above fold ms", "complete ms")
-    computed = ("load event ms",) if load.load_event_ms is not None else ()
-    return table((*headers, *times, *computed), rows, width=width, shorten=True)
+    computed = [("load event ms", "load_event_ms", each_ms)]
+    shown = columns(
+        load.roots,
+        ("root", "id"),
+        ("requested at ms", "requested_ms", each_ms),
+        ("resources", "resources"),
+        ("bytes", "bytes", counts),
+        ("ByteIndex all ms", "byte_index_ms", each_ms),
+        ("above fold ms", "byte_index_atf_ms", each_ms),
+        ("complete ms", "finished_ms", each_ms),
+        *(computed if load.load_event_ms is not None else ()),
+    )
+    return table(*shown, width=width, shorten=True)
 
 
 def path_table(load: Load, width: int | None) -> str:
     """Return the critical path as a table, with its time by activity."""
     path = load.critical_path()
     parts = ("network", "bandwidth", "computation", "blocking")
-    rows = [(row.work, row.id or "", *(in_ms(value_ms) for value_ms in row[2:])) for row in path]
-    headers = (
-        *("critical path", "resource", "from ms", "to ms"),
-        *("network ms", "bandwidth ms", "compute ms", "blocking ms"),
+    shown = columns(
+        path,
+        ("critical path", "work"),
+        ("resource", lambda row: row.id or ""),
+        ("from ms", lambda row: row[2], each_ms),
+        ("to ms", lambda row: row[3], each_ms),
+        ("network ms", "network_ms", each_ms),
+        ("bandwidth ms", "bandwidth_ms", each_ms),
+        ("compute ms", "computation_ms", each_ms),
+        ("blocking ms", "blocking_ms", each_ms),
     )
     sums = ", ".join(f"{part} {in_ms(sum(path.column(f'{part}_ms')))} ms" for part in parts)
-    return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(sums, width)}"
+    return f"{table(*shown, width=width, shorten=True)}\n\n{fitted(sums, width)}"
 
 
 def sampled_every(sample_ms: float) -> str:

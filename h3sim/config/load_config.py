@@ -276,21 +276,23 @@ class LoadConfig:
         UnknownNameError: if the only errors are unknown networks, profiles or controllers.
     """
 
-    network: NetworkLike = option(NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED)
+    network: NetworkLike = option(NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED, is_common=True)
     transport: str | None = option(
         NameOf(Protocol),
         "transport protocol (default: that of the transport profile, or quic)",
+        is_common=True,
     )
     cc: str | None = option(
-        Text(), "congestion controller: newreno, cubic, bbr, constant, ...", "NAME"
+        Text(), "congestion controller: newreno, cubic, bbr, constant, ...", "NAME", is_common=True
     )
     transport_profile: ProfileLike | None = option(
         NameOr("TransportProfile"),
         "sender and loss recovery profile: a shipped profile or a profile file (.toml)",
         "NAME",
+        is_common=True,
     )
     rate_mbps: float | None = option(
-        Number(low=1e-6, high=1e7), "rate in Mbit/s of payload", "RATE"
+        Number(low=1e-6, high=1e7), "rate in Mbit/s of payload", "RATE", is_common=True
     )
     interval_ms: float | None = option(
         Number(low=1e-6, high=60_000), "time between two packets at a constant rate", "MS"
@@ -298,12 +300,13 @@ class LoadConfig:
     packet_bytes: int | None = option(
         Whole(low=1, high=65_507), "maximum payload of a packet", "BYTES"
     )
-    rtt_ms: float | None = option(Number(low=0, high=600_000), "round-trip time", "MS")
+    rtt_ms: float | None = option(Number(low=0, high=600_000), "round-trip time", "MS", is_common=True)
     loss: float | None = option(
         Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
         "packet loss rate in each direction: 0.02, or 2%",
         "SHARE",
         is_share=True,
+        is_common=True,
     )
     mean_loss_burst: float | None = option(
         Number(low=1, high=1e6), "mean number of consecutive losses", "PACKETS"
@@ -321,13 +324,14 @@ class LoadConfig:
         "hold every n-th packet until N (to M) others have been sent: 4:1-3, or none; in Python and"
         " files also {every = 4, by = [1, 3]}",
         "EVERY:N[-M]",
+        is_common=True,
     )
     send_buffer_kb: float = option(
         Number(low=0, high=1e9),
         "size of the server's send buffer, in kB of 1000 bytes",
         "KB",
         default=0.0,
-        is_own=True,
+        is_common=True,
     )
     send_buffer_refill: str = option(
         NameOf(SendBufferRefill),
@@ -393,7 +397,7 @@ class LoadConfig:
         " bbr@500, or a video of 3 Mbit/s, on-off:3; + between them",
         "FLOWS",
     )
-    seed: int = option(SEED, "random seed", "N", default=0)
+    seed: int = option(SEED, "random seed", "N", default=0, is_common=True)
     time_limit_s: float | None = option(
         _LIMIT_S, "simulated time after which a load over links is given up (default: 3600)", "S"
     )
@@ -402,8 +406,9 @@ class LoadConfig:
         "replay requests as recorded, or compute them from parsing, blocking and executing (parse)",
         default="replay",
         group="browser",
+        is_common=True,
     )
-    cpu_slowdown: float | None = of_browser("cpu_slowdown", "FACTOR")
+    cpu_slowdown: float | None = of_browser("cpu_slowdown", "FACTOR", is_common=True)
     max_concurrent_requests: int | None = of_browser("max_concurrent_requests", "N")
     max_concurrent_requests_per_host: int | None = of_browser(
         "max_concurrent_requests_per_host", "N"

@@ -22,14 +22,15 @@ class Option(NamedTuple):
     """Command-line form of a load option, in addition to its declaration.
 
     *switches* are flags that set it, each with its value and a line of help; *is_share* also
-    accepts 2%. *is_own* leaves the option to each command.
+    accepts 2%. Every command that loads has the common options; others are in `--set` or, where all
+    are options, in `--help-all`.
     """
 
     metavar: str = ""
     group: str = "network and transport"
     switches: tuple[tuple[str, Any, str], ...] = ()
     is_share: bool = False
-    is_own: bool = False
+    is_common: bool = False
 
 
 NO_CODEC = "none"
@@ -48,7 +49,7 @@ def option(
     return field(default=default, metadata=metadata)
 
 
-def of_browser(name: str, metavar: str = "") -> Any:
+def of_browser(name: str, metavar: str = "", **how: Any) -> Any:
     """Return an option that sets a field of the browser, with the declaration of that field.
 
     A Boolean has one flag, which sets the opposite of its default.
@@ -58,7 +59,7 @@ def of_browser(name: str, metavar: str = "") -> Any:
     if isinstance(entry.kind, Flag):
         flag = f"--{'no-' * bool(entry.default)}{name.replace('_', '-')}"
         switches = ((flag, not entry.default, entry.about),)
-    return option(entry.kind, entry.about, metavar, group="browser", switches=switches)
+    return option(entry.kind, entry.about, metavar, group="browser", switches=switches, **how)
 
 
 def documented(cls: type[ClassT]) -> type[ClassT]:
@@ -204,3 +205,36 @@ def option_of(cls: type, attribute: str) -> Option:
     """Return the command-line form of that field of a class of options."""
     found: Option = next(item for item in fields(cls) if item.name == attribute).metadata[OPTION]
     return found
+
+
+_KEYS_OF_NETWORK = {"loss_burst": "mean_loss_burst"}
+"""Keys of a network file whose option has another name."""
+
+
+def flags_of(cls: type) -> dict[str, dict[str, Any]]:
+    """Return the command-line flags of each field of a class of options.
+
+    Each flag has the value that it sets, or None if a value follows it.
+    """
+    return {
+        entry.attribute: {
+            flag: str(value).lower() for flag, value, _ in option_of(cls, entry.attribute).switches
+        }
+        or {f"--{entry.attribute}".replace("_", "-"): None}
+        for entry in fields_of(cls)
+    }
+
+
+def switch_of(cls: type, key: str, value: Any) -> str:
+    """Return the flag that set a field of *cls*, or a key of a network, to *value*.
+
+    >>> from h3sim import LoadConfig
+    >>> switch_of(LoadConfig, "handshake", "0-rtt"), switch_of(LoadConfig, "loss_burst", 2)
+    ('--zero-rtt', '--mean-loss-burst')
+    """
+    name = key.partition(".")[0]
+    name = _KEYS_OF_NETWORK.get(name, name)
+    for flag, setting in flags_of(cls).get(name, {}).items():
+        if setting == str(value).lower():
+            return flag
+    return f"--{name}".replace("_", "-")

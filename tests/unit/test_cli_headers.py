@@ -56,8 +56,8 @@ def test_shares_alone_may_be_per_cent(lists: str, capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["rows"][0]["loss"] == 0.0007
     assert main([*argv, "--interval-ms", "50%", "--rtt-ms", "10,50%"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"h3sim {COMMAND}: --rtt-ms: must be at least 0 and at most 60000, is '50%'",
-        f"h3sim {COMMAND}: --interval-ms: must be at least 0 and at most 60000, is '50%'",
+        f"h3sim {COMMAND}: --rtt-ms: must be a number, is '50%'",
+        f"h3sim {COMMAND}: --interval-ms: must be a number, is '50%'",
     ]
 
 
@@ -122,15 +122,15 @@ def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.splitlines() == [
         f"h3sim {COMMAND}: no codec is called 'hpak'; did you mean hpack or qpack?"
         " (`h3sim header-compression --help` shows all)",
-        f"h3sim {COMMAND}: --rtt-ms: must be at least 0 and at most 60000, is 'x'",
-        f"h3sim {COMMAND}: --loss: must be at least 0 and below 1, is '2'",
-        f"h3sim {COMMAND}: --runs: must be a whole number from 1 to 10,000, is '0'",
-        f"h3sim {COMMAND}: --table-bytes: must be a whole number from 0 to 1,073,741,823, is '-1'",
-        f"h3sim {COMMAND}: --seed: must be a whole number from 0 to {2**63 - 1:,}, is '-5'",
-        f"h3sim {COMMAND}: --interval-ms: must be at least 0 and at most 60000, is '1,2'",
-        f"h3sim {COMMAND}: --network: goes only with --model quic",
+        f"h3sim {COMMAND}: --rtt-ms: must be a number, is 'x'",
+        f"h3sim {COMMAND}: --loss: must be at least 0 and less than 1 (0.02, or 2%), is 2.0",
+        f"h3sim {COMMAND}: --runs: must be 1 to 10,000, is 0",
+        f"h3sim {COMMAND}: --table-bytes: must be 0 to 1,073,741,823, is -1",
+        f"h3sim {COMMAND}: --interval-ms: must be a number, is '1,2'",
         f"h3sim {COMMAND}: {lists}: contains only header lists of requests:"
         " use --direction requests",
+        f"h3sim {COMMAND}: --seed: must not be negative, is -5",
+        f"h3sim {COMMAND}: --network: goes only with --model quic",
     ]
 
 

@@ -445,7 +445,7 @@ def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
     [
         (
             ["import", "shop.har", "-o", "./shop.har"],
-            "import: -o: './shop.har' is also an input file",
+            "import: --output: './shop.har' is also an input file",
         ),
         (["run", "shop.har", "--har", "shop.har"], "run: --har: 'shop.har' is also an input file"),
         (

@@ -23,7 +23,7 @@ HEAVY = ("numpy", "matplotlib", "pandas", "networkx", "tqdm", "hypothesis")
 """What takes longer to import than a small page takes to load."""
 OTHERS = (
     *("h3sim.importers", "h3sim.conformance", "h3sim.reporting", "h3sim.qlog.reader"),
-    *("h3sim.cli.compare", "h3sim.cli.importing", "h3sim.cli.importing", "h3sim.cli.measure"),
+    *("h3sim.cli.compare", "h3sim.cli.pages", "h3sim.cli.qlog"),
 )
 STUDIES = ("h3sim.study.compare", "h3sim.study.sweep", "h3sim.study.store")
 ENDPOINTS = (

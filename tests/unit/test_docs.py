@@ -27,8 +27,7 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.cli.options import switch
-from h3sim.config.options import option_of
+from h3sim.config.options import flags_of
 from h3sim.conformance import runner
 from h3sim.page import Page, page_from_dict, schema
 from h3sim.schedulers import Mixed, Retransmit
@@ -258,8 +257,7 @@ def test_every_table_of_declarations_is_as_it_is_declared(path: Any) -> None:
 def test_every_load_option_is_explained() -> None:
     text = "".join(path.read_text("utf-8") for path in DOCS)
     for field in fields_of(h3sim.LoadConfig):
-        how = option_of(h3sim.LoadConfig, field.attribute)
-        flags = [flag for flag, *_ in how.switches] or [switch(field.attribute)]
+        flags = flags_of(h3sim.LoadConfig)[field.attribute]
         assert [flag for flag in flags if f"`{flag}`" not in text] == []
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from h3sim import catalog
+from h3sim.cli.command import Parser
 from h3sim.cli.main import COMMANDS, make_parser
-from h3sim.cli.parsing import Parser
 from h3sim.papers import list_findings
 
 ROOT = Path(__file__).parents[2]

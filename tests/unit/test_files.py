@@ -135,7 +135,7 @@ _TERMINATED = """
 import os, signal, sys
 from h3sim.cli import main
 from h3sim.schema import write_whole
-from h3sim.cli import importing
+from h3sim.cli import pages as importing
 
 def _write(imported, output):
     def kill(file):

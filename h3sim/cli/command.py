@@ -1,0 +1,547 @@
+"""Commands as declarations: arguments with their readers, and the parser made of them.
+
+A module of commands has a dict `COMMANDS`; each `Command` lists its arguments. Its parser, the
+reading of values and the list of errors follow from it. Options of a load are those of
+`LoadConfig`: `LoadOptions` adds all, or the common ones and `--set KEY=VALUE` for the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import sys
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.schema import check_output, format_value, write_whole
+from h3sim.schema.arguments import ErrorCollector, check_arguments
+from h3sim.schema.values import Number, Whole
+from h3sim.text import escape_control
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from h3sim.schema.values import ValueType
+
+    Progress = Callable[[int, int], None]
+
+
+FAILED, BAD_INPUT = 1, 2
+"""Exit codes: a run failed; bad usage or bad input."""
+STANDARD_OUTPUT = "-"
+"""File name that means standard output."""
+PLOT = (".png", ".svg", ".pdf")
+"""Suffixes of figures."""
+_BAR_AFTER_S = 1.0
+_WIDTH_UNKNOWN = 100
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help formatter that keeps examples as typed and finds its width without importing shutil.
+
+    argparse makes a formatter for every argument, so importing shutil would slow every start.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=output_width() - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Wrap paragraphs to the terminal; keep examples as typed."""
+        import textwrap  # for help only
+
+        return "".join(
+            textwrap.indent(part if "\n  " in part else textwrap.fill(part, width), indent) + "\n\n"
+            for part in text.strip("\n").split("\n\n")
+        )
+
+
+class Parser(argparse.ArgumentParser):
+    """Argument parser that reports every error, one per line, and points to help."""
+
+    def __init__(self, **keys: Any) -> None:
+        self._refused: dict[str, str] = {}
+        super().__init__(**{"formatter_class": HelpFormatter} | keys)
+
+    def parse_known_args(  # type: ignore[override]  # the signature that subparsers call
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuse unknown arguments here, where the command's name and options are known."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            hint = _hint(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        if "" in self._refused:
+            self.error(self._refused.pop(""))
+        # The command reports the others, with all errors that it finds itself.
+        options.refused = getattr(options, "refused", {}) | self._refused
+        return options, unknown
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Return the value of a word; report a bad one after all others have been checked."""
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            expected = _EXPECTED.get(getattr(action.type, "__name__", ""))
+            message = (
+                error.message
+                if expected is None
+                else f"must be {expected}, is {format_value(arg_string)}"
+            )
+            self._refused[_name_of(action)] = message
+            return _REFUSED
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if value is _REFUSED or action.choices is None or value in action.choices:
+            return
+        message = f"{format_value(value)} is not one of {', '.join(map(str, action.choices))}"
+        hint = _did_you_mean(str(value), action.choices)
+        name = _name_of(action)
+        if action.nargs == argparse.PARSER:  # a command: nothing else can be read
+            self.error(f"no {name} is called {format_value(value)}{hint}")
+        self._refused[name] = f"{message}{hint}"
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2 after one line per error; the last line points to help."""
+        refused = (f"{name}: {text}" for name, text in self._refused.items())
+        lines = [f"{self.prog}: {escape_control(line)}" for line in (*refused, message)]
+        self.exit(BAD_INPUT, "\n".join(lines) + f" (see `{self.prog} --help`)\n")
+
+
+_REFUSED: Any = object()
+"""Placeholder for the value of a refused word."""
+_EXPECTED = {"int": "a whole number", "float": "a number", "share": "a share (0.02, or 2%)"}
+
+
+def _name_of(action: argparse.Action) -> str:
+    """Return the display name of an argument: its longest switch, or its metavar."""
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest
+    if action.nargs == argparse.PARSER:
+        return metavar.lower()
+    return max(action.option_strings, key=len, default="" if action.choices else metavar)
+
+
+def _hint(flag: str, known: Mapping[str, Any]) -> str:
+    """Return the present form of an unknown flag, or similar flags, as the end of a message."""
+    from h3sim.config.load_config import FLAGS, LoadConfig  # lazy, like the next: for errors only
+    from h3sim.config.options import flags_of
+
+    if flag in FLAGS:
+        return f"; {flag} was renamed to {FLAGS[flag]}"
+    if "--set" in known:
+        for key, values in flags_of(LoadConfig).items():
+            if flag in values:
+                return f"; use --set {key}={values[flag] or 'VALUE'}"
+    return _did_you_mean(flag, known)
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return similar names as the end of a message."""
+    import difflib  # lazy: needed for errors only
+
+    near = difflib.get_close_matches(word, list(known), n=2)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+class Argument:
+    """Argument of a command: its form on the command line, its help and its reader.
+
+    *form* is `PAGE`, `--scheme NAME`, `-j --workers N` or, for a flag, `--json`. A value is checked
+    by *kind* and then passed to *read* with all options. With *many*, "words" or "commas", each
+    word, or part between commas, is read by itself, and the value is a list without duplicates.
+    *output* are the suffixes of a file to be written, () for any. The argument goes only with the
+    option *needs*, and not with *not_with*. *keys* are argparse's.
+    """
+
+    def __init__(
+        self,
+        form: str,
+        about: str,
+        kind: ValueType | None = None,
+        *,
+        default: Any = None,
+        read: Callable[[Any, argparse.Namespace], Any] | None = None,
+        many: str = "",
+        output: Sequence[str] | None = None,
+        needs: str = "",
+        not_with: str = "",
+        is_rare: bool = False,
+        group: str = "",
+        **keys: Any,
+    ) -> None:
+        *flags, last = form.split()
+        self.flags = (*flags, last) if last.startswith("-") else (*flags,)
+        self.metavar = "" if last.startswith("-") else last
+        self.name = max(self.flags, key=len, default=last)
+        self.dest = keys.pop("dest", self.name.strip("-").replace("-", "_").lower())
+        self.about, self.kind, self.default, self.many = about, kind, default, many
+        self.output, self.needs, self.not_with = output, needs, not_with
+        self.is_rare, self.group, self._read, self._keys = is_rare, group, read, keys
+
+    def add(self, parser: argparse.ArgumentParser, *, shows_all: bool = True) -> None:
+        """Add the argument to *parser*; rare ones are in its help only with *shows_all*."""
+        target: Any = parser
+        if self.group:
+            groups = {group.title: group for group in parser._action_groups}
+            target = groups.get(self.group) or parser.add_argument_group(self.group)
+        keys: dict[str, Any] = {**self._type(), **self._keys}
+        keys["help"] = argparse.SUPPRESS if self.is_rare and not shows_all else self._help()
+        if self.metavar and "choices" not in keys:
+            keys["metavar"] = self.metavar
+        if self.flags:
+            target.add_argument(*self.flags, dest=self.dest, **keys)
+        else:
+            target.add_argument(self.dest, **{"metavar": self.metavar} | keys)
+
+    @property
+    def _is_switch(self) -> bool:
+        return not self.metavar and "action" not in self._keys
+
+    def _type(self) -> dict[str, Any]:
+        if not self.metavar:
+            return {"action": "store_true", "default": None}
+        if self.many or not isinstance(self.kind, Number):
+            return {}
+        return {"type": _reader(self.kind)}
+
+    def _help(self) -> str:
+        usual = self.default
+        if usual in (None, "", ()) or "default" in self.about:
+            return self.about.replace("%", "%%")
+        shown = f"{usual:g}" if isinstance(usual, float) else str(usual)
+        return f"{self.about} (default: {shown})".replace("%", "%%")
+
+    @property
+    def usage(self) -> str:
+        """Part of the line of usage: required arguments."""
+        if self.flags:
+            return " ".join((*self.flags[:1], self.metavar)) if self._keys.get("required") else ""
+        several = {"+": " [{0} ...]", "*": " ..."}.get(self._keys.get("nargs", ""), "")
+        return f"{self.metavar}{several.format(self.metavar)}"
+
+    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+        """Replace the word in *options* by the value, or by None after collecting errors."""
+        value = getattr(options, self.dest)
+        if self.dest in options.given:
+            errors.of("", partial(self._refuse_wrong, options))
+        elif self.default is not None:
+            value = self.default
+        if value is _REFUSED:
+            value = None
+            setattr(options, self.dest, None)
+        if value is None or (not self.flags and value == []):
+            if self._is_switch:
+                setattr(options, self.dest, False)
+            return
+        if not self.many:
+            value = errors.of("", partial(self._value, value, options))
+        else:
+            found: dict[Any, None] = {}
+            for word in self._words(value):
+                one = errors.of("", partial(self._value, word, options))
+                found |= dict.fromkeys(one if isinstance(one, list) else [one])
+            value = [one for one in found if one is not None]
+        setattr(options, self.dest, value)
+
+    def _words(self, value: Any) -> list[str]:
+        words = value if isinstance(value, list) else [value]
+        if self.many != "commas":
+            return words
+        return [part.strip() for word in words for part in word.split(",")]
+
+    def _value(self, value: Any, options: argparse.Namespace) -> Any:
+        if self.kind is not None:
+            number = _number(value, self.kind) if isinstance(self.kind, Number) else value
+            value = check_arguments(InputError, **{self.name: (self.kind, number)})[self.name]
+        if self.output is not None:
+            check_output_path(value, self.output, key=self.name)
+        return value if self._read is None else self._read(value, options)
+
+    def _refuse_wrong(self, options: argparse.Namespace) -> None:
+        """Refuse a word that is no value, and options that exclude each other."""
+        if self.name in options.refused:
+            raise InputError([ValidationIssue(key=self.name, message=options.refused[self.name])])
+        for names, is_needed in ((self.needs, True), (self.not_with, False)):
+            dest = names.strip("-").replace("-", "_")
+            if names and (dest in options.given) is not is_needed:
+                message = f"goes only with {names}" if is_needed else f"does not go with {names}"
+                raise InputError([ValidationIssue(key=self.name, message=message)])
+
+
+def group(title: str, *arguments: Argument, needs: str = "") -> Sequence[Argument]:
+    """Return *arguments* under a heading of their own; all go only with the option *needs*."""
+    for argument in arguments:
+        argument.group, argument.needs = title, argument.needs or needs
+    return arguments
+
+
+class Share(Number):
+    """Share from 0 to less than 1, on the command line also in per cent."""
+
+    def __init__(self) -> None:
+        super().__init__(low=0, high=1, is_below=True, example="0.02, or 2%")
+
+
+def _reader(kind: Number) -> Callable[[str], float]:
+    return share if isinstance(kind, Share) else int if isinstance(kind, Whole) else float
+
+
+def _number(value: Any, kind: Number) -> Any:
+    """Return the number that a word stands for, or the word, which is then refused."""
+    try:
+        return _reader(kind)(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def share(text: str) -> float:
+    """Parse a share, "0.02" or "2%"; per cent shift the decimal point by two digits.
+
+    >>> share("2%"), share("0.02"), share("0.07%")
+    (0.02, 0.02, 0.0007)
+    """
+    if not text.endswith("%"):
+        return float(text)
+    from decimal import Decimal  # lazy: keeps startup fast
+
+    # Dividing floats would give 0.0007000000000000001 for 0.07 %: another load to a study.
+    return float(Decimal(repr(float(text[:-1]))) / 100)
+
+
+class ArgumentSet:
+    """Group of arguments that are read together."""
+
+    def add(self, parser: argparse.ArgumentParser, *, shows_all: bool) -> None:
+        """Add the arguments to *parser*."""
+        raise NotImplementedError
+
+    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+        """Replace the words in *options* by values, after collecting errors."""
+        raise NotImplementedError
+
+    usage = ""
+    is_rare = False
+
+
+class Command(NamedTuple):
+    """Command: a function, its arguments and what prints its result.
+
+    *call* gets the options that it has parameters for, and `options` are all of them; its result,
+    unless *show* is None, is printed by *show*, or its *document* as JSON with `--json`.
+    *checks* take the options, of which wrong ones are None, and raise `InputError`. A command with
+    *actions* has no arguments of its own.
+    """
+
+    description: str
+    call: Callable[..., Any] | None = None
+    arguments: Sequence[Argument | ArgumentSet] = ()
+    epilog: str = ""
+    show: Callable[[Any, argparse.Namespace], int | None] | None = None
+    checks: Sequence[Callable[[argparse.Namespace], object]] = ()
+    document: Callable[[Any, argparse.Namespace], Any] = lambda found, _: found.to_dict()
+    actions: Mapping[str, Command] | None = None
+    progress: str = "load"
+
+    def add_to(self, parser: Parser, *, shows_all: bool) -> None:
+        """Add the arguments to *parser*, and what it calls."""
+        parser.description, parser.epilog = self.description, self.epilog
+        if self.actions is not None:
+            below = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
+            for name, action in self.actions.items():
+                made = below.add_parser(name, help=action.description)
+                action.add_to(made, shows_all=shows_all)
+            return
+        if any(argument.is_rare for argument in self.arguments):
+            parser.add_argument(
+                "--help-all", action="help", help="show this help with all options and exit"
+            )
+        for argument in self.arguments:
+            argument.add(parser, shows_all=shows_all)
+        words = (argument.usage for argument in self.arguments)
+        parser.usage = " ".join(filter(None, (parser.prog, "[OPTION ...]", *words)))
+        parser.set_defaults(command=self)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Read the arguments, call the function and show its result; return the exit code.
+
+        Raises:
+            InputError: listing every error in the arguments.
+        """
+        words = [*_file_words(options, but=[a.dest for a in self._outputs()])]
+        options.given = {
+            name for name, value in vars(options).items() if value not in (None, [])
+        } - {"command", "arguments", "refused"}
+        options.width = None if getattr(options, "no_truncate", False) else output_width()
+        with ErrorCollector() as errors:
+            for argument in self.arguments:
+                argument.read_into(options, errors)
+            errors.of("", lambda: check_outputs_differ(options, words, self._outputs()))
+            for check in self.checks:
+                errors.of("", partial(check, options))
+        with progress_bar(self.progress) as progress:
+            found = self._call(options, progress)
+        if self.show is None:
+            return found or 0
+        if options.json:
+            print_json(self.document(found, options))
+            return 0
+        return self.show(found, options) or 0
+
+    def _call(self, options: argparse.Namespace, progress: Progress | None) -> Any:
+        """Call the function with the options that it has parameters for."""
+        assert self.call is not None, "a command with actions is not run"  # noqa: S101
+        values = {**vars(options), "options": options, "progress": progress}
+        parameters = inspect.signature(self.call).parameters.values()
+        # The options of a load are in `config`, with their types.
+        own = options.words_of_load if hasattr(options, "words_of_load") else ()
+        given = {
+            parameter.name: values.get(parameter.name)
+            for parameter in parameters
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+            and parameter.name not in own
+            and (values.get(parameter.name) is not None or parameter.default is parameter.empty)
+        }
+        return self.call(**given)
+
+    def _outputs(self) -> list[Argument]:
+        return [a for a in self.arguments if isinstance(a, Argument) and a.output is not None]
+
+
+JSON = partial(Argument, "--json")
+STORE = Argument("--store FILE", "store finished loads and reuse them")
+WORKERS = Argument(
+    "-j --workers N", "worker processes (default: one per core)", Whole(low=1, high=10_000)
+)
+DASK = Argument("--dask ADDRESS", "run on the workers of this dask.distributed scheduler")
+RETRY = Argument("--retry-failed", "rerun loads that failed")
+NO_TRUNCATE = Argument(
+    "--no-truncate", "do not wrap or truncate output (default: fit the terminal)"
+)
+SAMPLE_MS = Argument(
+    "--sample-ms MS",
+    "also show ByteIndexes sampled at this interval; use 100 to compare with Marx 2019",
+    Number(low=0, high=1e9, is_above=True),
+)
+
+
+def output_width() -> int:
+    """Return the width of the output in cells: $COLUMNS, or the terminal's, or 100."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH_UNKNOWN
+    except (OSError, ValueError, AttributeError):  # a pipe, a file, or no standard output
+        return _WIDTH_UNKNOWN
+
+
+@contextmanager
+def progress_bar(unit: str = "load") -> Iterator[Progress | None]:
+    """Yield a progress callback (done, total) that shows a bar after one second.
+
+    Without a terminal it yields None, and tqdm is not imported.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(unit=unit, leave=False, delay=_BAR_AFTER_S) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield progress
+
+
+def print_json(document: Any) -> None:
+    """Print a document as one line of JSON."""
+    print(json.dumps(document, allow_nan=False))
+
+
+def print_file(text: str) -> None:
+    """Print the *text* of a file in UTF-8, whatever the terminal's encoding."""
+    import io
+
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(text.removesuffix("\n"))
+
+
+def write_output(path: str, text: str) -> None:
+    """Write *text* to *path* atomically, or print it if *path* is `-`.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    if path == STANDARD_OUTPUT:
+        print_file(text)
+    else:
+        write_whole(path, text, key="--output")
+
+
+def report_written(path: str | Path) -> None:
+    """Say on standard error that a file was written."""
+    print(f"wrote {escape_control(str(path))}", file=sys.stderr)
+
+
+def check_output_path(path: str, suffixes: Sequence[str], *, key: str) -> None:
+    """Refuse, before anything runs, a path that could not be written.
+
+    Raises:
+        InputError: if the path has none of *suffixes* or is unusable.
+    """
+    if suffixes == (STANDARD_OUTPUT,):
+        suffixes = ()
+        if path == STANDARD_OUTPUT:
+            return
+    if suffixes and Path(path).suffix.lower() not in suffixes:
+        last = " or ".join(suffixes) if len(suffixes) <= 2 else ", ".join(suffixes)
+        raise InputError([ValidationIssue(key=key, message=f"must end in {last}, is {path!r}")])
+    check_output(path, key=key)
+
+
+def check_outputs_differ(
+    options: argparse.Namespace, words: Iterable[str], outputs: Iterable[Argument]
+) -> None:
+    """Refuse, before anything runs, outputs that would overwrite an input or each other.
+
+    *words* are those of the command line that are no output.
+
+    Raises:
+        InputError: with one issue per conflicting path.
+    """
+    taken = {_real(path): "an input file" for path in words if os.path.isfile(path)}  # noqa: PTH113 - words and paths alike
+    problems: list[ValidationIssue] = []
+    for output in outputs:
+        path = getattr(options, output.dest)
+        # A device, /dev/null say, may be written to twice.
+        if not isinstance(path, str) or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
+            continue
+        if (other := taken.get(_real(path))) is not None:
+            message = f"{format_value(path)} is also {other}: choose another file"
+            problems.append(ValidationIssue(key=output.name, message=message))
+        taken[_real(path)] = output.name
+    if problems:
+        raise InputError(problems)
+
+
+def _file_words(options: argparse.Namespace, but: Sequence[str]) -> Iterator[str]:
+    """Yield each word of the command line, except those of options *but*."""
+    for name, value in vars(options).items():
+        # "arguments" is the command line as it was typed, outputs and all.
+        if name not in (*but, "arguments"):
+            words = value if isinstance(value, list) else [value]
+            yield from (word for word in words if isinstance(word, str))
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):  # a loop of links, a NUL: refused where it is opened
+        return path

@@ -1,0 +1,476 @@
+"""Page files: `h3sim import`, `h3sim record`, `h3sim transform` and `h3sim annotate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h3sim import catalog
+from h3sim.browser.above_the_fold import HEURISTIC
+from h3sim.cli import shared, tables
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    STANDARD_OUTPUT,
+    Argument,
+    Command,
+    check_output_path,
+    print_json,
+    report_written,
+    write_output,
+)
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.importers import DIALECTS, import_page
+from h3sim.page import page_to_dict
+from h3sim.page.model import MarksFrom, ids_that_match, marked
+from h3sim.page.transforms import (
+    OpenMode,
+    merge_pages,
+    with_cached,
+    with_early_hints,
+    with_first_layout,
+    with_inlined_styles,
+    with_push,
+    with_revalidated,
+    with_staged_hints,
+)
+from h3sim.schema import check_output, write_whole
+from h3sim.schema.arguments import ErrorCollector
+from h3sim.schema.values import Whole
+from h3sim.study.fidelity import IMPORT_REPORT, fidelity
+from h3sim.study.run import resolve_page
+from h3sim.text import escape_control
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from h3sim.cli.command import Progress
+    from h3sim.importers import ImportedPage
+    from h3sim.importers.chromium import PageRecording, RecordedSource
+    from h3sim.page import Page, Resource
+
+
+_FILE = (STANDARD_OUTPUT,)
+"""Output that may be `-`, for standard output."""
+_INDENT = "  "
+_MOST_REPLAYED = 2000
+"""Most resources of a page whose replay is checked; larger ones take too long to load."""
+_EPILOG = """\
+examples:
+  h3sim import shop.har -o shop.json && h3sim run shop.json
+  h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
+  h3sim import site/index.html -o site.json
+  h3sim import site/pages/about.html --root site -o about.json
+  h3sim import devtoolslog.json -o - | less
+  h3sim import shop.har --above-the-fold seen.txt -o shop.json
+
+A page file contains no cookies, no header values and no query strings. The report lists observed
+and inferred values; without -o only the report is printed.
+"""
+
+
+def _imported(name: str, options: argparse.Namespace) -> ImportedPage:
+    return import_page(
+        name,
+        dialect=options.dialect,
+        host=options.host,
+        page=options.page,
+        root=options.root,
+        strict=options.strict,
+        above_the_fold=options.above_the_fold,
+    )
+
+
+def _check_streams(options: argparse.Namespace) -> None:
+    if options.output == STANDARD_OUTPUT and options.json:
+        message = "the page and --json cannot both go to standard output"
+        raise InputError([ValidationIssue(key="--output", message=message)])
+
+
+def _import(options: argparse.Namespace) -> None:
+    imported = options.file
+    if options.output is not None:
+        document = page_to_dict(imported.page)
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_output(options.output, f"{text}\n")
+    _print_report(imported, options)
+
+
+def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
+    """Print the report, to standard error if the page itself went to standard output."""
+    page = imported.page
+    judged = fidelity(page) if len(page.resources) <= _MOST_REPLAYED else None
+    if options.json:
+        print_json(IMPORT_REPORT.write(imported, fidelity=judged))
+        return
+    file = sys.stderr if options.output == STANDARD_OUTPUT else sys.stdout
+    width = options.width
+    for line in (*(() if judged is None else judged.lines()), *imported.lines()):
+        print(_hanging(line, width), file=file)
+
+
+def _hanging(line: str, width: int | None) -> str:
+    """Return a line wrapped to *width* cells with a hanging indent."""
+    first, *rest = tables.fitted(line, width).split("\n")
+    if width is None or not rest or width <= len(_INDENT):
+        return "\n".join([first, *rest])
+    words = tables.fitted(" ".join(rest), width - len(_INDENT)).split("\n")
+    return "\n".join([first, *(f"{_INDENT}{text}" for text in words)])
+
+
+_RECORD_EPILOG = """\
+examples:
+  h3sim record site/ -o page.json
+  h3sim record site/shop/index.html --root site -o shop.json --repeat 3
+  h3sim record https://www.example.org/ -o example.json --log example-load.json
+
+A folder or file is served locally, with all other hosts blocked. Requires Chromium (--chromium,
+$CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
+"""
+
+
+def _source(name: str, options: argparse.Namespace) -> RecordedSource:
+    # On use: other commands need none of it.
+    from h3sim.importers.chromium import RecordedSource
+
+    return RecordedSource.of(name, options.root)
+
+
+def _check_lists(options: argparse.Namespace) -> None:
+    if options.headers and options.output is not None and Path(options.output).name:
+        for kind in ("req", "resp"):
+            check_output(_list_path(options.output, kind), key="--headers")
+
+
+def _record(options: argparse.Namespace, progress: Progress | None) -> None:
+    from h3sim.importers.chromium import record
+
+    provenance = {key: getattr(options, key) for key in ("source", "licence", "notes")}
+    recording = record(
+        options.what,
+        name=options.name or "",
+        repeat=options.repeat,
+        compression=options.compression,
+        chromium=options.chromium,
+        provenance={key: text for key, text in provenance.items() if text},
+        progress=progress,
+    )
+    page = shared.with_marks(recording.page, options.above_the_fold)
+    write_page(page, Path(options.output))
+    _write_more(recording, options)
+    _show_recording(page, recording)
+
+
+def _list_path(output: str, kind: str) -> Path:
+    """Return the path of the header lists of that kind, next to the page."""
+    return Path(output).with_name(f"{Path(output).stem}.{kind}.qif")
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Write a page file with one line per resource."""
+    document = page_to_dict(page)
+    rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in document["resources"])
+    head = {key: value for key, value in document.items() if key != "resources"}
+    text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
+    write_whole(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
+
+
+def _write_more(recording: PageRecording, options: argparse.Namespace) -> None:
+    from h3sim.importers.header_lists import request_lists, response_lists, to_qif
+
+    if options.log is not None:
+        text = json.dumps(recording.load.to_dict(), indent=1)
+        write_whole(options.log, f"{text}\n", key="--log")
+    if options.headers:
+        exchanges = recording.load.exchanges
+        for kind, lists in (("req", request_lists), ("resp", response_lists)):
+            write_whole(_list_path(options.output, kind), to_qif(lists(exchanges)))
+
+
+def _show_recording(page: Page, recording: PageRecording) -> None:
+    load = recording.load
+    kilobytes = page.total_bytes / 1000
+    print(f"{page.name}: {tables.plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
+    print(f"load event after {tables.in_ms(load.onload_ms)} ms in {load.browser}\n")
+    of_kind: dict[Any, list[Resource]] = {}
+    for resource in page.resources:
+        of_kind.setdefault(resource.kind, []).append(resource)
+    tables.print_table(
+        sorted(of_kind.items(), key=lambda item: -len(item[1])),
+        ("kind", lambda item: item[0].value),
+        ("resources", lambda item: len(item[1])),
+        ("kB", lambda item: f"{sum(resource.size_bytes for resource in item[1]) / 1000:,.1f}"),
+        ("above the fold", lambda item: sum(r.above_the_fold for r in item[1])),
+        width=None,
+        shorten=False,
+    )
+    for note in load.notes:
+        print(f"h3sim record: {note}", file=sys.stderr)
+    for line in recording.differences:
+        print(f"h3sim record: differs between recordings: {line}", file=sys.stderr)
+
+
+_TRANSFORM_EPILOG = """\
+examples:
+  h3sim transform shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
+  h3sim transform shop.json --cached script --cached stylesheet -o second-visit.json
+  h3sim transform shop.json --with-page news.json@500,background -o tabs.json
+  h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
+
+WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a glob of ids. Quote
+globs to protect them from the shell. Changes are applied in the order given.
+"""
+
+
+def _without(page: Page, ids: list[str]) -> Page:
+    for id_ in ids:
+        page = page.without(id_)
+    return page
+
+
+def _with_pages(page: Page, pages: list[str]) -> Page:
+    for text in pages:
+        name, after_ms, opened = _opened(text)
+        page = merge_pages(page, resolve_page(name), after_ms=after_ms, opened=opened)
+    return page
+
+
+def _opened(text: str) -> tuple[str, float, OpenMode]:
+    """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
+    name, sign, how = text.rpartition("@")
+    if not sign:
+        return text, 0.0, OpenMode.BESIDE
+    after, comma, where = how.partition(",")
+    try:
+        return name, float(after), OpenMode(where) if comma else OpenMode.BESIDE
+    except ValueError:
+        known = ", ".join(each.value for each in OpenMode)
+        message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
+        raise InputError([ValidationIssue(key="--with-page", message=message)]) from None
+
+
+_OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
+    "--push": (with_push, "push these with the response to the document's request"),
+    "--early-hints": (with_early_hints, "hint at these before the response (103 Early Hints)"),
+    "--cached": (with_cached, "serve these from the browser's cache (fresh)"),
+    "--revalidated": (with_revalidated, "revalidate these in the browser's cache (304)"),
+    "--remove": (_without, "remove these and everything that they request"),
+    "--with-page": (
+        _with_pages,
+        "load another PAGE over the same connection MS later: PAGE@500 side by side,"
+        " PAGE@500,background in a background tab, PAGE@500,front in the foreground",
+    ),
+}
+_OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
+    "--staged-hints": (with_staged_hints, "hint at all dependencies, in stages (Vroom)"),
+    "--inlined-styles": (
+        with_inlined_styles,
+        "inline the head's styles into the document and load scripts last (Shandian)",
+    ),
+    "--first-layout": (with_first_layout, "raise the priority of visible images at first layout"),
+}
+
+
+def _given(option: str, what: str) -> tuple[str, str]:
+    return option, what
+
+
+def _transform(options: argparse.Namespace) -> None:
+    page, changed = options.page, options.changed
+    write_output(options.output, changed.to_json())
+    after, before = (
+        f"{tables.plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
+        for each in (changed, page)
+    )
+    print(escape_control(f"{changed.name}: {after} ({page.name}: {before})"), file=sys.stderr)
+
+
+def _check_changes(options: argparse.Namespace) -> None:
+    """Apply the changes in the order given; repeated options make one change."""
+    page = options.page
+    if page is None:
+        return
+    names: dict[str, list[str]] = {}
+    for option, what in options.changes or ():
+        names.setdefault(option, []).append(what)
+    with ErrorCollector() as errors:
+        for option, whats in names.items():
+            change = (
+                partial(_OF_SOME[option][0], page, whats)
+                if option in _OF_SOME
+                else partial(_OF_ALL[option][0], page)
+            )
+            page = errors.of("", change, instead=page)
+        options.changed = page.with_resources(page.resources, name=options.name)
+
+
+_ANNOTATE_EPILOG = """\
+examples:
+  h3sim annotate shop.json
+  h3sim annotate shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
+  h3sim annotate shop.json --above-the-fold heuristic --set logo.svg -o marked.json
+  h3sim annotate shop.json --above-the-fold none
+
+Without changes the resources are listed. With changes the page file is rewritten, or a new one
+written with -o. Quote globs to protect them from the shell.
+"""
+
+
+def _annotate(options: argparse.Namespace) -> None:
+    page, target = options.changed, options.output or options.source
+    if options.output or options.given & {"set", "clear", "above_the_fold"}:
+        write_output(target, page.to_json())
+        if target == STANDARD_OUTPUT:
+            return
+        report_written(target)
+    seen = [resource for resource in page.resources if resource.above_the_fold]
+    n_bytes = sum(resource.size_bytes for resource in seen)
+    how = f"by {page.above_the_fold_from.value}" if page.knows_above_the_fold else "unknown"
+    size = f"{tables.plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
+    print(escape_control(f"{page.name}: {size}"))
+    print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
+    tables.print_table(
+        page.resources,
+        ("resource", "id"),
+        ("kind", lambda resource: resource.kind.value),
+        ("bytes", "size_bytes", tables.counts),
+        ("above fold", "above_the_fold", tables.marked),
+        width=options.width,
+    )
+
+
+def _annotated(name: str, options: argparse.Namespace) -> Page:
+    options.source = name
+    page = catalog.load_page(name)
+    if options.output is None and options.given & {"set", "clear", "above_the_fold"}:
+        if not Path(name).is_file():
+            message = f"is required: {name} is a shipped page and cannot be overwritten"
+            raise InputError([ValidationIssue(key="--output", message=message)])
+        check_output_path(name, (), key="--output")
+    options.changed = _changed(page, options)
+    return page
+
+
+def _changed(page: Page, options: argparse.Namespace) -> Page:
+    page = shared.with_marks(page, options.above_the_fold)
+    if not options.set and not options.clear:
+        return page
+    given = [("--set", text) for text in options.set or ()] + [
+        ("--clear", t) for t in options.clear or ()
+    ]
+    ids_that_match(page, given)  # every error in both options at once
+    cleared = ids_that_match(page, [each for each in given if each[0] == "--clear"])
+    ids = {resource.id for resource in page.resources if resource.above_the_fold}
+    ids |= set(ids_that_match(page, [each for each in given if each[0] == "--set"]))
+    return marked(page, ids.difference(cleared), MarksFrom.HAND)
+
+
+_OUTPUT = "write the page file here; - is standard output"
+_WHAT = "WHAT"
+_TRANSFORMS = (
+    *(
+        Argument(
+            f"{option} WHAT", about, dest="changes", action="append", type=partial(_given, option)
+        )
+        for option, (_, about) in _OF_SOME.items()
+    ),
+    *(
+        Argument(option, about, dest="changes", action="append_const", const=(option, ""))
+        for option, (_, about) in _OF_ALL.items()
+    ),
+)
+COMMANDS = {
+    "import": Command(
+        "Convert a HAR, a DevTools log, a WProf graph or a static site into a page.",
+        _import,
+        (
+            Argument("-o --output PAGE", _OUTPUT, output=_FILE),
+            Argument("--dialect NAME", f"require this format: {', '.join(DIALECTS)}"),
+            Argument("--host HOST", "keep only requests to this host (default: all)"),
+            Argument("--page N", "page load to import, if there are several", type=int, default=1),
+            Argument(
+                "--root DIR", "root folder of a site's paths (default: its document's folder)"
+            ),
+            Argument("--strict", "reject a file if any part of it cannot be used"),
+            shared.marks(HEURISTIC),
+            Argument(
+                "FILE", "a recording (may be gzipped), or the HTML file of a site", read=_imported
+            ),
+            JSON("print the report as h3sim-import/1"),
+            NO_TRUNCATE,
+        ),
+        _EPILOG,
+        checks=(_check_streams,),
+    ),
+    "record": Command(
+        "Load a page in an installed Chromium and write it as a page file.",
+        _record,
+        (
+            Argument("--root DIR", "serve this folder, which contains FILE.html"),
+            Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
+            Argument("--name NAME", "the page's name (default: from the address)"),
+            Argument("--repeat N", "load N times and use median times", Whole(low=1), default=1),
+            Argument(
+                "--compression NAME",
+                "HTTP compression of a served folder",
+                default="gzip",
+                choices=("gzip", "br", "none"),
+            ),
+            Argument("--chromium PATH", "the Chromium executable"),
+            shared.marks(shown="what Chromium rendered"),
+            Argument("-o --output PAGE.json", "the page file", required=True, output=()),
+            Argument(
+                "--log FILE",
+                "also write times, Chrome's priorities and stack traces as JSON",
+                output=(),
+            ),
+            Argument("--headers", "also write header lists to PAGE.req.qif and PAGE.resp.qif"),
+            Argument("--source TEXT", "provenance: origin of the page"),
+            Argument("--licence TEXT", "provenance: the page's licence"),
+            Argument("--notes TEXT", "provenance: other notes"),
+        ),
+        _RECORD_EPILOG,
+        checks=(shared.check_marks, _check_lists),
+    ),
+    "transform": Command(
+        "Write a page with changed delivery of its resources.",
+        _transform,
+        (
+            Argument(
+                "PAGE",
+                "a shipped page or a page file (.json)",
+                read=lambda name, _: catalog.load_page(name),
+            ),
+            *_TRANSFORMS,
+            Argument("--name NAME", "name of the new page (default: the page's name and a digest)"),
+            Argument("-o --output FILE", _OUTPUT, required=True, output=_FILE),
+        ),
+        _TRANSFORM_EPILOG,
+        checks=(_check_changes,),
+    ),
+    "annotate": Command(
+        "Show which resources are above the fold, or change the marks.",
+        _annotate,
+        (
+            Argument(
+                "--set ID",
+                "mark the resources that match this id or glob (repeatable)",
+                action="append",
+            ),
+            Argument("--clear ID", "unmark these (takes precedence over --set)", action="append"),
+            shared.marks(),
+            Argument(
+                "-o --output FILE",
+                "write the page here; - is standard output (default: overwrite PAGE)",
+                output=_FILE,
+            ),
+            Argument("PAGE", "a page file (.json) or a shipped page", read=_annotated),
+            NO_TRUNCATE,
+        ),
+        _ANNOTATE_EPILOG,
+    ),
+}

@@ -1,0 +1,303 @@
+"""Arguments that several commands share: pages, schemes and the options of a load.
+
+The options of a load are generated from the declarations of `LoadConfig`; none is named here.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from h3sim import catalog, study
+from h3sim.cli import tables
+from h3sim.cli.command import Argument, ArgumentSet, output_width, share
+from h3sim.config import LoadConfig
+from h3sim.config.load_config import RECORDED, WITHOUT_RECORDING, config_for, unknown_option
+from h3sim.config.options import flags_of, option_of, switch_of
+from h3sim.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.page import Page
+from h3sim.schema import read_text
+from h3sim.schema.fields import fields_of
+from h3sim.schema.values import Choice, Flag, Number, Whole
+from h3sim.study import resolve_pages, resolve_schemes
+from h3sim.study.run import resolve_page, resolve_scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from h3sim.schema.arguments import ErrorCollector
+    from h3sim.schema.fields import FieldSpec
+    from h3sim.schemes import Scheme
+    from h3sim.transport import Network
+
+
+_SETTINGS = "settings"
+
+
+class LoadOptions(ArgumentSet):
+    """Options of network, transport, server and browser, read into `options.config`.
+
+    Without *are_all*, only the common ones are options of their own; `--set KEY=VALUE` sets the
+    others. *given* are defaults of this command; options in *but* belong to the command.
+    """
+
+    def __init__(self, *, are_all: bool = False, but: Sequence[str] = (), **given: Any) -> None:
+        self.is_rare = are_all
+        self._but, self._given = but, given
+
+    def add(self, parser: argparse.ArgumentParser, *, shows_all: bool) -> None:
+        """Add the options to *parser*; rare ones are in its help only with *shows_all*."""
+        groups: dict[str, Any] = {}
+        for entry, option in _options():
+            if entry.attribute in self._but or not (option.is_common or self.is_rare):
+                continue
+            if option.group not in groups:
+                groups[option.group] = parser.add_argument_group(option.group)
+            is_shown = option.is_common or shows_all
+            target = groups[option.group]
+            if option.switches:
+                target = target.add_mutually_exclusive_group()
+            for flag, value, about in option.switches:
+                target.add_argument(
+                    flag,
+                    dest=entry.attribute,
+                    action="store_const",
+                    const=value,
+                    help=about if is_shown else argparse.SUPPRESS,
+                )
+            if not option.switches:
+                (flag,) = flags_of(LoadConfig)[entry.attribute]
+                keys = self._keys(entry, option.metavar)
+                if not is_shown:
+                    keys["help"] = argparse.SUPPRESS
+                target.add_argument(flag, dest=entry.attribute, **keys)
+        if not self.is_rare:
+            parser.add_argument(
+                "--set",
+                dest=_SETTINGS,
+                action=_Settings,
+                metavar="KEY=VALUE",
+                help="set another option of the load (repeatable); --set help lists them",
+            )
+
+    def _keys(self, entry: FieldSpec, metavar: str) -> dict[str, str]:
+        default = self._given.get(entry.attribute, entry.default)
+        usual = "" if default is None else f" (default: {_shown(default)})"
+        if isinstance(entry.kind, Choice):
+            # Other values are refused by the config, together with all other errors.
+            metavar = f"{{{','.join(entry.kind.options)}}}"
+        return {"help": (entry.about + usual).replace("%", "%%"), "metavar": metavar}
+
+    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+        """Read `options.config`, which must suit each page read before it."""
+        options.words_of_load = {entry.attribute for entry, _ in _options()} - {*self._but}
+        given = dict(self._given)
+        keys: dict[str, str] = {}
+        for text in getattr(options, _SETTINGS, None) or ():
+            errors.of("", partial(_read_setting, text, given, keys))
+        for entry, _ in _options():
+            if entry.attribute not in self._but and entry.attribute in options.given:
+                given[entry.attribute] = _value(entry, getattr(options, entry.attribute))
+                keys[entry.attribute] = switch_of(
+                    LoadConfig, entry.attribute, given[entry.attribute]
+                )
+        options.config = None
+        name: str = given.get("network", RECORDED)
+        network: Network | str | None = name
+        if name != RECORDED:
+            network = errors.of("", partial(catalog.load_network, name))
+        given["network"] = WITHOUT_RECORDING if network is None else network
+        config = errors.of("", partial(_config, given, keys, _pages_in(options)))
+        options.config = None if network is None else config
+
+
+class _Settings(argparse.Action):
+    """Action that keeps each `KEY=VALUE`; "help" prints the keys instead."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, text: Any, _: Any = None
+    ) -> None:
+        if text == "help":
+            print("\n".join(_settings()))
+            parser.exit()
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), text])
+
+
+def _options() -> Iterator[tuple[FieldSpec, Any]]:
+    for entry in fields_of(LoadConfig):
+        yield entry, option_of(LoadConfig, entry.attribute)
+
+
+def _shown(default: object) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def _value(entry: FieldSpec, text: Any) -> Any:
+    """Return the value that *text* stands for, or *text*: the config then refuses it."""
+    if not isinstance(text, str):
+        return text
+    if option_of(LoadConfig, entry.attribute).is_share:
+        read: Any = share
+    elif isinstance(entry.kind, Number):
+        read = int if isinstance(entry.kind, Whole) else float
+    elif isinstance(entry.kind, Flag):
+        read = {"true": True, "false": False}.__getitem__
+    else:
+        return text
+    try:
+        return read(text)
+    except (ValueError, KeyError):
+        return text
+
+
+def _read_setting(text: str, given: dict[str, Any], keys: dict[str, str]) -> None:
+    """Add the value of `KEY=VALUE` to *given*, and to *keys* the name of its option."""
+    key, sign, value = text.partition("=")
+    entries = {entry.attribute: entry for entry, _ in _options()}
+    if not sign:
+        message = f"must be KEY=VALUE, is {text!r}; --set help lists the keys"
+        raise InputError([ValidationIssue(key="--set", message=message)])
+    key = key.strip().replace("-", "_")
+    if key not in entries:
+        issue = unknown_option(key, tuple(entries))
+        raise InputError([ValidationIssue(key=f"--set {key}", message=issue.message)])
+    given[key], keys[key] = _value(entries[key], value.strip()), f"--set {key}"
+
+
+def _settings() -> Iterator[str]:
+    """Yield a line per option of a load: its key, values and meaning."""
+    for group in dict.fromkeys(option.group for _, option in _options()):
+        rows = [
+            (entry.attribute, f"{entry.about}{_choices(entry)}")
+            for entry, option in _options()
+            if option.group == group
+        ]
+        yield f"{group}:\n{tables.figures(rows, width=output_width())}\n"
+
+
+def _choices(entry: FieldSpec) -> str:
+    if isinstance(entry.kind, Choice):
+        return f" ({', '.join(entry.kind.options)})"
+    return " (true, false)" if isinstance(entry.kind, Flag) else ""
+
+
+def _pages_in(options: argparse.Namespace) -> list[Page]:
+    values = [value for value in vars(options).values() if isinstance(value, Page | list)]
+    words = [word for value in values for word in (value if isinstance(value, list) else [value])]
+    return [word for word in words if isinstance(word, Page)]
+
+
+def _config(given: dict[str, Any], keys: dict[str, str], pages: list[Page]) -> LoadConfig:
+    """Return the config; errors name the options of the command line."""
+    try:
+        config = LoadConfig(**given)
+        for page in pages:
+            config_for(page, config)
+    except UnknownNameError as error:
+        error.argument = keys.get(error.argument, error.argument)
+        raise
+    except InputError as error:
+        if error.source:
+            raise
+        raise InputError(
+            ValidationIssue(
+                key=keys.get(problem.key) or switch_of(LoadConfig, problem.key, None),
+                message=problem.message,
+            )
+            for problem in error.problems
+        ) from error
+    return config
+
+
+def marks(default: str | None = None, shown: str = "as marked in the page") -> Argument:
+    """Return the option for resources above the fold; *shown* describes its default."""
+    shown = shown if default is None else f"{default} if the recording has no marks"
+    return Argument(
+        "--above-the-fold FILE|heuristic|none",
+        "resources above the fold: ids or globs from FILE, one per line; guessed from markup"
+        f" and order; or none (default: {shown})",
+        default=default,
+    )
+
+
+def with_marks(page: Page, above_the_fold: str | None) -> Page:
+    """Return *page* with the requested marks, or with its own if none are requested.
+
+    Raises:
+        InputError: listing every error in the file of marks.
+    """
+    if above_the_fold is None:
+        return page
+    from h3sim import browser  # lazy: keeps startup fast
+
+    return browser.with_marks(page, above_the_fold)
+
+
+def check_marks(options: argparse.Namespace) -> None:
+    """Refuse an unreadable file of marks before any page is read.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    from h3sim.browser.above_the_fold import HEURISTIC, NONE  # lazy: keeps startup fast
+
+    if options.above_the_fold not in (None, HEURISTIC, NONE):
+        read_text(options.above_the_fold, InputError)
+
+
+def read_page(name: str, options: argparse.Namespace) -> Page:
+    """Return the page of that name (not a set), with the requested marks."""
+    return with_marks(resolve_page(name), options.above_the_fold)
+
+
+def read_pages(name: str, options: argparse.Namespace) -> list[Page]:
+    """Return the pages of that name, with the requested marks."""
+    return [with_marks(page, options.above_the_fold) for page in resolve_pages(name)]
+
+
+def read_scheme(name: str, _: argparse.Namespace) -> Scheme:
+    """Return the scheme of that name or file."""
+    return resolve_scheme(name)
+
+
+def read_schemes(name: str, _: argparse.Namespace) -> list[Scheme]:
+    """Return the schemes of that name, set or file."""
+    return resolve_schemes(name)
+
+
+def read_network(name: str, _: argparse.Namespace) -> str:
+    """Return *name* if a network has it."""
+    catalog.load_network(name)
+    return name
+
+
+PAGES = Argument(
+    "PAGE",
+    "shipped pages, page sets, page files (.json) or recordings",
+    dest="pages",
+    nargs="+",
+    many="words",
+    read=read_pages,
+)
+SCHEME = Argument(
+    "--scheme NAME", "a shipped scheme or a scheme file (.toml)", default="rr", read=read_scheme
+)
+
+
+def schemes(default: str = "marx-2019") -> Argument:
+    """Return the option that names schemes; it may be repeated."""
+    return Argument(
+        "--scheme NAMES",
+        "schemes, scheme sets or scheme files (.toml), comma-separated",
+        default=default,
+        action="append",
+        many="commas",
+        read=read_schemes,
+        dest="schemes",
+    )
+
+
+def check_names(options: argparse.Namespace) -> None:
+    """Refuse different pages or schemes of one name."""
+    study.check_names(pages=options.pages, schemes=options.schemes)
