@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.schema import check_output, format_value, write_whole
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.values import Number, Whole
@@ -228,8 +228,6 @@ class Argument:
         value = getattr(options, self.dest)
         if self.dest in options.given:
             errors.of("", partial(self._refuse_wrong, options))
-        elif self.default is not None:
-            value = self.default
         if value is _REFUSED:
             value = None
             setattr(options, self.dest, None)
@@ -259,7 +257,11 @@ class Argument:
             value = check_arguments(InputError, **{self.name: (self.kind, number)})[self.name]
         if self.output is not None:
             check_output_path(value, self.output, key=self.name)
-        return value if self._read is None else self._read(value, options)
+        try:
+            return value if self._read is None else self._read(value, options)
+        except UnknownNameError as error:
+            error.argument = ""  # names speak for themselves
+            raise
 
     def _refuse_wrong(self, options: argparse.Namespace) -> None:
         """Refuse a word that is no value, and options that exclude each other."""
@@ -376,6 +378,9 @@ class Command(NamedTuple):
             name for name, value in vars(options).items() if value not in (None, [])
         } - {"command", "arguments", "refused"}
         options.width = None if getattr(options, "no_truncate", False) else output_width()
+        for argument in self.arguments:
+            if isinstance(argument, Argument) and argument.dest not in options.given:
+                setattr(options, argument.dest, argument.default)
         with ErrorCollector() as errors:
             for argument in self.arguments:
                 argument.read_into(options, errors)

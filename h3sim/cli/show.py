@@ -261,12 +261,7 @@ examples:
 
 --toml and --json print the file itself: pages are JSON; schemes, networks and profiles are TOML.
 """
-_LOADERS: dict[str, Callable[[str], object]] = {
-    "page": catalog.load_page,
-    "scheme": catalog.load_scheme,
-    "network": catalog.load_network,
-    "profile": catalog.load_profile,
-}
+_SHOWN = ("page", "scheme", "network", "profile")
 _HEADED = ("format", "name", "title")
 """Keys shown in the heading, or not at all."""
 _CLASS = "class"
@@ -285,7 +280,7 @@ def _check_form(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    found: Any = _LOADERS[options.what](options.name)
+    found: Any = getattr(catalog, f"load_{options.what}")(options.name)
     if options.plot is not None:
         found.plot.save(options.plot)
     text, width = catalog.text_of(options.what, options.name), options.width
@@ -406,7 +401,7 @@ COMMANDS = {
         "Show one page, scheme, network or transport profile in full.",
         _show,
         (
-            Argument("WHAT", f"one of {', '.join(_LOADERS)}", dest="what", choices=tuple(_LOADERS)),
+            Argument("WHAT", f"one of {', '.join(_SHOWN)}", dest="what", choices=tuple(_SHOWN)),
             Argument("NAME", "a shipped name, or a file"),
             Argument("--toml", "print the TOML file", not_with="--json"),
             JSON("print the JSON file of a page"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.cli import shared, tables
-from h3sim.cli.command import DASK, FAILED, NO_TRUNCATE, RETRY, WORKERS, Argument, Command, Share
+from h3sim.cli.command import DASK, FAILED, NO_TRUNCATE, RETRY, WORKERS, Argument, Command, share
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -393,7 +393,7 @@ COMMANDS = {
                 "--target-ci-width SHARE",
                 "add seeds until each speedup's confidence interval is narrower: 0.05 or 5%; other"
                 " settings come from the study's table `until`",
-                Share(),
+                type=share,
                 read=_with_width,
             ),
             Argument(

@@ -70,7 +70,7 @@ def test_every_mistake_of_a_har_and_of_the_options_is_told(
         f"h3sim recommend: {path}: log.entries[0].request.url: skipped: is missing",
         f"h3sim recommend: {path}: contains no request with an HTTP response",
         "h3sim recommend: no scheme is called 'nope' (`h3sim list schemes` shows all)",
-        "h3sim recommend: --seeds: must be 1 or more, is 0",
+        "h3sim recommend: --seeds: must be at least 1, is 0",
         "h3sim recommend: --network-uncertainty: must be 1 to 100, is 0.5",
         "h3sim recommend: --plot: must end in .png, .svg, .pdf, is 'x.gif'",
     ]

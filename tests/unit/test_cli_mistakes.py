@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import h3sim
 from h3sim.cli import main
+from h3sim.config.options import flags_of
 from h3sim.page import page_to_dict
 from h3sim.results.har import load_to_har
 from tests.helpers import page_file
@@ -118,7 +120,6 @@ def test_what_a_command_does_not_know_is_refused_with_its_own_help(
         ["run", "http2rulez", "--fast"],
         ["run", "http2rulez", "--no-handshake", "--zero-rtt"],
         ["compare"],
-        ["compare", "http2rulez", "--mean", "harmonic"],
         ["list"],
         ["list", "browsers"],
     ],
@@ -482,3 +483,70 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     (line,) = complaints(capsys, *arguments)
     assert said in line
     assert {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()} == files
+
+
+def test_rare_options_of_a_load_are_settings_and_every_mistake_in_them_is_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = complaints(
+        capsys,
+        *("what-if", "nowhere", "--set", "rtt=3", "--set", "loss=7", "--set", "seed"),
+        *("--set", "preload_scanner=perhaps", "--rtt-ms", "x"),
+    )
+    assert lines == [
+        "h3sim what-if: no page is called 'nowhere' (`h3sim list pages` shows all)",
+        "h3sim what-if: --set rtt: there is no such option; did you mean rtt_ms?",
+        "h3sim what-if: --set: must be KEY=VALUE, is 'seed'; --set help lists the keys",
+        "h3sim what-if: --rtt-ms: must be a number, is 'x'",
+        "h3sim what-if: --set loss: must be at least 0 and less than 1 (0.02 is 2 %), is 7.0",
+        "h3sim what-if: --set preload_scanner: must be true or false, is 'perhaps'",
+    ]
+
+
+def test_an_option_that_is_a_setting_is_refused_with_the_setting(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for flag, setting in (
+        ("--mean-loss-burst=4", "mean_loss_burst=VALUE"),
+        ("--zero-rtt", "handshake=0-rtt"),
+        ("--no-preload-scanner", "preload_scanner=false"),
+    ):
+        (line,) = complaints(capsys, "search", "http2rulez", flag)
+        assert f"; use --set {setting}" in line
+
+
+@pytest.mark.parametrize("setting", ["loss=2%", "loss=0.02"])
+def test_a_setting_is_the_option_of_that_name(
+    setting: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["optimality", "davies-meenan", "--scheme", "rr", "--network", "cable", "--json"]
+    assert main([*command, "--loss", "0.02"]) == 0
+    expected = capsys.readouterr().out
+    assert main([*command, "--set", setting]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_the_settings_are_listed_with_every_option_of_a_load(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["report", "--set", "help"])
+    assert exited.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    keys = {line.split(" ")[0] for line in lines if line and not line.startswith(" ")}
+    assert {field.name for field in fields(h3sim.LoadConfig)} <= keys
+
+
+def test_the_help_of_run_fits_two_screens_and_help_all_has_every_option(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = {}
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            main(["run", option])
+        shown[option] = capsys.readouterr().out
+    assert len(shown["--help"].splitlines()) <= 100
+    flags = {flag for flags in flags_of(h3sim.LoadConfig).values() for flag in flags}
+    assert [flag for flag in flags if f" {flag}" not in shown["--help-all"]] == []
+    assert "--mean-loss-burst" not in shown["--help"]

@@ -135,15 +135,15 @@ _TERMINATED = """
 import os, signal, sys
 from h3sim.cli import main
 from h3sim.schema import write_whole
-from h3sim.cli import pages as importing
+from h3sim.cli import pages
 
-def _write(imported, output):
+def _write(output, text):
     def kill(file):
         file.write(b"half")
         os.kill(os.getpid(), signal.SIGTERM)
     write_whole(output, kill)
 
-importing._write = _write
+pages.write_output = _write
 main(["import", sys.argv[1], "-o", sys.argv[2]])
 """
 

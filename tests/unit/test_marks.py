@@ -218,7 +218,7 @@ def test_mark_tells_every_mistake_and_writes_nothing(
     assert main(["annotate", str(path), "--set", "x", "--clear", "y*", "-o", str(tmp_path)]) == 2
     told = capsys.readouterr().err.splitlines()
     assert [line.partition(": ")[2].partition(":")[0] for line in told] == [
-        *("-o", "--set", "--clear"),
+        *("--output", "--set", "--clear"),
     ]
     assert path.read_bytes() == before
 

@@ -234,7 +234,7 @@ def test_every_mistake_is_told_and_nothing_is_written(
     assert main(["transform", *arguments, "-o", str(target)]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert [line.removeprefix("h3sim transform: ").split(": ")[:2] for line in lines[:3]] == [
-        ["-o", f"there is no folder {str(target.parent)!r}"],
+        ["--output", f"there is no folder {str(target.parent)!r}"],
         ["davies-meenan", "sound"],
         ["davies-meenan", "*.gif"],
     ]

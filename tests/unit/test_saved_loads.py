@@ -120,8 +120,8 @@ def test_a_saved_load_brings_its_own_settings(
 ) -> None:
     saved = tmp_path / "load.json"
     saved.write_text(json.dumps(h3sim.simulate(PAGE).to_dict()), encoding="utf-8")
-    assert main(["run", str(saved), "--scheme", "rr", "--json"]) == 0  # what it is anyway
-    capsys.readouterr()
+    assert main(["run", str(saved), "--scheme", "rr", "--json"]) == 2  # what it is anyway
+    assert "--scheme: does not go with a saved load" in capsys.readouterr().err
     assert main(["run", str(saved), "--rtt-ms", "5", "--scheme", "fifo"]) == 2
     complained = capsys.readouterr().err
     assert "--rtt-ms: does not go with a saved load" in complained
