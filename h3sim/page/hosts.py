@@ -112,12 +112,16 @@ def host_groups(names: Sequence[str], known: Sequence[Host]) -> list[HostGroup]:
     >>> [[host.name for host in group.hosts] for group in host_groups(["a", "x", "b"], shared)]
     [['a', 'b'], ['x']]
     """
-    by_name = {host.name: host for host in known}
     groups: dict[tuple[str, ...], list[Host]] = {}
-    for name in names:
-        host = by_name.get(name) or Host(name=name)
-        groups.setdefault(host.shared or (name,), []).append(host)
+    for host in known_hosts(names, known):
+        groups.setdefault(host.shared or (host.name,), []).append(host)
     return [HostGroup(tuple(hosts)) for hosts in groups.values()]
+
+
+def known_hosts(names: Sequence[str], known: Sequence[Host]) -> list[Host]:
+    """Return the hosts called *names*, in that order; a host without facts has only its name."""
+    by_name = {host.name: host for host in known}
+    return [by_name.get(name) or Host(name=name) for name in names]
 
 
 def host_problems(
