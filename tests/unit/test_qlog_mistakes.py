@@ -109,7 +109,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_limit(
     monkeypatch.setattr(container, "_MAX_EVENTS", 2)
     events = "".join(f'{RS}{{"time": {n}}}\n' for n in range(3))
     assert lines_of(tmp_path, f"{RS}{head}\n{events}") == [
-        "line 4: is the end of 2 events, the most read"
+        "line 4: is the end of 2 events, the maximum"
     ]
 
 
