@@ -279,7 +279,9 @@ class LoadConfig:
         UnknownNameError: if the only errors are unknown networks, profiles or controllers.
     """
 
-    network: NetworkLike = option(NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED, is_common=True)
+    network: NetworkLike = option(
+        NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED, is_common=True
+    )
     transport: str | None = option(
         NameOf(Protocol),
         "transport protocol (default: that of the transport profile, or quic)",
@@ -303,7 +305,9 @@ class LoadConfig:
     packet_bytes: int | None = option(
         Whole(low=1, high=65_507), "maximum payload of a packet", "BYTES"
     )
-    rtt_ms: float | None = option(Number(low=0, high=600_000), "round-trip time", "MS", is_common=True)
+    rtt_ms: float | None = option(
+        Number(low=0, high=600_000), "round-trip time", "MS", is_common=True
+    )
     loss: float | None = option(
         Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
         "packet loss rate in each direction: 0.02, or 2%",

@@ -69,7 +69,7 @@ def documented(cls: type[ClassT]) -> type[ClassT]:
     """
     if cls.__doc__ is None:  # python -OO
         return cls
-    told, raises, errors = cls.__doc__.partition("    Raises:\n")
+    description, raises, errors = cls.__doc__.partition("    Raises:\n")
     lines = [
         textwrap.fill(
             f"{entry.attribute}: {_about(entry.about, option_of(cls, entry.attribute))}",
@@ -80,13 +80,13 @@ def documented(cls: type[ClassT]) -> type[ClassT]:
         )
         for entry in fields_of(cls)
     ]
-    cls.__doc__ = "\n".join([f"{told}    Args:", *lines, "", raises + errors])
+    cls.__doc__ = "\n".join([f"{description}    Args:", *lines, "", raises + errors])
     return cls
 
 
 def _about(about: str, how: Option) -> str:
     """Return the description of an option; for a flag, with the value that it sets."""
-    return next((f"{value}: {about}" for _, value, said in how.switches if said == about), about)
+    return next((f"{value}: {about}" for _, value, text in how.switches if text == about), about)
 
 
 class NameOr(ValueType):

@@ -67,8 +67,9 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
 def _draw(
     ax: Axes, rows: Sequence[HeaderRow], name: str, *, by_rtt: bool
 ) -> dict[str, list[tuple[object, float]]]:
-    """Draw a line per scheme, and return its points."""
+    """Draw a line per scheme, or a bar under a single condition, and return its points."""
     lines: dict[str, list[tuple[object, float]]] = {}
+    is_single = len({(row.rtt_ms, row.loss) for row in rows}) == 1
     for number, scheme in enumerate(dict.fromkeys(row.scheme for row in rows)):
         own = [row for row in rows if row.scheme == scheme]
         points = sorted(
@@ -76,6 +77,9 @@ def _draw(
         )
         lines[scheme] = [*points]
         look = line(number)
+        if is_single:  # a line of one point would show nothing
+            ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
+            continue
         ax.plot(
             [x for x, _ in points],
             [y for _, y in points],
@@ -87,8 +91,13 @@ def _draw(
             linewidth=1.2,
             label=scheme,
         )
-    ax.set_xlabel("RTT in ms" if by_rtt else "loss in %", fontsize=SMALL)
-    ax.set_xlim(left=0)
+    if is_single:
+        ax.set_xlabel(f"RTT {rows[0].rtt_ms:g} ms", fontsize=SMALL)
+        for name_label in ax.get_xticklabels():
+            name_label.set(rotation=30, ha="right", rotation_mode="anchor", fontsize=SMALL)
+    else:
+        ax.set_xlabel("RTT in ms" if by_rtt else "loss in %", fontsize=SMALL)
+        ax.set_xlim(left=0)
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

@@ -217,3 +217,23 @@ def test_a_file_on_standard_output_is_one_that_can_be_read(
     shown = printed_in("cp1252", monkeypatch, "show", "scheme", "spdy", "--toml")
     (tmp_path / "mine.toml").write_bytes(shown)
     assert h3sim.read_scheme(tmp_path / "mine.toml") == h3sim.load_scheme("spdy")
+
+
+def test_no_number_is_cut_in_a_narrow_table() -> None:
+    rows = [["a-page-with-a-long-name", "1,169.6 (1.00)", "2,743.8 (0.98)"]]
+    lines = table(["page", "as it is", "no network"], rows, width=40, shorten=True).splitlines()
+    assert max(map(cell_width, lines)) <= 40
+    for number in ("1,169.6", "(1.00)", "2,743.8", "(0.98)"):
+        assert number in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["show", "scheme", "chrome-eps"], ["list", "networks"], ["list", "pages"]]
+)
+def test_what_is_asked_for_is_shown_in_full_at_80_columns(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = printed(capsys, *arguments)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
+    assert widest(shown) <= 80

@@ -22,3 +22,14 @@ def test_panels_of_a_row_share_an_axis_that_fits_all_of_them() -> None:
     held: Any = line.get_ydata()
     assert low == 0
     assert high >= max(held) == 40
+
+
+def test_a_single_condition_is_drawn_as_a_bar_per_scheme() -> None:
+    rows: list[Any] = [
+        SimpleNamespace(scheme=scheme, rtt_ms=100, loss=0.02, hol_mean_ms=delay_ms, ratio=0.2)
+        for scheme, delay_ms in (("hpack", 40.0), ("qpack", 10.0))
+    ]
+    first = header_figure(rows).axes[0]
+    heights = [bar.get_height() for bar in first.patches]  # type: ignore[attr-defined]
+    assert heights == [40.0, 10.0]
+    assert first.get_lines() == []
