@@ -132,6 +132,8 @@ def _hint(flag: str, known: Mapping[str, Any]) -> str:
 
     if flag in FLAGS:
         return f"; {flag} was renamed to {FLAGS[flag]}"
+    if flag == "--set" and "--help-all" in known:
+        return "; each option of a load is an option of its own here: see --help-all"
     if "--set" in known:
         for key, values in flags_of(LoadConfig).items():
             if flag in values:

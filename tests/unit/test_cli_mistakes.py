@@ -201,7 +201,7 @@ def test_words_that_are_no_values_are_told_together_with_what_else_is_wrong(
     )
     assert lines == [
         "h3sim run: no page is called 'nowhere' (`h3sim list pages` shows all)",
-        "h3sim run: --transport: 'sctp' is not one of quic, tcp",
+        "h3sim run: --transport: 'sctp' is not one of quic, tcp, http1",
         "h3sim run: --rtt-ms: must be a number, is 'x'",
         "h3sim run: --loss: must be a number (0.02 is 2 %), is '3x'",
         "h3sim run: --mean-loss-burst: must be 1 to 1e+06, is 0.5",
@@ -513,6 +513,8 @@ def test_an_option_that_is_a_setting_is_refused_with_the_setting(
     ):
         (line,) = complaints(capsys, "search", "http2rulez", flag)
         assert f"; use --set {setting}" in line
+    (line,) = complaints(capsys, "run", "http2rulez", "--set", "seed=3")
+    assert "is an option of its own here: see --help-all" in line
 
 
 @pytest.mark.parametrize("setting", ["loss=2%", "loss=0.02"])
