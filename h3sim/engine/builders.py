@@ -16,7 +16,7 @@ from h3sim.engine.signalling import has_marks
 from h3sim.errors import PageError, ValidationIssue
 from h3sim.http import StreamSender
 from h3sim.results.requests import request_sizer
-from h3sim.schedulers import FifoScheduler, Retransmit
+from h3sim.schedulers import Retransmit
 from h3sim.transport import HandshakeMode, Protocol, Role
 
 if TYPE_CHECKING:
@@ -266,6 +266,8 @@ def _make_marks(spec: LoadSpec) -> ByteThresholds | None:
 def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteThresholds | None) -> Scheduler:
     """Return the scheduler of the server's streams of one connection."""
     if spec.protocol is Protocol.HTTP1:  # one response at a time leaves nothing to schedule
+        from h3sim.schedulers import FifoScheduler
+
         return FifoScheduler()
     scheduler = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
     return scheduler if marks is None else marks.around(scheduler)

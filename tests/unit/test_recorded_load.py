@@ -319,7 +319,7 @@ def test_pages_that_load_alike_over_other_networks_are_other_cells_of_a_store(
 
 def test_a_rate_without_a_round_trip_is_refused() -> None:
     with pytest.raises(
-        PageError, match="rtt_ms: is missing: a network has a rate and a round-trip"
+        PageError, match="rtt_ms: is missing: a network needs a rate and a round-trip"
     ):
         RecordedLoad(rate_bps=10**6)
 
