@@ -8,25 +8,23 @@ filled their buffers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.config.arguments import check_some
-from h3sim.config.load_config import config_of, with_options
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.page import page_from_dict
-from h3sim.results import in_words
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Number
-from h3sim.study.run import resolve_schemes, run_config
+from h3sim.study.run import resolve_schemes
 from h3sim.study.table import CONFIGURATION
+from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from h3sim.config.load_config import LoadConfig
     from h3sim.page import Page
@@ -112,7 +110,7 @@ class PrioritizationTest:
         return f"<PrioritizationTest: {self.n_passed} of {len(self.rows)} pass>"
 
 
-@with_options
+@with_loads
 def prioritization_test(
     schemes: SchemeLike | Iterable[SchemeLike] = "servers",
     *,
@@ -125,7 +123,8 @@ def prioritization_test(
     30 images are requested, and one second later two resources of kind *late*. A server passes if
     at most a tenth of the missing image bytes arrives before these are complete. Late images are
     marked as visible right after their request. *schemes* are names, paths or values; *options*
-    are those of `simulate` and override *config*: with a send buffer, for example, many fail.
+    are those of `LoadConfig`, which override *config*, and of `Execution`: with a send buffer, for
+    example, many fail.
 
     Raises:
         InputError: listing every error in the arguments; if nothing is left to overtake.
@@ -136,25 +135,28 @@ def prioritization_test(
     """
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
-        given = mistakes.of(
-            "", partial(config_of, options, known=("schemes", "late", "config"), changed=config)
+        execution, given = mistakes.of(
+            "", lambda: read_options(prioritization_test, options, config), instead=(None, None)
         )
         wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
         mistakes.of("", lambda: check_some(schemes=wanted))
-    page, alone = server_test_page(late), server_test_page(late, n_early=0)
-    rows, load = [], None
-    for scheme in wanted:
-        load = run_config(page, scheme, given)
-        rows.append(_row(load, _complete_ns(run_config(alone, scheme, given))))
-    assert load is not None  # noqa: S101 - there is at least one scheme
+    pages = server_test_page(late), server_test_page(late, n_early=0)
+    with LoadRunner(execution, _measured) as runner:
+        measured = runner.run(
+            [LoadTask(page, scheme, given) for scheme in wanted for page in pages]
+        )
+    rows = [
+        _row(scheme.name, together, alone)
+        for scheme, together, alone in zip(wanted, measured[::2], measured[1::2], strict=True)
+    ]
     if not all(row.waiting_bytes for row in rows):
         raise InputError([ValidationIssue(key="", message=_TOO_FAST)])
     return PrioritizationTest(
         rows=Rows(PrioritizationTestRow, rows),
         late=late,
         version=__version__,
-        configuration=load.configuration,
-        words=in_words(load),
+        configuration=measured[-2]["configuration"],
+        words=measured[-2]["words"],
     )
 
 
@@ -187,43 +189,41 @@ def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Pag
     return page_from_dict({"format": "h3sim-page/1", "name": "server-test", "resources": entries})
 
 
-def _row(load: Load, alone_ns: int) -> PrioritizationTestRow:
+def _measured(load: Load, _: str) -> dict[str, Any]:
+    """Return when the late responses came, and which bytes of early ones came meanwhile."""
     asked_at_ns, late_ids = _late(load)
-    delivered = _delivered(load)
+    delivered = [
+        (delivered_at_ns, stream_id, n_bytes)
+        for _, _, stream_id, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
+        if delivered_at_ns is not None
+    ]
     late_ns = [at_ns for at_ns, stream_id, _ in delivered if stream_id in late_ids]
-    complete_ns = max(late_ns)
     waiting = [
         (at_ns, n_bytes)
         for at_ns, stream_id, n_bytes in delivered
         if stream_id not in late_ids and at_ns > asked_at_ns
     ]
-    meanwhile_bytes = sum(n_bytes for at_ns, n_bytes in waiting if at_ns <= complete_ns)
-    waiting_bytes = sum(n_bytes for _, n_bytes in waiting)
+    return {
+        "first_byte_ns": min(late_ns) - asked_at_ns,
+        "complete_ns": max(late_ns) - asked_at_ns,
+        "meanwhile_bytes": sum(n_bytes for at_ns, n_bytes in waiting if at_ns <= max(late_ns)),
+        "waiting_bytes": sum(n_bytes for _, n_bytes in waiting),
+    }
+
+
+def _row(
+    scheme: str, together: Mapping[str, Any], alone: Mapping[str, Any]
+) -> PrioritizationTestRow:
+    meanwhile_bytes, waiting_bytes = together["meanwhile_bytes"], together["waiting_bytes"]
     return PrioritizationTestRow(
-        scheme=load.scheme.name,
+        scheme=scheme,
         passes=meanwhile_bytes <= _MOST_MEANWHILE * waiting_bytes,
-        first_byte_ms=to_ms(min(late_ns) - asked_at_ns),
-        complete_ms=to_ms(complete_ns - asked_at_ns),
-        alone_ms=to_ms(alone_ns),
+        first_byte_ms=to_ms(together["first_byte_ns"]),
+        complete_ms=to_ms(together["complete_ns"]),
+        alone_ms=to_ms(alone["complete_ns"]),
         meanwhile_bytes=meanwhile_bytes,
         waiting_bytes=waiting_bytes,
     )
-
-
-def _complete_ns(load: Load) -> int:
-    """Return the time from the late requests until their responses were complete."""
-    asked_at_ns, late_ids = _late(load)
-    rows = _delivered(load)
-    return max(at_ns for at_ns, stream_id, _ in rows if stream_id in late_ids) - asked_at_ns
-
-
-def _delivered(load: Load) -> list[tuple[int, int, int]]:
-    """Return the deliveries to the browser as (delivered at, stream, bytes)."""
-    return [
-        (delivered_at_ns, stream_id, n_bytes)
-        for _, _, stream_id, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
-        if delivered_at_ns is not None
-    ]
 
 
 def _late(load: Load) -> tuple[int, set[int]]:

@@ -6,19 +6,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
+from h3sim.config.load_config import LoadConfig, with_fields
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.page import AS_WRITTEN, Kind
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schemes import RecordedBy, RecordedPlace, SignalKind, recorded_class
 from h3sim.signals import Eps
-from h3sim.study.run import resolve_pages, resolve_scheme, simulate
+from h3sim.study.run import resolve_pages, resolve_scheme
+from h3sim.study.runner import Execution
+from h3sim.study.tasks import LoadRunner, LoadTask
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from h3sim.page import Page
+    from h3sim.results import Load
     from h3sim.schemes import PriorityClass, Scheme
     from h3sim.study.run import PageLike, SchemeLike
 
@@ -92,13 +96,15 @@ class SchemeValidation:
         return f"<SchemeValidation of {self.scheme}: {total.agree} of {total.recorded} agree>"
 
 
+@with_fields(Execution)
 def validate_scheme(
-    pages: PageLike | Iterable[PageLike], *, scheme: SchemeLike = "chrome-eps"
+    pages: PageLike | Iterable[PageLike], *, scheme: SchemeLike = "chrome-eps", **how: Any
 ) -> SchemeValidation:
     """Compare *scheme*'s rules with the recorded priorities of each request in *pages*.
 
     Only priorities of the browser that the scheme is named after are used, or of any if there is
     none. Rules about the first of several images are evaluated in the request order of a replay.
+    *how* are fields of `Execution`.
 
     Raises:
         InputError: if the scheme's clients send no signals of a recorded kind.
@@ -110,14 +116,19 @@ def validate_scheme(
     with ErrorCollector() as mistakes:
         wanted = mistakes.of("scheme", lambda: _ruled(scheme))
         found = mistakes.of("pages", lambda: resolve_pages(pages))
+        execution = mistakes.of("", lambda: Execution(**how))
     # Recorded priorities take precedence: the page without them follows the rules.
     plain = replace(wanted, recorded=None)
     theirs = replace(wanted, recorded=_browser_of(wanted))
+    recorded = [page for page in found if any(each.recorded for each in page.resources)]
+    fifo = resolve_scheme("fifo")
+    with LoadRunner(execution, _requested) as runner:
+        replayed = runner.run([LoadTask(page, fifo, LoadConfig()) for page in recorded])
     counts: dict[Kind, list[int]] = {}
     disagreements: list[Disagreement] = []
     recorded_pages = 0
-    for page in found:
-        compared = [*_compared(page, plain, theirs)]
+    for page, replay in zip(recorded, replayed, strict=True):
+        compared = [*_compared(page, replay["resources"], plain, theirs)]
         recorded_pages += bool(compared)
         for kind, id_, said, ruled in compared:
             count = counts.setdefault(kind, [0, 0])
@@ -158,13 +169,18 @@ def _browser_of(scheme: Scheme) -> RecordedBy:
     )
 
 
-def _compared(page: Page, plain: Scheme, theirs: Scheme) -> Iterator[tuple[Kind, str, str, str]]:
+def _requested(load: Load, _: str) -> dict[str, Any]:
+    """Return the resources of a load in the order of their requests."""
+    return {"resources": [request.resource for request in load.trace.requests]}
+
+
+def _compared(
+    page: Page, requested: Iterable[int], plain: Scheme, theirs: Scheme
+) -> Iterator[tuple[Kind, str, str, str]]:
     """Yield kind, id, recorded priority and rules' priority of each recorded resource."""
-    if not any(resource.recorded for resource in page.resources):
-        return
     n_images = 0
-    for request in simulate(page, scheme="fifo").trace.requests:
-        resource = page.resources[request.resource]
+    for number in requested:
+        resource = page.resources[number]
         said = recorded_class(theirs, resource, AS_WRITTEN)
         # The parent of a stream is not part of its class.
         if said is not None and not isinstance(said, RecordedPlace):

@@ -31,7 +31,7 @@ from h3sim.study.compare import check_names
 from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
 from h3sim.study.header_study import resolve_swept
 from h3sim.study.results import Results
-from h3sim.study.runner import ProgressCallback, run_cells
+from h3sim.study.runner import Execution, ProgressCallback, Runner
 from h3sim.study.store import Store
 from h3sim.study.worker import LoadWork
 from h3sim.transport import Network, TransportProfile
@@ -157,6 +157,7 @@ class Study:
     model: str = field(default_factory=model_version)
     stand_in: Callable[[Any], dict[str, Any]] | None = None
     """Substitute for loading, used by tests of the runner."""
+    is_strict = False
     stopping: StoppingRule | None = None
     """Stopping rule, if seeds are added automatically (`h3sim.study.sequential`)."""
 
@@ -254,14 +255,10 @@ class Study:
         Raises:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
-        source, counts = run_cells(
-            self,
-            store=store,
-            executor=executor,
-            workers=workers,
-            retry_failed=retry_failed,
-            progress=progress,
-        )
+        check_running(retry_failed=retry_failed)
+        how = Execution(store=store, executor=executor, workers=workers, progress=progress)
+        with Runner(how) as runner:
+            source, counts = runner.run(self, retry_failed=retry_failed)
         return Results(source, axes=self.axes, counts=counts)
 
 

@@ -10,14 +10,24 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
-from h3sim.study.racing import arms_of, race
+from h3sim.study.racing import Race, arms_of
+from h3sim.study.racing import race as race_by_pairs
 from tests.effort import scaled
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _N_RACES = 200
+
+
+def race(n_arms: int, measure: Callable[[int, int], float], n_instances: int) -> Race:
+    """Return the outcome of a race whose arms are measured one by one."""
+
+    def all_of(pairs: Sequence[tuple[int, int]]) -> list[float]:
+        return [measure(*pair) for pair in pairs]
+
+    return race_by_pairs(n_arms, all_of, n_instances)
 
 
 def noisy(seed: int, means: list[float]) -> Callable[[int, int], float]:
