@@ -29,21 +29,14 @@ from h3sim.cli.parsing import (
     check_plot_path,
     progress_bar,
 )
-from h3sim.cli.tables import (
-    add_wide,
-    fitted,
-    plural,
-    ratios,
-    sampled_every,
-    table,
-    terminal_width,
-    times,
-)
+from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.results.figures import FIGURES
+from h3sim.results.tables import sampled_every
 from h3sim.schema import check_output
 from h3sim.study import baseline_of, check_names, compare, load_study
-from h3sim.text import decimals_of, escape_control
+from h3sim.table import MISSING, Column, Table, decimals_of
+from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -164,14 +157,14 @@ def _tables(
         if options.sort:
             rows = sorted(rows, key=lambda row: -row.geometric)
         rows = list(rows)
-        cells = [*_cells(rows)]
+        table = _table(rows)
         heading = f"{figure.title}, {what}"
         few = too_few([row for row in rows if row.scheme != baseline], noun)
         note = f"\n\n{few}" if few else ""
         if options.markdown:
-            yield f"**{heading}**\n\n{_markdown(cells)}{note}"
+            yield f"**{heading}**\n\n{table.to_markdown()}{note}"
         else:
-            shown = table(_HEADERS, cells, width=width, shorten=True)
+            shown = table.to_text(width, shorten=True)
             yield f"{heading}:\n\n{shown}{note and fitted(note, width)}"
 
 
@@ -190,26 +183,24 @@ def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
     return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
-def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
-    """Yield the table cells of each row, with enough decimals to tell speedups apart."""
+def _table(rows: Sequence[SchemeRow]) -> Table[Any]:
+    """Return the rows, with enough decimals to tell speedups apart."""
     decimals = decimals_of((row.geometric for row in rows), least=2)
-    for row in rows:
-        has_interval = row.low is not None and row.high is not None
-        counts = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)
-        yield (
+    cells = (
+        (
             row.scheme,
-            f"{row.geometric:.{decimals}f}",
-            f"{row.low:.{decimals}f} to {row.high:.{decimals}f}" if has_interval else "-",
-            "-" if row.p_holm is None else f"{row.p_holm:.3f}",
+            row.geometric,
+            MISSING
+            if row.low is None or row.high is None
+            else f"{row.low:.{decimals}f} to {row.high:.{decimals}f}",
+            MISSING if row.p_holm is None else f"{row.p_holm:.3f}",
             f"{row.effect:+.2f}",
-            *map(str, counts),
+            *(row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25),
         )
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    lines = [_HEADERS, ["---", *["---:"] * (len(_HEADERS) - 1)], *rows]
-    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+        for row in rows
+    )
+    scheme, speedup, *others = _HEADERS
+    return Table((scheme, Column.ratio(speedup), *others), cells)
 
 
 _EPILOG = """\
@@ -388,15 +379,23 @@ def _show_means(
         (row.scheme, row.send_buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])
     }
     schemes = dict.fromkeys(scheme for scheme, _ in means)
-    headers = [
-        f"{which} {kb:g} kB" for kb in send_buffers_kb for which in ("all", "above the fold")
-    ]
     columns = [
-        ratios(getattr(means[scheme, kb], mean) for scheme in schemes)
+        Column.ratio(f"{which} {kb:g} kB")
         for kb in send_buffers_kb
-        for mean in ("mean_all", "mean_atf")
+        for which in ("all", "above the fold")
     ]
-    print(table(["scheme", *headers], zip(schemes, *columns, strict=True), width=width))
+    cells = (
+        (
+            scheme,
+            *(
+                getattr(means[scheme, kb], mean)
+                for kb in send_buffers_kb
+                for mean in ("mean_all", "mean_atf")
+            ),
+        )
+        for scheme in schemes
+    )
+    print(Table(("scheme", *columns), cells).to_text(width))
 
 
 def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: int | None) -> None:
@@ -409,18 +408,17 @@ def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: 
                 for row in comparison.versions
                 if (row.page, row.send_buffer_kb) == (name, send_buffer_kb)
             ]
-            body = zip(
-                [row.scheme for row in rows],
-                ratios(row.speedup_all for row in rows),
-                ratios(row.speedup_atf for row in rows),
-                ratios(row.speedup_page_load for row in rows),
-                strict=True,
+            table = Table.select(
+                rows,
+                ("scheme", "scheme"),
+                (Column.ratio("all"), "speedup_all"),
+                (Column.ratio("above the fold"), "speedup_atf"),
+                (Column.ratio("page load"), "speedup_page_load"),
             )
             buffer = f", a send buffer of {send_buffer_kb:g} kB" if send_buffer_kb else ""
             version = escape_control(name)
             print(f"{version} against {original} with the same scheme{buffer}: speedups\n")
-            headers = ("scheme", "all", "above the fold", "page load")
-            print(f"{table(headers, body, width=width)}\n")
+            print(f"{table.to_text(width)}\n")
 
 
 def _explain(schemes: list[Scheme], width: int | None) -> None:
@@ -436,47 +434,39 @@ def _explain(schemes: list[Scheme], width: int | None) -> None:
 
 
 def _page_table(rows: list[ComparisonRow], width: int | None) -> str:
-    headers = (
-        *("scheme", "all ms", "above fold ms", "speedup all", "speedup above fold"),
-        *("document at ms", "last above fold at ms", "which is"),
-    )
-    body = zip(
-        [row.scheme for row in rows],
-        times(row.byte_index_all_ms for row in rows),
-        times(row.byte_index_atf_ms for row in rows),
-        ratios(row.speedup_all for row in rows),
-        ratios(row.speedup_atf for row in rows),
-        times(row.document_ms for row in rows),
-        times(row.last_atf_ms for row in rows),
-        [row.last_atf_id or "-" for row in rows],
-        strict=True,
-    )
-    return table(headers, body, width=width, shorten=True)
+    return Table.select(
+        rows,
+        ("scheme", "scheme"),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ratio("speedup all"), "speedup_all"),
+        (Column.ratio("speedup above fold"), "speedup_atf"),
+        (Column.ms("document at ms"), "document_ms"),
+        (Column.ms("last above fold at ms"), "last_atf_ms"),
+        ("which is", "last_atf_id"),
+    ).to_text(width, shorten=True)
 
 
 def _sampled_table(rows: list[ComparisonRow], width: int | None) -> str:
     """Return the table of ByteIndexes sampled with `--sample-ms`; speedups use the exact ones."""
-    body = zip(
-        [row.scheme for row in rows],
-        times(row.byte_index_sampled_all_ms for row in rows),
-        times(row.byte_index_sampled_atf_ms for row in rows),
-        strict=True,
-    )
-    return table(("scheme", "all ms", "above fold ms"), body, width=width, shorten=True)
+    return Table.select(
+        rows,
+        ("scheme", "scheme"),
+        (Column.ms("all ms"), "byte_index_sampled_all_ms"),
+        (Column.ms("above fold ms"), "byte_index_sampled_atf_ms"),
+    ).to_text(width, shorten=True)
 
 
 def _paint_table(rows: list[ComparisonRow], width: int | None) -> str:
     """Return the table of paint and load-event times, which only computing browsers have."""
-    headers = ("scheme", "first paint ms", "largest paint ms", "SpeedIndex ms", "load event ms")
-    body = zip(
-        [row.scheme for row in rows],
-        times(row.first_paint_ms for row in rows),
-        times(row.largest_paint_ms for row in rows),
-        times(row.speed_index_ms for row in rows),
-        times(row.load_event_ms for row in rows),
-        strict=True,
-    )
-    return table(headers, body, width=width, shorten=True)
+    return Table.select(
+        rows,
+        ("scheme", "scheme"),
+        (Column.ms("first paint ms"), "first_paint_ms"),
+        (Column.ms("largest paint ms"), "largest_paint_ms"),
+        (Column.ms("SpeedIndex ms"), "speed_index_ms"),
+        (Column.ms("load event ms"), "load_event_ms"),
+    ).to_text(width, shorten=True)
 
 
 def _draw(

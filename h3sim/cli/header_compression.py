@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.catalog.resources import root
 from h3sim.cli.options import share
 from h3sim.cli.parsing import FAILED, ErrorList, Parser, RawHelp, check_plot_path, progress_bar
-from h3sim.cli.tables import add_wide, in_ms, plural, table, terminal_width
+from h3sim.cli.tables import add_wide, in_ms, terminal_width
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
@@ -22,7 +22,8 @@ from h3sim.schema import format_value, is_quantity, join_words, shown_path
 from h3sim.study.backends import dask_client
 from h3sim.study.header_study import header_rows, rows_to_dict
 from h3sim.study.sweep import sweep
-from h3sim.text import escape_control
+from h3sim.table import Table
+from h3sim.text import escape_control, plural
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -346,7 +347,7 @@ def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
     for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
         cell = [_cells(row) for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
         print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
-        print(table(headers, cell, width=width))
+        print(Table(headers, cell).to_text(width))
 
 
 def _cells(row: HeaderRow) -> tuple[str, ...]:

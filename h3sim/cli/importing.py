@@ -20,12 +20,14 @@ from h3sim.cli.parsing import (
     progress_bar,
     put_file,
 )
-from h3sim.cli.tables import add_wide, fitted, in_ms, plural, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, in_ms, terminal_width
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers import DIALECTS, import_page
 from h3sim.page import page_to_dict
 from h3sim.schema import check_output, write_whole
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
+from h3sim.table import Table
+from h3sim.text import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -291,7 +293,7 @@ def _show(page: Page, recording: PageRecording) -> None:
         size = sum(resource.size_bytes for resource in of_kind) / 1000
         visible = sum(resource.above_the_fold for resource in of_kind)
         rows.append((kind.value, str(count), f"{size:,.1f}", str(visible)))
-    print(table(("kind", "resources", "kB", "above the fold"), rows))
+    print(Table(("kind", "resources", "kB", "above the fold"), rows))
     for note in load.notes:
         print(f"h3sim record: {note}", file=sys.stderr)
     for line in recording.differences:

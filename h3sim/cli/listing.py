@@ -10,7 +10,8 @@ from h3sim import catalog
 from h3sim._mypyc import doc_of
 from h3sim._version import __version__
 from h3sim.cli.parsing import RawHelp
-from h3sim.cli.tables import add_wide, table, terminal_width
+from h3sim.cli.tables import add_wide, terminal_width
+from h3sim.table import Table
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _list(options: argparse.Namespace) -> int:
     columns = listing.columns[: None if options.no_truncate else listing.shown]
     rows = ([_cell(row.get(column.key), column) for column in columns] for row in listing.rows)
     heads = [column.head for column in columns]
-    print(table(heads, rows, width=terminal_width(options), shorten=listing.is_one_line))
+    print(Table(heads, rows).to_text(terminal_width(options), shorten=listing.is_one_line))
     return 0
 
 

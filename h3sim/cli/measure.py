@@ -7,10 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.parsing import ErrorList, Parser, RawHelp, check_plot_path
-from h3sim.cli.tables import add_wide, batches, figures, in_ms, table, terminal_width
+from h3sim.cli.tables import add_wide, in_ms, terminal_width
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
+from h3sim.results.tables import batches
+from h3sim.table import Table, format_pairs
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def _draw(logs: list[MeasuredLog], path: str) -> None:
 
 def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:
     print(f"{escape_control(log.title)}: a log over {document['transport']}\n")
-    print(figures(_figures(document), width=width))
+    print(format_pairs(_figures(document), width=width))
     print()
     rows = (
         (
@@ -111,7 +113,7 @@ def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None
         for row in document["resources"]
     )
     headers = ("stream", "resource", "bytes", "requested ms", "first byte ms", "finished ms")
-    print(table(headers, rows, width=width, shorten=True))
+    print(Table(headers, rows).to_text(width, shorten=True))
 
 
 def _figures(document: dict[str, Any]) -> list[tuple[str, str]]:

@@ -19,22 +19,13 @@ from h3sim.cli.options import (
     read_schemes,
 )
 from h3sim.cli.parsing import ErrorList, Parser, RawHelp, check_plot_path, progress_bar
-from h3sim.cli.tables import (
-    add_wide,
-    fitted,
-    in_ms,
-    plural,
-    ratio,
-    ratios,
-    table,
-    terminal_width,
-    times,
-)
+from h3sim.cli.tables import add_wide, fitted, in_ms, ratio, terminal_width
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.study import check_names, optimality
 from h3sim.study.run import resolve_scheme
 from h3sim.study.what_if import WHAT_IFS, what_if
-from h3sim.text import escape_control
+from h3sim.table import Column, Table
+from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     from h3sim.study import CategoryOptimalityRow, Optimality, OptimalityRow, SchemeOptimalityRow
@@ -166,7 +157,7 @@ def _show_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
             for scheme in dict.fromkeys(row.scheme for row in here)
         )
         print(f"\nmean {said}, 95 % intervals:\n")
-        print(table(headers, body, width=width, shorten=True))
+        print(Table(headers, body).to_text(width, shorten=True))
 
 
 def _with_interval(row: CategoryOptimalityRow) -> str:
@@ -175,38 +166,35 @@ def _with_interval(row: CategoryOptimalityRow) -> str:
 
 
 def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
-    headers = (
-        *("scheme", "all ms", "bound", "ratio"),
-        *("above fold ms", "bound", "ratio"),
-    )
-    body = zip(
-        [row.scheme for row in rows],
-        times(row.byte_index_all_ms for row in rows),
-        times(row.bound_all_ms for row in rows),
-        ratios(row.regret_all for row in rows),
-        times(row.byte_index_atf_ms for row in rows),
-        times(row.bound_atf_ms for row in rows),
-        ratios(row.regret_atf for row in rows),
-        strict=True,
-    )
-    return table(headers, body, width=width, shorten=True)
+    return Table.select(
+        rows,
+        ("scheme", "scheme"),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("bound"), "bound_all_ms"),
+        (Column.ratio("ratio"), "regret_all"),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ms("bound"), "bound_atf_ms"),
+        (Column.ratio("ratio"), "regret_atf"),
+    ).to_text(width, shorten=True)
 
 
 def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
-    headers = (
-        *("scheme", "all: mean", "median", "worst"),
-        *("above the fold: mean", "median", "worst", "worst page"),
+    names = ("all: mean", "median", "worst", "above the fold: mean", "median", "worst")
+    of = {(row.scheme, row.which): row for row in rows}
+    cells = (
+        (
+            scheme,
+            *(
+                getattr(of[scheme, which], measure)
+                for which in ("all", "atf")
+                for measure in ("mean", "median", "worst")
+            ),
+            of[scheme, "atf"].worst_page,
+        )
+        for scheme in dict.fromkeys(row.scheme for row in rows)
     )
-    cells = {(row.scheme, row.which): row for row in rows}
-    schemes = [*dict.fromkeys(row.scheme for row in rows)]
-    columns = (
-        ratios(getattr(cells[scheme, which], measure) for scheme in schemes)
-        for which in ("all", "atf")
-        for measure in ("mean", "median", "worst")
-    )
-    worst = [cells[scheme, "atf"].worst_page or "-" for scheme in schemes]
-    body = zip(schemes, *columns, worst, strict=True)
-    return table(headers, body, width=width, shorten=True)
+    ratios = [Column.ratio(name) for name in names]
+    return Table(["scheme", *ratios, "worst page"], cells).to_text(width, shorten=True)
 
 
 _WHAT_IF_EPILOG = """\
@@ -266,7 +254,7 @@ def _show_what_if(found: WhatIf, width: int | None) -> None:
         means = (ratio(found.mean_part(what)) for what in WHAT_IFS)
         body.append([f"mean of {plural(len(body), 'page')}", *means])
     headers = ("load event, ms", *WHAT_IFS)
-    print(table(headers, body, width=width, shorten=True))
+    print(Table(headers, body).to_text(width, shorten=True))
     for by, said in (
         ("policy", "blocking rule"),
         ("kind", "kind of resource"),

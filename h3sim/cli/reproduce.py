@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.cli.parsing import ErrorList, Parser, RawHelp, progress_bar
-from h3sim.cli.tables import add_wide, fitted, plural, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.figures import draw_all
 from h3sim.papers.reproduce import chosen_experiments, reproduce
 from h3sim.schema import check_output, read_text, write_whole
+from h3sim.table import Table
+from h3sim.text import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -136,7 +138,7 @@ def _list(options: argparse.Namespace) -> int:
         quick = "not reduced" if experiment.is_about_headers else str(experiment.quick)
         rows.append((name, experiment.title, quick))
     headers = ("experiment", "description", "quick variant")
-    print(table(headers, rows, width=terminal_width(options)))
+    print(Table(headers, rows).to_text(terminal_width(options)))
     return 0
 
 
@@ -151,7 +153,7 @@ def _plan(options: argparse.Namespace) -> int:
         known = f"{plan.reused:,}"
         rows.append((name, f"{plan.loads:,}", known, f"{plan.seconds / _MINUTE_S:,.1f}"))
     headers = ("experiment", "loads", "stored", "minutes on one core")
-    print(table(headers, rows, width=terminal_width(options)))
+    print(Table(headers, rows).to_text(terminal_width(options)))
     print(f"\nabout {seconds / _MINUTE_S:,.0f} minutes on one core")
     return 0
 
@@ -175,7 +177,7 @@ def _show_run(run: ExperimentRun, width: int | None) -> None:
         print(fitted(remark, width))
     for found in report.tables_of(run):
         print("\n" + fitted(found.title, width))
-        print(table(found.headers, found.rows, width=width))
+        print(found.to_text(width))
     print()
 
 
@@ -187,7 +189,7 @@ def _show_judgement(judgement: Judgement, width: int | None) -> None:
             print(textwrap.indent(fitted(text, None if width is None else width - 2), "  "))
     if claims:
         rows = report.claim_rows(judgement)
-        print(table(("holds", "claim", "h3sim (95 %)", "limit"), rows, width=width))
+        print(Table(("holds", "claim", "h3sim (95 %)", "limit"), rows).to_text(width))
     print()
 
 

@@ -26,26 +26,23 @@ from h3sim.cli.parsing import (
     check_plot_path,
     progress_bar,
 )
-from h3sim.cli.tables import (
-    add_wide,
-    connections_table,
-    figures,
-    fitted,
-    in_ms,
-    load_figures,
-    multiplexing_figures,
-    path_table,
-    roots_table,
-    table,
-    terminal_width,
-)
+from h3sim.cli.tables import add_wide, fitted, in_ms, terminal_width
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.metrics import SAMPLE_MS
 from h3sim.results import describe
 from h3sim.results.configuration import write_load_qlog
+from h3sim.results.tables import (
+    connections_table,
+    critical_path_sums,
+    critical_path_table,
+    metrics_of,
+    multiplexing_of,
+    navigations_table,
+)
 from h3sim.schema import format_value
 from h3sim.study import is_saved_load, read_load, run_config
 from h3sim.study.run import resolve_page
+from h3sim.table import Table, format_pairs
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -282,9 +279,10 @@ def _run(options: argparse.Namespace) -> int:
     width = terminal_width(options)
     _show(load, order=options.order, sample_ms=options.sample_ms, width=width)
     if options.multiplexing:
-        print(f"\n{figures(multiplexing_figures(load), width=width)}")
+        print(f"\n{format_pairs(multiplexing_of(load), width=width)}")
     if options.critical_path:
-        print(f"\n{path_table(load, width)}")
+        print(f"\n{critical_path_table(load).to_text(width, shorten=True)}")
+        print(f"\n{fitted(critical_path_sums(load), width)}")
     return 0
 
 
@@ -296,13 +294,13 @@ def _show(load: Load, *, order: bool, sample_ms: float | None, width: int | None
         print(fitted(escape_control(f"{load.page.name}: {note}"), width))
     caveat = load.scheme.caveat
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
-    print(figures(load_figures(load, sample_ms=sample_ms), width=width))
+    print(format_pairs(metrics_of(load, sample_ms=sample_ms), width=width))
     print()
     number_of = load.trace.connection_of
     if number_of:
-        print(f"{connections_table(load, width)}\n")
+        print(f"{connections_table(load).to_text(width, shorten=True)}\n")
     if len(load.page.roots) > 1:
-        print(f"{roots_table(load, width)}\n")
+        print(f"{navigations_table(load).to_text(width, shorten=True)}\n")
     rows = (
         (
             *number_of[index : index + 1],
@@ -319,7 +317,7 @@ def _show(load: Load, *, order: bool, sample_ms: float | None, width: int | None
     )
     headers = (*("on",) * bool(number_of), "stream", "resource", "kind", "bytes", "above fold")
     times = ("requested ms", "first byte ms", "finished ms")
-    print(table((*headers, *times), rows, width=width, shorten=True))
+    print(Table((*headers, *times), rows).to_text(width, shorten=True))
     if order:
         runs = ((stream, len(list(group))) for stream, group in itertools.groupby(load.trace.order))
         print("\norder of packets (stream x consecutive packets):")

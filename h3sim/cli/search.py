@@ -22,14 +22,15 @@ from h3sim.cli.options import (
     read_schemes,
 )
 from h3sim.cli.parsing import ErrorList, Parser, RawHelp, check_plot_path, progress_bar
-from h3sim.cli.tables import add_wide, fitted, ratios, table, terminal_width, times
+from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import check_output, format_value
 from h3sim.study import recommend, resolve_scheme, resolve_schemes, search
 from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
-from h3sim.text import SURE, escape_control
+from h3sim.table import SURE, Column, Table
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
@@ -215,15 +216,9 @@ def _show(found: SearchResult, width: int | None) -> None:
     print(f"{fitted(escape_control(found.verdict), width)}\n")
     print(f"{fitted(escape_control(found.told()), width)}; {found.n_loads:,} loads\n")
     rows = found.rows
-    body = zip(
-        [row.scheme for row in rows],
-        [row.pairs for row in rows],
-        *(ratios(rows.column(name), apart=SURE) for name in ("ratio", "low", "high")),
-        [found.standing(row) for row in rows],
-        strict=True,
-    )
-    headers = ("scheme", "pairs", "ratio to the best", "low", "high", "")
-    print(table(headers, body, width=width, shorten=True))
+    cells = ((*row[:5], found.standing(row)) for row in rows)
+    ends = (Column.ratio(name, apart=SURE) for name in ("ratio to the best", "low", "high"))
+    print(Table(("scheme", "pairs", *ends, ""), cells).to_text(width, shorten=True))
     if found.robustness:
         best = escape_control(found.best)
         print(f"\nsensitivity of {best}: distance from the best under other conditions\n")
@@ -232,7 +227,7 @@ def _show(found: SearchResult, width: int | None) -> None:
             for row in found.robustness
         )
         columns = ("changed", "best there", "loss %", "low", "high")
-        print(table(columns, lost, width=width, shorten=True))
+        print(Table(columns, lost).to_text(width, shorten=True))
 
 
 def _percent(share: float | None) -> str:
@@ -412,14 +407,13 @@ def _example_table(advice: Recommendation, width: int | None) -> str:
     """Return an example load of each scheme, in the order of the search."""
     by_scheme = {row.scheme: row for row in advice.comparison.rows}
     loads = [by_scheme[row.scheme] for row in advice.found.rows]
-    headers = ("scheme", "above fold ms", "all ms", "last above fold at ms", "page load ms")
-    rows = zip(
-        [load.scheme for load in loads],
-        times(load.byte_index_atf_ms for load in loads),
-        times(load.byte_index_all_ms for load in loads),
-        times(load.last_atf_ms for load in loads),
-        times(load.page_load_ms for load in loads),
-        strict=True,
+    table = Table.select(
+        loads,
+        ("scheme", "scheme"),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("last above fold at ms"), "last_atf_ms"),
+        (Column.ms("page load ms"), "page_load_ms"),
     )
     note = f"{EXAMPLE}: {advice.comparison.told()}"
-    return f"{fitted(escape_control(note), width)}\n\n{table(headers, rows, width=width)}"
+    return f"{fitted(escape_control(note), width)}\n\n{table.to_text(width)}"

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.cli.parsing import ErrorList, RawHelp, check_plot_path, print_file
-from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.page import TriggerEvent
 from h3sim.schema import parse_toml
-from h3sim.text import escape_control
+from h3sim.table import Table, format_pairs
+from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -104,14 +105,14 @@ def _of(text: str, width: int | None) -> Iterator[str]:
     """Yield the text of a TOML file: its values, then each of its tables."""
     document = parse_toml(text, InputError, source="")
     yield _head(document.get("name"), document.get("title"), width)
-    yield figures(_values(document), width=width)
+    yield format_pairs(_values(document), width=width)
     for key, entry in document.items():
         if isinstance(entry, list) and entry and isinstance(entry[0], dict):
             yield _rows(key, entry, width)
         elif isinstance(entry, dict) and all(isinstance(row, dict) for row in entry.values()):
             yield _rows(key, [{key: name} | row for name, row in entry.items()], width)
         elif isinstance(entry, dict):
-            yield f"{key}\n{figures(_values(entry, indent='  '), width=width)}"
+            yield f"{key}\n{format_pairs(_values(entry, indent='  '), width=width)}"
 
 
 def _head(name: object, title: object, width: int | None) -> str:
@@ -136,7 +137,7 @@ def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
     """Return an array of tables as text, one row per table and one column per key."""
     keys = list(dict.fromkeys(name for row in rows for name in row))
     keys.sort(key=_CLASS.__eq__)  # the result of a rule follows its conditions
-    body = table(keys, [[_cell(row.get(name, "")) for name in keys] for row in rows], width=width)
+    body = Table(keys, [[_cell(row.get(name, "")) for name in keys] for row in rows]).to_text(width)
     return body if key in keys else f"{key}\n{body}"
 
 
@@ -154,7 +155,7 @@ def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterato
     known = {key: document[key] for key in ("url",) if key in document}
     said = _values(known | dict(page.provenance))
     if said:
-        yield figures(said, width=width)
+        yield format_pairs(said, width=width)
     headers = ("resource", "kind", "bytes", "above the fold", "requested")
     rows = [
         (
@@ -166,7 +167,7 @@ def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterato
         )
         for resource in page.resources
     ]
-    yield table(headers, rows, width=width, shorten=True)
+    yield Table(headers, rows).to_text(width, shorten=True)
 
 
 def _asked(resource: Resource) -> str:

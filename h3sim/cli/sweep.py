@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.cli.options import add_marks, share, with_choice
 from h3sim.cli.parsing import FAILED, ErrorList, Parser, RawHelp, check_outputs_differ, progress_bar
-from h3sim.cli.tables import add_wide, fitted, table, terminal_width, times
+from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -22,6 +22,7 @@ from h3sim.study.design import StoppingRule
 from h3sim.study.sequential import run_until
 from h3sim.study.store_repair import repair_store
 from h3sim.study.study_file import read_study
+from h3sim.table import Column, Table
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _show_contrast(results: Results, options: argparse.Namespace) -> None:
         ]
         heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
         print(f"{fitted(escape_control(heading), width)}\n")
-        print(f"{table(headers, body, width=width, shorten=True)}\n")
+        print(f"{Table(headers, body).to_text(width, shorten=True)}\n")
         refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
         for refusal in refusals:
             print(f"{fitted(f'no interval: {refusal}', width)}\n")
@@ -331,7 +332,7 @@ def _show_until(until: Sequential, options: argparse.Namespace) -> None:
     )
     width = terminal_width(options)
     print(f"\n{fitted(f'{rule.value}, {percent} intervals over seeds of these pages', width)}")
-    print(f"\n{table(headers, rows, width=width, shorten=True)}")
+    print(f"\n{Table(headers, rows).to_text(width, shorten=True)}")
     if not until.is_narrow:
         told = f"some intervals exceed {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
         print(f"h3sim sweep: {told}: raise until.most_seeds", file=sys.stderr)
@@ -353,14 +354,13 @@ def _show(results: Results, options: argparse.Namespace) -> None:
     width = terminal_width(options)
     by = [name for name in _SHOWN_BY if name in results.columns]
     means = [results.summary(figure, by=by) for figure in _FIGURES]
-    rows = zip(
-        *([row[name] for row in means[0]] for name in (*by, "n")),
-        *(times(row["mean"] for row in found) for found in means),
-        strict=True,
+    rows = (
+        (*(first[name] for name in (*by, "n")), *(row["mean"] for row in (first, *others)))
+        for first, *others in zip(*means, strict=True)
     )
     print(fitted("means over all other parameters", width))
-    headers = (*by, "loads", "ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
-    print(f"\n{table(headers, rows, width=width, shorten=True)}")
+    times = map(Column.ms, ("ByteIndex all ms", "ByteIndex above fold ms", "page load ms"))
+    print(f"\n{Table((*by, 'loads', *times), rows).to_text(width, shorten=True)}")
 
 
 _STORE_EPILOG = """\
@@ -424,13 +424,13 @@ def _list(options: argparse.Namespace) -> int:
         for s in studies
     )
     width = terminal_width(options)
-    print(table(("study", "name", "cells", "done", "failed", "axes"), rows, width=width))
+    print(Table(("study", "name", "cells", "done", "failed", "axes"), rows).to_text(width))
     print()
     models = (
         (model, f"{done:,}", f"{failed:,}", f"{seconds:,.1f}")
         for model, done, failed, seconds in counts
     )
-    print(table(("model", "done", "failed", "took s"), models, width=width))
+    print(Table(("model", "done", "failed", "took s"), models).to_text(width))
     return 0
 
 

@@ -11,7 +11,7 @@ from h3sim import catalog
 from h3sim.browser import with_marks
 from h3sim.cli.options import add_marks
 from h3sim.cli.parsing import STANDARD_OUTPUT, ErrorList, Parser, RawHelp, check_file, put_file
-from h3sim.cli.tables import add_wide, plural, table, terminal_width
+from h3sim.cli.tables import add_wide, terminal_width
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.page.model import MarksFrom, ids_that_match, marked
 from h3sim.page.transforms import (
@@ -26,7 +26,8 @@ from h3sim.page.transforms import (
     with_staged_hints,
 )
 from h3sim.study.run import resolve_page
-from h3sim.text import escape_control
+from h3sim.table import Table
+from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -276,7 +277,7 @@ def _show(page: Page, width: int | None) -> None:
         )
         for resource in page.resources
     )
-    print(table(("resource", "kind", "bytes", "above fold"), rows, width=width, shorten=True))
+    print(Table(("resource", "kind", "bytes", "above fold"), rows).to_text(width, shorten=True))
 
 
 def _of(page: Page) -> str:

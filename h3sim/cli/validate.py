@@ -14,10 +14,12 @@ from h3sim.cli.options import (
     read_pages,
 )
 from h3sim.cli.parsing import ErrorList, Parser, RawHelp
-from h3sim.cli.tables import add_wide, fitted, in_ms, plural, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, in_ms, terminal_width
 from h3sim.study import resolve_scheme, resolve_schemes
 from h3sim.study.prioritization_test import LATE_KINDS, SURVEYED, SURVEYED_GOOD, prioritization_test
 from h3sim.study.scheme_validation import validate_scheme
+from h3sim.table import Table
+from h3sim.text import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -84,11 +86,11 @@ def _show(found: SchemeValidation, width: int | None) -> None:
         print(f"\n{fitted(_HOW_TO, width)}")
         return
     rows = [*map(_cells, found.rows), _cells(found.total)]
-    print(f"\n{table(('kind', 'recorded', 'agree', 'agree %'), rows, width=width)}")
+    print(f"\n{Table(('kind', 'recorded', 'agree', 'agree %'), rows).to_text(width)}")
     shown = [*found.disagreements] if width is None else [*found.disagreements][:_MOST_SHOWN]
     if shown:
         headers = ("page", "resource", "kind", "recorded", "rules")
-        print(f"\n{table(headers, shown, width=width, shorten=True)}")
+        print(f"\n{Table(headers, shown).to_text(width, shorten=True)}")
     if len(shown) < len(found.disagreements):
         print(f"and {len(found.disagreements) - len(shown)} more (--no-truncate shows all)")
     if found.n_changed:
@@ -164,7 +166,7 @@ def _check_server(options: argparse.Namespace) -> int:
 
 def _show_server(found: PrioritizationTest, width: int | None) -> None:
     print(fitted(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width))
-    print(f"\n{table(_HEADERS, map(_cells_server, found.rows), width=width, shorten=True)}")
+    print(f"\n{Table(_HEADERS, map(_cells_server, found.rows)).to_text(width, shorten=True)}")
     note = (
         f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
         f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2)."

@@ -12,7 +12,7 @@ from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.time_series import shown_set
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.schema import format_value
-from h3sim.text import decimals_of
+from h3sim.table import decimals_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:

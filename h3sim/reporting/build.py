@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting.document import Report, ReportTable
+from h3sim.reporting.document import Report
 from h3sim.reporting.load_sections import named, part_of, part_of_log, verdict_of, verdict_of_log
 from h3sim.reporting.study_sections import (
     note_of_example,
@@ -24,6 +24,7 @@ from h3sim.results.configuration import identity
 from h3sim.results.qlog_metrics import Measurement
 from h3sim.schema import format_value
 from h3sim.study import Comparison, Recommendation, Results, SavedLoad, SearchResult, Sequential
+from h3sim.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ def report(
         title=title or f"h3sim: {_title([*dict.fromkeys(one.name for one in told)], loads)}",
         verdict=[sentence for one in told for sentence in one.verdict],
         parts=[one.part for one in told],
-        made=ReportTable(title="Everything it rests on", columns=("setting", "value"), rows=made),
+        made=Table(("setting", "value"), made, title="Everything it rests on"),
         command=command,
     )
 

@@ -99,7 +99,7 @@ _MARKERS = "os^DvPX<>*phd"
 
 def in_style() -> AbstractContextManager[None]:
     """Return the context in which figures are built and written, whatever the reader's settings."""
-    return rc_context(cast(Any, _SETTINGS | {"font.family": families()}))
+    return rc_context(cast("Any", _SETTINGS | {"font.family": families()}))
 
 
 class LineStyle(NamedTuple):

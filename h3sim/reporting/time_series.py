@@ -14,7 +14,7 @@ from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.reporting.labels import folded, plain, shortened
 from h3sim.reporting.style import SMALL, line
 from h3sim.schema import format_value
-from h3sim.text import decimals_of
+from h3sim.table import decimals_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:

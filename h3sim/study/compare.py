@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -111,6 +110,7 @@ class Comparison(ResultTable):
     """
 
     format = COMPARISON
+    displayed = ("rows", "means")
     baseline: str
     rows: Rows[ComparisonRow]
     loads: tuple[Load, ...]
@@ -170,10 +170,6 @@ class Comparison(ResultTable):
             for load, row in zip(self.loads, rows, strict=True)
             if row.page == page and row.send_buffer_kb == send_buffer_kb
         ]
-
-    def _repr_html_(self) -> str:
-        told = f"<p>{html.escape(self.told())}</p>"
-        return told + self.rows._repr_html_() + self.means._repr_html_()
 
     def _mean(
         self, scheme: str, send_buffer_kb: float, mean: Callable[[list[float]], float]

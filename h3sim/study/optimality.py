@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import statistics
 from dataclasses import dataclass
@@ -292,6 +291,7 @@ class Optimality(ResultTable):
     """Rows by network, page and scheme, in the order given."""
 
     format = REGRET
+    displayed = ("schemes",)
     rows: Rows[OptimalityRow]
     configurations: dict[str, dict[str, Any]]
     """Common settings of the loads over each network, by its name, as `Load.configuration`."""
@@ -367,9 +367,6 @@ class Optimality(ResultTable):
     def plot(self) -> Any:
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
         return accessor("regret.plot", self)
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.told())}</p>{self.schemes._repr_html_()}"
 
 
 def _at_least_1(end: float | None) -> float | None:

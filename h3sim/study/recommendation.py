@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from dataclasses import dataclass, fields
 from functools import partial
@@ -26,6 +25,7 @@ from h3sim.study.racing import check_race
 from h3sim.study.run import resolve_schemes
 from h3sim.study.search import DEPLOYABLE, FOUND, ROBUSTNESS_NETWORKS, options_over, search
 from h3sim.study.tasks import read_options, with_loads
+from h3sim.table import RichDisplay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from h3sim.study.compare import Comparison
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.search import SearchResult
+    from h3sim.table import Table
 
 
 EXAMPLE = "one load of each scheme, as an example (the verdict rests on the pairs)"
@@ -72,7 +73,7 @@ ADVICE = OutputSchema(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Recommendation:
+class Recommendation(RichDisplay):
     """Which scheme suits a page best: a search, with what was imported and an example load each."""
 
     page: Page
@@ -105,10 +106,9 @@ class Recommendation:
     def __repr__(self) -> str:
         return f"<Recommendation: {self.sentence}>"
 
-    def _repr_html_(self) -> str:
-        judged = [] if self.fidelity is None else self.fidelity.lines()
-        told = "".join(f"<p>{html.escape(line)}</p>" for line in judged)
-        return told + self.found._repr_html_()
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield from () if self.fidelity is None else self.fidelity.lines()
+        yield from self.found._display()
 
 
 def read_subject(

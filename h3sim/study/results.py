@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import itertools
 import json
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, TypeAlias, ov
 from h3sim._version import __version__
 from h3sim.accessors import accessor
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
-from h3sim.notebook import html_table
 from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, join_words, write_whole
 from h3sim.schema.arguments import Predicate, check_arguments
@@ -23,7 +21,7 @@ from h3sim.schema.errors import RejectedValueError, collected, plain_values
 from h3sim.schema.fields import declare, write_table
 from h3sim.schema.values import ListOf, Text, ValueType
 from h3sim.study.store_file import StoreError
-from h3sim.trace.model import with_floats
+from h3sim.table import RichDisplay, Table, with_floats
 from h3sim.units import unit_of
 
 if TYPE_CHECKING:
@@ -504,7 +502,7 @@ _SHOWN = 10
 _HEADLINES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 
 
-class Results(StudyRows):
+class Results(StudyRows, RichDisplay):
     """Rows in the order of the study's parameters, however the workers finished.
 
     A row is a dict: page, scheme, every setting, version and seed, then the metrics; times in ms,
@@ -675,13 +673,13 @@ class Results(StudyRows):
         rows = f"{len(self):,} row{'s' * (len(self) != 1)}"
         return f"<Results of {rows} over {', '.join(self.axes) or 'nothing'}{told}>"
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> Iterable[str | Table[Any]]:
         columns = self.columns
         shown = [name for name in dict.fromkeys((*self.axes, *_HEADLINES)) if name in columns]
-        head = list(itertools.islice(self, _SHOWN))
         told = shown or columns
         # Rows of joined studies may have different columns.
-        rows = [[row.get(name) for name in told] for row in head]
+        rows = [[row.get(name) for name in told] for row in itertools.islice(self, _SHOWN)]
+        yield repr(self)
+        yield Table(told, rows)
         first = f"The first {_SHOWN} rows, " if len(self) > _SHOWN else ""
-        more = f"<p>{first}{len(told)} of {len(columns)} columns.</p>"
-        return f"<p>{html.escape(repr(self))}</p>{html_table(told, rows)}{more}"
+        yield f"{first}{len(told)} of {len(columns)} columns."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from dataclasses import dataclass, field, replace
@@ -213,6 +212,7 @@ class SearchResult(ResultTable):
     """Result of `search`."""
 
     format = FOUND
+    displayed = ("rows", "robustness")
     best: str
     which: Which
     baseline: str
@@ -304,9 +304,9 @@ class SearchResult(ResultTable):
         varied = f", {varied}" if (varied := varied_network(self.network_within)) else ""
         return f"{100 * self.confidence:g} % confidence, {row.pairs} pairs of loads{varied}"
 
-    def _repr_html_(self) -> str:
-        verdict = f"<p>{html.escape(self.verdict)}</p><p>{html.escape(self.told())}</p>"
-        return verdict + self.rows._repr_html_() + self.robustness._repr_html_()
+    @property
+    def _sentences(self) -> tuple[str, ...]:
+        return self.verdict, self.told()
 
 
 _KNOWING = "needs server knowledge"

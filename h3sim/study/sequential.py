@@ -8,7 +8,6 @@ scheme's speedup with at most that probability, whenever sampling stops.
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +19,7 @@ from h3sim.study.design import StoppingRule
 from h3sim.study.statistics import pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
 from h3sim.study.sweep import load_study
-from h3sim.trace import Rows
+from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +46,7 @@ class SequentialRow(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Sequential:
+class Sequential(RichDisplay):
     """Result of a sequential study.
 
     `is_narrow` is True if every interval became narrow enough before the seeds were used up.
@@ -76,8 +75,9 @@ class Sequential:
     def __repr__(self) -> str:
         return f"<Sequential: {self.told()}>"
 
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield self.told()
+        yield self.rows
 
 
 def sequential_sweep(

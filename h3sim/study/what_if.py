@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import statistics
 from dataclasses import dataclass, replace
@@ -86,9 +85,6 @@ class WhatIf(ResultTable):
     def mean_part(self, what: str) -> float:
         """Return the geometric mean over pages of the ratio for variant *what*."""
         return statistics.geometric_mean(row.part for row in self.rows if row.what == what)
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"
 
 
 @with_loads
