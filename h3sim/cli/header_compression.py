@@ -367,6 +367,6 @@ def _cells(row: HeaderRow) -> tuple[str, ...]:
 
 
 def _draw(rows: list[HeaderRow], path: str) -> None:
-    from h3sim.reporting.header_plots import save_header_plot
+    from h3sim.reporting.study_plots import save_header_plot
 
     save_header_plot(rows, path)

@@ -16,16 +16,25 @@ from h3sim.cli.options import (
 from h3sim.cli.parsing import ErrorList, Parser, RawHelp
 from h3sim.cli.tables import add_wide, fitted, in_ms, terminal_width
 from h3sim.study import resolve_scheme, resolve_schemes
-from h3sim.study.prioritization_test import LATE_KINDS, SURVEYED, SURVEYED_GOOD, prioritization_test
-from h3sim.study.scheme_validation import validate_scheme
+from h3sim.study.validation import (
+    LATE_KINDS,
+    SURVEYED,
+    SURVEYED_GOOD,
+    prioritization_test,
+    validate_scheme,
+)
 from h3sim.table import Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
     import argparse
 
-    from h3sim.study.prioritization_test import PrioritizationTest, PrioritizationTestRow
-    from h3sim.study.scheme_validation import SchemeValidation, SchemeValidationRow
+    from h3sim.study.validation import (
+        PrioritizationTest,
+        PrioritizationTestRow,
+        SchemeValidation,
+        SchemeValidationRow,
+    )
 
 
 _EPILOG = """\

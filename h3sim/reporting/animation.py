@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from PIL import ImageDraw, ImageFont
 
-    from h3sim.reporting.palette import Palette
+    from h3sim.reporting.labels import Palette
     from h3sim.results import Load
 
 

@@ -24,6 +24,7 @@ from h3sim.reporting.alt_texts import (
     throughput_alt,
     waterfall_alt,
 )
+from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import instant_ns, window_of
 from h3sim.reporting.output import (
     Saved,
@@ -34,7 +35,6 @@ from h3sim.reporting.output import (
     save_figure,
     say,
 )
-from h3sim.reporting.palette import Palette
 from h3sim.reporting.qlog_plots import CURVE_IN, byte_ranges_height_in, new_axes
 from h3sim.reporting.style import SMALL, in_style
 from h3sim.units import to_ms

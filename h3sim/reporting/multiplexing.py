@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.labels import Paint, Palette
     from h3sim.reporting.lane_layout import Box, LoadLane, Window
-    from h3sim.reporting.palette import Paint, Palette
 
 
 _LINE_IN = 0.165

@@ -1,4 +1,4 @@
-"""Plots of studies: schemes over pages, seeds and settings."""
+"""Figures of studies: intervals, distributions, ranks, maps, and header compression."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.page.categories import size_class
+from h3sim.reporting import output
 from h3sim.reporting.labels import (
     Interval,
     ends_of,
@@ -22,15 +23,18 @@ from h3sim.reporting.labels import (
 )
 from h3sim.reporting.output import ShownFigure, checks_axes, say
 from h3sim.reporting.style import SIGNIFICANT, SMALL, in_style, line
-from h3sim.study.results import no_column
+from h3sim.study.rows import no_column
 from h3sim.study.statistics import pairs_by_scheme
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Collection, Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from h3sim.study import Results
+    from h3sim.study.header_study import HeaderRow
     from h3sim.study.statistics import Ranks
 
 
@@ -589,3 +593,84 @@ def _label(ax: Axes, x: str, y: str) -> None:
     ax.set_ylabel("\n".join(map(plain, y.splitlines())), fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+_PANEL_IN = (3.2, 2.6)
+_LEGEND_IN = 1.6
+_MEASURES = (
+    ("hol_mean_ms", "HOL delay a section in ms"),
+    ("ratio", "bytes sent over uncompressed"),
+)
+
+
+def save_header_plot(rows: Sequence[HeaderRow], path: str | os.PathLike[str]) -> None:
+    """Write the figure of *rows* to *path*, whose ending says how: .png, .svg or .pdf.
+
+    Raises:
+        InputError: if the ending is another, or the file cannot be written.
+    """
+    output.check_ending(path)
+    output.save_figure(header_figure(rows), path)
+
+
+def header_figure(rows: Sequence[HeaderRow]) -> Figure:
+    """Return a panel for each loss and measure, over round-trip times; a line is a scheme.
+
+    With one round-trip time the panels are over losses.
+    """
+    by_rtt = len({row.rtt_ms for row in rows}) > 1 or len({row.loss for row in rows}) == 1
+    losses = list(dict.fromkeys(row.loss for row in rows)) if by_rtt else [None]
+    with in_style():
+        width, height = _PANEL_IN
+        size = (width * len(losses) + _LEGEND_IN, height * len(_MEASURES))
+        figure = output.ShownFigure(figsize=size, layout="constrained")
+        axes = figure.subplots(len(_MEASURES), len(losses), squeeze=False, sharey="row")
+        for index, loss in enumerate(losses):
+            shown = [row for row in rows if loss is None or row.loss == loss]
+            for ax, (name, label) in zip(axes[:, index], _MEASURES, strict=True):
+                lines = _draw(ax, shown, name, by_rtt=by_rtt)
+                over = "RTT in ms" if by_rtt else "loss in %"
+                given = "" if loss is None else f", with a loss of {100 * loss:g} %"
+                output.say(ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}")
+                ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
+                ax.set_ylabel("" if index else label, fontsize=SMALL)
+        for ax in axes.flat:
+            ax.set_ylim(bottom=0)  # once all is drawn: panels of a row share what fits them all
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
+    return figure
+
+
+def _draw(
+    ax: Axes, rows: Sequence[HeaderRow], name: str, *, by_rtt: bool
+) -> dict[str, list[tuple[object, float]]]:
+    """Draw a line per scheme, and return its points."""
+    lines: dict[str, list[tuple[object, float]]] = {}
+    for number, scheme in enumerate(dict.fromkeys(row.scheme for row in rows)):
+        own = [row for row in rows if row.scheme == scheme]
+        points = sorted(
+            (row.rtt_ms if by_rtt else 100 * row.loss, _value(row, name)) for row in own
+        )
+        lines[scheme] = [*points]
+        look = line(number)
+        ax.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            color=look.color,
+            linestyle=look.linestyle,
+            marker=look.marker,
+            markersize=4.5,
+            markerfacecolor="white",
+            linewidth=1.2,
+            label=scheme,
+        )
+    ax.set_xlabel("RTT in ms" if by_rtt else "loss in %", fontsize=SMALL)
+    ax.set_xlim(left=0)
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return lines
+
+
+def _value(row: HeaderRow, name: str) -> Any:
+    return getattr(row, name)

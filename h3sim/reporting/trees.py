@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from h3sim.page import Page, Resource
-    from h3sim.reporting.palette import Paint, Palette
+    from h3sim.reporting.labels import Paint, Palette
     from h3sim.results import Load
     from h3sim.signals import Signal
 

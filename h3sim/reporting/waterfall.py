@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
 
-from h3sim.reporting.labels import ATF_MARK, plain, resource_label, shortened, within
-from h3sim.reporting.palette import Paint
+from h3sim.reporting.labels import ATF_MARK, Paint, plain, resource_label, shortened, within
 from h3sim.reporting.style import SMALL
 from h3sim.results.requests import priorities_of
 from h3sim.units import NS_PER_MS, to_ms
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.labels import Palette
     from h3sim.reporting.lane_layout import Window
-    from h3sim.reporting.palette import Palette
     from h3sim.results import Load, ResourceTiming
 
 

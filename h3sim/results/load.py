@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.connections import CarriedFlow
+    from h3sim.results.milestones import RootRow
     from h3sim.results.multiplexing import Multiplexing
-    from h3sim.results.navigations import RootRow
     from h3sim.results.optimality import Given
     from h3sim.results.spec import LoadSpec
     from h3sim.schemes import Scheme
@@ -206,7 +206,7 @@ class Load(WithMilestones, RichDisplay):
     @cached_property
     def roots(self) -> Rows[RootRow]:
         """Metrics per root: most pages have one."""
-        from h3sim.results.navigations import RootRow, root_rows  # on use: few ask for it
+        from h3sim.results.milestones import RootRow, root_rows  # on use: few ask for it
 
         return Rows(RootRow, root_rows(self.page, self._timings, self.trace.activities))
 

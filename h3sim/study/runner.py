@@ -18,17 +18,17 @@ from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.notebook import in_notebook
 from h3sim.schema.files import shown_path
 from h3sim.study.backends import pool_of
-from h3sim.study.results import Counts, is_row_of
+from h3sim.study.rows import Counts, is_row_of
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.worker import Done, run_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
     from h3sim.study.backends import WorkerPool
-    from h3sim.study.results import Stored
+    from h3sim.study.rows import Stored
     from h3sim.study.worker import Cells, StudyWork
 
 
@@ -54,7 +54,7 @@ _LOST = "the worker that ran it died each time (killed, or out of memory)"
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """How loads run, and where their results are kept: options of whatever loads more than once.
+    """Options of functions that load more than once: how loads run, and where results are kept.
 
     With a *store*, a file, only missing loads run, and each finished load is stored at once.
     *executor* is "serial", "processes" (one per core, or *workers*), an executor of
@@ -79,6 +79,15 @@ class Execution:
         if isinstance(self.store, Store):
             del given["store"]
         check_running(**given)
+
+
+_HOW = tuple(entry.name for entry in fields(Execution))
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return those of *options* that are fields of `Execution`, and the others."""
+    how = {name: options[name] for name in options if name in _HOW}
+    return how, {name: options[name] for name in options if name not in _HOW}
 
 
 class CellFailedError(H3SimError):
@@ -362,8 +371,8 @@ class Runner:
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
-        store = execution.store
-        self._store = store if isinstance(store, Store) else Store(store or ":memory:")
+        store = ":memory:" if execution.store is None else execution.store
+        self._store = store if isinstance(store, Store) else Store(store)
         self._pool: WorkerPool | None = None
         self._progress = _Progress(execution.progress)
 

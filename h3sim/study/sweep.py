@@ -17,6 +17,7 @@ from h3sim.config.load_config import (
     config_for,
     recorded_network,
     refuse_options,
+    with_fields,
 )
 from h3sim.config.options import ReorderOption
 from h3sim.errors import InputError, ValidationIssue
@@ -31,7 +32,7 @@ from h3sim.study.compare import check_names
 from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
 from h3sim.study.header_study import resolve_swept
 from h3sim.study.results import Results
-from h3sim.study.runner import Execution, ProgressCallback, Runner
+from h3sim.study.runner import Execution, Runner, split_options
 from h3sim.study.store import Store
 from h3sim.study.worker import LoadWork
 from h3sim.transport import Network, TransportProfile
@@ -241,53 +242,36 @@ class Study:
         """
         return plan_cells(self, store=store, workers=workers)
 
-    def run(
-        self,
-        *,
-        store: str | Path | Store | None = None,
-        executor: Any = None,
-        workers: int | None = None,
-        retry_failed: bool = False,
-        progress: ProgressCallback | bool | None = None,
-    ) -> Results:
+    @with_fields(Execution)
+    def run(self, *, retry_failed: bool = False, **how: Any) -> Results:
         """Run the loads missing in the store, and return all rows; arguments as for `sweep`.
 
         Raises:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
         check_running(retry_failed=retry_failed)
-        how = Execution(store=store, executor=executor, workers=workers, progress=progress)
-        with Runner(how) as runner:
+        with Runner(Execution(**how)) as runner:
             source, counts = runner.run(self, retry_failed=retry_failed)
         return Results(source, axes=self.axes, counts=counts)
 
 
+@with_fields(Execution)
 def sweep(
     pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     seeds: int | Iterable[int] = 1,
-    store: str | Path | None = None,
-    executor: Any = None,
-    workers: int | None = None,
     retry_failed: bool = False,
-    progress: ProgressCallback | bool | None = None,
-    **study: Any,
+    **options: Any,
 ) -> Results:
     """Load every page with every setting, scheme and seed, and return one row per load.
 
     Pages may be replaced by `HeaderLists`, compressed as `headers=` selects: their rows have
     compression ratios and head-of-line blocking (`h3sim.study.header_study`).
-    *study* are the other arguments of `load_study`: options of a load, each with one value or a
-    list of values, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
-
-    With a *store*, a file, only missing loads run, and each finished load is stored at once. Failed
-    loads keep their error, and run again with *retry_failed*. *executor* is "serial", "processes"
-    (one per core, or *workers*), a `concurrent.futures.Executor` or a `dask.distributed` client;
-    None chooses by the duration of the study. *progress* is called with the numbers of loads done
-    and in all; True shows a progress bar, False none, None one in a terminal or notebook.
-
-    The rows are identical, byte for byte, for any executor and any number of resumptions.
+    *options* are the other arguments of `load_study`: options of a load, each with one value or a
+    list of values, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`; and the fields of
+    `Execution`. Without *executor* and *workers* the duration of the study decides. Failed loads
+    keep their error in the *store*, and run again with *retry_failed*.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -299,12 +283,12 @@ def sweep(
     >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
-    how: dict[str, Any] = {"executor": executor, "workers": workers, "progress": progress}
-    how |= {"store": store, "retry_failed": retry_failed}
+    how, study = split_options(options)
     with ErrorCollector() as mistakes:
-        mistakes.of("", partial(check_running, **how))
+        mistakes.of("", lambda: Execution(**how))
+        mistakes.of("", lambda: check_running(retry_failed=retry_failed))
         wanted = mistakes.of("", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study))
-    return wanted.run(**how)
+    return wanted.run(retry_failed=retry_failed, **how)
 
 
 def load_study(

@@ -25,7 +25,7 @@ from h3sim.study.cache_key import (
     scheme_digest,
 )
 from h3sim.study.run import run_config
-from h3sim.study.runner import CellFailedError, Execution, Runner
+from h3sim.study.runner import CellFailedError, Execution, Runner, split_options
 from h3sim.study.worker import StudyWork
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 with_loads = with_fields(LoadConfig, Execution)
 """Add the options of a load, and how loads run, to the signature of a function."""
 _KEY_BYTES = 16
-_HOW = tuple(entry.name for entry in fields(Execution))
 
 
 class LoadTask(NamedTuple):
@@ -65,12 +64,10 @@ def read_options(
         UnknownOptionError: naming each unknown option.
         InputError: listing every value that is out of range.
     """
-    own = {name: options[name] for name in options if name not in _HOW}
+    how, own = split_options(options)
     known = tuple(inspect.signature(function).parameters)
     with ErrorCollector() as mistakes:
-        execution = mistakes.of(
-            "", lambda: Execution(**{name: options[name] for name in options if name in _HOW})
-        )
+        execution = mistakes.of("", lambda: Execution(**how))
         read = mistakes.of("", lambda: config_of(own, known=known, changed=config))
     return execution, read
 
