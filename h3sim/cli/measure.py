@@ -103,7 +103,7 @@ def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None
     print()
     rows = (
         (
-            row["stream_id"],
+            str(row["stream_id"]),
             row["id"],
             f"{row['bytes']:,}",
             in_ms(row["requested_ms"]),

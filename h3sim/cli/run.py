@@ -304,7 +304,7 @@ def _show(load: Load, *, order: bool, sample_ms: float | None, width: int | None
     rows = (
         (
             *number_of[index : index + 1],
-            timing.stream_id,
+            str(timing.stream_id),
             timing.id,
             timing.kind,
             f"{timing.bytes:,}",
