@@ -296,7 +296,7 @@ def _compare(options: argparse.Namespace) -> int:
         print(json.dumps(comparison.to_dict(), allow_nan=False))
         return 0
     width = terminal_width(options)
-    print(f"{fitted(escape_control(comparison.told()), width)}\n")
+    print(f"{fitted(escape_control(comparison.describe()), width)}\n")
     if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
         _show_pages(comparison, pages, send_buffers_kb, width)
     else:

@@ -126,7 +126,7 @@ def _regret(options: argparse.Namespace) -> int:
 
 def _show(held: Optimality, options: argparse.Namespace) -> None:
     width = terminal_width(options)
-    print(fitted(escape_control(held.told()), width))
+    print(fitted(escape_control(held.describe()), width))
     pages = [*held.page_digests]
     for network in held.configurations:
         here = [row for row in held.rows if row.network == network]
@@ -247,7 +247,7 @@ def _what_if(options: argparse.Namespace) -> int:
 
 
 def _show_what_if(found: WhatIf, width: int | None) -> None:
-    print(f"{fitted(escape_control(found.told()), width)}\n")
+    print(f"{fitted(escape_control(found.describe()), width)}\n")
     cells = {(row.page, row.what): row for row in found.rows}
     body = [[page, *(_cell(cells[page, what]) for what in WHAT_IFS)] for page in found.page_digests]
     if len(body) > 1:

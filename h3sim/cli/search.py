@@ -214,9 +214,9 @@ def _check(options: argparse.Namespace) -> None:
 
 def _show(found: SearchResult, width: int | None) -> None:
     print(f"{fitted(escape_control(found.verdict), width)}\n")
-    print(f"{fitted(escape_control(found.told()), width)}; {found.n_loads:,} loads\n")
+    print(f"{fitted(escape_control(found.describe()), width)}; {found.n_loads:,} loads\n")
     rows = found.rows
-    cells = ((*row[:5], found.standing(row)) for row in rows)
+    cells = ((*row[:5], found.status(row)) for row in rows)
     ends = (Column.ratio(name, apart=SURE) for name in ("ratio to the best", "low", "high"))
     print(Table(("scheme", "pairs", *ends, ""), cells).to_text(width, shorten=True))
     if found.robustness:
@@ -415,5 +415,5 @@ def _example_table(advice: Recommendation, width: int | None) -> str:
         (Column.ms("last above fold at ms"), "last_atf_ms"),
         (Column.ms("page load ms"), "page_load_ms"),
     )
-    note = f"{EXAMPLE}: {advice.comparison.told()}"
+    note = f"{EXAMPLE}: {advice.comparison.describe()}"
     return f"{fitted(escape_control(note), width)}\n\n{table.to_text(width)}"

@@ -139,13 +139,13 @@ class Interval(NamedTuple):
     high: float | None = None
 
 
-def listed(told: Iterable[str]) -> str:
+def listed(description: Iterable[str]) -> str:
     """Return what is told of each, as a figure's words end; of nothing, that there is nothing.
 
     >>> listed(["rr: 1", "fifo: 2"]), listed([])
     ('rr: 1; fifo: 2.', 'there is none.')
     """
-    return f"{'; '.join(told) or 'there is none'}."
+    return f"{'; '.join(description) or 'there is none'}."
 
 
 def ends_of(lines: Mapping[str, Sequence[tuple[object, float]]]) -> str:
@@ -154,16 +154,17 @@ def ends_of(lines: Mapping[str, Sequence[tuple[object, float]]]) -> str:
     >>> ends_of({"rr": [(0, 100.0), (50, 1512.3)], "fifo": [(0, 90.0)]})
     'rr from 100 at 0 to 1,510 at 50; fifo 90 at 0.'
     """
-    told = []
+    description = []
     for name, points in lines.items():
         (first, y), (last, end) = points[0], points[-1]
         is_one = len(points) == 1
-        told.append(
-            f"{name} {_number(y)} at {_at(first)}"
+        description.append(
+            f"{name} {_number(y)} at {_format_position(first)}"
             if is_one
-            else f"{name} from {_number(y)} at {_at(first)} to {_number(end)} at {_at(last)}"
+            else f"{name} from {_number(y)} at {_format_position(first)} to {_number(end)}"
+            f" at {_format_position(last)}"
         )
-    return listed(told)
+    return listed(description)
 
 
 def spreads_of(values: Mapping[str, Sequence[float]]) -> str:
@@ -197,7 +198,7 @@ def _number(value: float) -> str:
     return f"{float(f'{value:.3g}'):,.10g}"
 
 
-def _at(value: object) -> str:
+def _format_position(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

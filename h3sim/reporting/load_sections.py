@@ -127,14 +127,14 @@ def _throughput(load: Load) -> Picture:
 
 def _congestion(load: Load, connection: Connection) -> Picture:
     samples = time_series.samples_of(connection.trace)
-    told = time_series.told_connection(load, connection)
+    description = time_series.told_connection(load, connection)
     # Losses stay; between them every so many rows tell enough.
     step = -(-len(samples) // _MAX_SAMPLES)
     shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
     return picture(
         load.plot.congestion(connection=connection.number),
         title=f"{load.page.name}: congestion window and bytes in flight"
-        + (f", {told}" if told else ""),
+        + (f", {description}" if description else ""),
         data=Table(
             ("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
             shown,
@@ -172,8 +172,8 @@ def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
         return fits + _verdict_of_one(pairs[0])
     if judged is not None and judged.grade is Grade.POOR:
         return fits
-    said = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
-    return [*said, _uncertainty(pairs)]
+    stated = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
+    return [*stated, _uncertainty(pairs)]
 
 
 def _uncertainty(pairs: Sequence[NamedLoad]) -> str:
@@ -212,7 +212,7 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
 
 def _verdict_of_one(pair: NamedLoad) -> list[str]:
     load = pair.load
-    said = [
+    stated = [
         f"{load.page.name} with {load.scheme.name} over {load.network.name}"
         f" ({load.protocol.value.upper()}): the last of {len(load.timings)} resources was complete"
         f" {load.page_load_ms:,.0f} ms after navigation start."
@@ -220,24 +220,24 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
     for which, what in _SETS:
         index_ms, of = load.byte_index_or_none(which), "of " if which == "all" else ""
         if index_ms is None:
-            said.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
+            stated.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
             continue
-        said.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
+        stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
     last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
     if last is not None:
-        said.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
+        stated.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
     hol = load.hol
     in_order = hol.stream_bytes if load.protocol.value == "quic" else hol.connection_bytes
     if in_order:
-        said.append(
+        stated.append(
             f"{in_order:,} bytes had arrived and waited for others (head-of-line blocking)."
         )
     packets = load.packets
     if packets.lost:
-        said.append(
+        stated.append(
             f"{packets.lost:,} of {packets.sent:,} packets were lost: another seed differs."
         )
-    return said
+    return stated
 
 
 def _finished(row: Any) -> float:
@@ -450,18 +450,18 @@ def verdict_of_log(measured: Measurement) -> list[str]:
     """Return what is to be known first, in sentences."""
     known = measured.to_dict()
     n, index_ms = len(known["resources"]), known["byte_index_ms"]["all"]
-    said = [
+    stated = [
         f"{known['page']}, a log over {known['transport'].upper()}: the last of {n}"
         f" response{'s' * (n != 1)} was complete {known['page_load_ms']:,.0f} ms after the log"
         " began."
     ]
     if index_ms is not None:
-        said.append(f"The ByteIndex of all responses is {index_ms:,.0f} ms.")
+        stated.append(f"The ByteIndex of all responses is {index_ms:,.0f} ms.")
     packets, hol = known["packets"], known["hol"]
-    said.append(f"{packets['lost']:,} of {packets['sent']:,} packets were lost.")
+    stated.append(f"{packets['lost']:,} of {packets['sent']:,} packets were lost.")
     if hol["stream_bytes"]:
-        said.append(f"{hol['stream_bytes']:,} bytes waited for others of their own stream.")
-    return [*said, *(f"Not known: {what}." for what in measured.unknown)]
+        stated.append(f"{hol['stream_bytes']:,} bytes waited for others of their own stream.")
+    return [*stated, *(f"Not known: {what}." for what in measured.unknown)]
 
 
 def part_of_log(measured: Measurement) -> Section:

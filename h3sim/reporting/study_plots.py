@@ -83,7 +83,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
     pairs = pairs_by_scheme(results, baseline, value)
     schemes = [name for name in pairs if name != baseline]
     check_beside(schemes, baseline, value)
-    told = set()
+    description = set()
     drawn: dict[str, list[float]] = {}
     for place, scheme in enumerate(schemes):
         logs: dict[str, list[float]] = {}
@@ -102,9 +102,9 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
                 color=look.color,
                 fillstyle=("none", "left", "full")[number],
                 linestyle="none",
-                label=None if number in told else [*_SIZES.values()][number],
+                label=None if number in description else [*_SIZES.values()][number],
             )
-            told.add(number)
+            description.add(number)
     for place in range(1, len(schemes)):
         ax.axvline(place - 0.5, color="0.85", linewidth=0.6, zorder=0)
     ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
@@ -237,8 +237,10 @@ def draw_ranks(ax: Axes, found: Ranks) -> None:
         ax.plot([rank, rank, end], [0, y, y], color="0.35", linewidth=0.9)
         ax.plot(rank, 0, marker="o", color="0.1", markersize=4, clip_on=False)
         side = "right" if is_left else "left"
-        told = f"{plain(name)} {rank:.2f}" if is_left else f"{rank:.2f} {plain(name)}"
-        ax.text(end + (-0.04 if is_left else 0.04), y, told, ha=side, va="center", fontsize=SMALL)
+        description = f"{plain(name)} {rank:.2f}" if is_left else f"{rank:.2f} {plain(name)}"
+        ax.text(
+            end + (-0.04 if is_left else 0.04), y, description, ha=side, va="center", fontsize=SMALL
+        )
     for place, group in enumerate(groups):
         ends = [found.ranks[group[0]] - 0.03, found.ranks[group[-1]] + 0.03]
         ax.plot(ends, [-0.3 * (place + 1)] * 2, color="0.1", linewidth=3, solid_capstyle="butt")
@@ -253,8 +255,8 @@ def _draw_ruler(ax: Axes, n: int, difference: float) -> None:
         ax.plot([rank, rank], [0, 0.15], color="0.1", linewidth=1)
         ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=SMALL)
     ax.plot([1, 1 + difference], [1.1, 1.1], color="0.1", linewidth=1.4, marker="|", markersize=6)
-    told = f"critical difference {difference:.2f}"
-    ax.text(1, 1.3, told, ha="left", va="bottom", fontsize=SMALL)
+    description = f"critical difference {difference:.2f}"
+    ax.text(1, 1.3, description, ha="left", va="bottom", fontsize=SMALL)
     ax.set_axis_off()
 
 
@@ -297,7 +299,7 @@ class StudyPlots:
         is_own = ax is None
         with in_style():
             ax = _axes(ax)
-            told = []
+            description = []
             for number, scheme in enumerate(schemes):
                 steps = sorted(
                     (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
@@ -305,7 +307,7 @@ class StudyPlots:
                     if row.scheme == scheme
                 )
                 _draw_steps(ax, number, scheme, steps)
-                told.append(_steps_in_words(scheme, steps))
+                description.append(_steps_in_words(scheme, steps))
             ax.axvline(0, color="0.6", linewidth=0.8)
             ax.set_ylim(0, 1.02)
             _label(
@@ -315,7 +317,7 @@ class StudyPlots:
             )
             _explain(ax, is_own=is_own)
         what = f"the share of pages by the change of their median {value} to {relative_to}"
-        say(ax, f"A line of steps per scheme, {what}: {listed(told)}")
+        say(ax, f"A line of steps per scheme, {what}: {listed(description)}")
         return ax
 
     def forest(
@@ -484,11 +486,17 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
             draw_ranks(ax, found)
-            told = f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
-            ax.set_title(plain(told), fontsize=SMALL + 1, loc="left")
+            description = (
+                f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
+            )
+            ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
         ranks = {name: Interval(rank) for name, rank in found.ranks.items()}
         groups = listed(f"{', '.join(group)} are not told apart" for group in found.groups())
-        say(ax, f"A ruler of {told}: {with_intervals(ranks)} Of groups joined by a bar: {groups}")
+        say(
+            ax,
+            f"A ruler of {description}: {with_intervals(ranks)} Of groups joined by a bar:"
+            f" {groups}",
+        )
         return ax
 
     def __repr__(self) -> str:

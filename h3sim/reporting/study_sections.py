@@ -57,7 +57,7 @@ def part_of_found(found: SearchResult) -> Section:
         )
     return Section(
         title=f"The best scheme for {', '.join(found.page_digests)}",
-        words=[found.told()],
+        words=[found.describe()],
         pictures=[picture(draw_ratios(ratios, race.title), title=race.title, data=race)],
         tables=tables,
     )
@@ -65,7 +65,7 @@ def part_of_found(found: SearchResult) -> Section:
 
 def note_of_example(advice: Recommendation) -> str:
     """Return what to know of the loads that a recommendation kept."""
-    return f"{EXAMPLE[0].upper()}{EXAMPLE[1:]}: {advice.comparison.told()}."
+    return f"{EXAMPLE[0].upper()}{EXAMPLE[1:]}: {advice.comparison.describe()}."
 
 
 def _percent(share: float | None) -> float | None:
@@ -97,7 +97,7 @@ def _race(found: SearchResult) -> Table[Any]:
     return Table(
         ("scheme", "pairs", "ratio to the best", "low", "high", "standing"),
         [
-            (row.scheme, row.pairs, row.ratio, row.low, row.high, found.standing(row))
+            (row.scheme, row.pairs, row.ratio, row.low, row.high, found.status(row))
             for row in found.rows
         ],
         title=f"ByteIndex {of}: ratio to that of {found.best}, with {level} intervals",

@@ -160,22 +160,22 @@ class _Dask(WorkerPool):
         """
         # `pure` would return cached results of equal calls; retries are the driver's task.
         asked = self._client.submit(function, *arguments, pure=False, retries=0)
-        told: Future[Any] = Future()
-        self._in_hand[told] = asked
-        asked.add_done_callback(partial(self._tell, told))
-        return told
+        outcome: Future[Any] = Future()
+        self._in_hand[outcome] = asked
+        asked.add_done_callback(partial(self._tell, outcome))
+        return outcome
 
     def close(self) -> None:
         """Cancel all pending work on the cluster."""
         self._client.cancel(list(self._in_hand.values()))
 
-    def _tell(self, told: Future[Any], asked: Any) -> None:
-        """Copy the outcome of the Dask future to *told*; called in a thread of the client."""
+    def _tell(self, outcome: Future[Any], asked: Any) -> None:
+        """Copy the outcome of the Dask future to *outcome*; called in a client thread."""
         try:
-            told.set_result(asked.result())
+            outcome.set_result(asked.result())
         except BaseException as error:  # noqa: BLE001 - the driver decides
-            told.set_exception(CancelledError() if asked.cancelled() else error)
-        self._in_hand.pop(told, None)
+            outcome.set_exception(CancelledError() if asked.cancelled() else error)
+        self._in_hand.pop(outcome, None)
 
     @property
     def workers(self) -> int:

@@ -339,10 +339,10 @@ def resolve_subjects(
     with ErrorCollector() as mistakes:
         # Not empty instead: what is not known is no reason to say that something is needed.
         found = mistakes.of("pages", lambda: resolve_pages(pages), instead=(None,))
-        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
-        mistakes.of("", lambda: check_some(pages=found, schemes=wanted))
-    check_names(pages=found, schemes=wanted)
-    return Subjects(found, wanted)
+        selected = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        mistakes.of("", lambda: check_some(pages=found, schemes=selected))
+    check_names(pages=found, schemes=selected)
+    return Subjects(found, selected)
 
 
 def resolve_compared(

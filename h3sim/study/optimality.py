@@ -499,9 +499,9 @@ def _rows(
         yield OptimalityRow(page.name, one["network"], scheme.name, given, *figures)
 
 
-def _common(said: list[dict[str, Any]]) -> dict[str, Any]:
+def _common(stated: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the entries of the first that all others share."""
-    first, *others = said
+    first, *others = stated
     return {
         key: value
         for key, value in first.items()

@@ -200,9 +200,9 @@ def recommend(
 def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
     """Return what is compared with what, the baseline among it."""
     with ErrorCollector() as mistakes:
-        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=[])
-        base = mistakes.of("baseline", lambda: baseline_of(baseline, wanted))
-    return {"schemes": wanted + ([] if base in wanted else [base]), "baseline": base}
+        requested = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=[])
+        base = mistakes.of("baseline", lambda: baseline_of(baseline, requested))
+    return {"schemes": requested + ([] if base in requested else [base]), "baseline": base}
 
 
 def _subject(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:

@@ -126,8 +126,8 @@ def write_parquet(results: Results, path: str | Path) -> None:
 
 def write_lines(results: Results, path: str | Path) -> None:
     """Write a header line, then one line of JSON per row."""
-    said = ResultsHead(version=__version__, axes=tuple(results.axes))
-    head = {"format": FORMAT, **write_table(said, is_whole=True)}
+    stated = ResultsHead(version=__version__, axes=tuple(results.axes))
+    head = {"format": FORMAT, **write_table(stated, is_whole=True)}
 
     def write(file: BinaryIO) -> None:
         for line in itertools.chain([head], results):
@@ -328,17 +328,17 @@ class Results(StudyRows, RichDisplay):
     # Display
 
     def __repr__(self) -> str:
-        told = f"; {self.counts}" if self.counts is not None else ""
+        description = f"; {self.counts}" if self.counts is not None else ""
         rows = f"{len(self):,} row{'s' * (len(self) != 1)}"
-        return f"<Results of {rows} over {', '.join(self.axes) or 'nothing'}{told}>"
+        return f"<Results of {rows} over {', '.join(self.axes) or 'nothing'}{description}>"
 
     def _display(self) -> Iterable[str | Table[Any]]:
         columns = self.columns
         shown = [name for name in dict.fromkeys((*self.axes, *_HEADLINES)) if name in columns]
-        told = shown or columns
+        description = shown or columns
         # Rows of joined studies may have different columns.
-        rows = [[row.get(name) for name in told] for row in itertools.islice(self, _SHOWN)]
+        rows = [[row.get(name) for name in description] for row in itertools.islice(self, _SHOWN)]
         yield repr(self)
-        yield Table(told, rows)
+        yield Table(description, rows)
         first = f"The first {_SHOWN} rows, " if len(self) > _SHOWN else ""
-        yield f"{first}{len(told)} of {len(columns)} columns."
+        yield f"{first}{len(description)} of {len(columns)} columns."

@@ -37,7 +37,7 @@ class RunningStats:
         self._squares += before * (value - self.mean)
         self.least, self.most = min(self.least, value), max(self.most, value)
 
-    def told(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the statistics; None for those that need more numbers."""
         if not self.n:
             return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
@@ -80,11 +80,11 @@ class StudyRows:
         *,
         axes: Sequence[str] = (),
         counts: Counts | None = None,
-        wanted: Callable[[Row], bool] | None = None,
+        predicate: Callable[[Row], bool] | None = None,
         is_interrupted: bool = False,
     ) -> None:
         self._source = source
-        self._wanted = wanted
+        self._predicate = predicate
         self.axes = tuple(axes)
         self.counts = counts
         self.is_interrupted = is_interrupted
@@ -102,20 +102,20 @@ class StudyRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return a pickle that contains the rows, since their source is local."""
-        wanted = self._wanted or (lambda _: True)
-        kept = [one for one in self._source() if one[0] is None or wanted(_read_row(one[0]))]
-        return _restored, (type(self), kept, self.axes, self.counts, self.is_interrupted)
+        predicate = self._predicate or (lambda _: True)
+        retained = [one for one in self._source() if one[0] is None or predicate(_read_row(one[0]))]
+        return _restored, (type(self), retained, self.axes, self.counts, self.is_interrupted)
 
     def __iter__(self) -> Iterator[Row]:
         for text, _, _ in self._source():
             if text is not None:
                 row: Row = _read_row(text)
-                if self._wanted is None or self._wanted(row):
+                if self._predicate is None or self._predicate(row):
                     yield row
 
     def __len__(self) -> int:
         # Counted without parsing the JSON.
-        if self._wanted is None:
+        if self._predicate is None:
             return sum(text is not None for text, _, _ in self._source())
         return sum(1 for _ in self)
 
@@ -127,9 +127,9 @@ class StudyRows:
         """Return the row at *index*, which may be negative, or the rows of a slice as a list."""
         if isinstance(index, slice):
             return list(self)[index]
-        wanted = index if index >= 0 else len(self) + index
+        number_of_row = index if index >= 0 else len(self) + index
         for number, row in enumerate(self):
-            if number == wanted:
+            if number == number_of_row:
                 return row
         raise IndexError(f"index {index} is out of range: there are {len(self)} rows")
 
@@ -159,8 +159,10 @@ class StudyRows:
             NothingToMeasureError: if they were not kept (use `sweep(..., resources=True)`).
         """
         # Failed loads have none; those that another study kept for some loads are incomplete.
-        kept = {text is not None for row_text, text, _ in self._source() if row_text is not None}
-        if kept != {True}:
+        has_resources = {
+            text is not None for row_text, text, _ in self._source() if row_text is not None
+        }
+        if has_resources != {True}:
             raise NothingToMeasureError(
                 "the resources were not kept: use sweep(..., resources=True)"
             )
@@ -170,15 +172,15 @@ class StudyRows:
                 if row_text is None or text is None:
                     continue
                 row = _read_row(row_text)
-                if self._wanted is None or self._wanted(row):
+                if self._predicate is None or self._predicate(row):
                     load = {key: row.get(key) for key in dict.fromkeys((*_LOAD, *self.axes))}
                     for resource in _read(text, list):
                         yield json.dumps(load | resource), None, None
 
         return type(self)(source, axes=(*self.axes, "id"))
 
-    def filter(self, wanted: Callable[[Row], bool] | None = None, /, **equal: Any) -> Self:
-        """Return the rows that satisfy *wanted* and have the given values, or one of a list.
+    def filter(self, predicate: Callable[[Row], bool] | None = None, /, **equal: Any) -> Self:
+        """Return the rows that satisfy *predicate* and have the given values, or one of a list.
 
         Raises:
             KeyError: if a column is unknown.
@@ -192,14 +194,14 @@ class StudyRows:
         }
 
         def holds(row: Row) -> bool:
-            before = self._wanted is None or self._wanted(row)
+            before = self._predicate is None or self._predicate(row)
             return (
                 before
                 and all(row.get(name) in values for name, values in allowed.items())
-                and (wanted is None or wanted(row))
+                and (predicate is None or predicate(row))
             )
 
-        return type(self)(self._source, axes=self.axes, wanted=holds)
+        return type(self)(self._source, axes=self.axes, predicate=holds)
 
     def group(self, *columns: str) -> dict[tuple[Any, ...], Self]:
         """Group the rows by the values of *columns*, in order of first occurrence.
@@ -243,7 +245,7 @@ class StudyRows:
             if number is not None:
                 moments.add(number)
         return self.of(
-            dict(zip(by, key, strict=True)) | {"value": value} | moments.told()
+            dict(zip(by, key, strict=True)) | {"value": value} | moments.describe()
             for key, moments in sums.items()
         )
 
@@ -255,10 +257,10 @@ class StudyRows:
 
 
 def _restored(
-    kind: type[StudyRows], kept: list[Stored], axes: tuple[str, ...], *rest: Any
+    kind: type[StudyRows], retained: list[Stored], axes: tuple[str, ...], *rest: Any
 ) -> StudyRows:
     counts, is_interrupted = rest
-    return kind(lambda: iter(kept), axes=axes, counts=counts, is_interrupted=is_interrupted)
+    return kind(lambda: iter(retained), axes=axes, counts=counts, is_interrupted=is_interrupted)
 
 
 class _Lines(ValueType):

@@ -322,11 +322,11 @@ class Driver:
                     self._keep(done)
 
     def _keep(self, done: Iterable[Done]) -> None:
-        outcomes, kept = [], list(done)
-        for one in kept:
+        outcomes, retained = [], list(done)
+        for one in retained:
             error = one.error
             if error is not None:
-                error = f"{self._study.told(one.cell)}: {error}"
+                error = f"{self._study.describe(one.cell)}: {error}"
                 self.failed += 1
             else:
                 self.ran += 1
@@ -338,7 +338,7 @@ class Driver:
             self._advance(len(outcomes))
         if self._study.is_strict and self.failed:
             failed = next(one for one in outcomes if one.error is not None)
-            cell = next(one.cell for one in kept if one.error is not None)
+            cell = next(one.cell for one in retained if one.error is not None)
             raise CellFailedError(cell, failed.error or "")
 
     def _take(self, n: int) -> tuple[int, ...]:

@@ -234,11 +234,11 @@ class SearchResult(ResultTable):
         """The other schemes that may be as good as the best."""
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
 
-    def standing(self, row: SearchRow) -> str:
+    def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it can be deployed."""
         is_best = row.scheme == self.best and not self.level_with_best
-        standing = "worse" if row.is_worse else "best" if is_best else "tied"
-        return f"{standing}, {_KNOWING}" if row.needs_server_knowledge else standing
+        status = "worse" if row.is_worse else "best" if is_best else "tied"
+        return f"{status}, {_KNOWING}" if row.needs_server_knowledge else status
 
     @property
     def gain(self) -> float:
@@ -306,7 +306,7 @@ class SearchResult(ResultTable):
 
     @property
     def _sentences(self) -> tuple[str, ...]:
-        return self.verdict, self.told()
+        return self.verdict, self.describe()
 
 
 _KNOWING = "needs server knowledge"
@@ -505,7 +505,7 @@ class _Ground:
             changes = tuple(self._robustness(ended.best, config, networks, confidence))
         best = self._arms[ended.best]
         task = LoadTask(self.pages[0], best.scheme, best.config(config), _NOTHING)
-        (said,) = self._runner.run([task])
+        (stated,) = self._runner.run([task])
         rows = [_found_row(self._arms[row.arm], row) for row in ended.rows]
         seeds_ran = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
@@ -520,8 +520,8 @@ class _Ground:
             network_within=self.within,
             n_loads=self.n_loads,
             version=__version__,
-            configuration=said["configuration"],
-            words=self._words(said["words"], config.seed, seeds_ran),
+            configuration=stated["configuration"],
+            words=self._words(stated["words"], config.seed, seeds_ran),
             page_digests={page.name: page.digest for page in self.pages},
         )
 

@@ -63,7 +63,7 @@ class Sequential(RichDisplay):
         """Numbers of seeds at the interim analyses."""
         return self.rule.looks
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Describe the outcome in a sentence."""
         n_seeds = max(row.seeds for row in self.rows)
         width = f"{100 * self.rule.width:g} %"
@@ -74,10 +74,10 @@ class Sequential(RichDisplay):
         return f"After {n_seeds} seeds, the intervals of {of} {end}."
 
     def __repr__(self) -> str:
-        return f"<Sequential: {self.told()}>"
+        return f"<Sequential: {self.describe()}>"
 
     def _display(self) -> Iterable[str | Table[Any]]:
-        yield self.told()
+        yield self.describe()
         yield self.rows
 
 
@@ -116,12 +116,12 @@ def sequential_sweep(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 8)
     """
-    wanted: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
-    wanted |= {"confidence": confidence, "most_seeds": most_seeds}
+    requested: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
+    requested |= {"confidence": confidence, "most_seeds": most_seeds}
     how, of_study = split_options(options)
     own = {name: given for name, given in of_study.items() if name != "seeds"}
     with ErrorCollector() as mistakes:
-        rule = mistakes.of("", lambda: StoppingRule(**wanted))
+        rule = mistakes.of("", lambda: StoppingRule(**requested))
         mistakes.of("", lambda: _refuse_seeds(options))
         mistakes.of("", lambda: Execution(**how))
         study = mistakes.of("", lambda: load_study(pages, schemes=schemes, **own))

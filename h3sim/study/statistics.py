@@ -648,9 +648,9 @@ def _relative_row(
     if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
         p = float(_stats_statistics().mannwhitneyu(values, base).pvalue)
     page, *settings = key
-    told = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
+    description = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
     delta = (median - base_median) / (base_median + EPSILON)
-    return RelativeRow(page, told, scheme, len(values), median, base_median, delta, p)
+    return RelativeRow(page, description, scheme, len(values), median, base_median, delta, p)
 
 
 def _median(values: Sequence[float]) -> float:

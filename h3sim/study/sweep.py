@@ -99,15 +99,15 @@ def _missing(cells: Cells, store: str | Path) -> int:
     with Store(store, may_write=False) as known:
         for first in range(0, len(cells), _CHUNK):
             some = range(first, min(first + _CHUNK, len(cells)))
-            wanted = [keys.key(index) for index in some]
+            requested = [keys.key(index) for index in some]
             done = {
                 key
-                for key, outcome in known.known(wanted).items()
+                for key, outcome in known.known(requested).items()
                 if outcome.error is not None
                 or outcome.resources is not None
                 or not cells.has_resources
             }
-            n_missing += sum(key not in done for key in wanted)
+            n_missing += sum(key not in done for key in requested)
     return n_missing
 
 
@@ -194,7 +194,7 @@ class Study:
         """Return the cache keys of the loads."""
         return CellKeys(self.design, self.model)
 
-    def told(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         """Return the description of the load at *index* for error messages."""
         cell = self.design[index]
         options = "".join(
@@ -287,8 +287,8 @@ def sweep(
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: Execution(**how))
         mistakes.of("", lambda: check_running(retry_failed=retry_failed))
-        wanted = mistakes.of("", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study))
-    return wanted.run(retry_failed=retry_failed, **how)
+        planned = mistakes.of("", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study))
+    return planned.run(retry_failed=retry_failed, **how)
 
 
 def load_study(

@@ -54,7 +54,7 @@ class ResultTable(RichDisplay):
     @property
     def _sentences(self) -> tuple[str, ...]:
         """Sentences that a notebook shows above the tables: here the common settings."""
-        return (self.told(),)
+        return (self.describe(),)
 
     def _display(self) -> Iterable[str | Table[Any]]:
         yield from self._sentences
@@ -76,6 +76,6 @@ class ResultTable(RichDisplay):
         """Return the result as a document of its `format`."""
         return self.format.write(self)
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Describe the common settings of all loads in words."""
         return f"{', '.join(self.words.values())}; h3sim {self.version}"

@@ -169,7 +169,7 @@ class _Tasks:
     def columns(self, index: int) -> dict[str, Any]:
         return _columns(self._work.tasks[index])
 
-    def told(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         page, scheme, config, _ = self._work.tasks[index]
         return f"{page.name}, {scheme.name}, seed {config.seed}"
 

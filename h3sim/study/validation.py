@@ -142,16 +142,16 @@ def prioritization_test(
         execution, given = mistakes.of(
             "", lambda: read_options(prioritization_test, options, config), instead=(None, None)
         )
-        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
-        mistakes.of("", lambda: check_some(schemes=wanted))
+        selected = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        mistakes.of("", lambda: check_some(schemes=selected))
     pages = server_test_page(late), server_test_page(late, n_early=0)
     with LoadRunner(execution, _measured) as runner:
         measured = runner.run(
-            [LoadTask(page, scheme, given) for scheme in wanted for page in pages]
+            [LoadTask(page, scheme, given) for scheme in selected for page in pages]
         )
     rows = [
         _row(scheme.name, together, alone)
-        for scheme, together, alone in zip(wanted, measured[::2], measured[1::2], strict=True)
+        for scheme, together, alone in zip(selected, measured[::2], measured[1::2], strict=True)
     ]
     if not all(row.waiting_bytes for row in rows):
         raise InputError([ValidationIssue(key="", message=_TOO_FAST)])
@@ -327,12 +327,12 @@ def validate_scheme(
     <SchemeValidation of chrome-eps: 0 of 0 agree>
     """
     with ErrorCollector() as mistakes:
-        wanted = mistakes.of("scheme", lambda: _ruled(scheme))
+        selected = mistakes.of("scheme", lambda: _ruled(scheme))
         found = mistakes.of("pages", lambda: resolve_pages(pages))
         execution = mistakes.of("", lambda: Execution(**how))
     # Recorded priorities take precedence: the page without them follows the rules.
-    plain = replace(wanted, recorded=None)
-    theirs = replace(wanted, recorded=_browser_of(wanted))
+    plain = replace(selected, recorded=None)
+    theirs = replace(selected, recorded=_browser_of(selected))
     recorded = [page for page in found if any(each.recorded for each in page.resources)]
     fifo = resolve_scheme("fifo")
     with LoadRunner(execution, _requested) as runner:
@@ -343,15 +343,15 @@ def validate_scheme(
     for page, replay in zip(recorded, replayed, strict=True):
         compared = [*_compared(page, replay["resources"], plain, theirs)]
         recorded_pages += bool(compared)
-        for kind, id_, said, ruled in compared:
+        for kind, id_, stated, ruled in compared:
             count = counts.setdefault(kind, [0, 0])
             count[0] += 1
-            count[1] += said == ruled
-            if said != ruled:
-                disagreements.append(Disagreement(page.name, id_, kind.value, said, ruled))
+            count[1] += stated == ruled
+            if stated != ruled:
+                disagreements.append(Disagreement(page.name, id_, kind.value, stated, ruled))
     rows = [SchemeValidationRow(kind.value, *counts[kind]) for kind in Kind if kind in counts]
     return SchemeValidation(
-        scheme=wanted.name,
+        scheme=selected.name,
         rows=Rows(SchemeValidationRow, rows),
         disagreements=Rows(Disagreement, disagreements),
         n_pages=len(found),
@@ -366,13 +366,17 @@ def validate_scheme(
 
 def _ruled(scheme: SchemeLike) -> Scheme:
     """Return the scheme after checking that it has rules for recorded signals."""
-    wanted = resolve_scheme(scheme)
-    if wanted.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE) or not wanted.rules:
+    selected = resolve_scheme(scheme)
+    if (
+        selected.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE)
+        or not selected.rules
+    ):
         message = (
-            f"{wanted.name!r} has no rules for urgencies or a dependency tree, the recorded signals"
+            f"{selected.name!r} has no rules for urgencies or a dependency tree, the recorded"
+            " signals"
         )
         raise InputError([ValidationIssue(key="scheme", message=message)])
-    return wanted
+    return selected
 
 
 def _browser_of(scheme: Scheme) -> RecordedBy:
@@ -394,20 +398,20 @@ def _compared(
     n_images = 0
     for number in requested:
         resource = page.resources[number]
-        said = recorded_class(theirs, resource, AS_WRITTEN)
+        stated = recorded_class(theirs, resource, AS_WRITTEN)
         # The parent of a stream is not part of its class.
-        if said is not None and not isinstance(said, RecordedPlace):
+        if stated is not None and not isinstance(stated, RecordedPlace):
             ruled = plain.classify(resource, images_before=n_images)
-            yield resource.kind, resource.id, _told(plain, said), _told(plain, ruled)
+            yield resource.kind, resource.id, _describe(plain, stated), _describe(plain, ruled)
         n_images += resource.kind is Kind.IMAGE
 
 
-def _told(scheme: Scheme, entry: PriorityClass) -> str:
+def _describe(scheme: Scheme, entry: PriorityClass) -> str:
     """Return a short text for a class, equal for equal signals."""
     if scheme.mechanism.signal_kind is SignalKind.EPS:
         # By field value, which omits defaults: u=3 equals no signal.
-        wanted = Eps(urgency=entry.urgency, incremental=entry.incremental)
-        return wanted.field_value or "u=3"
+        selected = Eps(urgency=entry.urgency, incremental=entry.incremental)
+        return selected.field_value or "u=3"
     # A chain has no meaningful weights: its classes differ by their names.
     if entry.arrangement.is_exclusive:
         return entry.name

@@ -85,7 +85,7 @@ class Cells(Protocol):
     def columns(self, index: int) -> Mapping[str, Any]:
         """Return the values that the row of the cell at *index* must have in some columns."""
 
-    def told(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         """Return the description of the cell at *index* for error messages."""
 
 

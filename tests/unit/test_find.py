@@ -221,7 +221,7 @@ def test_schemes_that_know_more_than_a_client_never_win_silently() -> None:
         "fifo": False,
         "chrome-eps": False,
     }
-    assert found.standing(found.rows[0]) == "best, needs server knowledge"
+    assert found.status(found.rows[0]) == "best, needs server knowledge"
     assert "Of the schemes that a client can use, fifo comes closest" in found.verdict
     usual = h3sim.search("davies-meenan", networks=[])
     assert not any(row.needs_server_knowledge for row in usual.rows)
@@ -237,7 +237,7 @@ def test_one_random_load_of_each_scheme_is_no_evidence() -> None:
 
 def test_seeds_that_ran_are_named_and_not_the_first_alone() -> None:
     found = h3sim.search("davies-meenan", n_seeds=8, seed=3, networks=[], **LOSSY)
-    assert "seeds 3 to 10" in found.told()
+    assert "seeds 3 to 10" in found.describe()
 
 
 def test_conditions_that_hold_anyway_are_no_other_conditions() -> None:
