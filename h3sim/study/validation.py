@@ -14,7 +14,7 @@ from h3sim._version import __version__
 from h3sim.config.arguments import check_some
 from h3sim.config.load_config import LoadConfig, with_fields
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.page import AS_WRITTEN, Kind, page_from_dict
+from h3sim.page import UNCHANGED, Kind, page_from_dict
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Number
@@ -398,7 +398,7 @@ def _compared(
     n_images = 0
     for number in requested:
         resource = page.resources[number]
-        stated = recorded_class(theirs, resource, AS_WRITTEN)
+        stated = recorded_class(theirs, resource, UNCHANGED)
         # The parent of a stream is not part of its class.
         if stated is not None and not isinstance(stated, RecordedPlace):
             ruled = plain.classify(resource, images_before=n_images)
