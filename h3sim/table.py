@@ -442,7 +442,7 @@ def _is_number(value: object) -> bool:
 def _html_cells(row: Sequence[Any], texts: Sequence[str]) -> str:
     first, *others = map(escaped, texts)
     cells = zip(row[1:], others, strict=True)
-    return f'<th scope="row">{first}</th>' + "".join(
+    return f'<th scope="row"{_RIGHT * _is_number(row[0])}>{first}</th>' + "".join(
         f"<td{_RIGHT * _is_number(value)}>{text}</td>" for value, text in cells
     )
 
