@@ -40,7 +40,7 @@ _RUNNING: dict[str, ValueType] = {
             or (hasattr(value, "submit") and not isinstance(value, type))
         ),
     ),
-    "workers": OrNone(Whole(low=1, high=100_000)),
+    "workers": OrNone(Whole(low=1)),
     "retry_failed": Flag(),
     "progress": Predicate(
         "a callable, True or False",

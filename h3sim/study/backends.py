@@ -24,6 +24,8 @@ _UNKNOWN_WORKERS = 4
 """Number of workers assumed for an executor that does not reveal it."""
 _MOST_ON_WINDOWS = 61
 """Most processes on Windows: `ProcessPoolExecutor` cannot wait for more handles at once."""
+_MOST = 10_000
+"""Most processes elsewhere: a queue's size must fit a C integer."""
 _PAUSES_S = (0.0, 0.1, 1.0)
 """Pause before retrying to start a process."""
 
@@ -186,7 +188,7 @@ class _Dask(WorkerPool):
 def worker_count(workers: int | None) -> int:
     """Return the number of worker processes; None means one per core available to this process.
 
-    On Windows there are at most 61: a pool cannot wait for more.
+    There are at most 10,000, on Windows 61: a pool cannot wait for more.
 
     Raises:
         InputError: if *workers* is not a valid number of processes.
@@ -196,7 +198,7 @@ def worker_count(workers: int | None) -> int:
     # than these cores would only compete.
     can_ask = hasattr(os, "sched_getaffinity")
     n = workers or (len(os.sched_getaffinity(0)) if can_ask else os.cpu_count()) or 1
-    return min(n, _MOST_ON_WINDOWS) if sys.platform == "win32" else n
+    return min(n, _MOST_ON_WINDOWS if sys.platform == "win32" else _MOST)
 
 
 def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> WorkerPool:
