@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from h3sim.cli.tables import table
 from h3sim.importers import import_page
 from h3sim.study import validate_scheme
+from h3sim.table import Table
 
 __all__ = ["main"]
 
@@ -33,7 +33,7 @@ def main(folder: Path = _DATA) -> int:
         for kind, row in by_kind[0].items()
     ]
     print(f"{len(pages)} pages whose recordings have Chrome's priorities\n")
-    print(table(("kind", "resources", *(f"{name} %" for name in _SCHEMES)), rows))
+    print(Table(("kind", "resources", *(f"{name} %" for name in _SCHEMES)), rows))
     return 0
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog, study
-from h3sim.cli import tables
 from h3sim.cli.command import Argument, ArgumentSet, output_width, share
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import RECORDED, WITHOUT_RECORDING, config_for, unknown_option
@@ -22,6 +21,7 @@ from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Choice, Flag, Number, Whole
 from h3sim.study import resolve_pages, resolve_schemes
 from h3sim.study.run import resolve_page, resolve_scheme
+from h3sim.table import format_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -173,7 +173,7 @@ def _settings() -> Iterator[str]:
             for entry, option in _options()
             if option.group == group
         ]
-        yield f"{group}:\n{tables.figures(rows, width=output_width())}\n"
+        yield f"{group}:\n{format_pairs(rows, width=output_width())}\n"
 
 
 def _choices(entry: FieldSpec) -> str:

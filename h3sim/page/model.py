@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.accessors import accessor
 from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
-from h3sim.notebook import escaped, html_table
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, without_parents
 from h3sim.page.resource import FLAGS, Resource, TriggerEvent
@@ -21,6 +20,8 @@ from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
 from h3sim.schema.fields import Named, Table, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, ListOf, TableOf, Text
+from h3sim.table import RichDisplay
+from h3sim.table import Table as DisplayTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -334,7 +335,7 @@ _DIGEST_CHARS, _SHORT_DIGEST_CHARS = 6, 8
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Page(Graph):
+class Page(Graph, RichDisplay):
     """A page: its resources in file order; the root need not be the first.
 
     Raises:
@@ -577,10 +578,11 @@ class Page(Graph):
     def __repr__(self) -> str:
         return f"<Page {self.name}: {self.title}>"
 
-    def _repr_html_(self) -> str:
-        headers = ("resource", "kind", "bytes", "requested by", "at")
-        rows = [_row(resource) for resource in self.resources]
-        return f"<p>{escaped(repr(self))}</p>{html_table(headers, rows)}"
+    def _display(self) -> Iterable[str | DisplayTable[Any]]:
+        yield repr(self)
+        yield DisplayTable(
+            ("resource", "kind", "bytes", "requested by", "at"), map(_row, self.resources)
+        )
 
 
 def _row(resource: Resource) -> tuple[Any, ...]:

@@ -80,7 +80,7 @@ class LogPlots(Saved):
         Raises:
             InputError: if there is no such log.
         """
-        measured, told = self._log(number)
+        measured, description = self._log(number)
         trace, resources = measured.trace, measured.log.resources
         names = {
             request.stream_id: plain(shortened(resources[request.resource].id))
@@ -88,10 +88,10 @@ class LogPlots(Saved):
         }
         with in_style():
             ax = ax or new_axes(byte_ranges_height_in(trace))
-            title = f"Byte ranges per stream of {told}"
+            title = f"Byte ranges per stream of {description}"
             time_series.draw_byte_ranges(ax, trace, names, title, end_ms=self.end_ms)
             ax.set_xlabel(_TIME)
-        say(ax, f"{told}: {byte_ranges_alt(measured.hol.stream_bytes)}")
+        say(ax, f"{description}: {byte_ranges_alt(measured.hol.stream_bytes)}")
         return ax
 
     def throughput(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
@@ -102,13 +102,13 @@ class LogPlots(Saved):
         Raises:
             InputError: if there is no such log.
         """
-        measured, told = self._log(number)
+        measured, description = self._log(number)
         with in_style():
             ax = ax or new_axes(CURVE_IN)
-            title = f"Throughput of {told}"
+            title = f"Throughput of {description}"
             time_series.draw_throughput(ax, measured.trace, title, end_ms=self.end_ms)
             ax.set_xlabel(_TIME)
-        say(ax, f"{told}: {throughput_alt(measured.trace, self.end_ms)}")
+        say(ax, f"{description}: {throughput_alt(measured.trace, self.end_ms)}")
         return ax
 
     def progress(self, ax: Axes | None = None) -> Axes:

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import SchemeError, ValidationIssue
-from h3sim.notebook import html_table
 from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
 from h3sim.schema import format_choices
@@ -29,9 +28,11 @@ from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.registry import REGISTRY, CustomScheduler, SchedulerKind, SignalKind
 from h3sim.schemes.rules import CONDITIONS, UPDATES, Placeholder, PriorityClass, Rule, ServerHint
 from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
+from h3sim.table import RichDisplay
+from h3sim.table import Table as DisplayTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.page import Page, RecordedPriority, Resource, ResourceState, ServerPriority
     from h3sim.schedulers import Scheduler
@@ -222,7 +223,7 @@ class _Scheduler(ValueType):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Scheme:
+class Scheme(RichDisplay):
     """A row of `models/schemes/`: `docs/schemes.md` explains its fields.
 
     The first rule that matches a resource decides its class; one that no rule matches falls into
@@ -318,9 +319,9 @@ class Scheme:
     def __repr__(self) -> str:
         return f"<Scheme {self.name}: {self.title}>"
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> Iterable[str | DisplayTable[Any]]:
         rows = [(field.name, _format_value(getattr(self, field.name))) for field in fields(self)]
-        return html_table(("field", "value"), [row for row in rows if row[1]])
+        yield DisplayTable(("field", "value"), [row for row in rows if row[1]])
 
     @property
     def resolved_retention_ns(self) -> int:

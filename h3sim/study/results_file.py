@@ -11,14 +11,15 @@ from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.fields import read_document
 from h3sim.schema.files import open_input
 from h3sim.schema.values import OrNone, Whole
-from h3sim.study.results import FORMAT, Results, ResultsError, ResultsHead, no_column, row_problem
+from h3sim.study.results import FORMAT, Results, ResultsError, ResultsHead
+from h3sim.study.rows import no_column, row_problem
 from h3sim.study.store import Store
 from h3sim.study.store_file import renamed_row
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.study.results import Stored
+    from h3sim.study.rows import Stored
 
 
 _SQLITE = b"SQLite format 3\0"

@@ -243,7 +243,7 @@ class StudyFile:
         """Yield issues between its values."""
         if self.until is not None and self.seeds is not None:
             yield ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)
-        told = dict.fromkeys(
+        description = dict.fromkeys(
             keys_of(StudyFile), "is not an option of a load: move it to the top level"
         )
         ranges = () if self.samples is None else self.samples.ranges
@@ -254,13 +254,13 @@ class StudyFile:
             *((f"cells[{n}]", cell, "") for n, cell in enumerate(self.cells or ())),
         ):
             for name in names:
-                if name in told:
-                    yield ValidationIssue(key=f"{table}.{name}", message=told[name])
+                if name in description:
+                    yield ValidationIssue(key=f"{table}.{name}", message=description[name])
                 elif name not in OPTIONS:
                     unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
                     yield ValidationIssue(key=f"{table}.{name}", message=unknown.message)
                 if message:
-                    told[name] = message
+                    description[name] = message
         given = ((key, name, value) for key, name, value in self._given() if name in OPTIONS)
         yield from collected((key, _KINDS[name].accept, value) for key, name, value in given)[1]
 

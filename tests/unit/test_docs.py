@@ -179,7 +179,7 @@ def test_every_example_of_a_file_can_be_read(path: Any) -> None:
         if document["format"] in read_text:
             made = read_text[document["format"]](block.text, source=path.name)
         else:
-            made = read[document["format"]](document)  # type: ignore[assignment]
+            made = read[document["format"]](document)
         assert made.name == document["name"]
 
 

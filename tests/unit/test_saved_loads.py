@@ -97,7 +97,7 @@ def test_other_outputs_say_what_was_run(tmp_path: Path) -> None:
     compared = h3sim.compare(PAGE, schemes="rr", network="4g")
     assert compared.to_pandas().attrs["configuration"]["network"] == "4g"
     assert compared.to_dict()["page_digests"] == {"page": PAGE.digest}
-    assert "RTT 60 ms" in compared.told()
+    assert "RTT 60 ms" in compared.describe()
 
 
 def test_the_command_line_runs_a_saved_load(

@@ -9,7 +9,7 @@ import pytest
 import h3sim
 from h3sim.cli.main import main
 from h3sim.errors import InputError, UnknownNameError
-from h3sim.study.prioritization_test import LATE_KINDS, server_test_page
+from h3sim.study.validation import LATE_KINDS, server_test_page
 
 
 def test_what_overtakes_takes_as_long_as_alone() -> None:
