@@ -21,6 +21,7 @@ from h3sim.schema import format_value, join_words, write_whole
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, collected, plain_values
 from h3sim.schema.fields import declare, write_table
+from h3sim.schema.files import DIGEST, lines_digest
 from h3sim.schema.values import ListOf, Text, ValueType
 from h3sim.study.store_file import StoreError
 from h3sim.trace.model import with_floats
@@ -468,13 +469,18 @@ def write_parquet(results: Results, path: str | Path) -> None:
 
 
 def write_lines(results: Results, path: str | Path) -> None:
-    """Write a header line, then one line of JSON per row."""
-    said = ResultsHead(version=__version__, axes=tuple(results.axes))
-    head = {"format": FORMAT, **write_table(said, is_whole=True)}
+    """Write a header line, then one line of JSON per row, then their digest."""
+    metadata = ResultsHead(version=__version__, axes=tuple(results.axes))
+    head = {"format": FORMAT, **write_table(metadata, is_whole=True)}
 
     def write(file: BinaryIO) -> None:
-        for line in itertools.chain([head], results):
-            file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        def written() -> Iterator[str]:
+            for line in itertools.chain([head], results):
+                text = json.dumps(line, allow_nan=False)
+                file.write(text.encode() + b"\n")
+                yield text
+
+        file.write(json.dumps({DIGEST: lines_digest(written())}).encode() + b"\n")
 
     write_whole(path, write, error=ResultsError)
 

@@ -23,6 +23,7 @@ from h3sim.errors import InputError, Terminated
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import Range, Store, StoreError, load_study, read_results, store_file, sweep
 from h3sim.study.cache_key import model_version
+from h3sim.study.results import ResultsError
 from h3sim.study.store import CellOutcome
 from h3sim.study.store_file import TABLES, UNSEALED, digest_of, script
 from h3sim.study.store_repair import repair_store
@@ -518,6 +519,22 @@ def test_single_bits_that_flip_never_give_another_answer(tmp_path: Path) -> None
     assert flips.wrong == []
     # Some of each: else nothing was tried.
     assert {("read", "true"), ("read", "refused"), ("repair", "true")} <= {*flips.outcomes}
+
+
+def test_neither_do_single_bits_that_flip_in_saved_files(tmp_path: Path) -> None:
+    flips = flipping.flip_saved(scaled(200), tmp_path)
+    assert flips.wrong == []
+    assert {(name, "refused") for name in flipping.SAVED} <= {*flips.outcomes}
+
+
+def test_saved_rows_without_their_end_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    flipping.study().run(executor="serial").save(path)
+    *lines, last = path.read_text("utf-8").splitlines()
+    for kept in (lines, lines[:-1], [lines[0]], [lines[0], *lines[2:], last]):
+        path.write_text("".join(f"{line}\n" for line in kept), "utf-8")
+        with pytest.raises(ResultsError, match=r"digest: (is missing|differs)"):
+            read_results(path)
 
 
 def test_the_command_line_names_and_drops_damaged_cells(
