@@ -260,6 +260,10 @@ class MarksFrom(enum.Enum):
         return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
+_WILDCARDS = frozenset("*?[")
+_MOST_GLOBS, _LONGEST_GLOB = 500, 1000
+
+
 def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
     """Return *page* with exactly the resources called *ids* marked as above the fold.
 
@@ -282,7 +286,13 @@ def ids_like(page: Page, pattern: str) -> list[str]:
     # An id may hold a bracket or a star itself, so the id goes before the glob.
     if pattern in page.index:
         return [pattern]
+    if not _is_glob(pattern):
+        return []
     return [id_ for id_ in page.index if fnmatchcase(id_, pattern)]
+
+
+def _is_glob(pattern: str) -> bool:
+    return not _WILDCARDS.isdisjoint(pattern)
 
 
 def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str, None]:
@@ -291,11 +301,23 @@ def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str,
     Each pattern comes with where it was given.
 
     Raises:
-        InputError: listing every pattern that names nothing.
+        InputError: listing every pattern that names nothing. Globs are limited in number and
+            length, since each is compared with every id.
     """
     found: dict[str, None] = {}
     problems = []
+    n_globs = 0
     for where, pattern in patterns:
+        if pattern not in page.index and _is_glob(pattern):
+            n_globs += 1
+            if n_globs > _MOST_GLOBS:
+                message = f"more than {_MOST_GLOBS} patterns: the rest is not read"
+                problems.append(ValidationIssue(key=where, message=message))
+                break
+            if len(pattern) > _LONGEST_GLOB:
+                message = f"{format_value(pattern)} is longer than {_LONGEST_GLOB:,} characters"
+                problems.append(ValidationIssue(key=where, message=message))
+                continue
         hits = ids_like(page, pattern)
         if not hits:
             message = f"{format_value(pattern)} matches no resource of {page.name}"
