@@ -634,7 +634,7 @@ _ROWS = {
 # Stores: rows that the digests are right of, and schemas that are not a store's
 
 
-def _store(make: Callable[[sqlite3.Connection, int], None]) -> Callable[[int], bytes]:
+def _store(make: Callable[[sqlite3.Connection, int], object]) -> Callable[[int], bytes]:
     """Return a maker of a store into which *make* puts what is hostile."""
 
     def of(n_bytes: int) -> bytes:
@@ -671,7 +671,7 @@ def _cells(row: Callable[[int], str], n_cells: Callable[[int], int]) -> Callable
 
 
 def _statement(sql: str) -> Callable[[int], bytes]:
-    return _store(lambda database, _: database.execute(sql) and None)
+    return _store(lambda database, _: database.execute(sql))
 
 
 def _instead_of_cells(sql: str) -> Callable[[int], bytes]:
