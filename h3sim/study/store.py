@@ -235,10 +235,10 @@ class Store:
 
     def _outcome(self, values: Sequence[Any]) -> CellOutcome:
         """Return the outcome in a row of `cells` after checking its digest."""
-        kept = values[:-1]
-        if not is_sealed(values) or cell_problem(kept):
-            raise self._file.damaged(f"cell {bytes(kept[0]).hex()} is damaged")
-        key, model, *texts, seconds = kept
+        cell = values[:-1]
+        if not is_sealed(values) or cell_problem(cell):
+            raise self._file.damaged(f"cell {bytes(cell[0]).hex()} is damaged")
+        key, model, *texts, seconds = cell
         row, resources, error = (None if text is None else text.decode() for text in texts)
         return CellOutcome(key, model.decode(), row, resources, error, seconds)
 
@@ -266,7 +266,7 @@ class Store:
 
     def verify(self) -> list[str]:
         """Return the damage, one line per row of any table; an empty list if there is none."""
-        with self._file.told():
+        with self._file.with_advice():
             return damage_of(self._file)
 
     def prune(self, *, keep_model: str | None = None, failed: bool = False) -> int:
@@ -274,15 +274,15 @@ class Store:
 
         Returns the number of deleted cells.
         """
-        wanted = []
+        conditions = []
         if keep_model is not None:
-            wanted.append("model != :model")
+            conditions.append("model != :model")
         if failed:
-            wanted.append("error IS NOT NULL")
-        if not wanted:
+            conditions.append("error IS NOT NULL")
+        if not conditions:
             return 0
-        query = f"DELETE FROM cells WHERE {' OR '.join(wanted)}"  # noqa: S608 - conditions of ours
-        with self._file.told():
+        query = f"DELETE FROM cells WHERE {' OR '.join(conditions)}"  # noqa: S608 - conditions of ours
+        with self._file.with_advice():
             with self._file.db as db:
                 n = db.execute(query, {"model": keep_model}).rowcount
             db.execute("VACUUM")  # SQLite refuses it in a transaction
