@@ -377,6 +377,16 @@ def test_one_that_picks_nobody_is_named_where_a_load_has_no_end(setting: Any, sa
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_no_scheduler_is_named_where_a_load_over_a_slow_network_has_no_end() -> None:
+    with pytest.raises(StalledError) as caught:
+        h3sim.simulate(PAGE, scheme="rr", time_limit_s=0.1, **LINKS)
+    assert "scheduler" not in str(caught.value)
+
+
+def test_responses_begin_before_all_requests_of_a_packet_were_read(package: Any) -> None:
+    assert not scheduler_kind_named("newest-first").batches_responses
+
+
 def test_one_that_needs_arguments_may_be_listed(
     package: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
