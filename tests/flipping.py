@@ -1,8 +1,8 @@
 """Flips single bits of a store and of saved files and says what becomes of their answers.
 
 `python -m tests.flipping 5000` (`make flip-bits`) does it so often to each; the tests 200 times.
-The answer is the true one, or a refusal; that of a store may have fewer rows, which the next run
-makes again: never another one.
+`--write` puts the table into docs/validation.md. The answer is the true one, or a refusal; that of
+a store may have fewer rows, which the next run makes again: never another one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from h3sim.study import (
 from h3sim.study.store_repair import repair_store
 from tests import standins
 from tests.helpers import page_of
+from tools.documented import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,21 +212,23 @@ def _flipped(sound: bytes, bit: int) -> bytes:
     return bytes(data)
 
 
-def main(n: int) -> int:
-    """Flip so often, and print what became of the answers as a table."""
+def main(n: int, *, writes: bool = False) -> int:
+    """Flip so often; print what became of the answers as a table, or write it into a document."""
     with tempfile.TemporaryDirectory() as folder:
         flips, saved = flip_often(n, Path(folder)), flip_saved(n, Path(folder))
     flips.outcomes += saved.outcomes
     flips.wrong += saved.wrong
     outcomes = ("true", "fewer", "refused", "wrong")
-    print(f"| {n:,} flips | {' | '.join(outcomes)} |")
-    print(f"|---|{'--:|' * len(outcomes)}")
+    lines = [f"| {n:,} flips | {' | '.join(outcomes)} |", f"|---|{'--:|' * len(outcomes)}"]
     for step in ("read", "list", "run", "repair", *SAVED):
         counts = (f"{flips.outcomes[step, outcome]:,}" for outcome in outcomes)
-        print(f"| {step} | {' | '.join(counts)} |")
-    print("\n".join(flips.wrong), end="")
+        lines.append(f"| {step} | {' | '.join(counts)} |")
+    print(*lines, *flips.wrong, sep="\n")
+    if writes:
+        put("python -m tests.flipping 5000 --write", "\n".join(lines))
     return bool(flips.wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))
+    numbers = [int(each) for each in sys.argv[1:] if each != "--write"]
+    sys.exit(main(*(numbers or [5000]), writes="--write" in sys.argv))
