@@ -379,7 +379,7 @@ def test_one_that_picks_nobody_is_named_where_a_load_has_no_end(setting: Any, sa
 
 def test_no_scheduler_is_named_where_a_load_over_a_slow_network_has_no_end() -> None:
     with pytest.raises(StalledError) as caught:
-        h3sim.simulate(PAGE, scheme="rr", time_limit_s=0.1, **LINKS)
+        h3sim.simulate(PAGE, scheme="rr", network="cable", time_limit_s=0.1)
     assert "scheduler" not in str(caught.value)
 
 

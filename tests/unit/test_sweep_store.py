@@ -386,9 +386,9 @@ def test_values_of_another_type_are_refused_in_stores_and_in_saved_rows(
     with pytest.raises(StoreError, match=f"{name}: must be"):
         run(flipping.study(), store)
     with Store(store, may_write=False) as damaged:
-        lines = damaged.verify()
-        assert len(lines) == len(rows)
-        assert all(f"has a row that cannot be read: {name}: must be" in line for line in lines)
+        problems = damaged.verify()
+        assert len(problems) == len(rows)
+        assert all(f"has a row that cannot be read: {name}: must be" in line for line in problems)
     saved = store.with_name("rows.jsonl")
     lines = [{"format": "h3sim-results/1"}, rows[0], rows[1] | wrong]
     saved.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
