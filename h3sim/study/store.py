@@ -24,7 +24,14 @@ from h3sim.study.store_file import (
     StoreInputError,
     digest_of,
 )
-from h3sim.study.store_repair import cell_problem, damage_of, is_sealed, seal, study_problem
+from h3sim.study.store_repair import (
+    cell_problem,
+    damage_of,
+    is_sealed,
+    key_text,
+    seal,
+    study_problem,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -237,7 +244,7 @@ class Store:
         """Return the outcome in a row of `cells` after checking its digest."""
         cell = values[:-1]
         if not is_sealed(values) or cell_problem(cell):
-            raise self._file.damaged(f"cell {bytes(cell[0]).hex()} is damaged")
+            raise self._file.damaged(f"cell {key_text(cell[0])} is damaged")
         key, model, *texts, seconds = cell
         row, resources, error = (None if text is None else text.decode() for text in texts)
         return CellOutcome(key, model.decode(), row, resources, error, seconds)
@@ -253,7 +260,7 @@ class Store:
         for values in self._file.rows(f"SELECT {_CELL} FROM cells ORDER BY key"):  # noqa: S608
             outcome = self._outcome(values)
             if outcome.key <= before:
-                raise self._file.damaged(f"cell {outcome.key.hex()} is damaged")
+                raise self._file.damaged(f"cell {key_text(outcome.key)} is damaged")
             before = outcome.key
             sums = found.setdefault(outcome.model, [0, 0, 0.0])
             sums[outcome.error is not None] += 1

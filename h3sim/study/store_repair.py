@@ -194,7 +194,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
             studies.add(values[0])
             keep(_STUDIES, values)
         else:
-            found.append(f"study {_shown(values[0])}: {problem}")
+            found.append(f"study {key_text(values[0])}: {problem}")
     bad: dict[bytes, str] = {}
     for values, problem in _entries(file, _CELLS, cell_problem):
         problem = problem or _content_problem(values)
@@ -205,7 +205,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
     places: dict[bytes, str] = {}
     for values, problem in _entries(file, _PLACES, _place_problem):
         study, position, key = values
-        name = f"load {_shown(position)} of study {_shown(study)}"
+        name = f"load {key_text(position)} of study {key_text(study)}"
         if problem is None and study not in studies:
             problem = "belongs to no study"
         if problem is None:
@@ -214,7 +214,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
                 places.setdefault(key, f"{name}, ")
         else:
             found.append(f"{name}: {problem}")
-    found += (f"{places.get(key, '')}cell {_shown(key)}: {text}" for key, text in bad.items())
+    found += (f"{places.get(key, '')}cell {key_text(key)}: {text}" for key, text in bad.items())
     return list(dict.fromkeys(found))
 
 
@@ -256,6 +256,6 @@ def _entries(
                 raise
 
 
-def _shown(value: Any) -> str:
+def key_text(value: Any) -> str:
     """Return the display form of a key of any type."""
     return value.hex() if isinstance(value, bytes) else escape_control(str(value))

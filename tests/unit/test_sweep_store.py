@@ -356,6 +356,18 @@ def test_a_row_without_a_figure_is_not_reused(store: Any) -> None:
     assert (again.counts, list(again)) == ((0, 1, 0), [true])
 
 
+@pytest.mark.parametrize("key", [2**60, 0.5])
+def test_a_key_of_another_type_is_damage(store: Any, key: Any) -> None:
+    run(study(2), store)
+    with sqlite3.connect(store) as other:
+        other.execute("UPDATE cells SET key = ? WHERE key = (SELECT min(key) FROM cells)", (key,))
+    other.close()
+    with Store(store, may_write=False) as damaged:
+        assert any(f"cell {key}: " in line for line in damaged.verify())
+        with pytest.raises(StoreError, match=f"cell {key} is damaged"):
+            damaged.counts()
+
+
 def test_axes_that_are_no_columns_are_refused(store: Any) -> None:
     (row,) = sweep(PAGE, schemes="rr", store=store, executor="serial")
     _forged(store, row, axes=["nowhere"])
