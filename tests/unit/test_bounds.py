@@ -170,6 +170,16 @@ def test_what_waits_is_sent_as_one_with_what_it_waits_for() -> None:
             ],
             118,
         ),
+        # 10 for one packet, then 6 for one, then what waits for the first: 10 for 2 packets.
+        (
+            [
+                Part(None, 1, 1, 1, 10),
+                Part(0, 1, 2, 1, 0),
+                Part(1, 1, 3, 1, 10),
+                Part(None, 1, 1, 1, 6),
+            ],
+            62,
+        ),
     ],
 )
 def test_without_a_step_the_bound_is_that_of_weights_made_level(
