@@ -69,6 +69,17 @@ class TestMerging:
             Eps(urgency=3, incremental=True),
         ]
 
+    def test_a_later_word_is_merged_with_what_the_client_says_by_then(self) -> None:
+        seen = [{"when": {"at": "time", "delay_ms": 15}, "fetchpriority": "low"}]
+        word = [{"after_bytes": 6000, "incremental": False}]
+        page = page_of(ROOT, image("a", server_priorities=word, priority_changes=seen))
+        load = h3sim.simulate(page, scheme="lsquic")
+        assert [s.signal for s in load.trace.signals if s.element_id == 4] == [
+            Eps(urgency=2, incremental=True),
+            Eps(urgency=3, incremental=True),
+            Eps(urgency=3, incremental=False),
+        ]
+
     def test_a_server_without_a_word_is_as_before(self) -> None:
         page = page_of(ROOT, image("a"), image("b"))
         plain = h3sim.simulate(page, scheme="lsquic")
