@@ -238,5 +238,5 @@ class TestReading:
         assert root.server_priorities == (ServerPriority(urgency=2),)
 
     def test_a_word_that_says_nothing_is_a_mistake(self) -> None:
-        with pytest.raises(PageError, match=r"server_priorities\[0\]: one of urgency"):
+        with pytest.raises(PageError, match=r"server_priorities\[0\]: at least one of urgency"):
             page_of(ROOT, image("a", server_priorities=[{"after_bytes": 3}]))
