@@ -260,11 +260,9 @@ class HttpConnection:
         return tuple(map(_NAMED_SIGNAL, record))
 
     def _requests(self) -> tuple[Request, ...]:
-        """Return the requests that reached the server, in the order of their creation."""
+        """Return the requests in the order of their creation; a load ends when all have arrived."""
         resources, times = self._requested, self._requested_at_ns
         sizes = map(self._stream_bytes.__getitem__, resources)
         numbers = range(0, STREAM_ID_STEP * len(resources), STREAM_ID_STEP)
         rows = zip(numbers, resources, times, self._arrived_at_ns, sizes, strict=True)
-        if None in self._arrived_at_ns:
-            return tuple(_NAMED_REQUEST(row) for row in rows if row[3] is not None)
         return tuple(map(_NAMED_REQUEST, rows))

@@ -261,6 +261,10 @@ class MarksFrom(enum.Enum):
         return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
+_WILDCARDS = frozenset("*?[")
+_MOST_GLOBS, _LONGEST_GLOB = 500, 1000
+
+
 def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
     """Return *page* with exactly the resources *ids* marked as above the fold.
 
@@ -283,7 +287,13 @@ def ids_like(page: Page, pattern: str) -> list[str]:
     # A literal id may contain brackets or stars, so it is tried before the glob.
     if pattern in page.index:
         return [pattern]
+    if not _is_glob(pattern):
+        return []
     return [id_ for id_ in page.index if fnmatchcase(id_, pattern)]
+
+
+def _is_glob(pattern: str) -> bool:
+    return not _WILDCARDS.isdisjoint(pattern)
 
 
 def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str, None]:
@@ -292,11 +302,23 @@ def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str,
     Each pattern is paired with its position in the input, for messages.
 
     Raises:
-        InputError: listing every pattern that matches nothing.
+        InputError: listing every pattern that matches nothing. Globs are limited in number and
+            length, since each is compared with every id.
     """
     found: dict[str, None] = {}
     problems = []
+    n_globs = 0
     for where, pattern in patterns:
+        if pattern not in page.index and _is_glob(pattern):
+            n_globs += 1
+            if n_globs > _MOST_GLOBS:
+                message = f"more than {_MOST_GLOBS} patterns: the rest is not read"
+                problems.append(ValidationIssue(key=where, message=message))
+                break
+            if len(pattern) > _LONGEST_GLOB:
+                message = f"{format_value(pattern)} is longer than {_LONGEST_GLOB:,} characters"
+                problems.append(ValidationIssue(key=where, message=message))
+                continue
         hits = ids_like(page, pattern)
         if not hits:
             message = f"{format_value(pattern)} matches no resource of {page.name}"

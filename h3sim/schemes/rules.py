@@ -163,6 +163,10 @@ class Rule:
         return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
 
 
+_LONGEST_PATH = 1000
+"""Longest pattern of a hint, in characters; each is compared with every resource."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHint:
     """The server's priority of responses whose ID matches *path*, with `*` for any text."""
@@ -172,6 +176,12 @@ class ServerHint:
 
     def __post_init__(self) -> None:
         validate(self, SchemeError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield that its pattern is too long to be compared with every resource."""
+        if len(self.path) > _LONGEST_PATH:
+            message = f"must have at most {_LONGEST_PATH:,} characters, has {len(self.path):,}"
+            yield ValidationIssue(key="path", message=message)
 
     def matches(self, id_: str) -> bool:
         """Return whether it is about that resource."""

@@ -17,6 +17,7 @@ from h3sim.results.configuration import LoadIdentity, LoadInputs
 from h3sim.schema import open_input, parse_json, read_text
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Table, declare, keys_of, read_document, validate
+from h3sim.schema.files import DIGEST, digest_problem
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.transport import HandshakeMode
 
@@ -38,8 +39,8 @@ _HEAD_BYTES = 1000
 _SAMPLED = "h3sim-load/1"
 """Older format, whose `byte_index_ms` (also of navigations) was sampled every 100 ms."""
 _RENAMED = {"byte_index_ms": "byte_index_sampled_ms", "byte_index_exact_ms": "byte_index_ms"}
-_OWN = ("version", "build")
-"""Keys that may differ between equal loads: the version of h3sim."""
+_OWN = ("version", "build", DIGEST)
+"""Keys that may differ between equal loads: the version of h3sim, and what covers it."""
 
 
 class SavedLoadError(InputError):
@@ -141,12 +142,12 @@ class SavedLoad:
         Raises:
             SavedLoadError: if the scheme was defined in code and none is given.
         """
-        wanted = self.scheme if scheme is None else resolve_scheme(scheme)
-        if wanted is None:
+        resolved = self.scheme if scheme is None else resolve_scheme(scheme)
+        if resolved is None:
             message = "was defined in code and cannot be read from the file: pass it to run()"
             raise SavedLoadError([ValidationIssue(key="inputs.scheme", message=message)])
         return run_config(
-            self.page, wanted, self.config, record_packets=record_packets, progress=progress
+            self.page, resolved, self.config, record_packets=record_packets, progress=progress
         )
 
     def differences(self, load: Load) -> list[str]:
@@ -168,10 +169,13 @@ def read_load(path: str | Path) -> SavedLoad:
     """Read a load that was saved with `h3sim run PAGE --json > path`.
 
     Raises:
-        SavedLoadError: if the file cannot be read, or listing every error in it.
+        SavedLoadError: if the file cannot be read, differs from its digest (one without is read),
+            or listing every error in it.
     """
     text = read_text(path, SavedLoadError)
     document = parse_json(text, SavedLoadError, source=str(path))
+    if problem := digest_problem(document):
+        raise SavedLoadError([problem], str(path))
     return load_from_dict(document, source=str(path))
 
 
@@ -187,7 +191,7 @@ def is_saved_load(path: str) -> bool:
 
 
 def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
-    """Return the load described by *document*, of format `h3sim-load/2`.
+    """Return the load described by *document*, of format `h3sim-load/2`; its digest is not checked.
 
     Keys of `h3sim-load/1`, whose `byte_index_ms` was sampled, are renamed to the present ones.
 

@@ -16,6 +16,7 @@ from h3sim.cli import main
 from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS
 from h3sim.errors import StalledError
+from h3sim.schema.files import json_digest
 from tests.effort import HANG_S
 from tests.helpers import page_file
 from tests.schemas import schema_problems
@@ -85,6 +86,7 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
     # 1400 * 30) / 4200 = 23.33; sampled at 100.
     assert out.count("\n") == 1
     document = json.loads(out)
+    assert document.pop("digest") == json_digest(document)
     identity = {key: document.pop(key) for key in ("version", "build", "notes", "page_digest")}
     assert identity == {
         "version": h3sim.__version__,
