@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import gc
 import io
@@ -13,13 +14,12 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from h3sim._version import __version__, build
+from h3sim._version import identity
 from h3sim.cli.parsing import BAD_INPUT, FAILED, Parser, RawHelp
 from h3sim.errors import H3SimError, InputError, Terminated
 from h3sim.lazy import gc_paused
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator, Sequence
 
 
@@ -145,7 +145,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("--version", action="version", version=f"h3sim {__version__} ({build()})")
+    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     wanted = next((word for word in arguments if not word.startswith("-")), "")
     # If the first word is a command, the other parsers are not built: that would take as long as
@@ -159,6 +159,18 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         else:
             commands.add_parser(name, help=summary)
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints version, commit and build, which are looked up only then, and ends."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        about = "show version, commit and build, and exit"
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=about)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(identity())
+        parser.exit()
 
 
 def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str], None]:

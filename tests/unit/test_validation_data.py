@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tools import croissant
+from validation import __main__ as everything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,3 +77,19 @@ def test_no_code_looks_outside_of_the_repository() -> None:
             text = path.read_text("utf-8")
             climbs = [int(n) + 1 for n in re.findall(r"\.parents\[(\d+)\]", text)]
             assert max(climbs, default=0) <= deep, path
+
+
+def test_what_is_validated_stands_on_the_page_and_in_a_module() -> None:
+    sections = set(re.findall(r"^## (.*)$", everything.PAGE.read_text("utf-8"), re.M))
+    assert {*everything.SHORT, *everything.LONG} <= sections
+    for command in everything.commands(is_all=True):
+        assert command.section in sections
+        if command.words[0] == "-m":
+            assert find_spec(command.words[1]) is not None, command
+
+
+def test_what_takes_long_or_needs_servers_is_left_out_unless_all_is_asked_for() -> None:
+    short, every = everything.commands(is_all=False), everything.commands(is_all=True)
+    long = [each for each in every if each not in short]
+    assert [each for each in every if each in short] == short
+    assert len(long) == sum(map(len, everything.LONG.values()))
