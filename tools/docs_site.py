@@ -42,9 +42,16 @@ SECTIONS = {
     ),
     "How-to: one question each": (
         *("docs/how-to", "docs/teaching"),
-        *("docs/install", "docs/importing", "docs/recording", "docs/studies", "docs/testing-schedulers"),
+        *(
+            "docs/install",
+            "docs/importing",
+            "docs/recording",
+            "docs/studies",
+            "docs/testing-schedulers",
+        ),
         "docs/conformance-protocol",
-        *("docs/processes", "docs/figures", "CONTRIBUTING", "docs/releasing"),
+        *("docs/processes", "docs/figures", "docs/releasing"),
+        *("CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"),
     ),
     "Reference: look it up": (
         *("reference/cli", "reference/api", "docs/schemes", "docs/networks", "docs/metrics"),

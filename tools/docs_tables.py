@@ -16,13 +16,13 @@ from h3sim.page import Resource
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsFile
 from h3sim.papers.reproduce import REPRODUCTION
+from h3sim.results.configuration import FORMAT as LOAD
 from h3sim.results.figures import FIGURES
 from h3sim.results.load_document import WRITTEN as OF_LOAD
 from h3sim.schema.errors import ABSENT
 from h3sim.schema.fields import Table, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
-from h3sim.results.configuration import FORMAT as LOAD
 from h3sim.study import load_file, results_file
 from h3sim.study.load_file import LoadDocument
 from h3sim.study.results import FORMAT as RESULTS
