@@ -122,7 +122,7 @@ RELEASE := build/release
 .PHONY: release-check
 release-check: $(DEV) ## build sdist and wheel, check their metadata, install each into an empty environment, and draw the demo with it (minutes)
 	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
-	$(BIN)/python -m build --outdir $(RELEASE)/dist
+	$(BIN)/python -m build --outdir $(RELEASE)/dist >$(RELEASE)/build.log 2>&1 || { tail -n 30 $(RELEASE)/build.log; exit 1; }
 	$(BIN)/python -m twine check --strict $(RELEASE)/dist/*
 	@cd $(RELEASE) && for kind in whl tar.gz; do \
 	  echo "an empty environment with h3sim's .$$kind" \
@@ -130,7 +130,7 @@ release-check: $(DEV) ## build sdist and wheel, check their metadata, install ea
 	  && venv-$$kind/$(notdir $(BIN))/python -m pip install --quiet --disable-pip-version-check dist/*.$$kind \
 	  && venv-$$kind/$(notdir $(BIN))/h3sim --version \
 	  && venv-$$kind/$(notdir $(BIN))/h3sim compare http2rulez davies-meenan --plot $$kind.png >$$kind.txt \
-	  && test -s $$kind.png || exit 1; \
+	  && test -s $$kind-davies-meenan.png || exit 1; \
 	done
 	@cmp $(RELEASE)/whl.txt $(RELEASE)/tar.gz.txt
 
