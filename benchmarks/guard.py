@@ -1,4 +1,4 @@
-"""`make guard-speed`: what twelve loads cost, counted without a clock and held to a record.
+"""`python -m benchmarks.guard`: what twelve loads cost, counted without a clock, beside a record.
 
 Pure Python: the instructions that the interpreter executes. With `--compiled`, of the build that
 `make test-compiled` leaves: those of the processor, which valgrind counts. Both are the same in
