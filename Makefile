@@ -75,7 +75,8 @@ test-oldest: ## the same with the oldest version of every library that setup.cfg
 	$(PYTHON) -m venv build/oldest
 	$(OLDEST) -m pip install --quiet --disable-pip-version-check uv
 	$(OLDEST) -m uv pip install --quiet --python $(OLDEST) --resolution lowest-direct --editable '.[dev]'
-	$(OLDEST) -m pytest -p no:cacheprovider --numprocesses auto $(or $(ARGS),tests/golden tests/property/test_determinism.py tests/property/test_load_laws.py)
+	@# Old libraries use what newer ones below them have deprecated.
+	$(OLDEST) -m pytest -W ignore::DeprecationWarning -o cache_dir=build/oldest/.cache --numprocesses auto $(or $(ARGS),tests/golden tests/property/test_determinism.py tests/property/test_load_laws.py)
 
 .PHONY: constraints
 constraints: $(DEV) ## resolve the newest version of every library into constraints.txt; PIP_CONSTRAINT=constraints.txt make ... installs these
