@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
@@ -179,3 +180,27 @@ def test_what_is_compiled_passes_no_options_on_to_the_class_above() -> None:
 def test_a_run_that_is_meant_for_the_compiled_build_is_one_of_it() -> None:
     if os.environ.get("H3SIM_COMPILE") == "1":
         assert h3sim.build() == "compiled"
+
+
+def test_what_is_compiled_keeps_its_docstrings() -> None:
+    """mypyc leaves them out, and setup.py writes them into its C code: `help()` is one in both."""
+    lost = []
+    for name in (CHECKOUT / "compiled.txt").read_text("utf-8").split():
+        module = importlib.import_module(name.removesuffix(".py").replace("/", "."))
+        tree = ast.parse((CHECKOUT / name).read_text("utf-8"))
+        documented: list[tuple[str, Any, Any]] = [(name, module, tree)]
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                owner = getattr(module, node.name)
+                documented.append((f"{name} {node.name}", owner, node))
+                documented += [
+                    (f"{name} {node.name}.{below.name}", vars(owner)[below.name], below)
+                    for below in (node.body if isinstance(node, ast.ClassDef) else ())
+                    if isinstance(below, ast.FunctionDef)
+                ]
+        lost += [
+            place
+            for place, found, node in documented
+            if (ast.get_docstring(node) or "").partition("\n")[0] not in (found.__doc__ or "")
+        ]
+    assert lost == []
