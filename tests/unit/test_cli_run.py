@@ -54,6 +54,7 @@ CONFIGURATION = {
     "preload_scanner": None,
     "tight_mode": None,
     "max_concurrent_requests_per_host": None,
+    "max_connections_per_host": None,
     "stylesheets_block_parser": None,
     "hidden_at_ms": None,
     "header_compression": None,

@@ -496,7 +496,7 @@ def test_every_shipped_network_and_profile_is_described(folder: Any) -> None:
 def test_every_controller_and_retransmission_policy_is_described() -> None:
     path = ROOT / "docs" / "networks.md"
     assert sorted(first_column(section_of(path, "Controllers"))) == list(controller_names())
-    told = first_column(section_of(path, "When lost bytes go again"))
+    told = first_column(section_of(path, "Order of retransmissions"))
     assert told == [policy.value for policy in Retransmit]
 
 
