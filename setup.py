@@ -84,6 +84,8 @@ def with_docstrings(text: str, docstrings: dict[str, str]) -> str:
         told = docstrings.get(match[2].replace("_get_", "___", 1), "")
         return f'{match[1]}"{in_c(told)}"{match[3]}' if told else match[0]
 
+    # There is no signature where a default cannot be written as text.
+    text = text.replace("PyDoc_STR(NULL)", 'PyDoc_STR("")')
     string = r'PyDoc_STR\("(?:[^"\\]|\\.)*'
     text = re.sub(rf'(\(PyCFunction\)CPyPy_(\w+),[\w|\s]+,\s*{string})"\)', behind, text)
     text = re.sub(rf'(CPyType_(\w+)_template_ = {{[^}}]*?\.tp_doc = {string})"\)', behind, text)
