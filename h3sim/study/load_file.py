@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NO_INPUTS: Any = None
 _HEAD_BYTES = 1000
 """Beginning of a saved load; the format comes first, so that files are recognized quickly."""
-_SAMPLED = "h3sim-load/1"
+SAMPLED = "h3sim-load/1"
 """Older format, whose `byte_index_ms` (also of navigations) was sampled every 100 ms."""
 _RENAMED = {"byte_index_ms": "byte_index_sampled_ms", "byte_index_exact_ms": "byte_index_ms"}
 _OWN = ("version", "build", DIGEST)
@@ -204,7 +204,7 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     >>> saved.run().to_dict() == load.to_dict()
     True
     """
-    if isinstance(document, Mapping) and document.get("format") == _SAMPLED:
+    if isinstance(document, Mapping) and document.get("format") == SAMPLED:
         document = _renamed(document)
     tables = document
     if isinstance(document, Mapping):  # results are not needed

@@ -29,7 +29,7 @@ _OTHER = (
     "is neither a store nor written by `results.save` (read the files of `to_csv` and others with"
     " pandas)"
 )
-_SAMPLED = "h3sim-results/1"
+SAMPLED = "h3sim-results/1"
 """Older format without a digest, whose `byte_index_all_ms` was sampled every 100 ms."""
 _STUDY = OrNone(Whole(low=1))
 
@@ -65,11 +65,11 @@ def _of_lines(path: str | Path) -> Results:
     if not head.lstrip().startswith("{"):
         raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))
     document = parse_json(head, ResultsError, source=str(path))
-    if not isinstance(document, dict) or document.get("format") not in (FORMAT, _SAMPLED):
+    if not isinstance(document, dict) or document.get("format") not in (FORMAT, SAMPLED):
         message = f"must be {FORMAT!r}: neither saved results nor a store"
         raise ResultsError([ValidationIssue(key="format", message=message)], str(path))
     problems: list[ValidationIssue] = []
-    metadata, is_sampled = ResultsHead(), document["format"] == _SAMPLED
+    metadata, is_sampled = ResultsHead(), document["format"] == SAMPLED
     last = None if is_sampled or not lines else lines.pop()
     try:
         metadata = read_document(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,7 @@ CONFIGURATION = {
     "preload_scanner": None,
     "tight_mode": None,
     "max_concurrent_requests_per_host": None,
+    "max_connections_per_host": None,
     "stylesheets_block_parser": None,
     "hidden_at_ms": None,
     "header_compression": None,
@@ -344,7 +346,11 @@ def test_the_version_and_the_build_are_printed(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit) as exited:
         main(["--version"])
     assert exited.value.code == 0
-    assert capsys.readouterr().out == f"h3sim {h3sim.__version__} ({h3sim.build()})\n"
+    shown = re.fullmatch(
+        r"h3sim (\S+) \(commit ([0-9a-f]{10}(?:-dirty)?|unknown), (\w+)[^)]*\)\n",
+        capsys.readouterr().out,
+    )
+    assert (shown[1], shown[3]) == (h3sim.__version__, h3sim.build())
 
 
 def test_a_run_that_fails_exits_with_1_and_a_line(
