@@ -1,4 +1,4 @@
-"""`make validate-chrome`: made-up sites in a real Chromium over a link, beside h3sim's loads of them.
+"""`make validate-chrome`: made-up sites in a real Chromium over a link, beside h3sim.
 
 Each site of `validation.chrome_sites` is loaded over HTTP/2 with TLS through an emulated link
 (`validation.http2_site`), from a server that goes by the `priority` field; so one knows when each
@@ -96,7 +96,9 @@ class EditRow(NamedTuple):
     @property
     def verdict(self) -> str:
         """Whether both moved the same way: "right", "opposite", or "missed" if one stood still."""
-        ways = [_way(moved_ms, self.before_ms) for moved_ms in (self.measured_ms, self.simulated_ms)]
+        ways = [
+            _way(moved_ms, self.before_ms) for moved_ms in (self.measured_ms, self.simulated_ms)
+        ]
         if ways[0] == ways[1]:
             return "right"
         return "opposite" if ways[0] == -ways[1] else "missed"
@@ -132,12 +134,13 @@ def measure(folder: Path, program: str, rate_mbps: float, rtt_ms: float) -> Visi
 
 def measured(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> Visit:
     """Return the middle one of the loads of a site, by its largest paint."""
-    loads = []
+    loads: list[Visit] = []
     for n in range(options.loads):
         what = "" if edit is None else "_" + edit.name.replace(" ", "-").replace("…", "")
         file = None if options.recordings is None else options.recordings / f"{site.name}{what}_{n}"
         if file is not None and file.exists():
-            loads.append(pickle.loads(file.read_bytes()))  # noqa: S301 - of an earlier run
+            kept: Visit = pickle.loads(file.read_bytes())  # noqa: S301 - of an earlier run
+            loads.append(kept)
             continue
         with tempfile.TemporaryDirectory() as folder:
             site.write(Path(folder), edit)
@@ -177,7 +180,13 @@ def compare(site: MadeSite, seen: Visit, load: Load, *, is_told: bool) -> SiteRo
     right += [id_ for id_ in ids if said.get(id_) == 3 and "u=" not in urgencies[id_]]
     if is_told:
         rows = [
-            (id_, round(came[id_] - came[_ROOT]), round(left[id_] - left[_ROOT]), urgencies[id_], said.get(id_))
+            (
+                id_,
+                round(came[id_] - came[_ROOT]),
+                round(left[id_] - left[_ROOT]),
+                urgencies[id_],
+                said.get(id_),
+            )
             for id_ in sorted(ids, key=came.__getitem__)
         ]
         print(f"\n{site.name}\n" + tabulate(rows, ("id", "came", "h3sim", "priority", "u")))
@@ -231,11 +240,13 @@ def main(argv: list[str]) -> int:
         page = seen.recorded(site.name).page
         load = simulated(page, options)
         rows.append(compare(site, seen, load, is_told=options.requests))
-        for edit in () if options.no_edits else site.edits:
-            edits.append(_edited(site, edit, seen, load, options))
+        tried = () if options.no_edits else site.edits
+        edits.extend(_edited(site, edit, seen, load, options) for edit in tried)
         print(f"validate-chrome: {site.name} done", file=sys.stderr)
     _show(rows, edits)
-    print(f"\nover HTTP/2 came {frames[0]} PRIORITY frames about open streams, {frames[1]} PRIORITY_UPDATE")
+    print(
+        f"\nover HTTP/2 came {frames[0]} PRIORITY frames about open streams, {frames[1]} PRIORITY_UPDATE"
+    )
     return 0
 
 
@@ -255,7 +266,17 @@ def _edited(
 
 
 def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
-    heads = ("site", "requests", "order", "offset ms", "urgency", "FCP ms", "h3sim", "LCP ms", "h3sim")
+    heads = (
+        "site",
+        "requests",
+        "order",
+        "offset ms",
+        "urgency",
+        "FCP ms",
+        "h3sim",
+        "LCP ms",
+        "h3sim",
+    )
     body = [
         (
             row.site,
@@ -280,9 +301,7 @@ def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
         f" FCP off by {100 * fcp:.1f} %, LCP by {100 * lcp:.1f} %"
     )
     if edits:
-        told = [
-            (e.site, e.edit, *(f"{ms:,.0f}" for ms in e[-3:]), e.verdict) for e in edits
-        ]
+        told = [(e.site, e.edit, *(f"{ms:,.0f}" for ms in e[-3:]), e.verdict) for e in edits]
         heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "")
         align = ("left", "left", "right", "right", "right", "left")
         print("\n" + tabulate(told, heads, "github", disable_numparse=True, colalign=align))

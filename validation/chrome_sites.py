@@ -13,14 +13,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.page import Discovery, FetchPriority, Kind, TriggerEvent
+from h3sim.page import Discovery, FetchPriority, TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.page import Page, Resource
 
-_WORDS = "lorem ipsum dolor sit amet consetetur sadipscing elitr sed diam nonumy eirmod tempor".split()
+_WORDS = [
+    "lorem",
+    "ipsum",
+    "dolor",
+    "sit",
+    "amet",
+    "consetetur",
+    "sadipscing",
+    "elitr",
+    "sed",
+    "diam",
+    "nonumy",
+    "eirmod",
+    "tempor",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +192,23 @@ _HERO = ("hero.png", 1000, 500, 60)
 
 
 def _high(name: str) -> Edit:
-    return hint(name, FetchPriority.HIGH, f'<img src="{name}"', f'<img fetchpriority="high" src="{name}"')
+    return hint(
+        name, FetchPriority.HIGH, f'<img src="{name}"', f'<img fetchpriority="high" src="{name}"'
+    )
 
 
 def _low(name: str) -> Edit:
-    return hint(name, FetchPriority.LOW, f'<img src="{name}"', f'<img fetchpriority="low" src="{name}"')
+    return hint(
+        name, FetchPriority.LOW, f'<img src="{name}"', f'<img fetchpriority="low" src="{name}"'
+    )
 
 
-def _pictures(prefix: str, count: int, width: int, height: int, kilobytes: float) -> dict[str, bytes]:
+def _pictures(
+    prefix: str, count: int, width: int, height: int, kilobytes: float
+) -> dict[str, bytes]:
     return {
-        f"{prefix}{n}.png": _png(f"{prefix}{n}", width, height, kilobytes) for n in range(1, count + 1)
+        f"{prefix}{n}.png": _png(f"{prefix}{n}", width, height, kilobytes)
+        for n in range(1, count + 1)
     }
 
 
@@ -206,6 +227,7 @@ def made_sites() -> list[MadeSite]:
         _lazy_site(hero, hero_tag),
         *(_text_site(display) for display in ("block", "swap", "")),
         _promise(hero),
+        _promise_markup(hero),
         _modules(hero, hero_tag),
         _imports(hero, hero_tag),
         _frames(hero, hero_tag),
@@ -228,7 +250,9 @@ def _plain(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     }
     head = _LINK.format("a.css") + _LINK.format("b.css") + _SCRIPT.format("a.js")
     body = f"<h1>{_text(5, 'h')}</h1>" + _shown("i", 4, 300, 200) + hero_tag
-    body += "".join(_image(f"i{n}.png", 300, 200) for n in range(5, 9)) + f"<p>{_text(300, 'p')}</p>"
+    body += (
+        "".join(_image(f"i{n}.png", 300, 200) for n in range(5, 9)) + f"<p>{_text(300, 'p')}</p>"
+    )
     edits = (_high("hero.png"), preload("hero.png", "image"), defer("a.js"))
     return MadeSite("plain", _html(head, body), files, edits)
 
@@ -257,17 +281,26 @@ def _icons(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         **_pictures("i", 5, 300, 200, 20),
     }
     head = _LINK.format("a.css") + _SCRIPT.format("a.js")
-    body = _shown("icon", 6, 40, 40) + hero_tag + _shown("i", 5, 300, 200) + f"<p>{_text(80, 'p')}</p>"
+    body = (
+        _shown("icon", 6, 40, 40) + hero_tag + _shown("i", 5, 300, 200) + f"<p>{_text(80, 'p')}</p>"
+    )
     return MadeSite("icons", _html(head, body), files, (_high("hero.png"), _low("i1.png")))
 
 
 def _lazy_site(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
-    files = {"a.css": _css("a", 14), "a.js": _js("a", 18), **hero, **_pictures("i", 10, 300, 200, 12)}
+    files = {
+        "a.css": _css("a", 14),
+        "a.js": _js("a", 18),
+        **hero,
+        **_pictures("i", 10, 300, 200, 12),
+    }
     files |= _pictures("far", 4, 300, 200, 12)
     head = _LINK.format("a.css") + '<script async src="a.js"></script>'
     body = f"<h1>{_text(4, 'h')}</h1>" + _shown("i", 3, 300, 200) + hero_tag
     body += "".join(_image(f"i{n}.png", 300, 200, ' loading="lazy"') for n in range(4, 11))
-    body += f'<div style="height:9000px">{_text(50, "p")}</div>' + _shown("far", 4, 300, 200, ' loading="lazy"')
+    body += f'<div style="height:9000px">{_text(50, "p")}</div>' + _shown(
+        "far", 4, 300, 200, ' loading="lazy"'
+    )
     edits = (lazy("i1.png", "i2.png", "i3.png"), lazy("hero.png"))
     return MadeSite("lazy", _html(head, body), files, edits)
 
@@ -275,11 +308,27 @@ def _lazy_site(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
 def _text_site(display: str) -> MadeSite:
     rule = f"font-display:{display};" if display else ""
     style = f"@font-face{{font-family:W;{rule}src:url(w.ttf)}}body{{font-family:W,serif;font-size:22px}}"
-    files = {"a.css": _css("a", 10, style), "w.ttf": _font(), "a.js": _js("a", 22), **_pictures("i", 4, 200, 150, 14)}
+    files = {
+        "a.css": _css("a", 10, style),
+        "w.ttf": _font(),
+        "a.js": _js("a", 22),
+        **_pictures("i", 4, 200, 150, 14),
+    }
     head = _LINK.format("a.css") + '<script defer src="a.js"></script>'
     body = f"<p>{_text(220, 'p')}</p>" + _shown("i", 4, 200, 150)
     name = f"text-{display or 'auto'}"
     return MadeSite(name, _html(head, body), files, (preload("w.ttf", "font"),))
+
+
+def _promise_markup(hero: dict[str, bytes]) -> MadeSite:
+    """Return a site whose images are inserted as markup, in a promise's callback."""
+    script = (
+        "fetch('list.json').then(r=>r.json()).then(l=>{document.body.insertAdjacentHTML('beforeend',"
+        'l.map(u=>`<img src="${u[0]}" width=${u[1]} height=${u[2]} alt="">`).join(\'\'))});'
+    )
+    site = _promise(hero)
+    files = {**site.files, "a.js": _js("a", 16, script)}
+    return MadeSite("promise-markup", site.html, files, site.edits)
 
 
 def _promise(hero: dict[str, bytes]) -> MadeSite:
@@ -320,7 +369,11 @@ def _imports(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         "b.css": _css("b", 12),
         "print.css": _css("print", 10),
         "late.css": _css("late", 8),
-        "a.js": _js("a", 10, "const l=document.createElement('link');l.rel='stylesheet';l.href='late.css';document.head.append(l);"),
+        "a.js": _js(
+            "a",
+            10,
+            "const l=document.createElement('link');l.rel='stylesheet';l.href='late.css';document.head.append(l);",
+        ),
         **hero,
         **_pictures("i", 5, 300, 200, 14),
     }
@@ -342,7 +395,9 @@ def _frames(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         **_pictures("i", 4, 300, 200, 14),
     }
     head = _LINK.format("a.css") + _SCRIPT.format("a.js")
-    body = f"<h1>{_text(4, 'h')}</h1>" + '<iframe src="frame.html" width="400" height="200"></iframe>'
+    body = (
+        f"<h1>{_text(4, 'h')}</h1>" + '<iframe src="frame.html" width="400" height="200"></iframe>'
+    )
     body += hero_tag + _shown("i", 4, 300, 200)
     return MadeSite("frames", _html(head, body), files, (_high("hero.png"), defer("a.js")))
 
@@ -356,11 +411,16 @@ def _body_scripts(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         **hero,
         **_pictures("i", 5, 300, 200, 14),
     }
-    head = _LINK.format("a.css") + '<script async src="x.js"></script><script defer src="d.js"></script>'
+    head = (
+        _LINK.format("a.css")
+        + '<script async src="x.js"></script><script defer src="d.js"></script>'
+    )
     body = f"<h1>{_text(4, 'h')}</h1>" + _image("i1.png", 300, 200) + hero_tag
     body += "".join(_image(f"i{n}.png", 300, 200) for n in range(2, 6))
     body += "".join(_SCRIPT.format(f"s{n}.js") for n in range(1, 5))
-    return MadeSite("body-scripts", _html(head, body), files, (_high("hero.png"), preload("hero.png", "image")))
+    return MadeSite(
+        "body-scripts", _html(head, body), files, (_high("hero.png"), preload("hero.png", "image"))
+    )
 
 
 def _inserted(hero: dict[str, bytes]) -> MadeSite:
@@ -368,11 +428,21 @@ def _inserted(hero: dict[str, bytes]) -> MadeSite:
         "for(const [u,w,h] of [['hero.png',1000,500],['i1.png',300,200],['i2.png',300,200]]){const i=new Image();"
         "i.width=w;i.height=h;i.src=u;document.body.append(i)}"
     )
-    files = {"a.css": _css("a", 14), "a.js": _js("a", 20, script), **hero, **_pictures("i", 6, 300, 200, 14)}
+    files = {
+        "a.css": _css("a", 14),
+        "a.js": _js("a", 20, script),
+        **hero,
+        **_pictures("i", 6, 300, 200, 14),
+    }
     head = _LINK.format("a.css")
     body = f"<p>{_text(60, 'p')}</p>" + "".join(_image(f"i{n}.png", 300, 200) for n in range(3, 7))
     body += _SCRIPT.format("a.js")
-    return MadeSite("inserted", _html(head, body), files, (preload("hero.png", "image"), preload("a.js", "script")))
+    return MadeSite(
+        "inserted",
+        _html(head, body),
+        files,
+        (preload("hero.png", "image"), preload("a.js", "script")),
+    )
 
 
 def _preloads(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -388,7 +458,9 @@ def _preloads(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     head += _LINK.format("a.css") + _SCRIPT.format("a.js")
     body = f"<h1>{_text(4, 'h')}</h1>" + _shown("i", 6, 300, 200) + hero_tag
     link = '<link rel="preload" as="image" href="hero.png">'
-    raised = hint("hero.png", FetchPriority.HIGH, link, link.replace(" as=", ' fetchpriority="high" as='))
+    raised = hint(
+        "hero.png", FetchPriority.HIGH, link, link.replace(" as=", ' fetchpriority="high" as=')
+    )
     return MadeSite("preloads", _html(head, body), files, (raised,))
 
 
@@ -403,7 +475,12 @@ def _late_styles(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     head = _LINK.format("a.css")
     body = f"<h1>{_text(4, 'h')}</h1>" + _shown("i", 3, 300, 200) + _LINK.format("b.css") + hero_tag
     body += _SCRIPT.format("a.js") + "".join(_image(f"i{n}.png", 300, 200) for n in range(4, 7))
-    return MadeSite("late-styles", _html(head, body), files, (_high("hero.png"), lazy("i4.png", "i5.png", "i6.png")))
+    return MadeSite(
+        "late-styles",
+        _html(head, body),
+        files,
+        (_high("hero.png"), lazy("i4.png", "i5.png", "i6.png")),
+    )
 
 
 def _many(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -413,17 +490,35 @@ def _many(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         **hero,
         **_pictures("i", 20, 200, 150, 6),
     }
-    head = "".join(_LINK.format(f"{n}.css") for n in "abc") + "".join(_SCRIPT.format(f"{n}.js") for n in "abc")
-    body = "".join(f'<img src="i{n}.png" alt="">' for n in range(1, 11)) + hero_tag + f"<p>{_text(90, 'p')}</p>"
+    head = "".join(_LINK.format(f"{n}.css") for n in "abc") + "".join(
+        _SCRIPT.format(f"{n}.js") for n in "abc"
+    )
+    body = (
+        "".join(f'<img src="i{n}.png" alt="">' for n in range(1, 11))
+        + hero_tag
+        + f"<p>{_text(90, 'p')}</p>"
+    )
     body += "".join(f'<img src="i{n}.png" alt="">' for n in range(11, 21))
     return MadeSite("many", _html(head, body), files, (_high("hero.png"), defer("c.js")))
 
 
 def _hints(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
-    files = {"a.css": _css("a", 14), "a.js": _js("a", 26), **hero, **_pictures("i", 6, 300, 200, 16)}
+    files = {
+        "a.css": _css("a", 14),
+        "a.js": _js("a", 26),
+        **hero,
+        **_pictures("i", 6, 300, 200, 16),
+    }
     head = _LINK.format("a.css") + _SCRIPT.format("a.js")
     body = f"<h1>{_text(4, 'h')}</h1>" + _image("i1.png", 300, 200, ' fetchpriority="low"')
-    body += _image("i2.png", 300, 200, ' fetchpriority="low"') + hero_tag.replace("<img", '<img fetchpriority="high"')
+    body += _image("i2.png", 300, 200, ' fetchpriority="low"') + hero_tag.replace(
+        "<img", '<img fetchpriority="high"'
+    )
     body += "".join(_image(f"i{n}.png", 300, 200) for n in range(3, 7))
-    plain = hint("hero.png", FetchPriority.AUTO, '<img fetchpriority="high" src="hero.png"', '<img src="hero.png"')
+    plain = hint(
+        "hero.png",
+        FetchPriority.AUTO,
+        '<img fetchpriority="high" src="hero.png"',
+        '<img src="hero.png"',
+    )
     return MadeSite("hints", _html(head, body), files, (plain,))

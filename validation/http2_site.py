@@ -57,15 +57,20 @@ class RequestLog:
 
 @contextmanager
 def served_over_link(
-    site: Site, *, rate_bps: int, rtt_s: float, log: RequestLog | None = None, by_priority: bool = False
+    site: Site,
+    *,
+    rate_bps: int,
+    rtt_s: float,
+    log: RequestLog | None = None,
+    by_priority: bool = False,
 ) -> Iterator[str]:
     """Serve *site* at *rate_bps* down and *rtt_s* there and back; yield its address."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    server = _Server(site, RequestLog() if log is None else log, by_priority)
+    answering = _Server(site, RequestLog() if log is None else log, by_priority)
     try:
-        started = asyncio.run_coroutine_threadsafe(_start(server, rate_bps, rtt_s), loop)
+        started = asyncio.run_coroutine_threadsafe(_start(answering, rate_bps, rtt_s), loop)
         port, servers = started.result(timeout=30)
         yield f"https://127.0.0.1:{port}"
         for server in servers:

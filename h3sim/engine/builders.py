@@ -73,6 +73,7 @@ class _Connector:
             environment,
             spec.browser,
             plays_recorded=spec.scheme.recorded is not None,
+            tight_mode=spec.scheme.tight_mode,
         )
 
     def _connection(

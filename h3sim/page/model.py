@@ -16,7 +16,7 @@ from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssu
 from h3sim.notebook import escaped, html_table
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, without_parents
-from h3sim.page.resource import FLAGS, Resource, TriggerEvent
+from h3sim.page.resource import FLAGS, Kind, Resource, TriggerEvent
 from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
 from h3sim.schema.fields import Named, Table, declare, read_document, validate, write_table
@@ -184,6 +184,28 @@ class Graph:
         }
 
     @cached_property
+    def images_before(self) -> dict[str, int]:
+        """The place of each image among those that Chrome takes for visible before it knows.
+
+        Those are named by their document, and found by its preload scanner, so neither lazy nor
+        preloaded; nor are they declared small (`AdjustImagePriority` of Chromium's
+        `resource_fetcher.cc`). Each document counts for itself. Whatever is none of them has
+        `NOT_COUNTED`.
+
+        >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+        >>> page.images_before["/"] == NOT_COUNTED
+        True
+        """
+        places = dict.fromkeys(self.index, NOT_COUNTED)
+        for parent, children in self.children.items():
+            if self.resources[parent].kind is Kind.DOCUMENT:
+                images = [self.resources[child] for child in children]
+                images = [image for image in images if _is_scanned_image(image)]
+                images.sort(key=_offset)
+                places.update((image.id, place) for place, image in enumerate(images))
+        return places
+
+    @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
         """The indices of the resources that each index triggers, in file order."""
         found = children_of(self.resources, self.index)
@@ -193,6 +215,23 @@ class Graph:
     def triggers(self) -> dict[int, Triggers]:
         """The consequences of each index that has `children`."""
         return triggers_of(self.resources, self.children)
+
+
+NOT_COUNTED = 2**31
+"""The place of what is no image that Chrome counts: behind all of them."""
+
+
+def _is_scanned_image(resource: Resource) -> bool:
+    is_held_back = resource.preload or resource.is_lazy or resource.small
+    return resource.kind is Kind.IMAGE and _offset(resource) >= 0 and not is_held_back
+
+
+def _offset(resource: Resource) -> int:
+    """Return where its document names a resource, -1 if that does not."""
+    found = resource.discovered
+    if found is None or found.at is not TriggerEvent.OFFSET:
+        return -1
+    return found.offset_bytes or 0
 
 
 def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict[int, list[int]]:

@@ -258,8 +258,8 @@ def _browser_words(browser: BrowserModel) -> dict[str, str]:
         words["requests of a host"] = f"{browser.max_concurrent_requests_per_host} of a host"
     if not browser.preload_scanner:
         words["scanner"] = "no preload scanner"
-    if browser.tight_mode:
-        words["tight mode"] = "tight mode"
+    if browser.tight_mode is not None:
+        words["tight mode"] = f"tight mode {browser.tight_mode.value}"
     if browser.stylesheets_block_parser:
         words["styles"] = "stylesheets stop the parser"
     return words

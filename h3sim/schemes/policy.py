@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from h3sim.page import AS_WRITTEN, Kind
+from h3sim.page import AS_WRITTEN
 from h3sim.schemes.model import RecordedPlace, with_recorded_groups
 from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.ranks import RankPolicy
@@ -92,10 +92,10 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
 
 
 _Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
-"""A stream that may change its class: what it asks for, the images before it, its class."""
+"""A stream that may change its class: what it asks for, its place among the images, its class."""
 
 # Under names of their own: to look a member of an enum up takes as long as half a pick.
-_IMAGE, _SIBLINGS, _CHAIN = Kind.IMAGE, Arrangement.SIBLINGS, Arrangement.CHAIN
+_SIBLINGS, _CHAIN = Arrangement.SIBLINGS, Arrangement.CHAIN
 
 _REMEMBERED_PLACES = 2**13
 """Streams have the same ids in every load, so the places of a chain come again in the next one."""
@@ -124,7 +124,7 @@ class _ClassPolicy(Policy):
         self._known: dict[int, PriorityClass] = {}
         """The class of each sort of resource that is as the page file says, by how many of these
         images came before it."""
-        self._n_images = 0
+        self._images_before = page.images_before
         self._is_as_written = True
         """True if nothing has become known as yet: as in most loads, from beginning to end."""
         self._tab_state = AS_WRITTEN
@@ -137,13 +137,9 @@ class _ClassPolicy(Policy):
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        n_images = self._n_images
-        entry = self._class_of(resource, n_images)
-        # With the images before it: a class found anew must not change because others came
-        # meanwhile.
-        self._open[stream_id] = (resource, n_images, entry)
-        if resource.kind is _IMAGE:
-            self._n_images = n_images + 1
+        place = self._images_before[resource.id]
+        entry = self._class_of(resource, place)
+        self._open[stream_id] = (resource, place, entry)
         return self._joins(stream_id, entry)
 
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:

@@ -162,15 +162,13 @@ def _compared(page: Page, plain: Scheme, theirs: Scheme) -> Iterator[tuple[Kind,
     """Yield kind, id, recorded priority and rules' priority of each recorded resource."""
     if not any(resource.recorded for resource in page.resources):
         return
-    n_images = 0
     for request in simulate(page, scheme="fifo").trace.requests:
         resource = page.resources[request.resource]
         said = recorded_class(theirs, resource, AS_WRITTEN)
         # The parent of a stream is not part of its class.
         if said is not None and not isinstance(said, RecordedPlace):
-            ruled = plain.classify(resource, images_before=n_images)
+            ruled = plain.classify(resource, images_before=page.images_before[resource.id])
             yield resource.kind, resource.id, _told(plain, said), _told(plain, ruled)
-        n_images += resource.kind is Kind.IMAGE
 
 
 def _told(scheme: Scheme, entry: PriorityClass) -> str:

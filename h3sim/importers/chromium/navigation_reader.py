@@ -22,7 +22,7 @@ from h3sim.importers.html import read_markup, scan
 from h3sim.importers.recorded_request import REDIRECTS, Trigger
 from h3sim.importers.request_fields import address, kind_of, without_fragment
 from h3sim.importers.source import Fields
-from h3sim.page import FLAGS, Kind, TriggerEvent
+from h3sim.page import FLAGS, FontDisplay, Kind, TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -414,6 +414,9 @@ class VisitReader:
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in kept[1:]}
         self._shares = visible_shares(visit.measured, visit.fonts)
         self._blocking = visit.measured["blocking"]
+        self._displays = {
+            font["src"]: FontDisplay(font.get("fontDisplay") or "auto") for font in visit.fonts
+        }
         self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
         self._seen = self._above_the_fold()
 
@@ -432,6 +435,7 @@ class VisitReader:
             self._add_paint(exchange)
             self._add_work(exchange)
             exchange.flags = self._flags(exchange, cause)
+            exchange.font_display = self._displays.get(exchange.url, FontDisplay.AUTO)
             recording.requests.append(exchange)
 
     def _add_paint(self, exchange: RecordedExchange) -> None:
@@ -458,19 +462,29 @@ class VisitReader:
         # Chromium knows better than the tag what is render-blocking and what the first image is.
         flags["render_blocking"] = self._is_blocking(exchange)
         flags["after_first_image"] = cause is not None and self._is_after_image(cause)
+        if self._is_imported_module(exchange, cause):
+            flags["module"] = True
         return flags
+
+    def _is_imported_module(
+        self, exchange: RecordedExchange, cause: RequestInitiator | None
+    ) -> bool:
+        """Return whether it is a script that a module imports: that has no stack."""
+        if cause is None or cause.at is not TriggerEvent.COMPLETE or exchange.asked_by.stack:
+            return False
+        pair = (exchange, self._kept[cause.by])
+        return all(self._kinds[each.hop_id] is Kind.SCRIPT for each in pair)
 
     def _is_blocking(self, exchange: RecordedExchange) -> bool:
         return exchange.blocking == "blocking" or exchange.url in self._blocking
 
     def _is_after_image(self, cause: RequestInitiator) -> bool:
-        """Return the sort key: the offset in the document; indirect references come last."""
-        first = self._documents[self._first.hop_id].html.first_image_bytes
-        if first is None:
+        """Return whether its document names it behind an image, for the preload scanner to find."""
+        if cause.reference is None:
             return False
-        if cause.reference is None or self._kept[cause.by] is not self._first:
-            return True
-        return cause.reference.offset_bytes > first
+        document = self._documents.get(self._kept[cause.by].hop_id)
+        first = None if document is None else document.html.first_image_bytes
+        return first is not None and cause.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
         """Return the visible and render-blocking resources, with their ancestors."""
