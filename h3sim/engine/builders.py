@@ -88,6 +88,7 @@ class _Connector:
             marks=marks,
             request_bytes=request_sizer(self._page, is_http2=is_http2),
             is_http2=is_http2,
+            sends_updates=self._spec.scheme.http2_updates or not self._spec.is_http2,
         )
 
     def cross_traffic(self) -> list[CrossTraffic]:

@@ -235,7 +235,7 @@ class Scheme:
     relative to them (RFC 7540 § 5.3.4); without a word that is as the mechanism has it. The
     *tight_mode* is that of the browser whose signals these are, where it parses. Of what
     changes while a stream is open, the client sends a frame for what *updates* names; the rest it
-    says only with requests that follow.
+    says only with requests that follow; without *http2_updates* it sends none over HTTP/2.
 
     Raises:
         SchemeError: listing every name that is used and not defined, and every setting that the
@@ -293,6 +293,10 @@ class Scheme:
     updates: tuple[str, ...] = field(
         default=UPDATES,
         metadata=declare(OneOrMore(Choice(UPDATES), "changes"), "what a frame is sent for"),
+    )
+    http2_updates: bool = field(
+        default=True,
+        metadata=declare(Flag(), "whether such a frame is sent over HTTP/2, too"),
     )
     tight_mode: TightMode | None = field(
         default=None,

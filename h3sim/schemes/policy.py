@@ -74,21 +74,25 @@ class QuickerChain:
                 self._tails[name] = above
 
 
-def make_policy(scheme: Scheme, page: Page) -> Policy:
-    """Return a new policy for one connection, over which *page* is loaded."""
+def make_policy(scheme: Scheme, page: Page, *, sends_updates: bool = True) -> Policy:
+    """Return a new policy for one connection, over which *page* is loaded.
+
+    Without *sends_updates* the client says nothing more of a stream that is open.
+    """
     if scheme.rank_by is not None:
         return RankPolicy(scheme.rank_by, page)
+    updates = scheme.updates if sends_updates else ()
     match scheme.mechanism.signal_kind:
         case SignalKind.BUCKETS:
-            return _BucketPolicy(scheme, page)
+            return _BucketPolicy(scheme, page, updates)
         case SignalKind.EPS:
-            return _EpsPolicy(scheme, page)
+            return _EpsPolicy(scheme, page, updates)
         case SignalKind.STRICT:
-            return _StrictPolicy(scheme, page)
+            return _StrictPolicy(scheme, page, updates)
         case _ if scheme.recorded is not None:
-            return _RecordedTreePolicy(with_recorded_groups(scheme, page), page)
+            return _RecordedTreePolicy(with_recorded_groups(scheme, page), page, updates)
         case _:
-            return _TreePolicy(scheme, page)
+            return _TreePolicy(scheme, page, updates)
 
 
 _Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
@@ -116,8 +120,9 @@ def _strict_place(weight: int, strict: int, depends_on: int | None) -> StrictPri
 class _ClassPolicy(Policy):
     """Puts resources into classes as they are requested, and anew when more is known of them."""
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
         self._scheme = scheme
+        self._updates = updates
         self._plays_recorded = scheme.recorded is not None
         self._sorts = page.sorts
         self._n_first = scheme.n_first_images
@@ -149,7 +154,7 @@ class _ClassPolicy(Policy):
         else:
             known = self._states.get(resource.id, AS_WRITTEN)
             self._states[resource.id] = known.after(change)
-        if not change.tells(self._scheme.updates):
+        if not change.tells(self._updates):
             return []
         changes: list[SignalChange] = []
         # A list of its own: each stream that moves gets a new row in the dict.
@@ -228,8 +233,8 @@ class _EpsPolicy(_ClassPolicy):
 class _TreePolicy(_ClassPolicy):
     """Says a place in the dependency tree."""
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
-        super().__init__(scheme, page)
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
+        super().__init__(scheme, page, updates)
         names = [entry.name for entry in scheme.classes]
         self._not_below = {name: names[rank::-1] for rank, name in enumerate(names)}
         """Each class and the classes above it, the lowest first."""
@@ -365,8 +370,8 @@ class _StrictPolicy(_TreePolicy):
     one at a time; from 0 on they share, since there is nothing lower.
     """
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
-        super().__init__(scheme, page)
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
+        super().__init__(scheme, page, updates)
         self._strict_of: dict[int, int] = {}
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
@@ -398,8 +403,8 @@ class _RecordedTreePolicy(_TreePolicy):
     where the client moved these, too, there are frames of their own.
     """
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
-        super().__init__(scheme, page)
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
+        super().__init__(scheme, page, updates)
         self._stream_of: dict[str, int] = {}
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
