@@ -166,7 +166,7 @@ class Causes:
         is_scripted = exchange.initiator_type == "script"
         found = self._by_script(exchange, index) if is_scripted else None
         if found is None:
-            found = self._by_parser(exchange, index)
+            found = self._by_parser(exchange, index) or self._by_clock(exchange, index)
         return found or self._complete(exchange, self._home(exchange, index).exchange)
 
     def _by_script(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
@@ -207,6 +207,23 @@ class Causes:
         if offset is None and initiator.type == "parser" and initiator.line is not None:
             offset = document.html.position(initiator.line, initiator.column)
         return None if offset is None else self._offset(exchange, document, offset)
+
+    def _by_clock(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """Return the trigger by the response that was there last that a script may have waited for.
+
+        What a promise's callback inserts has no stack: Chromium calls its initiator "parser" or
+        "other". A document that does not name it did not ask for it.
+        """
+        ready = [
+            other
+            for other in self._exchanges[:index]
+            if other.type in _SCRIPTED and _finished_ms(other) <= exchange.requested_ms
+        ]
+        last = max(ready, key=_finished_ms, default=None)
+        if last is None:
+            return None
+        make = self._executed if last.type == "Script" else self._complete
+        return make(exchange, last)
 
     def _waited_for(
         self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
@@ -278,6 +295,10 @@ class Causes:
             delay_ms=round(max(exchange.requested_ms - since_ms, 0.0), _DIGITS),
             reference=reference,
         )
+
+
+_SCRIPTED = ("Fetch", "XHR", "Script")
+"""The types of what a script is, or may wait for."""
 
 
 def _finished_ms(exchange: RecordedExchange) -> float:
