@@ -295,7 +295,8 @@ class RenderingBrowser(Browser):
     def is_done(self) -> bool:
         """True if all was delivered, and the page has come to rest."""
         everything = len(self._finished) == len(self._page.resources)
-        return everything and self._loaded is not None and not self._main_thread.has_tasks
+        at_rest = self._loaded is not None and not self._main_thread.has_tasks
+        return everything and at_rest and self._renderer.is_laid_out
 
     @property
     def waiting(self) -> list[str]:

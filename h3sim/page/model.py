@@ -189,20 +189,25 @@ class Graph:
 
         Those are named by their document, and found by its preload scanner, so neither lazy nor
         preloaded; nor are they declared small (`AdjustImagePriority` of Chromium's
-        `resource_fetcher.cc`). Each document counts for itself. Whatever is none of them has
-        `NOT_COUNTED`.
+        `resource_fetcher.cc`). What a script or a stylesheet asks for is not named by the document.
+        Each document counts for itself. Whatever is none of them has `NOT_COUNTED`.
 
         >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
         >>> page.images_before["/"] == NOT_COUNTED
         True
         """
         places = dict.fromkeys(self.index, NOT_COUNTED)
-        for parent, children in self.children.items():
-            if self.resources[parent].kind is Kind.DOCUMENT:
-                images = [self.resources[child] for child in children]
-                images = [image for image in images if _is_scanned_image(image)]
-                images.sort(key=_offset)
-                places.update((image.id, place) for place, image in enumerate(images))
+        named: dict[str | None, list[Resource]] = {}
+        for image in self.resources:
+            found = image.discovered
+            if image.kind is Kind.IMAGE and found is not None and _may_be_scanned(image):
+                by = None if found.at is TriggerEvent.TIME else found.by
+                if by is None or self.resources[self.index[by]].kind is Kind.DOCUMENT:
+                    named.setdefault(by, []).append(image)
+        for images in named.values():
+            # As they stand in the document, where that is known; else as they stand in the file.
+            images.sort(key=_offset)
+            places.update((image.id, place) for place, image in enumerate(images))
         return places
 
     @cached_property
@@ -221,17 +226,15 @@ NOT_COUNTED = 2**31
 """The place of what is no image that Chrome counts: behind all of them."""
 
 
-def _is_scanned_image(resource: Resource) -> bool:
-    is_held_back = resource.preload or resource.is_lazy or resource.small
-    return resource.kind is Kind.IMAGE and _offset(resource) >= 0 and not is_held_back
+def _may_be_scanned(image: Resource) -> bool:
+    return not (image.preload or image.is_lazy or image.small)
 
 
 def _offset(resource: Resource) -> int:
-    """Return where its document names a resource, -1 if that does not."""
+    """Return where its document names a resource; behind all others if nobody says it."""
     found = resource.discovered
-    if found is None or found.at is not TriggerEvent.OFFSET:
-        return -1
-    return found.offset_bytes or 0
+    known = None if found is None else found.offset_bytes
+    return NOT_COUNTED if known is None else known
 
 
 def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict[int, list[int]]:

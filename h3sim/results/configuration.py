@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__, build
-from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
+from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, TightMode
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, MarksFrom, page_from_dict, page_to_dict
 from h3sim.page.hosts import host_groups, host_names
@@ -126,7 +126,8 @@ def _browser(browser: BrowserModel) -> dict[str, Any]:
     values: dict[str, Any] = {"browser": browser.mode.value}
     for name in OF_BROWSER:
         acts = browser.mode is BrowserMode.PARSE or name not in OF_PARSING
-        values[name] = getattr(browser, name) if acts else None
+        value = getattr(browser, name) if acts else None
+        values[name] = value.value if isinstance(value, TightMode) else value
     return values
 
 

@@ -12,7 +12,7 @@ from h3sim.browser.document import DocumentParser
 from h3sim.errors import InputError
 from h3sim.page import Kind, synthetic, with_cached, with_first_layout
 from h3sim.page.categories import class_of
-from tests.helpers import page_of
+from tests.helpers import AT_ONCE, page_of
 
 ROOT: dict[str, Any] = {"id": "/", "kind": "document", "bytes": 100}
 
@@ -117,7 +117,7 @@ def test_a_stylesheet_asks_for_imports_as_they_come_and_for_images_once_layout_w
         by_style("i.png", "image", 100),
         by_style("b.css", "stylesheet", 1500),
     )
-    load = h3sim.simulate(page, scheme="fifo", browser="parse")
+    load = h3sim.simulate(page, scheme="fifo", **AT_ONCE)
     # The document comes at 10 and 20 ms, the style at 30, 40 and 50. Its import is in the packet
     # of 40; the image waits for the styles, of which the import comes last, at 60.
     asked = {row.id: row.requested_ms for row in load.timings}

@@ -11,7 +11,7 @@ from h3sim.errors import PageError
 from h3sim.page import FetchPriority, ResourceState
 from h3sim.schemes import make_policy, scheme_from_dict
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
-from tests.helpers import page_of, replay, scripted_page
+from tests.helpers import AT_ONCE, page_of, replay, scripted_page
 
 SEEN = ResourceState(visible=True)
 HIDDEN = ResourceState(hidden=True)
@@ -172,7 +172,7 @@ class TestLoads:
             )
 
         def heard(page: Any) -> list[tuple[float, Signal]]:
-            load = h3sim.simulate(page, scheme="chrome-eps", browser="parse")
+            load = h3sim.simulate(page, scheme="chrome-eps", **AT_ONCE)
             streams = {row.id: row.stream_id for row in load.timings}
             told = load.trace.signals
             return [(s.at_ns / 10**6, s.signal) for s in told if s.element_id == streams["hero"]]
@@ -189,7 +189,7 @@ class TestLoads:
     ) -> None:
         late = image("late", above_the_fold=True, discovered={"at": "time", "delay_ms": 100})
         page = page_of({**ROOT, "bytes": 28_000}, late)
-        load = h3sim.simulate(page, scheme="chrome-eps", browser="parse")
+        load = h3sim.simulate(page, scheme="chrome-eps", **AT_ONCE)
         told = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id == 4]
         assert told == [
             (100, Eps(urgency=2, incremental=True)),
@@ -201,8 +201,8 @@ class TestLoads:
         script = {"id": "s", "kind": "script", "bytes": 1400, "execute_ms": 25}
         script |= {"discovered": {"by": "/", "at": "offset", "offset_bytes": 100}}
         page = page_of(ROOT, script, image("a", priority_changes=[change]))
-        for browser in ("replay", "parse"):
-            load = h3sim.simulate(page, scheme="chrome-eps", browser=browser)
+        for browser in ({"browser": "replay"}, AT_ONCE):
+            load = h3sim.simulate(page, scheme="chrome-eps", **browser)
             (at_ns, signal) = next(
                 (s.at_ns, s.signal)
                 for s in load.trace.signals
