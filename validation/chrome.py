@@ -230,7 +230,9 @@ def main(argv: list[str]) -> int:
     except ChromiumError as error:
         print(f"validate-chrome: skipped: {error}")
         return 0
-    rows, edits, frames = [], [], [0, 0]
+    rows: list[SiteRow] = []
+    edits: list[EditRow] = []
+    frames = [0, 0]
     for site in made_sites():
         if options.sites and site.name not in options.sites:
             continue
@@ -301,13 +303,17 @@ def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
         f" FCP off by {100 * fcp:.1f} %, LCP by {100 * lcp:.1f} %"
     )
     if edits:
-        told = [(e.site, e.edit, *(f"{ms:,.0f}" for ms in e[-3:]), e.verdict) for e in edits]
-        heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "")
-        align = ("left", "left", "right", "right", "right", "left")
-        print("\n" + tabulate(told, heads, "github", disable_numparse=True, colalign=align))
-        verdicts = [edit.verdict for edit in edits]
-        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
-        print(f"\n{len(edits)} edits: {counts}")
+        _show_edits(edits)
+
+
+def _show_edits(edits: Sequence[EditRow]) -> None:
+    body = [(e.site, e.edit, *(f"{ms:,.0f}" for ms in e[-3:]), e.verdict) for e in edits]
+    heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "")
+    align = ("left", "left", "right", "right", "right", "left")
+    print("\n" + tabulate(body, heads, "github", disable_numparse=True, colalign=align))
+    verdicts = [edit.verdict for edit in edits]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
+    print(f"\n{len(edits)} edits: {counts}")
 
 
 if __name__ == "__main__":

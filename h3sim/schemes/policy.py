@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from h3sim.page import AS_WRITTEN
+from h3sim.page import UNCHANGED
 from h3sim.schemes.model import RecordedPlace, with_recorded_groups
 from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.ranks import RankPolicy
@@ -132,7 +132,7 @@ class _ClassPolicy(Policy):
         self._images_before = page.images_before
         self._is_as_written = True
         """True if nothing has become known as yet: as in most loads, from beginning to end."""
-        self._tab_state = AS_WRITTEN
+        self._tab_state = UNCHANGED
         self._states: dict[str, ResourceState] = {}
         self._open: dict[int, _Open] = {}
         self._class_signals: dict[str, Signal] = {}
@@ -152,9 +152,9 @@ class _ClassPolicy(Policy):
         if resource is None:
             self._tab_state = self._tab_state.after(change)
         else:
-            known = self._states.get(resource.id, AS_WRITTEN)
+            known = self._states.get(resource.id, UNCHANGED)
             self._states[resource.id] = known.after(change)
-        if not change.tells(self._updates):
+        if not change.sets(self._updates):
             return []
         changes: list[SignalChange] = []
         # A list of its own: each stream that moves gets a new row in the dict.
@@ -168,7 +168,7 @@ class _ClassPolicy(Policy):
 
     def _class_of(self, resource: Resource, images_before: int) -> PriorityClass:
         if not self._is_as_written or (self._plays_recorded and resource.recorded):
-            known = self._states.get(resource.id, AS_WRITTEN)
+            known = self._states.get(resource.id, UNCHANGED)
             state = self._tab_state.after(known)
             return self._scheme.classify(resource, images_before=images_before, state=state)
         # A page has thousands of resources and a handful of sorts.

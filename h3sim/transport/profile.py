@@ -116,7 +116,7 @@ class TransportProfile:
 
     def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
-        is_tcp = self.protocol is Protocol.TCP
+        is_tcp = self.protocol.is_over_tcp
         least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
         window = self.initial_window_bytes
         if window is not None and window < least:
