@@ -247,7 +247,8 @@ def main(argv: list[str]) -> int:
         print(f"validate-chrome: {site.name} done", file=sys.stderr)
     _show(rows, edits)
     print(
-        f"\nover HTTP/2 came {frames[0]} PRIORITY frames about open streams, {frames[1]} PRIORITY_UPDATE"
+        f"\nover HTTP/2 came {frames[0]} PRIORITY frames about open streams,"
+        f" {frames[1]} PRIORITY_UPDATE"
     )
     return 0
 
@@ -295,9 +296,10 @@ def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
     offset_ms = sum(row.offset_ms * row.n_requests for row in rows) / n
     fcp = statistics.fmean(abs(r.fcp_ms / r.measured_fcp_ms - 1) for r in rows)
     lcp = statistics.fmean(abs(r.lcp_ms / r.measured_lcp_ms - 1) for r in rows)
+    order = statistics.fmean(row.order for row in rows)
     right = sum(row.n_urgent_right for row in rows)
     print(
-        f"\n{len(rows)} sites: order of requests: mean rho {statistics.fmean(r.order for r in rows):.2f};"
+        f"\n{len(rows)} sites: order of requests: mean rho {order:.2f};"
         f" requests off by {offset_ms:,.0f} ms on average;"
         f" urgency right for {right} of {n} ({100 * right / n:.1f} %);"
         f" FCP off by {100 * fcp:.1f} %, LCP by {100 * lcp:.1f} %"

@@ -1,4 +1,4 @@
-"""The made-up sites of `make validate-chrome`, each for something that Chrome does, and their edits.
+"""The made-up sites of `make validate-chrome`, each for something that Chrome does; their edits.
 
 A site is a folder of files that are the same in each run: style sheets and scripts with as many
 bytes of comments as it takes, PNGs of noise, and a font cut out of DejaVu Sans. An edit is told
@@ -258,7 +258,8 @@ def _plain(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
 
 
 def _background() -> MadeSite:
-    style = ".hero{width:1000px;height:500px;background:url(hero.png)}.b{width:300px;height:200px;float:left}"
+    style = ".hero{width:1000px;height:500px;background:url(hero.png)}"
+    style += ".b{width:300px;height:200px;float:left}"
     style += "".join(f".b{n}{{background:url(i{n}.png)}}" for n in range(1, 5))
     files = {
         "a.css": _css("a", 15, style),
@@ -307,7 +308,8 @@ def _lazy_site(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
 
 def _text_site(display: str) -> MadeSite:
     rule = f"font-display:{display};" if display else ""
-    style = f"@font-face{{font-family:W;{rule}src:url(w.ttf)}}body{{font-family:W,serif;font-size:22px}}"
+    style = f"@font-face{{font-family:W;{rule}src:url(w.ttf)}}"
+    style += "body{font-family:W,serif;font-size:22px}"
     files = {
         "a.css": _css("a", 10, style),
         "w.ttf": _font(),
@@ -323,7 +325,8 @@ def _text_site(display: str) -> MadeSite:
 def _promise_markup(hero: dict[str, bytes]) -> MadeSite:
     """Return a site whose images are inserted as markup, in a promise's callback."""
     script = (
-        "fetch('list.json').then(r=>r.json()).then(l=>{document.body.insertAdjacentHTML('beforeend',"
+        "fetch('list.json').then(r=>r.json())"
+        ".then(l=>{document.body.insertAdjacentHTML('beforeend',"
         'l.map(u=>`<img src="${u[0]}" width=${u[1]} height=${u[2]} alt="">`).join(\'\'))});'
     )
     site = _promise(hero)
@@ -333,7 +336,8 @@ def _promise_markup(hero: dict[str, bytes]) -> MadeSite:
 
 def _promise(hero: dict[str, bytes]) -> MadeSite:
     script = (
-        "fetch('list.json').then(r=>r.json()).then(l=>{for(const u of l){const i=new Image();i.width=u[1];"
+        "fetch('list.json').then(r=>r.json())"
+        ".then(l=>{for(const u of l){const i=new Image();i.width=u[1];"
         "i.height=u[2];i.src=u[0];document.body.append(i)}});"
     )
     listed = '[["hero.png",1000,500],["i1.png",300,200],["i2.png",300,200],["i3.png",300,200]]'
@@ -372,7 +376,8 @@ def _imports(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         "a.js": _js(
             "a",
             10,
-            "const l=document.createElement('link');l.rel='stylesheet';l.href='late.css';document.head.append(l);",
+            "const l=document.createElement('link');l.rel='stylesheet';l.href='late.css';"
+            "document.head.append(l);",
         ),
         **hero,
         **_pictures("i", 5, 300, 200, 14),
@@ -425,7 +430,8 @@ def _body_scripts(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
 
 def _inserted(hero: dict[str, bytes]) -> MadeSite:
     script = (
-        "for(const [u,w,h] of [['hero.png',1000,500],['i1.png',300,200],['i2.png',300,200]]){const i=new Image();"
+        "for(const [u,w,h] of [['hero.png',1000,500],['i1.png',300,200],['i2.png',300,200]])"
+        "{const i=new Image();"
         "i.width=w;i.height=h;i.src=u;document.body.append(i)}"
     )
     files = {
@@ -454,7 +460,8 @@ def _preloads(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         **hero,
         **_pictures("i", 6, 300, 200, 14),
     }
-    head = '<link rel="preload" as="image" href="hero.png"><link rel="preload" as="font" href="w.ttf" crossorigin>\n'
+    head = '<link rel="preload" as="image" href="hero.png">'
+    head += '<link rel="preload" as="font" href="w.ttf" crossorigin>\n'
     head += _LINK.format("a.css") + _SCRIPT.format("a.js")
     body = f"<h1>{_text(4, 'h')}</h1>" + _shown("i", 6, 300, 200) + hero_tag
     link = '<link rel="preload" as="image" href="hero.png">'

@@ -74,7 +74,8 @@ class BrowserModel:
         default=None,
         metadata=declare(
             Choice(TightMode),
-            "which requests wait for the head (default: as in the scheme's browser, or Chrome)",
+            "which requests wait for the head: off, chrome-95, chrome-118 or safari (default: as"
+            " the scheme's browser, or chrome-118)",
         ),
     )
     commit_ms: float = field(

@@ -120,7 +120,7 @@ def _argument(entry: FieldSpec, how: Option) -> dict[str, Any]:
     argument: dict[str, Any] = {"help": entry.about.replace("%", "%%") + usual}
     if isinstance(entry.kind, Choice):
         # Other values are refused by the config, together with all other errors.
-        return {**argument, "metavar": f"{{{','.join(entry.kind.options)}}}"}
+        return {**argument, "metavar": how.metavar or f"{{{','.join(entry.kind.options)}}}"}
     if how.is_share:
         argument["type"] = partial(_or_text, share)
     elif isinstance(entry.kind, Number):

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from h3sim.browser.model import TightMode
     from h3sim.headers import HeaderCompression
     from h3sim.headers.base import HeaderLists
     from h3sim.transport import TransportProfile
@@ -419,7 +418,7 @@ class LoadConfig:
         "max_concurrent_requests_per_host", "N"
     )
     preload_scanner: bool | None = of_browser("preload_scanner")
-    tight_mode: TightMode | str | None = of_browser("tight_mode", "MODE")
+    tight_mode: str | None = of_browser("tight_mode", "MODE")
     commit_ms: float | None = of_browser("commit_ms", "MS")
     paint_ms: float | None = of_browser("paint_ms", "MS")
     stylesheets_block_parser: bool | None = of_browser("stylesheets_block_parser")
