@@ -265,10 +265,12 @@ def _background() -> MadeSite:
         "a.css": _css("a", 15, style),
         "a.js": _js("a", 20),
         "hero.png": _png("hero", 1000, 500, 60),
+        "s.png": _png("s", 300, 200, 12),
         **_pictures("i", 6, 300, 200, 18),
     }
     head = _LINK.format("a.css") + '<script defer src="a.js"></script>'
-    body = '<div class="hero"></div>' + "".join(f'<div class="b b{n}"></div>' for n in range(1, 5))
+    body = '<div class="b" style="background:url(s.png)"></div><div class="hero"></div>'
+    body += "".join(f'<div class="b b{n}"></div>' for n in range(1, 5))
     body += f"<p>{_text(100, 'p')}</p>" + _image("i5.png", 300, 200) + _image("i6.png", 300, 200)
     return MadeSite("background", _html(head, body), files, (preload("hero.png", "image"),))
 

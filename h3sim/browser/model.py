@@ -79,14 +79,14 @@ class BrowserModel:
         ),
     )
     commit_ms: float = field(
-        default=54.0,
+        default=28.0,
         metadata=declare(
             Number(low=0, high=10_000),
             "time from the document's first bytes to the start of its parser",
         ),
     )
     paint_ms: float = field(
-        default=20.0,
+        default=15.0,
         metadata=declare(
             Number(low=0, high=10_000), "time from when something can be painted to its frame"
         ),

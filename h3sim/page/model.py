@@ -189,7 +189,7 @@ class Graph:
 
         Those are named by their document, and found by its preload scanner, so neither lazy nor
         preloaded; nor are they declared small (`AdjustImagePriority` of Chromium's
-        `resource_fetcher.cc`). What a script or a stylesheet asks for is not named by the document.
+        `resource_fetcher.cc`). What a script or CSS asks for is not named by the document.
         Each document counts for itself. Whatever is none of them has `NOT_COUNTED`.
 
         >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
@@ -227,7 +227,7 @@ NOT_COUNTED = 2**31
 
 
 def _may_be_scanned(image: Resource) -> bool:
-    return not (image.preload or image.is_lazy or image.small)
+    return not (image.preload or image.is_lazy or image.small or image.in_style)
 
 
 def _offset(resource: Resource) -> int:

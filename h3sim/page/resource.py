@@ -410,6 +410,7 @@ class Resource:
     module: bool = _flag("a module script, or what one imports")
     other_media: bool = _flag("a stylesheet whose media query does not match: for print, say")
     small: bool = _flag("an image whose tag declares at most 10,000 pixels")
+    in_style: bool = _flag("CSS inside the document names it, and no tag")
     preload: bool = _flag("it is requested by a preload link")
     render_blocking: bool = _flag(
         "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"

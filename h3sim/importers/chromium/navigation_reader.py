@@ -485,6 +485,11 @@ class VisitReader:
         flags["after_first_image"] = cause is not None and self._is_after_image(cause)
         if self._is_imported_module(exchange, cause):
             flags["module"] = True
+        # No tag names it, and no script, but it stands in the document: in its CSS.
+        if cause is not None and cause.reference is None and exchange.initiator_type == "parser":
+            of_style = self._kinds[exchange.hop_id] in (Kind.IMAGE, Kind.FONT)
+            if of_style and cause.at is TriggerEvent.OFFSET:
+                flags["in_style"] = True
         return flags
 
     def _is_imported_module(
