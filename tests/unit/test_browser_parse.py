@@ -562,3 +562,31 @@ def test_a_thread_has_tasks_while_one_runs_or_waits() -> None:
     assert thread.finish(10)
     assert (thread.has_tasks, thread.is_idle, done) == (False, True, [10])
     assert not thread.finish(11)
+
+
+@pytest.mark.parametrize(
+    ("display", "seen_ms"), [("block", 56), ("auto", 56), ("swap", 36), ("optional", 36)]
+)
+def test_text_that_is_the_main_element_waits_for_its_font_as_that_says(
+    display: str, seen_ms: float
+) -> None:
+    """The stylesheet is there at 20 and painted at 36; the font, asked for then, is there at 40."""
+    font = later("w.woff2", "font", "s.css", "complete", hero=True, font_display=display)
+    load = parsed(document(1), named("s.css", 50, in_head=True), font, paint_ms=16)
+    assert load.first_paint_ms == 36
+    assert load.largest_paint_ms == seen_ms
+
+
+def test_text_without_a_font_is_there_with_the_first_paint() -> None:
+    root = document(1, hero=True, above_the_fold=True)
+    image = named("a.png", 100, viewport=0.4, above_the_fold=True)
+    load = parsed(root, image, paint_ms=16)
+    assert load.largest_paint_ms == load.first_paint_ms == 26
+    shown = parsed(document(1), image, paint_ms=16)
+    assert shown.largest_paint_ms == 36
+
+
+def test_a_font_that_does_not_come_hides_its_text_for_three_seconds() -> None:
+    font = later("w.woff2", "font", "s.css", "complete", hero=True, server_ms=5000)
+    load = parsed(document(1), named("s.css", 50, in_head=True), font)
+    assert load.largest_paint_ms == 3020

@@ -247,3 +247,17 @@ class TestPages:
         page = page_of(ROOT, image("a", priority_changes=seen_at(5)))
         assert h3sim.Page.from_json(page.to_json()) == page
         assert page.with_("a", priority_changes=page.resources[1].priority_changes) == page
+
+
+def test_over_http_2_chrome_says_nothing_more_of_an_open_request() -> None:
+    """Not in PRIORITY_UPDATE; a scheme that does not say so sends it over both."""
+    seen = {"when": {"by": "a", "at": "request", "delay_ms": 1}, "visible": True}
+    page = page_of(ROOT, image("a", priority_changes=[seen]))
+
+    def n_signals(scheme: str, transport: str) -> int:
+        over = {"network": "dsl", "transport": transport}
+        return len(h3sim.simulate(page, scheme=scheme, **over).trace.signals)
+
+    assert n_signals("chrome-eps", "quic") == 3
+    assert n_signals("chrome-eps", "tcp") == 2
+    assert n_signals("cloudflare", "tcp") == 3
