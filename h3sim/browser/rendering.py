@@ -378,7 +378,7 @@ class RenderingBrowser(Browser):
             self._discoverer.ask(child, now_ns, self._downloads[resource], delay_ns=delay_ns)
 
     def _read_document(self, now_ns: int) -> None:
-        """Let scanner and parser have what is there of the root, once it is committed."""
+        """Give the scanner and the parser the delivered part of the root, once it is committed."""
         if self._commits_at_ns is None or now_ns < self._commits_at_ns:
             return
         root = self._page.root

@@ -213,10 +213,10 @@ class Discoverer:
 
 
 class HoldBack(NamedTuple):
-    """What a browser holds back, and while what; *source*, *version* and *read* say who says so."""
+    """The requests that a browser holds back, and while which; *source*, *version* and date *read*."""
 
     below: Level
-    """What is less important than this is held."""
+    """Requests less important than this are held."""
     max_open: int
     """While so many requests are open."""
     n_medium: int
@@ -268,8 +268,8 @@ HOLD_BACKS: dict[TightMode, HoldBack] = {
 service starts what goes to a host that supports priorities at once (`resource_scheduler.cc`:
 `ShouldStartRequest`), but on connections that it takes for 3G or slower."""
 _NOT_COUNTED = (Kind.DOCUMENT, Kind.FETCH, Kind.MEDIA)
-"""What is never held and holds nothing: the loader has no say in navigations, and leaves out what
-may run for long (`resource_loader.cc`: `IsThrottlableRequestContext`)."""
+"""Kinds that are never held and hold nothing: the loader has no say in navigations, and leaves out
+those that may run for long (`resource_loader.cc`: `IsThrottlableRequestContext`)."""
 _RANKS = {level: rank for rank, level in enumerate(Level)}
 _FIRST_IMAGES = 5
 """kBoostImagePriorityImageCount."""

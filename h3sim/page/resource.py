@@ -176,7 +176,7 @@ class FetchPriority(enum.Enum):
 
 
 class FontDisplay(enum.Enum):
-    """What is shown of a text until its font is there (CSS Fonts 4 § 11.1)."""
+    """The treatment of a text whose font has not arrived (CSS Fonts 4 § 11.1)."""
 
     AUTO = "auto"
     BLOCK = "block"
