@@ -82,6 +82,8 @@ class SiteRow(NamedTuple):
     fcp_ms: float
     measured_lcp_ms: float
     lcp_ms: float
+    measured_load_ms: float
+    load_ms: float
 
 
 class EditRow(NamedTuple):
@@ -201,6 +203,8 @@ def compare(site: MadeSite, seen: Visit, load: Load, *, is_told: bool) -> SiteRo
         load.first_paint_ms or 0.0,
         recorded.largest_paint_ms or 0.0,
         load.largest_paint_ms or load.first_paint_ms or 0.0,
+        recorded.onload_ms,
+        load.load_event_ms or 0.0,
     )
 
 
@@ -279,6 +283,8 @@ def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
         "h3sim",
         "LCP ms",
         "h3sim",
+        "load ms",
+        "h3sim",
     )
     body = [
         (
@@ -287,22 +293,26 @@ def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
             f"{row.order:.2f}",
             f"{row.offset_ms:,.0f}",
             f"{row.n_urgent_right}/{row.n_urgent}",
-            *(f"{ms:,.0f}" for ms in row[-4:]),
+            *(f"{ms:,.0f}" for ms in row[-6:]),
         )
         for row in rows
     ]
-    print(tabulate(body, heads, "github", disable_numparse=True, colalign=["left"] + ["right"] * 8))
+    print(
+        tabulate(body, heads, "github", disable_numparse=True, colalign=["left"] + ["right"] * 10)
+    )
     n = sum(row.n_requests for row in rows)
     offset_ms = sum(row.offset_ms * row.n_requests for row in rows) / n
     fcp = statistics.fmean(abs(r.fcp_ms / r.measured_fcp_ms - 1) for r in rows)
     lcp = statistics.fmean(abs(r.lcp_ms / r.measured_lcp_ms - 1) for r in rows)
     order = statistics.fmean(row.order for row in rows)
+    loaded = statistics.fmean(abs(r.load_ms / r.measured_load_ms - 1) for r in rows)
     right = sum(row.n_urgent_right for row in rows)
     print(
         f"\n{len(rows)} sites: order of requests: mean rho {order:.2f};"
         f" requests off by {offset_ms:,.0f} ms on average;"
         f" urgency right for {right} of {n} ({100 * right / n:.1f} %);"
-        f" FCP off by {100 * fcp:.1f} %, LCP by {100 * lcp:.1f} %"
+        f" FCP off by {100 * fcp:.1f} %, LCP by {100 * lcp:.1f} %,"
+        f" the load event by {100 * loaded:.1f} %"
     )
     if edits:
         _show_edits(edits)

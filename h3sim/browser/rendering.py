@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from h3sim.browser.base import Browser, ScheduledRequest
 from h3sim.browser.document import DocumentParser, Styles, scripts_in_order
 from h3sim.browser.model import TightMode
-from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, ranks_of, rules_of
+from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, is_lazy, ranks_of, rules_of
 from h3sim.page import Kind, TriggerEvent
 from h3sim.trace import Activity, Work
 from h3sim.units import ms
@@ -281,6 +281,8 @@ class RenderingBrowser(Browser):
         self._finished: dict[int, int] = {}
         self._in_order = scripts_in_order(page)
         self._deferred: list[int] = []
+        # They hold no load event back (HTML standard, "Lazy loading attributes").
+        self._lazy = [index for index, each in enumerate(page.resources) if is_lazy(each)]
         self._woken_at_ns: int | None = None
         self._content_loaded: int | None = None
         self._loaded: int | None = None
@@ -529,7 +531,11 @@ class RenderingBrowser(Browser):
                 Work.DOM_CONTENT_LOADED, None, now_ns, after=after
             )
             return True
-        if self._loaded is not None or self._requests.n_open or self._main_thread.has_tasks:
+        if self._loaded is not None or self._main_thread.has_tasks:
+            return False
+        asked_for, finished = self._requests.after, self._finished
+        n_lazy = sum(index in asked_for and index not in finished for index in self._lazy)
+        if self._requests.n_open > n_lazy:
             return False
         after = self._record.latest(range(len(self._record)))  # it waits for all
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)

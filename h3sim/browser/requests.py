@@ -213,7 +213,7 @@ class Discoverer:
 
 
 class HoldBack(NamedTuple):
-    """The requests that a browser holds back, and while which; *source*, *version* and date *read*."""
+    """The requests that a browser holds back, and while which; the source, and when it was read."""
 
     below: Level
     """Requests less important than this are held."""

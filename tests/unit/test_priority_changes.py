@@ -258,8 +258,8 @@ def test_over_http_2_chrome_says_nothing_more_of_an_open_request() -> None:
     chrome = h3sim.load_scheme("chrome-eps")
 
     def n_signals(scheme: Scheme, transport: str) -> int:
-        over = {"network": "dsl", "transport": transport}
-        return len(h3sim.simulate(page, scheme=scheme, **over).trace.signals)
+        load = h3sim.simulate(page, scheme=scheme, network="dsl", transport=transport)
+        return len(load.trace.signals)
 
     assert n_signals(chrome, "quic") == 3
     assert n_signals(chrome, "tcp") == 2
