@@ -293,6 +293,10 @@ corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/image
 validate-recordings: $(DEV) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
 	$(BIN)/python -m validation.recordings
 
+.PHONY: validate-chrome
+validate-chrome: $(DEV) ## hold requests, urgencies, paints and edits of made-up sites to a real Chromium over a link (ten minutes; needs Chromium)
+	$(BIN)/python -m validation.chrome $(ARGS)
+
 .PHONY: validate-intervals
 validate-intervals: $(READY) ## how often intervals of made-up studies cover the truth (minutes)
 	$(BIN)/python -m validation.intervals

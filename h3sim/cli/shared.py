@@ -86,7 +86,7 @@ class LoadOptions(ArgumentSet):
         usual = "" if default is None else f" (default: {_shown(default)})"
         if isinstance(entry.kind, Choice):
             # Other values are refused by the config, together with all other errors.
-            metavar = f"{{{','.join(entry.kind.options)}}}"
+            metavar = metavar or f"{{{','.join(entry.kind.options)}}}"
         return {"help": (entry.about + usual).replace("%", "%%"), "metavar": metavar}
 
     def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:

@@ -65,6 +65,7 @@ class HttpConnection:
         driver: BrowserDriver,
         request_bytes: Callable[[Resource], int],
         is_http2: bool = False,
+        sends_updates: bool = True,
         marks: ByteThresholds | None = None,
         signalling: PrioritySignalling | None = None,
     ) -> None:
@@ -90,6 +91,7 @@ class HttpConnection:
                 marks=marks,
             )
         self._is_http2 = is_http2
+        self._sends_updates = sends_updates
         self.n_frames = self.frame_bytes = 0
         """The number of frames on the control stream that carry priorities, and their bytes."""
         self._signalling = signalling or self._make_signalling(scheme)
@@ -212,7 +214,7 @@ class HttpConnection:
         self.transport.pump()
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
-        policy = make_policy(scheme, self._page)
+        policy = make_policy(scheme, self._page, sends_updates=self._sends_updates)
         target = self._streams if self._server_policy is None else self._server_policy
         message_bytes = scheme.signalling.message_bytes(is_http2=self._is_http2)
         if scheme.signalling is Signalling.METADATA:

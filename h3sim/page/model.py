@@ -15,7 +15,7 @@ from h3sim.accessors import accessor
 from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, without_parents
-from h3sim.page.resource import FLAGS, Resource, TriggerEvent
+from h3sim.page.resource import FLAGS, Kind, Resource, TriggerEvent
 from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
 from h3sim.schema.fields import Named, Table, declare, read_document, validate, write_table
@@ -185,6 +185,33 @@ class Graph:
         }
 
     @cached_property
+    def images_before(self) -> dict[str, int]:
+        """The place of each image among those that Chrome takes for visible before it knows.
+
+        Those are named by their document, and found by its preload scanner, so neither lazy nor
+        preloaded; nor are they declared small (`AdjustImagePriority` of Chromium's
+        `resource_fetcher.cc`). What a script or CSS asks for is not named by the document.
+        Each document counts for itself. Whatever is none of them has `NOT_COUNTED`.
+
+        >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+        >>> page.images_before["/"] == NOT_COUNTED
+        True
+        """
+        places = dict.fromkeys(self.index, NOT_COUNTED)
+        named: dict[str | None, list[Resource]] = {}
+        for image in self.resources:
+            found = image.discovered
+            if image.kind is Kind.IMAGE and found is not None and _may_be_scanned(image):
+                by = None if found.at is TriggerEvent.TIME else found.by
+                if by is None or self.resources[self.index[by]].kind is Kind.DOCUMENT:
+                    named.setdefault(by, []).append(image)
+        for images in named.values():
+            # As they stand in the document, where that is known; else as they stand in the file.
+            images.sort(key=_offset)
+            places.update((image.id, place) for place, image in enumerate(images))
+        return places
+
+    @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
         """The indices of the resources that each index triggers, in file order."""
         found = children_of(self.resources, self.index)
@@ -194,6 +221,21 @@ class Graph:
     def triggers(self) -> dict[int, Triggers]:
         """The consequences of each index that has `children`."""
         return triggers_of(self.resources, self.children)
+
+
+NOT_COUNTED = 2**31
+"""The place of what is no image that Chrome counts: behind all of them."""
+
+
+def _may_be_scanned(image: Resource) -> bool:
+    return not (image.preload or image.is_lazy or image.small or image.in_style)
+
+
+def _offset(resource: Resource) -> int:
+    """Return where its document names a resource; behind all others if nobody says it."""
+    found = resource.discovered
+    known = None if found is None else found.offset_bytes
+    return NOT_COUNTED if known is None else known
 
 
 def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict[int, list[int]]:

@@ -175,6 +175,21 @@ class FetchPriority(enum.Enum):
     AUTO = "auto"
 
 
+class FontDisplay(enum.Enum):
+    """The treatment of a text whose font has not arrived (CSS Fonts 4 § 11.1)."""
+
+    AUTO = "auto"
+    BLOCK = "block"
+    SWAP = "swap"
+    FALLBACK = "fallback"
+    OPTIONAL = "optional"
+
+    @property
+    def hides_text(self) -> bool:
+        """True if the text is not to be seen for up to three seconds: `auto` is `block` today."""
+        return self in (FontDisplay.AUTO, FontDisplay.BLOCK)
+
+
 _SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
 
 
@@ -392,6 +407,10 @@ class Resource:
     in_head: bool = _flag("it is referenced from the head of the document")
     is_async: bool = _flag("a script that may run as soon as it is complete", key="async")
     is_defer: bool = _flag("a script that runs after the document has been parsed", key="defer")
+    module: bool = _flag("a module script, or what one imports")
+    other_media: bool = _flag("a stylesheet whose media query does not match: for print, say")
+    small: bool = _flag("an image whose tag declares at most 10,000 pixels")
+    in_style: bool = _flag("CSS inside the document names it, and no tag")
     preload: bool = _flag("it is requested by a preload link")
     render_blocking: bool = _flag(
         "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
@@ -414,6 +433,15 @@ class Resource:
             Choice(FetchPriority),
             "the author's hint: `high`, `low` or `auto`",
             used_by="schemes of today's browsers; the browser's [tight mode](browsers.md)",
+        ),
+    )
+    font_display: FontDisplay = field(
+        default=FontDisplay.AUTO,
+        metadata=declare(
+            Choice(FontDisplay),
+            "what is shown of a text until this font is there: `auto`, `block`, `swap`,"
+            " `fallback` or `optional`",
+            used_by="the largest paint",
         ),
     )
     priority_changes: tuple[PriorityChange, ...] = field(

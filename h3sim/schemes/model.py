@@ -8,6 +8,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from h3sim.browser.model import TightMode
 from h3sim.errors import SchemeError, ValidationIssue
 from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
@@ -232,9 +233,10 @@ class Scheme(RichDisplay):
     there is a *retransmission*, it goes before that of the transport profile. The client declares
     no more than *max_placeholders* (SETTINGS_NUM_PLACEHOLDERS of HTTP/3 drafts 20 and 22), the
     first of the file. A server that keeps closed streams for *retention_ns* can place others
-    relative to them (RFC 7540 § 5.3.4); without a word that is as the mechanism has it. Of what
+    relative to them (RFC 7540 § 5.3.4); without a word that is as the mechanism has it. The
+    *tight_mode* is that of the browser whose signals these are, where it parses. Of what
     changes while a stream is open, the client sends a frame for what *updates* names; the rest it
-    says only with requests that follow.
+    says only with requests that follow; without *http2_updates* it sends none over HTTP/2.
 
     Raises:
         SchemeError: listing every name that is used and not defined, and every setting that the
@@ -292,6 +294,14 @@ class Scheme(RichDisplay):
     updates: tuple[str, ...] = field(
         default=UPDATES,
         metadata=declare(OneOrMore(Choice(UPDATES), "changes"), "what a frame is sent for"),
+    )
+    http2_updates: bool = field(
+        default=True,
+        metadata=declare(Flag(), "whether such a frame is sent over HTTP/2, too"),
+    )
+    tight_mode: TightMode | None = field(
+        default=None,
+        metadata=declare(Choice(TightMode), "which requests its browser holds back"),
     )
     placeholders: tuple[Placeholder, ...] = field(
         default=(),

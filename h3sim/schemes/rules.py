@@ -61,6 +61,8 @@ CONDITIONS = {
     "critical": "critical",
     "render_blocking": "render_blocking",
     "hero": "hero",
+    "module": "module",
+    "other_media": "other_media",
 }
 """The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
 
@@ -106,8 +108,9 @@ class Rule:
 
     *any_of* names flags of which at least one must be set; *root* asks for the main document;
     *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
-    many images that are requested. *visible* and *hidden* ask for what becomes known while the
-    page loads: that layout shows it in the viewport, that its tab is in the background.
+    many images that Chrome counts (`Page.images_before`). *visible* and *hidden* ask for what
+    becomes known while the page loads: that layout shows it in the viewport, that its tab is in the
+    background.
     """
 
     class_name: str = field(metadata=declare(Text(), "the class", key="class"))

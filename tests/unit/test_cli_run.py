@@ -54,6 +54,8 @@ CONFIGURATION = {
     "max_concurrent_requests": None,
     "preload_scanner": None,
     "tight_mode": None,
+    "commit_ms": None,
+    "paint_ms": None,
     "max_concurrent_requests_per_host": None,
     "max_connections_per_host": None,
     "stylesheets_block_parser": None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.browser import BrowserMode, BrowserModel
+from h3sim.browser import BrowserMode, BrowserModel, TightMode
 from h3sim.cli import main
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import FifoScheduler
@@ -39,7 +39,10 @@ SETTINGS = [
     {"network": "4g", "transport_profile": "linux-tcp", "cc": "bbr", "queue_bytes": 30_000},
     {"network": "sander-2mbps-100ms-2pct", "transport_profile": "quicly", "seed": 3},
     {"browser": "parse", "cpu_slowdown": 4, "max_concurrent_requests": 6, "preload_scanner": False},
-    {"browser": BrowserModel(mode=BrowserMode.PARSE, tight_mode=True), "rtt_ms": 33.3},
+    {
+        "browser": BrowserModel(mode=BrowserMode.PARSE, tight_mode=TightMode.CHROME_95),
+        "rtt_ms": 33.3,
+    },
     {"interval_ms": 3.7, "packet_bytes": 999},
     {"network": "4g", "loss": 0.03, "header_compression": "qpack"},
 ]
