@@ -191,6 +191,14 @@ class SplitHalf(NonIncrementalFirstLevel):
         return is_over
 
 
+class SplitHalfIncrementalFirst(SplitHalf):
+    """The same, the incremental group first (quic-go)."""
+
+    def __init__(self, turn: Quantum) -> None:
+        super().__init__(turn)
+        self._shared_is_next = True
+
+
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class SharedRing(UrgencyLevel):
     """One list by round, then by stream ID (nghttp3's scheduling of 2026)."""
