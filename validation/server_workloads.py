@@ -40,12 +40,13 @@ class Outcome(NamedTuple):
 class _Response:
     def __init__(self, rng: random.Random) -> None:
         self.n_bytes = rng.randint(*_N_FRAMES) * FRAME_BYTES - rng.randrange(FRAME_BYTES)
+        """The bytes that are left."""
         self.wakes_at: int | None = rng.randint(1, _LONGEST_WAIT) if rng.random() < _LATE else 0
 
 
 def _eps(rng: random.Random) -> Signal:
     # Few urgencies: most of what servers differ in happens within one.
-    return Eps(urgency=rng.choice((0, 1, 3, 3, 3, 5)), incremental=rng.random() < 0.5)  # noqa: PLR2004
+    return Eps(urgency=rng.choice((0, 1, 3, 3, 3, 5)), incremental=rng.random() < 0.5)
 
 
 def _tree(rng: random.Random) -> Signal:
@@ -55,15 +56,28 @@ def _tree(rng: random.Random) -> Signal:
 _SIGNALS: dict[str, Callable[[random.Random], Signal]] = {"eps": _eps, "h2": _tree}
 
 
-def compare(first: Scheduler, second: Scheduler, seed: int, *, signals: str = "eps") -> Outcome:
+def compare(
+    first: Scheduler,
+    second: Scheduler,
+    seed: int,
+    *,
+    signals: str = "eps",
+    smallest_bytes: int = FRAME_BYTES,
+    updates_stalled: bool = True,
+) -> Outcome:
     """Lead both schedulers through the history of a *seed*; count the picks that are equal.
+
+    Frames have from *smallest_bytes* to `FRAME_BYTES`, the last of a response what is left. Without
+    *updates_stalled* a response keeps its priority while it has nothing that may be sent.
 
     >>> from h3sim.schedulers import EpsScheduler
     >>> outcome = compare(EpsScheduler(), EpsScheduler(), 1)
     >>> outcome.frames == outcome.same > 100
     True
     """
-    return _History(first, second, random.Random(seed), _SIGNALS[signals]).run()
+    history = _History(first, second, random.Random(seed), _SIGNALS[signals])  # noqa: S311
+    history.smallest_bytes, history.updates_stalled = smallest_bytes, updates_stalled
+    return history.run()
 
 
 class _History:
@@ -75,6 +89,7 @@ class _History:
         signal: Callable[[random.Random], Signal],
     ) -> None:
         self._first, self._both, self._rng, self._signal = first, (first, second), rng, signal
+        self.smallest_bytes, self.updates_stalled = FRAME_BYTES, True
         asked_at = 0
         self._asked: list[tuple[int, int]] = []
         for number in range(rng.randint(*_N_STREAMS)):
@@ -108,7 +123,8 @@ class _History:
             for scheduler in self._both:
                 scheduler.open(stream_id, signal)
         for stream_id, response in self._open.items():
-            if self._rng.random() < _UPDATE:
+            may_update = self.updates_stalled or response.wakes_at is None
+            if self._rng.random() < _UPDATE and may_update:
                 signal = self._signal(self._rng)
                 for scheduler in self._both:
                     scheduler.update(stream_id, signal)
@@ -119,7 +135,7 @@ class _History:
 
     def _send(self, stream_id: int, step: int) -> None:
         response = self._open[stream_id]
-        n_bytes = min(response.n_bytes, FRAME_BYTES)
+        n_bytes = min(response.n_bytes, self._rng.randint(self.smallest_bytes, FRAME_BYTES))
         response.n_bytes -= n_bytes
         is_stalled = self._rng.random() < _STALL
         for scheduler in self._both:

@@ -563,11 +563,13 @@ class ReferenceEps:
         stream, eps = self._stream(stream_id), self._eps(signal)
         if eps == stream.signal:
             return
-        was_active = stream.is_active
+        was_active, has_begun = stream.is_active, stream.used > 0
         self.deactivate(stream_id)
         stream.signal = eps
         if was_active:
             self.activate(stream_id)
+            # In a list of rounds, a turn that was begun with the last signal counts.
+            stream.round += has_begun and eps.incremental
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""

@@ -88,8 +88,11 @@ class EpsScheduler:
         """Move the stream behind others of its new urgency; an unchanged one keeps its quantum."""
         before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
         if stream_id in self._active and self._priorities[stream_id] != before:
+            has_begun = self._levels[before.urgency].has_begun(stream_id)
             self.deactivate(stream_id)
             self.activate(stream_id)
+            if has_begun:
+                self._levels[self._priorities[stream_id].urgency].carry_over(stream_id)
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
@@ -163,7 +166,7 @@ class RingEpsScheduler:
         self._n_active = [0] * len(self._rings)
         self._incremental_first = True
         self._picked: int | None = None
-        """What was picked last, as long as nothing changes."""
+        """The last pick, as long as nothing changes."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream, at the end of its ring."""
@@ -205,7 +208,7 @@ class RingEpsScheduler:
             self._picked = self._search()
         return self._picked
 
-    def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - a turn is a frame
+    def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a frame: move the head of the stream's ring, and flip the alternation."""
         number = self._ring_of[stream_id]
         ring = self._rings[number]
