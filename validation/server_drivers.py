@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["DRIVERS", "ServerDriver", "build", "main", "outcomes"]
+__all__ = ["DRIVERS", "SERVERS_GO", "ServerDriver", "build", "main", "outcomes"]
 
 _HERE = Path(__file__).parent / "drivers" / "servers"
 _BUILT = Path(__file__).parents[1] / "build" / "drivers"
+SERVERS_GO = str(_BUILT / "servers-go")
+"""The program with Go's servers."""
 _SEEDS = range(30)
 _SMALL_BYTES = 100
 _LEFT_OUT = ("weights-by", "waits-by", "first-in", "no-starvation", "equal-turns", "same-as")
@@ -67,7 +69,7 @@ class ServerDriver(NamedTuple):
 
 
 def _go(name: str) -> tuple[str, ...]:
-    return (str(_BUILT / "servers-go"), name)
+    return (SERVERS_GO, name)
 
 
 _QUIC_GO = partial(EpsScheduler, mixed=Mixed.HALVES_INCREMENTAL_FIRST)
@@ -95,14 +97,13 @@ def _build_go() -> None:
     """Build with copies of the modules, to which a file is added that exports their schedulers."""
     folder = _BUILT / "servers"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("go.mod", "go.sum", "main.go"):
+    for name in ("go.mod", "go.sum", "main.go", "serve.go"):
         shutil.copyfile(_HERE / name, folder / name)
     _run("go", "mod", "vendor", folder=folder)
     vendored = folder / "vendor"
     shutil.copyfile(_HERE / "x_net.go", vendored / "golang.org/x/net/http2/h3sim.go")
     shutil.copyfile(_HERE / "quic_go.go", vendored / "github.com/quic-go/quic-go/h3sim.go")
-    output = str(_BUILT / "servers-go")
-    _run("go", "build", "-mod=vendor", "-tags=h3sim", "-o", output, ".", folder=folder)
+    _run("go", "build", "-mod=vendor", "-tags=h3sim", "-o", SERVERS_GO, ".", folder=folder)
 
 
 def _build_nghttp3() -> None:

@@ -1,4 +1,5 @@
-// Drivers of schedulers of deployed Go servers: `servers MODEL`, over h3sim-conformance/1.
+// Drivers of schedulers of deployed Go servers: `servers MODEL`, over h3sim-conformance/1; and a server
+// on this machine: `servers serve [copy]`.
 //
 // Real schedulers choose and charge in one step. So a history is kept, and a pick goes a turn ahead
 // of it; if what follows is not the charge of that turn, the history is run again in a new scheduler.
@@ -149,6 +150,10 @@ func main() {
 	name := "quic-go"
 	if len(os.Args) > 1 {
 		name = os.Args[1]
+	}
+	if name == "serve" {
+		fmt.Fprintln(os.Stderr, serve(len(os.Args) > 2 && os.Args[2] == "copy"))
+		os.Exit(1)
 	}
 	make, ok := models[name]
 	if !ok {

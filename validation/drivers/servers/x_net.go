@@ -90,3 +90,6 @@ func (s *H3simScheduler) Next(bool) int64 {
 	}
 	return int64(st.id) - 1
 }
+
+// H3simNewRFC9218 is for http2.Server.NewWriteScheduler.
+func H3simNewRFC9218() WriteScheduler { return newPriorityWriteSchedulerRFC9218() }
