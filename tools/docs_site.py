@@ -43,6 +43,7 @@ SECTIONS = {
     "How-to: one question each": (
         *("docs/how-to", "docs/teaching"),
         *("docs/importing", "docs/recording", "docs/studies", "docs/testing-schedulers"),
+        "docs/scheduler-in-ci",
         "docs/conformance-protocol",
         *("docs/processes", "docs/figures", "CONTRIBUTING"),
     ),
