@@ -101,7 +101,7 @@ def test_the_commands_of_the_workflow_are_commands(steps: dict[str, str], tmp_pa
 def test_failures_are_kept_where_histories_differ_from_run_to_run() -> None:
     try:
         set_profile("thorough", keeps_failures=True)
-        assert usual_settings().database is settings.default.database  # type: ignore[union-attr]
+        assert usual_settings().database is settings.default.database
         set_profile("thorough")
         assert usual_settings().database is None
         # Equal histories come again by themselves.
