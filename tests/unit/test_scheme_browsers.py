@@ -431,6 +431,17 @@ def test_only_mvfst_lets_what_chrome_says_nothing_of_share() -> None:
     assert replay(steps, "lsquic").trace.order == [0, 4, 4, 8, 8]
 
 
+@pytest.mark.parametrize("scheme", ["quic-go", "go-h2"])
+def test_a_client_that_has_said_nothing_yet_gets_turns(scheme: str) -> None:
+    """Chrome sends no field for the default; after any field the default is that of RFC 9218."""
+    silent = [(0, "script", 2, ASYNC), (0, "script", 2, ASYNC)]
+    assert replay(silent, scheme).trace.order == [0, 4, 0, 4]
+    assert replay(silent, "lsquic").trace.order == [0, 0, 4, 4]
+    aware = [(0, "document", 1), *silent]
+    assert replay(aware, scheme).trace.order == [0, 4, 4, 8, 8]
+    assert replay(aware, "mvfst").trace.order == [0, 4, 8, 4, 8]
+
+
 def test_google_quiche_passes_the_turn_on_after_twelve_packets() -> None:
     steps = [(0, "document", 1), (0, "image", 14), (0, "script", 1, LATE)]
     assert replay(steps, "google-quiche").trace.order == [0] + [4] * 12 + [8] + [4] * 2
