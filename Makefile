@@ -181,7 +181,7 @@ validate-stacks: $(DEV) ## compare with downloads measured with real stacks (min
 	$(BIN)/python -m validation.stacks $(ARGS)
 
 .PHONY: validate-trees
-validate-trees: $(DEV) ## hold the trees to the order of nghttpd's and h2o's frames (a minute; needs apt-get install nghttp2-server h2o)
+validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's and h2o's frames (a minute; needs Node, apt-get install nghttp2-server h2o)
 	$(BIN)/python -m validation.trees
 
 .PHONY: validate-drivers
