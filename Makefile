@@ -262,12 +262,14 @@ validate-stacks: $(DEV) ## compare with downloads measured with real stacks (min
 	$(BIN)/python -m validation.stacks $(ARGS)
 
 .PHONY: validate-trees
-validate-trees: $(DEV) ## hold the trees to the order of nghttpd's and h2o's frames (a minute; needs apt-get install nghttp2-server h2o)
+validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's and h2o's frames (a minute; needs Node, apt-get install nghttp2-server h2o)
 	$(BIN)/python -m validation.trees
 
 .PHONY: validate-drivers
-validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, and check them (half a minute)
+validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers, and check them (minutes; needs apt-get install libnghttp3-dev, and Go)
 	$(BIN)/python -m validation.scheduler_drivers
+	$(BIN)/python -m validation.server_drivers
+	$(BIN)/python -m validation.go_handlers
 
 .PHONY: validate-writes
 validate-writes: $(DEV) ## hold what 30 responses at once write to nghttpd's and h2o's frames (seconds; needs apt-get install nghttp2-server h2o)

@@ -42,13 +42,8 @@ SECTIONS = {
     ),
     "How-to: one question each": (
         *("docs/how-to", "docs/teaching"),
-        *(
-            "docs/install",
-            "docs/importing",
-            "docs/recording",
-            "docs/studies",
-            "docs/testing-schedulers",
-        ),
+        *("docs/install", "docs/importing", "docs/recording", "docs/studies"),
+        *("docs/testing-schedulers", "docs/scheduler-in-ci"),
         "docs/conformance-protocol",
         *("docs/processes", "docs/figures", "docs/releasing"),
         *("CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"),

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from h3sim.schedulers import Mixed, Quantum, Weights
-from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority
+from h3sim.signals import MAX_URGENCY, BucketPriority, Eps, H2Priority, StrictPriority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -552,7 +552,7 @@ class ReferenceEps:
         self._mixed, self._turn = mixed, turn
         self._streams: list[_EpsStream] = []
         self._places = 0
-        self._shared_goes: defaultdict[int, bool] = defaultdict(bool)
+        self._shared_goes = [mixed is Mixed.HALVES_INCREMENTAL_FIRST] * (MAX_URGENCY + 1)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a stream to the list."""
@@ -563,11 +563,13 @@ class ReferenceEps:
         stream, eps = self._stream(stream_id), self._eps(signal)
         if eps == stream.signal:
             return
-        was_active = stream.is_active
+        was_active, has_begun = stream.is_active, stream.used > 0
         self.deactivate(stream_id)
         stream.signal = eps
         if was_active:
             self.activate(stream_id)
+            # In a list of rounds, a turn that was begun with the last signal counts.
+            stream.round += has_begun and eps.incremental
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
@@ -603,7 +605,8 @@ class ReferenceEps:
             return min(level, key=lambda stream: (stream.round, stream.id)).id
         alone = [stream for stream in level if not self._shares(stream)]
         shared = [stream for stream in level if self._shares(stream)]
-        is_their_half = self._mixed is Mixed.HALVES and self._shared_goes[urgency]
+        halves = (Mixed.HALVES, Mixed.HALVES_INCREMENTAL_FIRST)
+        is_their_half = self._mixed in halves and self._shared_goes[urgency]
         if shared and (is_their_half or not alone):
             return min(shared, key=lambda stream: stream.place).id
         return min(stream.id for stream in alone)

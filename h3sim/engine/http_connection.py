@@ -222,7 +222,7 @@ class HttpConnection:
                 policy, target, scheme, self._send_signal, message_bytes=message_bytes
             )
         if not scheme.signalling.is_sent:
-            return OracleSignalling(policy, target)
+            return OracleSignalling(policy, target, scheme.without_signal)
         return WireSignalling(
             policy,
             target,
@@ -230,6 +230,7 @@ class HttpConnection:
             self._send_signal,
             message_bytes=message_bytes,
             default_weight=scheme.mechanism.weights.default,
+            without_signal=scheme.without_signal,
         )
 
     def _send_signal(self, number: int, n_bytes: int) -> None:

@@ -28,7 +28,13 @@ from h3sim.schema.values import (
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.registry import REGISTRY, CustomScheduler, SchedulerKind, SignalKind
 from h3sim.schemes.rules import CONDITIONS, UPDATES, Placeholder, PriorityClass, Rule, ServerHint
-from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
+from h3sim.signals import (
+    DEFAULT_URGENCY,
+    DEFAULT_WEIGHT,
+    MAX_URGENCY,
+    Signalling,
+    WithoutSignal,
+)
 from h3sim.table import RichDisplay
 from h3sim.table import Table as DisplayTable
 
@@ -202,6 +208,7 @@ def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
     return None
 
 
+_RFC_DEFAULT = WithoutSignal.NOT_INCREMENTAL
 _RETENTION = Milliseconds(low=0, high=86_400_000.0, hint="a day")
 
 
@@ -269,6 +276,10 @@ class Scheme(RichDisplay):
     )
     retransmission: Retransmit | None = field(
         default=None, metadata=declare(Choice(Retransmit), "when lost bytes go again")
+    )
+    without_signal: WithoutSignal = field(
+        default=WithoutSignal.NOT_INCREMENTAL,
+        metadata=declare(Choice(WithoutSignal), "the priority of requests that say none"),
     )
     recorded: RecordedBy | None = field(
         default=None,
@@ -440,6 +451,9 @@ class Scheme(RichDisplay):
         kind, signalling = self.mechanism.signal_kind, self.signalling
         if signalling is Signalling.EPS and kind is not SignalKind.EPS:
             yield ValidationIssue(key="signalling", message="'eps' goes with the mechanism 'eps'")
+        if kind is not SignalKind.EPS and self.without_signal is not _RFC_DEFAULT:
+            message = "goes only with the mechanisms 'eps' and 'eps-rings'"
+            yield ValidationIssue(key="without_signal", message=message)
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
         # Strict priorities were proposed for draft-20, and said as weights are there.
         is_strict = kind is SignalKind.STRICT and signalling is Signalling.DRAFT_20

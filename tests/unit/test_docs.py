@@ -36,7 +36,7 @@ from h3sim.schema.fields import fields_of, keys_of
 from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.rules import CONDITIONS
-from h3sim.signals import Signalling
+from h3sim.signals import Signalling, WithoutSignal
 from h3sim.study.study_file import StudyFile, study_from_dict
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
@@ -439,8 +439,8 @@ def test_every_mechanism_stands_in_the_table_and_is_counted() -> None:
     path = ROOT / "docs" / "schemes.md"
     told = first_column(section_of(path, "The mechanisms"))
     assert {kind.value for kind in SchedulerKind} <= set(told)
-    assert len(SchedulerKind) == 14
-    assert "one of fourteen *mechanisms*" in path.read_text("utf-8")
+    assert len(SchedulerKind) == 15
+    assert "one of fifteen *mechanisms*" in path.read_text("utf-8")
 
 
 def test_every_word_of_a_scheme_file_is_explained() -> None:
@@ -448,7 +448,7 @@ def test_every_word_of_a_scheme_file_is_explained() -> None:
     documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
     words = {
         option.value
-        for options in (SchedulerKind, Arrangement, Mixed, RankBy, Signalling)
+        for options in (SchedulerKind, Arrangement, Mixed, RankBy, Signalling, WithoutSignal)
         for option in options
     }
     words |= {key for document in documents for key in document} | set(CONDITIONS)
