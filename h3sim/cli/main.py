@@ -71,6 +71,8 @@ COMMANDS = {
     "prioritization-test": "test whether a server lets urgent responses overtake",
     "validate-scheme": "compare a scheme's rules with recorded browser priorities",
     "conform": "check a scheduler of another language for bugs",
+    "identify": "identify the scheduler behind a qlog or a HAR",
+    "workload": "write a workload that tells the schedulers of servers apart",
     "header-compression": "compare header compression schemes",
     "qlog": "compute the metrics of a qlog",
     "import": "convert a recording or a site into a page",
@@ -190,6 +192,10 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.validate import add_validate_scheme as add_command
         case "conform":
             from h3sim.cli.conform import add_command
+        case "identify":
+            from h3sim.cli.identify import add_identify as add_command
+        case "workload":
+            from h3sim.cli.identify import add_workload as add_command
         case "header-compression":
             from h3sim.cli.header_compression import add_command
         case "qlog":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
@@ -14,8 +15,6 @@ from h3sim.qlog.vantage_point import VantagePoint
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from h3sim.qlog.events import Clock, QlogEvent
 
 
@@ -273,7 +272,7 @@ def read_timeline(path: str | Path, *, trace: int | None = None) -> TimelineLog:
     if not any(endpoint.frames for endpoint in endpoints.values()):
         findings.fatal("", "holds no packet with bytes of a response")
     return TimelineLog(
-        title=title,
+        title=title or Path(path).name.partition(".")[0],
         protocols=tuple(protocols),
         client=endpoints.get(True),
         server=endpoints.get(False),

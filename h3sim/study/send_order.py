@@ -27,10 +27,10 @@ from h3sim.signals import Signalling
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.importers.recorded_request import RecordedRequest
-    from h3sim.qlog import Timeline
+    from h3sim.qlog import Timeline, TimelineLog
     from h3sim.signals import Signal
 
 
@@ -102,8 +102,15 @@ class _Packet(NamedTuple):
     frames: list[StreamFrame]
 
 
-def read_send_order(path: str | Path, *, trace: int | None = None) -> SendOrder:
-    """Return the order in which the server of a log sent: a qlog, or a HAR with chunk times.
+WAITS_MS = (0, 50, 150)
+"""Times for which responses may take longer to be ready than the log shows."""
+
+
+def send_orders(path: str | Path, *, trace: int | None = None) -> Iterator[SendOrder]:
+    """Yield the order in which the server of a log sent: of a qlog, or a HAR with chunk times.
+
+    A log rarely says when responses were ready. Each order allows for more time (`WAITS_MS`); a log
+    that does say yields one.
 
     Raises:
         InputError: if the file cannot be read, or listing the mistakes in it.
@@ -112,18 +119,24 @@ def read_send_order(path: str | Path, *, trace: int | None = None) -> SendOrder:
         if trace is not None:
             message = "selects a log of a qlog, and this is a HAR"
             raise InputError([ValidationIssue(key="trace", message=message)])
-        return _order_of_har(path)
+        arrivals = _har_arrivals(path)
+        yield from (_order_of_arrivals(arrivals, ms(wait_ms)) for wait_ms in WAITS_MS)
+        return
     log = read_timeline(path, trace=trace)
-    about: dict[str, Any] = {
-        "title": log.title or Path(path).name.partition(".")[0],
-        "is_http2": "TCP" in log.protocols,
-        "unknown": log.unknown,
-    }
     # The server's log first: it has the order itself, and what the server knew.
     if log.server is not None and log.server.frames:
-        return order_of_server(log.server, **about)
+        waits_ms: tuple[int, ...] = WAITS_MS
+        if any(entry.kind is EntryKind.WRITTEN for entry in log.server.entries):
+            waits_ms = WAITS_MS[:1]  # it shows when responses were ready
+        yield from (_order_of_server(log, log.server, ms(wait_ms)) for wait_ms in waits_ms)
+        return
     assert log.client is not None  # noqa: S101 - one of them has frames
-    return order_of_client(log.client, **about)
+    arrivals = _client_arrivals(log, log.client)
+    yield from (_order_of_arrivals(arrivals, ms(wait_ms)) for wait_ms in WAITS_MS)
+
+
+def _is_http2(log: TimelineLog) -> bool:
+    return "TCP" in log.protocols
 
 
 _HAR_HEAD = re.compile(r'\s*\{\s*"log"\s*:')
@@ -141,8 +154,8 @@ def _is_har(path: str | Path) -> bool:
 # HARs
 
 
-def _order_of_har(path: str | Path) -> SendOrder:
-    """Return the order of the chunks of the connection with most of them."""
+def _har_arrivals(path: str | Path) -> _Arrivals:
+    """Return the chunks of the connection with most of them."""
     recording = read_recording(path)
     by_connection: dict[str, list[RecordedRequest]] = {}
     for request in recording.requests:
@@ -172,9 +185,9 @@ def _order_of_har(path: str | Path) -> SendOrder:
     unknown = ["packets: chunks of responses stand in for them"]
     if n_others := sum(map(len, by_connection.values())) - len(chosen):
         unknown.append(f"{n_others} requests of other connections, which are left out")
-    return _order_of_arrivals(
-        entries,
-        packets,
+    return _Arrivals(
+        entries=entries,
+        packets=packets,
         acked={},
         title=Path(path).name.partition(".")[0],
         source="HAR",
@@ -187,10 +200,8 @@ def _order_of_har(path: str | Path) -> SendOrder:
 # Server's logs
 
 
-def order_of_server(
-    timeline: Timeline, *, title: str, is_http2: bool, unknown: tuple[str, ...]
-) -> SendOrder:
-    """Return the order in the log of a server."""
+def _order_of_server(log: TimelineLog, timeline: Timeline, wait_ns: int) -> SendOrder:
+    """Return the order in the log of a server whose responses take *wait_ns* longer."""
     requested = _first_times(timeline.entries, EntryKind.REQUEST)
     packets = [
         _Packet(entry.at_ns, entry.value, timeline.frames.get(entry.value, []))
@@ -199,8 +210,9 @@ def order_of_server(
     ]
     # A log that shows what the application wrote shows when responses were ready.
     is_written = any(entry.kind is EntryKind.WRITTEN for entry in timeline.entries)
-    wait_ns = 0 if is_written else max(_uncontended_delays(requested, packets), default=0)
-    builder = _Builder(packets, is_http2=is_http2, is_written=is_written)
+    if not is_written:
+        wait_ns += max(_uncontended_delays(requested, packets), default=0)
+    builder = _Builder(packets, is_http2=_is_http2(log), is_written=is_written)
     due: list[tuple[int, int]] = []
     for entry in timeline.entries:
         if entry.kind is EntryKind.PACKET:
@@ -218,11 +230,11 @@ def order_of_server(
             if entry.kind is EntryKind.REQUEST and not is_written:
                 heappush(due, (entry.at_ns + wait_ns, entry.stream_id))
     return builder.order(
-        title=title,
+        title=log.title,
         source="server",
         knows_losses=any(entry.kind is EntryKind.LOST for entry in timeline.entries),
         paths=timeline.ids,
-        unknown=unknown,
+        unknown=log.unknown,
     )
 
 
@@ -255,10 +267,23 @@ def _uncontended_delays(requested: Mapping[int, int], packets: Iterable[_Packet]
 # Clients' logs
 
 
-def order_of_client(
-    timeline: Timeline, *, title: str, is_http2: bool, unknown: tuple[str, ...]
-) -> SendOrder:
-    """Return the order as a client's log shows it."""
+@dataclass(frozen=True, kw_only=True)
+class _Arrivals:
+    """What a client made and received: its requests and signals, and packets by number."""
+
+    entries: list[Entry]
+    packets: list[_Packet]
+    acked: Mapping[int, int]
+    """The packet of the server that first acknowledged each request, where it is known."""
+    is_http2: bool
+    title: str
+    source: str
+    paths: Mapping[int, str]
+    unknown: tuple[str, ...]
+
+
+def _client_arrivals(log: TimelineLog, timeline: Timeline) -> _Arrivals:
+    """Return what the log of a client shows."""
     received = sorted(number for number in timeline.packets)
     packets = [
         _Packet(timeline.packets[number], number, timeline.frames.get(number, []))
@@ -269,15 +294,15 @@ def order_of_client(
         if entry.kind is EntryKind.REQUEST_ACKED:
             acked.setdefault(entry.stream_id, entry.value)
     lost = sorted({*range(received[0], received[-1])} - {*received, *timeline.handshake_numbers})
-    return _order_of_arrivals(
-        timeline.entries,
-        _with_lost_frames(packets, lost),
+    return _Arrivals(
+        entries=timeline.entries,
+        packets=_with_lost_frames(packets, lost),
         acked=acked,
-        title=title,
+        title=log.title,
         source="client",
-        is_http2=is_http2,
+        is_http2=_is_http2(log),
         paths=timeline.ids,
-        unknown=unknown,
+        unknown=log.unknown,
     )
 
 
@@ -289,19 +314,12 @@ _QUEUE_SHARE = 0.5
 """The share of a round trip for which a packet may wait in queues, if the log does not say."""
 
 
-def _order_of_arrivals(
-    entries: Iterable[Entry],
-    packets: list[_Packet],
-    *,
-    acked: Mapping[int, int],
-    is_http2: bool,
-    **about: Any,
-) -> SendOrder:
-    """Return the order of *packets* that a client received.
+def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
+    """Return the order of packets by number, if responses take up to *wait_ns* longer.
 
     A packet that arrived before the least delay after a request was sent without knowing of it.
     """
-    entries = [*entries]
+    entries, packets, acked = arrivals.entries, arrivals.packets, arrivals.acked
     requested = _first_times(entries, EntryKind.REQUEST)
     # A packet was sent before all later ones, so it was due when the first of them arrived.
     due_ns = [packet.at_ns for packet in packets]
@@ -319,8 +337,8 @@ def _order_of_arrivals(
     def ready_index(stream_id: int, at_ns: int) -> int:
         if stream_id in acked:
             known_ns = due_ns[min(bisect_left(numbers, acked[stream_id]), len(due_ns) - 1)]
-            return bisect_left(due_ns, known_ns + alone_ns - least_ns)
-        return bisect_left(due_ns, at_ns + alone_ns + round(_QUEUE_SHARE * least_ns))
+            return bisect_left(due_ns, known_ns + alone_ns - least_ns + wait_ns)
+        return bisect_left(due_ns, at_ns + alone_ns + round(_QUEUE_SHARE * least_ns) + wait_ns)
 
     frames_of = {packet.number: packet.frames for packet in packets}
     rows: list[tuple[int, int, Entry | int]] = []
@@ -335,7 +353,7 @@ def _order_of_arrivals(
             rows.append((index, len(rows), entry))
     # A client's limits reach the server half a round trip later, as its requests do.
     rows.sort(key=lambda row: row[:2])
-    builder = _Builder(packets, is_http2=is_http2, is_written=False)
+    builder = _Builder(packets, is_http2=arrivals.is_http2, is_written=False)
     position = 0
     for index, packet in enumerate(packets):
         while position < len(rows) and rows[position][0] <= index:
@@ -349,7 +367,13 @@ def _order_of_arrivals(
                 builder.entry(event._replace(at_ns=packet.at_ns))
             position += 1
         builder.packet(packet)
-    return builder.order(knows_losses=False, **about)
+    return builder.order(
+        title=arrivals.title,
+        source=arrivals.source,
+        knows_losses=False,
+        paths=arrivals.paths,
+        unknown=arrivals.unknown,
+    )
 
 
 def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:

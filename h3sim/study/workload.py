@@ -53,7 +53,7 @@ def describe_signal(signal: Signal) -> str:
 
 
 _SIZE_BYTES = 400_000
-_LATE_MS, _UPDATE_AT_MS = 60, 120
+_LATE_MS, _UPDATE_AT_MS = 60, 200
 
 
 def _request(
@@ -87,11 +87,11 @@ EPS_WORKLOAD = (
     *(_request(f"u2-i-late-{letter}", _LATE_I, at_ms=_LATE_MS) for letter in "abc"),
     # Each meets incremental responses that have begun: that tells the orders of both kinds apart.
     *(
-        _request(f"u2-later-{number}", _LATE, size_bytes=20_000, at_ms=_LATE_MS + 5 * number)
+        _request(f"u2-later-{number}", _LATE, size_bytes=20_000, at_ms=_LATE_MS + 12 * number)
         for number in range(1, 9)
     ),
-    *(_request(f"u2-i-later-{letter}", _LATE_I, at_ms=_LATE_MS + 22) for letter in "abc"),
-    _request("u1-last", Eps(urgency=1), at_ms=2 * _LATE_MS),
+    *(_request(f"u2-i-later-{letter}", _LATE_I, at_ms=_LATE_MS + 40) for letter in "abc"),
+    _request("u1-last", Eps(urgency=1), at_ms=4 * _LATE_MS),
 )
 TREE_WORKLOAD = (
     replace(_FIRST, signal=H2Priority()),
@@ -103,6 +103,7 @@ TREE_WORKLOAD = (
     _request("below-w16-b", H2Priority(weight=70, depends_on=4)),
     _request("late-w256", H2Priority(weight=256), at_ms=_LATE_MS),
 )
+BASE_URL = "https://localhost:4433/"
 WORKLOADS = {"eps": EPS_WORKLOAD, "h2": TREE_WORKLOAD}
 _PACKET_BYTES = 1250
 _PACKETS_PER_MS = 2
@@ -196,7 +197,7 @@ def _recorded(signal: Signal, requests: tuple[WorkloadRequest, ...]) -> dict[str
 
 
 def write_workload(
-    folder: str | Path, *, signals: str = "eps", base_url: str = "https://localhost:4433/"
+    folder: str | Path, *, signals: str = "eps", base_url: str = BASE_URL
 ) -> list[Path]:
     """Write a workload into *folder*: page.json, urls.txt, and www with a file for each response.
 
