@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim._version import __version__
 from h3sim.accessors import accessor
 from h3sim.errors import InputError
-from h3sim.schedulers import Mixed, Quantum, Retransmit, SupportsRequeue
+from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, SupportsRequeue
 from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
 from h3sim.schema.output import (
     COUNT,
@@ -50,6 +50,8 @@ class Mechanism:
     turn: Quantum | None = None
     is_sequential: bool = False
     """True if it ignores the incremental flag, and sends each urgency one by one."""
+    is_list: bool = False
+    """Of round robin: True if streams join at the end of a list, not in the order of their IDs."""
     heeds_updates: bool = True
     requeues: bool = False
     """True if a stream goes behind the others when its bytes are acknowledged or lost (quicly)."""
@@ -78,12 +80,16 @@ class Mechanism:
 
     def signal(self, signal: Signal | None) -> Signal | None:
         """Return what it makes of a signal."""
+        if self.is_list:
+            return Eps()
         if self.is_sequential and isinstance(signal, Eps):
             return replace(signal, incremental=False)
         return signal
 
     def new(self, turn_bytes: int) -> Scheduler:
         """Return a new scheduler."""
+        if self.is_list:
+            return EpsScheduler(mixed=Mixed.ALL_SHARE, turn=self.turn or Quantum())
         return self.kind.make(turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn)
 
 
@@ -120,10 +126,10 @@ class _Replay:
         self._order = order
         self._resync = resync
         self._mechanism = mechanism
-        self._scheduler = mechanism.new(order.packet_bytes)
+        self._scheduler = mechanism.new(order.turn_bytes)
         self._lost_scheduler: Scheduler | None = None
         if mechanism.retransmit is Retransmit.PRIORITY:
-            self._lost_scheduler = mechanism.new(order.packet_bytes)
+            self._lost_scheduler = mechanism.new(order.turn_bytes)
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
         self._unsure: dict[int, None] = {}
         """Active streams that may not have been ready yet."""
@@ -284,7 +290,11 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
     kinds = {type(signal) for signal in order.signals.values()} if order.has_signals else set()
     found = [Mechanism(kind=SchedulerKind.FIFO)]
     quanta = quanta_of(order)
-    found += [Mechanism(kind=SchedulerKind.ROUND_ROBIN, turn=turn) for turn in quanta]
+    found += [
+        Mechanism(kind=SchedulerKind.ROUND_ROBIN, turn=turn, is_list=is_list)
+        for turn in quanta
+        for is_list in (False, True)
+    ]
     if Eps in kinds:
         found += [replace(each, turn=turn) for each in _EPS for turn in quanta]
         found.append(Mechanism(kind=SchedulerKind.EPS, is_sequential=True))
@@ -292,6 +302,8 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
         found += _TREES
     if StrictPriority in kinds:
         found.append(Mechanism(kind=SchedulerKind.STRICT))
+    if order.n_updates:
+        found += [replace(each, heeds_updates=False) for each in found if each.heeds_signals]
     return found
 
 
@@ -355,6 +367,10 @@ def _quantum_bytes(runs: list[tuple[int, int, int]]) -> int | None:
 
 _LEAST_SHARE = 0.7
 """A mechanism that explains less than this share of the choices is not named."""
+_PROMISING = 0.4
+"""Mechanisms that explain less than this share of the best one's picks are not tried further."""
+_FEW_PICKS = 4
+"""So many picks refute a mechanism where another explains everything."""
 _SIGNIFICANT = 100
 """One over the level of significance; whole, since the test counts in large whole numbers."""
 
@@ -362,13 +378,17 @@ _SIGNIFICANT = 100
 def refutes(best: Sequence[bool], other: Sequence[bool]) -> bool:
     """Return whether the picks that *best* explains and *other* does not refute the *other*.
 
-    An exact sign test of the picks that only one of them explains (McNemar's test), at 1 %. So
-    seven picks are needed at least: times in a log are not exact.
+    An exact sign test of the picks that only one of them explains (McNemar's test), at 1 %: seven
+    at least. Four are enough if *best* explains all; fewer are not, as times in logs are not exact.
 
-    >>> refutes([True] * 7, [False] * 7), refutes([True] * 6, [False] * 6)
+    >>> refutes([True] * 7 + [False], [False] * 8), refutes([True] * 6 + [False], [False] * 7)
+    (True, False)
+    >>> refutes([True] * 4, [False] * 4), refutes([True] * 3, [False] * 3)
     (True, False)
     """
     only_best = sum(a and not b for a, b in zip(best, other, strict=True))
+    if all(best) and only_best >= _FEW_PICKS:
+        return True
     n = only_best + sum(b and not a for a, b in zip(best, other, strict=True))
     tail: int = sum(math.comb(n, k) for k in range(only_best, n + 1))
     return bool(tail * _SIGNIFICANT < 2**n)
@@ -435,7 +455,7 @@ class _Comparison:
         self.requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
         self.groups: dict[str, _Scored] = {}
         """The best variant of each mechanism, by name."""
-        for mechanism in candidates_for(order):
+        for mechanism in self._promising():
             for variant in self._variants(mechanism):
                 scored = self.score(variant)
                 known = self.groups.get(mechanism.name)
@@ -448,6 +468,31 @@ class _Comparison:
         """The share of the choices that the best mechanism explains."""
         return self.best.n_hits / len(self.picks) if self.picks else 1.0
 
+    def _promising(self) -> list[Mechanism]:
+        """Return the candidates that may explain most; the others count as they are."""
+        scored = [
+            max(
+                (self._scored(replace(each, requeues=requeues)) for requeues in self.requeues),
+                key=lambda found: found.n_hits,
+            )
+            for each in candidates_for(self.order)
+        ]
+        most = max(each.n_hits for each in scored)
+        for each in scored:
+            known = self.groups.get(each.mechanism.name)
+            if known is None or each.n_hits > known.n_hits:
+                self.groups[each.mechanism.name] = each
+        return [
+            replace(each.mechanism, requeues=False)
+            for each in scored
+            if each.n_hits >= _PROMISING * most
+        ]
+
+    def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
+        predicted = predictions(self.order, mechanism, resync=resync)
+        hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
+        return _Scored(mechanism, hits, resync)
+
     def _variants(self, mechanism: Mechanism) -> Iterator[Mechanism]:
         for requeues in self.requeues:
             for retransmit in self.retransmits:
@@ -457,10 +502,8 @@ class _Comparison:
         """Return which choices a mechanism explains."""
         found = []
         for resync in Resync:
-            predicted = predictions(self.order, mechanism, resync=resync)
-            hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
-            found.append(_Scored(mechanism, hits, resync))
-            if all(hits):
+            found.append(self._scored(mechanism, resync))
+            if all(found[-1].hits):
                 break
         return max(found, key=lambda scored: scored.n_hits)
 

@@ -84,6 +84,8 @@ class SendOrder:
     steps: tuple[Step, ...]
     packet_bytes: int
     """The usual number of stream bytes in a packet."""
+    turn_bytes: int
+    """The largest number, which schedulers expect of a quantum."""
     knows_losses: bool
     """True if the log says when the server learnt of losses."""
     paths: Mapping[int, str]
@@ -485,6 +487,9 @@ class _Builder:
         self._is_http2 = is_http2
         self._is_written = is_written
         self._packet_bytes = _usual_bytes(packets)
+        sizes = (frame.n_bytes for packet in packets for frame in packet.frames)
+        # A tree adds a packet to the time of a stream that joins: a little less would let it pass.
+        self._turn_bytes = max((size for size in sizes if size < 2 * self._packet_bytes), default=1)
         self._streams: dict[int, _Stream] = {}
         upto: dict[int, int] = {}
         for packet in packets:
@@ -499,6 +504,8 @@ class _Builder:
         self._requests: list[int] = []
         """Requests since the last packet."""
         self._frames: list[Entry] = []
+        self._fresh: dict[int, int] = {}
+        """Streams that were opened last, and when; they are not yet active."""
         self._eps = StreamPriorities()
         self._tree = PriorityReceiver(Signalling.H2)
         self._signals: dict[int, Signal] = {}
@@ -565,7 +572,7 @@ class _Builder:
             # Opened with its request, unless a frame has given it a place in a tree.
             self._tree.on_request(stream_id, None)
             self._signal(stream_id, signal, opens=True, at_ns=at_ns)
-        self._settle(stream_id, at_ns)
+        self._fresh[stream_id] = at_ns
 
     def _update_eps(self, entry: Entry) -> None:
         for element_id, signal in self._eps.on_priority_update(entry.stream_id, entry.value):
@@ -578,9 +585,16 @@ class _Builder:
         kind = StepKind.OPEN if opens else StepKind.UPDATE
         self.steps.append(Step(kind, at_ns, element_id, signal=signal))
 
+    def _activate(self, at_ns: int) -> None:
+        """Activate the streams that were opened last."""
+        fresh, self._fresh = self._fresh, {}
+        for stream_id in fresh:
+            self._settle(stream_id, at_ns)
+
     def ready(self, stream_id: int, at_ns: int) -> None:
         """Note that the stream has surely something to send."""
         self._receive(at_ns)
+        self._activate(at_ns)
         stream = self._streams.get(stream_id)
         if stream is not None and stream.is_open and not stream.is_ready:
             stream.is_ready = True
@@ -607,10 +621,15 @@ class _Builder:
     def packet(self, packet: _Packet) -> None:
         """Take in a packet that the server sent."""
         self._receive(packet.at_ns)
+        # A packet of the instant of a request may have been sent before it: logs are not exact.
+        carried = {frame.stream_id for frame in packet.frames}
+        if any(at_ns < packet.at_ns or key in carried for key, at_ns in self._fresh.items()):
+            self._activate(packet.at_ns)
         for frame in packet.frames:
             stream = self._streams[frame.stream_id]
             if not stream.is_open:
                 self._open(frame.stream_id, packet.at_ns)  # the log lacks its request
+                self._activate(packet.at_ns)
             stop = frame.offset + frame.n_bytes
             if frame.n_bytes and stop <= stream.next:
                 self._resend(packet, frame, stream)
@@ -681,6 +700,7 @@ class _Builder:
         return SendOrder(
             steps=tuple(self.steps),
             packet_bytes=self._packet_bytes,
+            turn_bytes=self._turn_bytes,
             signals=self._signals,
             has_signals=self._has_signals,
             n_updates=self._n_updates,

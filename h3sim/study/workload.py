@@ -159,6 +159,7 @@ def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> Sen
         source="server",
         steps=tuple(steps),
         packet_bytes=_PACKET_BYTES,
+        turn_bytes=_PACKET_BYTES,
         knows_losses=False,
         paths={STREAM_ID_STEP * index: each.path for index, each in enumerate(requests)},
         unknown=(),
