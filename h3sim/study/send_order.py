@@ -343,16 +343,15 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         return bisect_left(due_ns, at_ns + alone_ns + round(_QUEUE_SHARE * least_ns) + wait_ns)
 
     frames_of = {packet.number: packet.frames for packet in packets}
-    rows: list[tuple[int, int, Entry | int]] = []
+    rows: list[tuple[int, bool, Entry | int]] = []
     for entry in entries:
         index = bisect_left(due_ns, entry.at_ns + least_ns)
         if entry.kind is EntryKind.REQUEST:
-            rows.append((index, len(rows), entry))
-            rows.append(
-                (max(index, ready_index(entry.stream_id, entry.at_ns)), len(rows), entry.stream_id)
-            )
+            rows.append((index, False, entry))
+            ready_at = max(index, ready_index(entry.stream_id, entry.at_ns))
+            rows.append((ready_at, True, entry.stream_id))
         elif entry.kind in _OF_CLIENT:
-            rows.append((index, len(rows), entry))
+            rows.append((index, False, entry))
     # A client's limits reach the server half a round trip later, as its requests do.
     rows.sort(key=lambda row: row[:2])
     builder = _Builder(packets, is_http2=arrivals.is_http2, is_written=False)
@@ -389,12 +388,12 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
         return packets
     size = _usual_bytes(packets)
     gaps: list[tuple[int, int, StreamFrame]] = []
-    late: list[tuple[int, int, StreamFrame]] = []
-    last: dict[int, tuple[int, int, int]] = {}
+    later: list[tuple[int, int, StreamFrame]] = []
+    last: dict[int, tuple[int, int]] = {}
     for packet in packets:
         for frame in packet.frames:
             stop = frame.offset + frame.n_bytes
-            number, at_ns, upto = last.get(frame.stream_id, (-1, packet.at_ns, 0))
+            number, upto = last.get(frame.stream_id, (-1, 0))
             if frame.offset > upto:
                 gaps += [
                     (
@@ -404,10 +403,10 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
                     )
                     for start in range(upto, frame.offset, size)
                 ]
-            elif stop > upto and packet.at_ns > at_ns:
-                late.append((packet.number, number, frame))
+            elif stop > upto and number >= 0:
+                later.append((packet.number, number, frame))
             if stop > upto:
-                last[frame.stream_id] = (packet.number, packet.at_ns, stop)
+                last[frame.stream_id] = (packet.number, stop)
     carried: dict[int, StreamFrame] = {}
     waiting: list[tuple[int, int, int, int, StreamFrame]] = []
     by_start = sorted(
@@ -424,11 +423,14 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
         if waiting:
             carried[number] = heappop(waiting)[4]
     free = [number for number in lost if number not in carried]
-    for before, after, frame in late:
+    begun: dict[int, int] = {}
+    """The last packet before the lost end of each stream."""
+    for before, after, frame in later:
+        after = begun.pop(frame.stream_id, after)
         index = bisect_left(free, after)
-        is_near = index < len(free) and free[index] - after <= _NEAR_PACKETS < before - after
-        if is_near:
+        if index < len(free) and free[index] - after <= _NEAR_PACKETS < before - after:
             carried[free.pop(index)] = frame
+            begun[frame.stream_id] = after
     found = sorted(
         [*packets, *(_Packet(0, number, [frame]) for number, frame in carried.items())],
         key=lambda packet: packet.number,
