@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,7 +67,7 @@ class Outcome(NamedTuple):
     """What `identify` made of a log."""
 
     verdict: str
-    """"named", "cannot tell", or "wrong"."""
+    """One of `VERDICTS`."""
     is_quantum_right: bool
     retransmissions: str
     """"right", "wrong" or "not shown"."""
@@ -80,9 +79,11 @@ class OneByOneScheduler(EpsScheduler):
     """A scheduler that ignores the incremental flag."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
+        """Open the stream."""
         super().open(stream_id, self._sequential(signal))
 
     def update(self, stream_id: int, signal: Signal) -> None:
+        """Replace the signal, but for its flag."""
         super().update(stream_id, self._sequential(signal))
 
     def _sequential(self, signal: Signal) -> Signal:
@@ -91,7 +92,7 @@ class OneByOneScheduler(EpsScheduler):
 
 def case(number: int) -> Case:
     """Return the random load of that number."""
-    rng = random.Random(number)
+    rng = random.Random(number)  # noqa: S311 - nothing is secret
     mechanism = _mechanism(rng)
     clients = rng.choice(_TREE_CLIENTS if mechanism.kind in _TREES else _EPS_CLIENTS)
     if mechanism.kind is SchedulerKind.FIFO and rng.random() < 0.5:
@@ -213,7 +214,8 @@ def _named(name: str) -> Mechanism:
     kind, _, mixed = name.partition(", ")
     if mixed == "one-by-one":
         return Mechanism(kind=SchedulerKind.EPS, is_sequential=True)
-    return Mechanism(kind=SchedulerKind(kind), mixed=Mixed(mixed) if mixed else None)
+    found = next(each for each in SchedulerKind if each.value == kind)
+    return Mechanism(kind=found, mixed=Mixed(mixed) if mixed else None)
 
 
 def _has_quantum(this: Case, found: Identification) -> bool:
@@ -239,42 +241,40 @@ def _retransmissions(this: Case, found: Identification) -> str:
     return "right" if true in found.retransmissions else "wrong"
 
 
+VERDICTS = ("named", "cannot tell", "undecided", "wrong", "none explains it")
+"""The outcomes: right alone; several that are alike on this load; several that are not; another;
+none."""
+
+
 def main() -> None:
+    """Identify the logs of random loads, and print how many of each side had which outcome."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--logs", type=int, default=_N_LOGS)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--logs", type=int, default=_N_LOGS, help="number of logs")
+    parser.add_argument("--first", type=int, default=0, help="number of the first log")
+    parser.add_argument("--verbose", action="store_true", help="print each log that is not right")
     options = parser.parse_args()
-    table: dict[str, Counter[str]] = {}
-    n_quantum, retransmissions = 0, Counter[str]()
+    table = {side: Counter[str]() for side in ("server", "client")}
+    wrong_quanta, retransmissions = 0, Counter[str]()
     for number in range(options.first, options.first + options.logs):
         this = case(number)
         got = outcome(this)
         if got is None:
-            continue
+            continue  # a load that stalls leaves no log
         side = "server" if this.trace == 1 else "client"
-        table.setdefault(side, Counter())[got.verdict] += 1
-        n_quantum += not got.is_quantum_right
+        table[side][got.verdict] += 1
+        wrong_quanta += not got.is_quantum_right
         retransmissions[got.retransmissions] += 1
-        is_bad = (
-            got.verdict not in ("named", "cannot tell")
-            or not got.is_quantum_right
-            or got.retransmissions == "wrong"
-        )
-        if options.verbose and is_bad:
-            print(
-                number,
-                side,
-                this.mechanism.name,
-                this.mechanism.quantum,
-                this.clients,
-                this.page.name,
-                this.options,
-                got,
-                flush=True,
-            )
-    print(table, n_quantum, retransmissions)
+        if options.verbose and got.verdict not in VERDICTS[:2]:
+            about = f"{this.mechanism.name}, {this.clients}, {this.page.name}, {this.options}"
+            print(number, side, about, got.verdict, f"{got.percent:.1f} %", flush=True)
+    print(f"{'side':8}{'logs':>6}" + "".join(f"{verdict:>18}" for verdict in VERDICTS))
+    for side, counts in table.items():
+        cells = "".join(f"{counts[verdict]:18}" for verdict in VERDICTS)
+        print(f"{side:8}{counts.total():6}{cells}")
+    print(f"wrong quanta: {wrong_quanta}")
+    shown = retransmissions["right"] + retransmissions["wrong"]
+    print(f"orders of retransmissions: {retransmissions['right']} of {shown} right")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,4 +1,4 @@
-"""`h3sim identify` and `h3sim workload`: the scheduler behind a log, and a workload that shows it."""
+"""`h3sim identify` and `h3sim workload`: find the scheduler behind a log."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Timeline(VantagePoint):
         self._unacked: dict[int, None] = {}
         """Packets with bytes of responses, until the client acknowledges them."""
         self._acked: list[int] = []
-        """What the current event acknowledges."""
+        """The packets that the current event acknowledges."""
         self._request_packets: dict[int, list[int]] = {}
         """The streams whose requests are in each packet of the client."""
         self._asked: list[int] = []

@@ -51,7 +51,7 @@ class Mechanism:
     is_sequential: bool = False
     """True if it ignores the incremental flag, and sends each urgency one by one."""
     is_list: bool = False
-    """Of round robin: True if streams join at the end of a list, not in the order of their IDs."""
+    """True if streams join round robin at the end of a list, not in the order of their IDs."""
     heeds_updates: bool = True
     requeues: bool = False
     """True if a stream goes behind the others when its bytes are acknowledged or lost (quicly)."""
@@ -94,7 +94,7 @@ class Mechanism:
 
 
 class Resync(enum.Enum):
-    """What follows from a pick that was not sent.
+    """The consequence of a pick that was not sent.
 
     A ring of streams stays out of step if one joined at another time than it seems. Which stream it
     was, the log does not say; strict orders are the same with each.
@@ -395,9 +395,9 @@ def refutes(best: Sequence[bool], other: Sequence[bool]) -> bool:
 
 
 class Explanation(NamedTuple):
-    """How a mechanism explains a log: *explained* of all choices, *refuting* picks contradict it.
+    """A mechanism as the explanation of a log: *explained* of all choices.
 
-    These are picks that the best mechanism explains and this one does not.
+    *refuting* picks contradict it. These are picks that the best mechanism explains and this one does not.
     """
 
     mechanism: str
@@ -607,7 +607,7 @@ class Identification:
     contradictions: Rows[Contradiction]
     """The picks that the best mechanism does not explain."""
     differences: Rows[Difference]
-    """What would tell apart mechanisms that explain the log alike."""
+    """Responses that would tell apart mechanisms that explain the log alike."""
     unknown: tuple[str, ...]
     order: SendOrder
     """The order of bytes that was explained."""
@@ -674,7 +674,7 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
 
 _WELL_EXPLAINED = 0.97
 _LEAST_GAIN = 0.02
-"""What a longer time for responses to be ready must explain in addition to be believed."""
+"""The share that a longer time for responses to be ready must explain in addition."""
 
 
 def identification_of(orders: Iterable[SendOrder]) -> Identification:

@@ -271,7 +271,7 @@ def _uncontended_delays(requested: Mapping[int, int], packets: Iterable[_Packet]
 
 @dataclass(frozen=True, kw_only=True)
 class _Arrivals:
-    """What a client made and received: its requests and signals, and packets by number."""
+    """The view of a client: its requests and signals, and packets by number."""
 
     entries: list[Entry]
     packets: list[_Packet]

@@ -1,4 +1,4 @@
-"""`h3sim identify` names the scheduler behind a log, and `h3sim workload` writes one that shows it."""
+"""`h3sim identify` names the scheduler behind a log; `h3sim workload` tells them apart."""
 
 from __future__ import annotations
 
