@@ -380,6 +380,7 @@ def refutes(best: Sequence[bool], other: Sequence[bool]) -> bool:
 
     An exact sign test of the picks that only one of them explains (McNemar's test), at 1 %: seven
     at least. Four are enough if *best* explains all; fewer are not, as times in logs are not exact.
+    And *best* must gain more than it does not explain itself: so much is lost in reconstruction.
 
     >>> refutes([True] * 7 + [False], [False] * 8), refutes([True] * 6 + [False], [False] * 7)
     (True, False)
@@ -389,7 +390,10 @@ def refutes(best: Sequence[bool], other: Sequence[bool]) -> bool:
     only_best = sum(a and not b for a, b in zip(best, other, strict=True))
     if all(best) and only_best >= _FEW_PICKS:
         return True
-    n = only_best + sum(b and not a for a, b in zip(best, other, strict=True))
+    only_other = sum(b and not a for a, b in zip(best, other, strict=True))
+    if only_best - only_other <= best.count(False):
+        return False
+    n = only_best + only_other
     tail: int = sum(math.comb(n, k) for k in range(only_best, n + 1))
     return bool(tail * _SIGNIFICANT < 2**n)
 
@@ -397,7 +401,7 @@ def refutes(best: Sequence[bool], other: Sequence[bool]) -> bool:
 class Explanation(NamedTuple):
     """A mechanism as the explanation of a log: *explained* of all choices.
 
-    *refuting* picks contradict it. These are picks that the best mechanism explains and this one does not.
+    *refuting* picks contradict it: the best mechanism explains them, and this one does not.
     """
 
     mechanism: str

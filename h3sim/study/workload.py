@@ -107,6 +107,8 @@ BASE_URL = "https://localhost:4433/"
 WORKLOADS = {"eps": EPS_WORKLOAD, "h2": TREE_WORKLOAD}
 _PACKET_BYTES = 1250
 _PACKETS_PER_MS = 2
+_FIRST_MS = 1
+"""Time that the first response takes."""
 
 
 def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> SendOrder:
@@ -120,7 +122,7 @@ def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> Sen
     tick = 0
     while left or waiting:
         at_ms, at_ns = tick // _PACKETS_PER_MS, tick * 1_000_000 // _PACKETS_PER_MS
-        while waiting and (waiting[0][1].at_ms <= at_ms or not left):
+        while waiting and (waiting[0][1].at_ms + _FIRST_MS <= at_ms or not left):
             index, request = waiting.pop(0)
             stream_id = STREAM_ID_STEP * index
             left[stream_id] = request.size_bytes
