@@ -162,7 +162,7 @@ def _verdict(driver: ServerDriver) -> str:
     real = DriverScheduler(driver.run)
     candidate = Candidate(factory=real, claims=(), signals=signals(SIGNAL_TYPES[driver.signals]))
     try:
-        kept = len(check_scheduler(candidate).kept)
+        kept = len(check_scheduler(candidate).passed)
     except BrokenLawError as broken:
         close_drivers()
         return f"{driver.name}: broken without any claim\n{broken}"

@@ -74,6 +74,8 @@ COMMANDS = {
     "prioritization-test": ("validate", "test whether a server lets urgent responses overtake"),
     "validate-scheme": ("validate", "compare a scheme's rules with recorded browser priorities"),
     "conform": ("conform", "check a scheduler of another language for bugs"),
+    "identify": ("identify", "identify the scheduler behind a qlog or a HAR"),
+    "workload": ("identify", "write a workload that tells the schedulers of servers apart"),
     "header-compression": ("header_compression", "compare header compression schemes"),
     "qlog": ("qlog", "compute the metrics of a qlog"),
     "import": ("pages", "convert a recording or a site into a page"),

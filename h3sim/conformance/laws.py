@@ -218,7 +218,7 @@ class ConformanceReport:
     verdicts: tuple[LawVerdict, ...]
 
     @property
-    def kept(self) -> tuple[Law, ...]:
+    def passed(self) -> tuple[Law, ...]:
         """The laws that were checked and held."""
         return tuple(verdict.law for verdict in self.verdicts if verdict.skipped is None)
 

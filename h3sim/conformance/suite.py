@@ -76,8 +76,8 @@ def check_scheduler(
 
     Raises:
         BrokenLawError: at the first law that is broken, with the shortest history that breaks it.
-        InputError: if the scheduler cannot be made, or lacks a method, or something is said of it
-            that cannot be.
+        InputError: if the scheduler cannot be made, or lacks a method, or an argument cannot
+            be.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.conformance import StrictOrder
@@ -88,12 +88,14 @@ def check_scheduler(
     """
     if isinstance(scheduler, Candidate):
         candidate = scheduler
-        said = {"claims": claims, "signals": signals, "placeholders": placeholders, "skip": skip}
+        options = {"claims": claims, "signals": signals, "placeholders": placeholders, "skip": skip}
         # Not by truth, which a strategy has none of.
-        beside = [name for name, value in said.items() if value not in (None, (), [], {}, 0)]
-        if beside:
+        given_twice = [
+            name for name, value in options.items() if value not in (None, (), [], {}, 0)
+        ]
+        if given_twice:
             message = "a Candidate says that itself: give it to the Candidate"
-            raise InputError([ValidationIssue(key=name, message=message) for name in beside])
+            raise InputError([ValidationIssue(key=name, message=message) for name in given_twice])
     else:
         candidate = Candidate(
             factory=scheduler, claims=_several(claims), placeholders=placeholders, skip=skip or {}

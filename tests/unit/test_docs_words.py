@@ -20,7 +20,16 @@ ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 OF_OTHERS = {
     *("--directory", "--h3sim-profile", "--nthreads", "--nworkers"),  # of python, pytest and dask
-    *("--costs", "--mechanisms", "--page", "--priorities", "--sample", "--survivors", "--table"),
+    *(
+        "--costs",
+        "--logs",
+        "--mechanisms",
+        "--page",
+        "--priorities",
+        "--sample",
+        "--survivors",
+        "--table",
+    ),
     "--write",  # of tools, tests and benchmarks
 }
 """Options that are none of h3sim's own commands."""
