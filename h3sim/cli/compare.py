@@ -7,9 +7,8 @@ import json
 import re
 import statistics
 import sys
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.cli.options import (
     add_load_options,
@@ -39,20 +38,20 @@ from h3sim.cli.tables import (
     terminal_width,
     times,
 )
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
+from h3sim.errors import InputError, ValidationIssue
 from h3sim.results.figures import FIGURES
 from h3sim.schema import check_output
-from h3sim.study import baseline_of, check_names, compare, load_study
+from h3sim.study import baseline_of, check_names, compare
 from h3sim.text import decimals_of, escape_control
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from h3sim.config import LoadConfig
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.study import Comparison, Results
-    from h3sim.study.compare import ComparisonRow
+    from h3sim.study import Comparison
+    from h3sim.study.compare import ComparisonRow, SeedComparison, SeedComparisonRow
     from h3sim.study.statistics import SchemeRow
 
 
@@ -116,31 +115,28 @@ def compare_over_seeds(
     send_buffers_kb: Sequence[float],
 ) -> int:
     """Run the loads, and print each scheme's speedup over the baseline."""
-    require_extra("scipy", "study")  # for the intervals, when all loads have run
-    changed: dict[str, Any] = {
-        field.name: getattr(config, field.name)
-        for field in fields(config)
-        if field.name not in ("seed", "send_buffer_kb")
-        and getattr(config, field.name) != field.default
-    }
-    study = load_study(
-        pages,
-        schemes=list(dict.fromkeys([baseline, *schemes])),
-        seeds=range(config.seed, config.seed + options.seeds),
-        send_buffer_kb=list(send_buffers_kb),
-        **changed,
-    )
     with progress_bar("load") as progress:
-        results = study.run(workers=options.workers, progress=progress or False)
+        comparison = compare(
+            pages,
+            schemes=schemes,
+            baseline=baseline,
+            config=config,
+            send_buffers_kb=send_buffers_kb,
+            seeds=options.seeds,
+            workers=options.workers,
+            progress=progress,
+        )
+    results = comparison.results
     if options.csv is not None:
         results.to_csv(options.csv)
     width = terminal_width(options)
     seeds = plural(options.seeds, "seed")
     print(fitted(f"{plural(len(pages), 'page')}, {seeds} each: {results.counts}", width))
-    for send_buffer_kb in send_buffers_kb:
-        some = results.filter(send_buffer_kb=send_buffer_kb)
-        for text in _tables(options, some, baseline.name, width, f"{send_buffer_kb:g} kB buffer"):
-            print(f"\n{text}")
+    for page, judged in comparison.fidelity.items():
+        for line in judged.lines():
+            print(fitted(f"{escape_control(page)}: {line}", width))
+    for text in _tables(options, comparison, width):
+        print(f"\n{text}")
     note = (
         f"Speedups to {baseline.name} with the same buffer: geometric means over pages, each the"
         " mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there is"
@@ -151,22 +147,20 @@ def compare_over_seeds(
 
 
 def _tables(
-    options: argparse.Namespace, results: Results, baseline: str, width: int | None, what: str
+    options: argparse.Namespace, comparison: SeedComparison, width: int | None
 ) -> Iterator[str]:
-    noun = "page" if len(set(results.column("page"))) > 1 else "seed"
-    for figure in FIGURES:
-        if not figure.is_compared:
-            continue
-        try:
-            rows: Iterable[SchemeRow] = results.compare(baseline, value=figure.name)
-        except NothingToMeasureError:
-            continue
+    """Yield a table of each send buffer and metric."""
+    noun = "page" if len(set(comparison.results.column("page"))) > 1 else "seed"
+    titles = {figure.name: figure.title for figure in FIGURES}
+    tables: dict[tuple[str, float], list[SeedComparisonRow]] = {}
+    for row in comparison.rows:
+        tables.setdefault((row.metric, row.send_buffer_kb), []).append(row)
+    for (metric, send_buffer_kb), rows in tables.items():
         if options.sort:
-            rows = sorted(rows, key=lambda row: -row.geometric)
-        rows = list(rows)
+            rows.sort(key=lambda row: -row.geometric)
         cells = [*_cells(rows)]
-        heading = f"{figure.title}, {what}"
-        few = too_few([row for row in rows if row.scheme != baseline], noun)
+        heading = f"{titles[metric]}, {send_buffer_kb:g} kB buffer"
+        few = too_few([row for row in rows if row.scheme != comparison.baseline], noun)
         note = f"\n\n{few}" if few else ""
         if options.markdown:
             yield f"**{heading}**\n\n{_markdown(cells)}{note}"
@@ -175,7 +169,7 @@ def _tables(
             yield f"{heading}:\n\n{shown}{note and fitted(note, width)}"
 
 
-def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
+def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
     """Explain why *rows* other than the baseline lack an interval or a p-value; "" if none does.
 
     Even if all n clusters agree, Wilcoxon's p is 2 / 2^n; Holm multiplies it by the schemes.
@@ -190,7 +184,7 @@ def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
     return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
-def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
+def _cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...]]:
     """Yield the table cells of each row, with enough decimals to tell speedups apart."""
     decimals = decimals_of((row.geometric for row in rows), least=2)
     for row in rows:
@@ -367,8 +361,9 @@ def _show_pages(
 
 
 def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
-    """Print the caveats that apply to the page's figures."""
-    notes = [*comparison.notes.get(page, ())]
+    """Print how well a recording's replay fits, and the caveats of the page's figures."""
+    judged = comparison.fidelity.get(page)
+    notes = [*(() if judged is None else judged.lines()), *comparison.notes.get(page, ())]
     if page in comparison.missing_reason:
         notes.append(f"above the fold: {comparison.missing_reason[page]}")
     for note in notes:

@@ -5,33 +5,50 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim._version import __version__
 from h3sim.config.arguments import SAMPLE_MS, check_known, check_progress, check_some
 from h3sim.config.load_config import LoadConfig, config_of, with_options
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import (
+    InputError,
+    NothingToMeasureError,
+    ValidationIssue,
+    interrupt_note,
+    require_extra,
+)
 from h3sim.results import in_words
+from h3sim.results.figures import FIGURES
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Flag, ListOf, TableOf
-from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity_by_page
+from h3sim.study.run import (
+    add_schedulers,
+    resolve_pages,
+    resolve_scheme,
+    resolve_schemes,
+    run_config,
+)
 from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from h3sim.page import Page
     from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.results import Results
+    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.transport import Network, TransportProfile
 
 
 _ARGUMENTS = (
-    *("schemes", "config", "send_buffers_kb", "baseline", "sample_ms", "keep_loads"),
-    "progress",
+    *("schemes", "scheduler", "signals", "config", "send_buffers_kb", "baseline", "sample_ms"),
+    *("keep_loads", "seeds", "store", "workers", "progress"),
 )
 
 ProgressCallback = Callable[[int, int], None]
@@ -107,6 +124,7 @@ COMPARISON = OutputSchema(
         rows_of(VersionRow),
         "each other page beside the first, where they are versions of one page",
     ),
+    Property("fidelity", TableOf(FIDELITY), "by page, how well the replay of a recording fits"),
 )
 
 
@@ -129,6 +147,8 @@ class Comparison(ResultTable):
     """Why a page has no ByteIndex above the fold, by its name, where it has none."""
     are_versions: bool
     """True if the pages are versions of one: same document, and mostly the same resources."""
+    fidelity: dict[str, Fidelity]
+    """Fit of the replay to its recording, by page, for pages that were recorded."""
 
     @cached_property
     def means(self) -> Rows[MeanRow]:
@@ -179,7 +199,7 @@ class Comparison(ResultTable):
         ]
 
     def _repr_html_(self) -> str:
-        told = f"<p>{html.escape(self.told())}</p>"
+        told = _fidelity_html(self.fidelity) + f"<p>{html.escape(self.told())}</p>"
         return told + self.rows._repr_html_() + self.means._repr_html_()
 
     def _mean(
@@ -202,47 +222,166 @@ class Comparison(ResultTable):
         )
 
 
+class SeedComparisonRow(NamedTuple):
+    """A scheme against the baseline with the same send buffer, by one metric, over all seeds.
+
+    *metric* is a column of a study; the rest is as in `h3sim.study.statistics.SchemeRow`: the
+    speedup is the geometric mean over clusters (pages, or seeds of a single page).
+    """
+
+    metric: str
+    send_buffer_kb: float
+    scheme: str
+    pairs: int
+    clusters: int
+    arithmetic: float
+    geometric: float
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    effect: float
+    wins_5: int
+    losses_5: int
+    ties_5: int
+    wins_25: int
+    losses_25: int
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SeedComparison:
+    """Comparison over seeds: speedups with intervals and tests, by metric, buffer and scheme."""
+
+    baseline: str
+    rows: Rows[SeedComparisonRow]
+    results: Results
+    """Rows of a study, one per load: to filter, to save, or to compare otherwise."""
+    fidelity: dict[str, Fidelity]
+    """Fit of the replay to its recording, by page, for pages that were recorded."""
+
+    def rows_of(self, metric: str, *, send_buffer_kb: float = 0.0) -> Rows[SeedComparisonRow]:
+        """Return the rows of one metric with one send buffer.
+
+        Raises:
+            InputError: if there is no such metric or send buffer.
+        """
+        check_known(
+            metric=(metric, self.rows.column("metric")),
+            send_buffer_kb=(send_buffer_kb, self.rows.column("send_buffer_kb")),
+        )
+        known = (metric, send_buffer_kb)
+        return Rows(
+            SeedComparisonRow,
+            (row for row in self.rows if (row.metric, row.send_buffer_kb) == known),
+        )
+
+    def __repr__(self) -> str:
+        """Return a short summary, as the rows would fill the screen."""
+        return f"<SeedComparison to {self.baseline}: {len(self.results):,} loads>"
+
+    def _repr_html_(self) -> str:
+        return _fidelity_html(self.fidelity) + self.rows._repr_html_()
+
+
+def _fidelity_html(fidelity: Mapping[str, Fidelity]) -> str:
+    return "".join(
+        f"<p>{html.escape(f'{page}: {line}')}</p>"
+        for page, judged in fidelity.items()
+        for line in judged.lines()
+    )
+
+
+_NOTHING_KEPT = (
+    "an interrupted comparison keeps nothing: a study (h3sim.sweep with a store, h3sim sweep) keeps"
+    " each load that has finished"
+)
 _BUFFERS = Predicate(
     "a list of numbers",
     lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
 )
 
 
+@overload
+def compare(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    seeds: None = None,
+    **options: Any,
+) -> Comparison: ...
+@overload
+def compare(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    seeds: int | Iterable[int],
+    **options: Any,
+) -> SeedComparison: ...
 @with_options
 def compare(
     pages: PageLike | Iterable[PageLike],
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
     config: LoadConfig | None = None,
     send_buffers_kb: Sequence[float] = (0, 1000),
     baseline: SchemeLike = "rr",
     sample_ms: float | None = None,
     keep_loads: bool = False,
+    seeds: int | Iterable[int] | None = None,
+    store: str | Path | None = None,
+    workers: int | None = None,
     progress: ProgressCallback | None = None,
     **options: Any,
-) -> Comparison:
+) -> Comparison | SeedComparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *send_buffers_kb* are: with a large one every scheme, the baseline too, turns into
     fifo. The loads themselves are kept only with *keep_loads*, since their traces are large.
     *progress* is told of each load. With *sample_ms*, rows also have ByteIndexes that are sampled
-    so often: 100 as in Marx 2019, for comparison with that paper only. The other arguments are
-    those of `LoadConfig`, and change *config* where that is given.
+    so often: 100 as in Marx 2019, for comparison with that paper only. Each *scheduler* of your
+    own (a class, function, object or name, or a list) joins the schemes, with clients that send
+    the *signals* of a scheme; the schemes are by default "marx-2019", or none beside them. The
+    other arguments are those of `LoadConfig`, and change *config* where that is given.
+
+    With *seeds*, a list or a number of seeds from *seed* on, the result is a `SeedComparison`:
+    speedups to the baseline with the same send buffer, with intervals and tests, as from
+    `h3sim compare --seeds`. Then *workers* processes share the loads, and a *store* keeps them.
 
     Raises:
         InputError: listing every mistake, pages or schemes that share a name among them.
         UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such argument.
+        MissingExtraError: if seeds are given, but scipy is not installed.
 
     >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], send_buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
     given = partial(config_of, options, known=_ARGUMENTS, changed=config)
+    usual = () if scheduler is not None else "marx-2019"
+    running = {"seeds": seeds, "store": store, "workers": workers}
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: _check(keep_loads, sample_ms, progress, options))
-        grid = mistakes.of("", lambda: _grid(pages, schemes, given, send_buffers_kb, baseline))
+        mistakes.of("", lambda: _check_seeds(running, keep_loads, sample_ms))
+        asked = mistakes.of(
+            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), instead=["rr"]
+        )
+        grid = mistakes.of("", lambda: _grid(pages, asked, given, send_buffers_kb, baseline))
+    if seeds is not None:
+        return _over_seeds(grid, seeds, store=store, workers=workers, progress=progress)
+    with interrupt_note(lambda: _NOTHING_KEPT):
+        return _one_seed(grid, sample_ms, progress, keep_loads=keep_loads)
+
+
+def _one_seed(
+    grid: _Grid,
+    sample_ms: float | None,
+    progress: ProgressCallback | None,
+    *,
+    keep_loads: bool,
+) -> Comparison:
+    """Return the comparison of one load each."""
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
     common: dict[str, Any] = {}
@@ -260,8 +399,74 @@ def compare(
         loads=tuple(loads),
         sample_ms=sample_ms,
         notes={name: lines for name, lines in notes.items() if lines},
+        fidelity=fidelity_by_page(grid.pages),
         **common,
     )
+
+
+def _check_seeds(running: Mapping[str, object], keep_loads: object, sample_ms: object) -> None:
+    """Refuse arguments that go only with seeds, or not with them."""
+    if running["seeds"] is None:
+        wrong = [name for name in running if running[name] is not None]
+        how = "goes only with seeds"
+    else:
+        given = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
+        wrong = [name for name in given if given[name] is not None]
+        how = "does not go with seeds"
+    if wrong:
+        raise InputError(ValidationIssue(key=name, message=how) for name in wrong)
+
+
+def _over_seeds(
+    grid: _Grid,
+    seeds: int | Iterable[int],
+    *,
+    store: str | Path | None,
+    workers: int | None,
+    progress: ProgressCallback | None,
+) -> SeedComparison:
+    """Return the comparison over *seeds*, those of a study."""
+    require_extra("scipy", "study")  # for the intervals, when all loads have run
+    from h3sim.study.sweep import load_study  # on use: studies use this module
+
+    config, *_ = grid.configs
+    changed: dict[str, Any] = {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.name not in ("seed", "send_buffer_kb")
+        and getattr(config, field.name) != field.default
+    }
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        seeds = range(config.seed, config.seed + max(0, seeds))
+    study = load_study(
+        grid.pages,
+        schemes=list(dict.fromkeys([grid.baseline, *grid.schemes])),
+        seeds=seeds,
+        send_buffer_kb=[each.send_buffer_kb for each in grid.configs],
+        **changed,
+    )
+    results = study.run(store=store, workers=workers, progress=progress)
+    return SeedComparison(
+        baseline=grid.baseline.name,
+        rows=Rows(SeedComparisonRow, _seed_rows(results, grid)),
+        results=results,
+        fidelity=fidelity_by_page(grid.pages),
+    )
+
+
+def _seed_rows(results: Results, grid: _Grid) -> Iterator[SeedComparisonRow]:
+    """Yield the rows of each send buffer and metric; metrics that no load has are left out."""
+    for config in grid.configs:
+        some = results.filter(send_buffer_kb=config.send_buffer_kb)
+        for figure in FIGURES:
+            if not figure.is_compared:
+                continue
+            try:
+                rows = some.compare(grid.baseline.name, value=figure.name)
+            except NothingToMeasureError:
+                continue
+            for row in rows:
+                yield SeedComparisonRow(figure.name, config.send_buffer_kb, *row)
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,11 @@ def fidelity(page: Page) -> Fidelity | None:
     return _fidelity(page, known)
 
 
+def fidelity_by_page(pages: Iterable[Page]) -> dict[str, Fidelity]:
+    """Return the fidelity of each page that was recorded, by its name."""
+    return {page.name: judged for page in pages if (judged := fidelity(page)) is not None}
+
+
 def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     """Return *verdict*, qualified or withheld according to the fidelity of its replays.
 

@@ -23,7 +23,7 @@ from h3sim.schema.values import Flag, ListOf, Number, OrNone
 from h3sim.study.compare import COMPARISON, baseline_of, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
 from h3sim.study.racing import check_race
-from h3sim.study.run import resolve_schemes
+from h3sim.study.run import add_schedulers, resolve_schemes
 from h3sim.study.search import DEPLOYABLE, FOUND, ROBUSTNESS_NETWORKS, config_over, search
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from h3sim.config.load_config import LoadConfig
     from h3sim.results.load import Which
     from h3sim.study.compare import Comparison
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.search import SearchResult
 
 
@@ -40,8 +40,8 @@ EXAMPLE = "one load of each scheme, as an example (the verdict rests on the pair
 _PAGE_FILE = b"h3sim-page/"
 _HEAD_BYTES = 1000
 _ARGUMENTS = (
-    *("schemes", "baseline", "which", "n_seeds", "confidence", "networks", "network_within"),
-    *("keep_loads", "config", "progress"),
+    *("schemes", "scheduler", "signals", "baseline", "which", "n_seeds", "confidence"),
+    *("networks", "network_within", "keep_loads", "config", "progress"),
 )
 
 
@@ -148,6 +148,8 @@ def recommend(
     page: PageLike | ImportedPage,
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
     baseline: SchemeLike = "chrome-eps",
     which: Which | None = None,
     n_seeds: int = 30,
@@ -181,7 +183,8 @@ def recommend(
         given = mistakes.of("", lambda: config_over(read, networks))
         racing = mistakes.of("", lambda: check_race(progress=progress, **racing))
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
-        what = mistakes.of("", lambda: _schemes(schemes, baseline))
+        asked = mistakes.of("", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"])
+        what = mistakes.of("", lambda: _schemes(asked, baseline))
     what["config"] = given
     send_buffer_kb = config_for(subject, given).send_buffer_kb
     return Recommendation(

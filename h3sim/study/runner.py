@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import importlib.util
+import io
 import itertools
 import pickle
 import sys
+import types
 import warnings
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
@@ -14,10 +17,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim.config.arguments import check_running
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError, ValidationIssue, interrupt_note
 from h3sim.notebook import in_notebook
 from h3sim.schema.files import shown_path
 from h3sim.study.backends import pool_of
+from h3sim.study.cache_key import is_interactive
 from h3sim.study.results import Counts, is_row_of
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.worker import Done, run_batch
@@ -48,6 +52,10 @@ _DIE_AT_START = (
 )
 _SMALL_S = 2.0
 """Expected duration below which a study runs in this process: starting others would not pay."""
+_REMEDY = (
+    "install cloudpickle, which the extra 'study' contains, move the code into a module, or use"
+    " executor='serial'"
+)
 _LOST = "the worker that ran it died each time (killed, or out of memory)"
 
 
@@ -307,10 +315,38 @@ class Driver:
 
     def _payload(self) -> bytes:
         try:
-            return pickle.dumps(self._work)
+            return _payload(self._work)
         except Exception as error:
-            message = f"cannot be sent to workers ({error}): use executor='serial'"
-            raise InputError([ValidationIssue(key="schemes", message=message)]) from error
+            message = f"cannot be sent to workers ({error}): {_REMEDY}"
+            raise InputError([ValidationIssue(key="executor", message=message)]) from error
+
+
+class _Pickler(pickle.Pickler):
+    """Pickler that refuses classes and functions that workers could not import."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, type | types.FunctionType) and is_interactive(value):
+            message = f"{value.__qualname__} is defined in a notebook or at a prompt"
+            raise pickle.PicklingError(message)
+        return NotImplemented
+
+
+def _payload(work: StudyWork) -> bytes:
+    """Return *work* as bytes; code that no module has goes by value, if cloudpickle is installed.
+
+    Raises:
+        Exception: if something in it cannot be pickled.
+    """
+    file = io.BytesIO()
+    try:
+        _Pickler(file).dump(work)
+    except Exception:  # foreign classes may raise anything
+        if importlib.util.find_spec("cloudpickle") is None:
+            raise
+        import cloudpickle  # lazy: optional dependency
+
+        return bytes(cloudpickle.dumps(work))
+    return file.getvalue()
 
 
 def run_cells(
@@ -333,15 +369,13 @@ def run_cells(
     kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
     driver = Driver(cells, kept, retry_failed=retry_failed)
     driver.place()
-    small = driver.try_some(_SMALL_S) if executor is None and workers is None else False
-    pool = pool_of(executor, workers, is_small=small)
-    try:
-        driver.run(pool, progress)
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_what_is_kept(kept, driver))
-        raise
-    finally:
-        pool.close()
+    with interrupt_note(lambda: _what_is_kept(kept, driver)):
+        small = driver.try_some(_SMALL_S) if executor is None and workers is None else False
+        pool = pool_of(executor, workers, is_small=small)
+        try:
+            driver.run(pool, progress)
+        finally:
+            pool.close()
 
     def source() -> Iterator[Stored]:
         n = 0

@@ -21,15 +21,15 @@ from h3sim.config.load_config import (
     recorded_network,
     with_options,
 )
-from h3sim.errors import NothingToMeasureError
+from h3sim.errors import NothingToMeasureError, interrupt_note
 from h3sim.results import in_words
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Number, TableOf
 from h3sim.study.compare import Subjects, check_names, resolve_compared
-from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity_by_page, gated
 from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
-from h3sim.study.run import run_config
+from h3sim.study.run import add_schedulers, run_config
 from h3sim.study.statistics import ratio_end
 from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.trace import Rows
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from h3sim.results.load import Which
     from h3sim.schemes import Scheme
     from h3sim.study.racing import ArmRow, Race
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.transport import Network
 
     ConfigOfPage: TypeAlias = Callable[[Page], LoadConfig]
@@ -152,8 +152,8 @@ def _least_bytes(page: Page, id_: str) -> int:
 
 
 _ARGUMENTS = (
-    *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks"),
-    *("network_within", "config", "progress"),
+    *("schemes", "scheduler", "signals", "vary", "which", "baseline", "n_seeds", "confidence"),
+    *("networks", "network_within", "config", "progress"),
 )
 _ROBUST_SEEDS = 3
 _LEAST_PAGES_TO_SPLIT = 4
@@ -356,6 +356,7 @@ def _less(ratio: float) -> str:
 
 
 _LEAST_SHOWN = 0.05
+_NOTHING_KEPT = "an interrupted search keeps nothing: fewer seeds or schemes take less time"
 
 
 @with_options
@@ -363,6 +364,8 @@ def search(
     pages: PageLike | Iterable[PageLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
     which: Which | None = None,
     baseline: SchemeLike = "chrome-eps",
@@ -380,6 +383,7 @@ def search(
     from *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
     default above the fold, of all resources where no page has any marked as above it. If no seed
     changes a load, one seed is run. Pages count as a sample; a single page stands for itself.
+    Each *scheduler* of your own joins the schemes, with the client signals of *signals*.
 
     RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
     factors between 1 / *network_within* and *network_within*, by default 2 for such a network and
@@ -410,9 +414,11 @@ def search(
     with ErrorCollector() as mistakes:
         taken = mistakes.of("", lambda: check_race(**racing))
         given = mistakes.of("", lambda: config_over(read, networks))
-        found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
+        asked = mistakes.of("", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"])
+        found = mistakes.of("", lambda: resolve_compared(pages, asked, baseline))
     ground = _ground(*found, given, taken, progress)
-    return ground.found(given, taken["n_seeds"], taken["confidence"], networks)
+    with interrupt_note(lambda: _NOTHING_KEPT):
+        return ground.found(given, taken["n_seeds"], taken["confidence"], networks)
 
 
 def config_over(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> LoadConfig:
@@ -521,9 +527,7 @@ class _Ground:
             configuration=load.configuration,
             words=self._words(load, config.seed, seeds_ran),
             page_digests={page.name: page.digest for page in self._pages},
-            fidelity={
-                page.name: judged for page in self._pages if (judged := fidelity(page)) is not None
-            },
+            fidelity=fidelity_by_page(self._pages),
         )
 
     def _words(self, load: Load, seed: int, seeds_ran: int) -> dict[str, str]:

@@ -86,7 +86,7 @@ def sequential_sweep(
     width: float,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
     confidence: float = 0.95,
     most_seeds: int = 200,
     store: str | Path | None = None,
