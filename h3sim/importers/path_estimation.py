@@ -5,7 +5,8 @@
   then the median of connections. Where no connection was seen to open, the shortest wait that
   another bears out. So Lighthouse's NetworkAnalyzer does it, but for its guesses at what part of
   a wait was the server's.
-- **Rate**: where pieces are packets, the pace at which they came. Else the most that came as a
+- **Rate**: where pieces are packets, the pace at which they came; where they are TLS records, the
+  pace on which most agree, apart from stalls and what they held back. Else the most that came as a
   whole within any stretch of 100 ms or longer: responses (or pieces of them) that began and ended
   within it. When the bytes of one that reaches beyond it came is not known, so they do not count.
   As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based
@@ -47,6 +48,13 @@ _PACKET_BYTES = 1500
 _LEAST_PACKETS = 20
 _PACKET_HEADER_BYTES = 58
 """IPv4 and UDP (28), a short header with its tag and the frame's own fields (RFC 9000 § 17.3)."""
+_RECORD_BYTES = 16_384
+"""Largest plaintext of a TLS record (RFC 8446 § 5.1)."""
+_STALL = 2
+"""A gap of so many usual ones may be a stall."""
+_AGREED = 1.1
+_MOST = 0.6
+_LEAST_AGREEING = 3
 _STEPS = 4
 """Fraction of a window within which chunks are merged."""
 _LEAST_BYTES = 10_000
@@ -56,6 +64,8 @@ _LEAST_WAIT_MS = 1.0
 """Shortest plausible wait; shorter ones are from caches, proxies or coarse clocks."""
 _LEAST_SHARE = 0.5
 """Less than half of a handshake is no wait for an answer over the same path."""
+_SECURE_ROUND_TRIPS = 2
+"""Round trips of a new connection over TCP with TLS 1.3 (RFC 8446 § 2); TLS 1.2 takes another."""
 _BORNE_OUT = 1.25
 """Waits that differ by no more bear one another out."""
 SLOWEST_MS = 600_000.0
@@ -99,6 +109,9 @@ def estimated_path(rtt: EstimatedRtt | None, transfers: Sequence[Transfer]) -> E
         return None
     rate_bps, rate_from = packet_rate_bps(transfers), f"the pace of {len(transfers):,} packets"
     if rate_bps is None:
+        rate_bps = record_rate_bps(transfers, rtt.rtt_ms)
+        rate_from = f"the pace of {len(transfers):,} TLS records"
+    if rate_bps is None:
         rate_bps = peak_rate_bps(transfers, _LEAST_WINDOW_MS)
         rate_from = f"{len(transfers):,} transfers"
     rate_bps = _rounded(rate_bps)
@@ -136,6 +149,54 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
     return None
 
 
+def record_rate_bps(transfers: Sequence[Transfer], rtt_ms: float) -> float | None:
+    """Return the rate by the pace of TLS records, None where it cannot be told from them.
+
+    TCP delivers in order: a lost packet stalls everything, and what had arrived behind it then
+    comes too fast, for about as long. So a gap of a round trip or more, and as long a time after
+    it, do not count. Of the rest the paces must agree, within 10 % for most bytes: pieces that the
+    browser happened to read at once do not.
+
+    >>> records = [Transfer(0, at_ms, 16_384) for at_ms in range(0, 3000, 100)]
+    >>> round(record_rate_bps(records, 50) / 1e6, 2)
+    1.36
+    """
+    sizes = sorted(transfer.n_bytes for transfer in transfers)
+    if not sizes or sizes[len(sizes) // 2] > _RECORD_BYTES or len(sizes) < _LEAST_PACKETS:
+        return None
+    came: dict[float, int] = {}
+    for transfer in transfers:
+        came[transfer.to_ms] = came.get(transfer.to_ms, 0) + transfer.n_bytes
+    times = sorted(came)
+    gaps = sorted(after - before for before, after in pairwise(times))
+    if not gaps:
+        return None
+    gap_ms = max(rtt_ms, _STALL * gaps[len(gaps) // 2])
+    paces: list[tuple[float, int]] = []
+    until_ms = times[0]
+    for before_ms, at_ms in pairwise(times):
+        took_ms = at_ms - before_ms
+        if took_ms >= gap_ms:
+            until_ms = at_ms + took_ms
+        elif at_ms > until_ms:
+            n_bytes = came[at_ms]
+            n_packets = -(-n_bytes // _PACKET_BYTES)
+            paces.append(((n_bytes + n_packets * _PACKET_HEADER_BYTES) / took_ms, n_bytes))
+    agreeing = max(
+        (
+            [other for other in paces if pace / _AGREED <= other[0] <= pace * _AGREED]
+            for pace, _ in paces
+        ),
+        key=lambda some: sum(n_bytes for _, n_bytes in some),
+        default=[],
+    )
+    n_agreeing = sum(n_bytes for _, n_bytes in agreeing)
+    if len(agreeing) < _LEAST_AGREEING or n_agreeing < _MOST * sum(n for _, n in paces):
+        return None
+    mean = sum(pace * n_bytes for pace, n_bytes in agreeing) / n_agreeing
+    return mean * BITS_PER_BYTE * MS_PER_S
+
+
 def path_of(requests: Sequence[RecordedRequest], root: int) -> EstimatedPath | None:
     """Return the path that *requests* went over, None where they tell too little.
 
@@ -154,8 +215,9 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
     """Return the round-trip time that *requests* tell of, None where they tell none.
 
     Of a connection it is the shorter of its handshake and the shortest wait for a first byte on it:
-    either can only be longer than a round trip. Of connections it is the median. Where none was
-    seen to open, it is the shortest wait that another one bears out.
+    either can only be longer than a round trip. Where the recorder does not tell TLS from TCP, and
+    a wait was shorter than both together, they took two round trips or more. Of connections it is
+    the median. Where none was seen to open, it is the shortest wait that another one bears out.
     """
     opened: list[float] = []
     waits: list[float] = []
@@ -167,6 +229,9 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
         if not (handshakes or longest):
             continue
         bound_ms = min(handshakes or longest)
+        if not handshakes and any(wait < bound_ms for wait in waits_ms):
+            # A wait takes a round trip or more, so this handshake took more than one: TLS's, too.
+            bound_ms /= _SECURE_ROUND_TRIPS
         least_ms = bound_ms * _LEAST_SHARE if handshakes else _LEAST_WAIT_MS
         opened.append(min([bound_ms, *(wait for wait in waits_ms if wait >= least_ms)]))
     if opened:
