@@ -23,6 +23,7 @@ apart. So what was seen goes before what would be allowed.
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_left
 from itertools import pairwise
@@ -53,7 +54,9 @@ _RECORD_BYTES = 16_384
 _STALL = 2
 """A gap of so many usual ones may be a stall."""
 _AGREED = 1.1
-_MOST = 0.6
+"""Paces that differ by no more agree."""
+_MOST, _SOME = 0.6, 0.3
+"""Least share of the bytes that must agree on the pace of records, and of packets."""
 _LEAST_AGREEING = 3
 _STEPS = 4
 """Fraction of a window within which chunks are merged."""
@@ -124,11 +127,11 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
     """Return the rate by the pace at which packets came, None where *transfers* are no packets.
 
     Each packet left the bottleneck as long after the one before as it took to send (Keshav 1991,
-    "A control-theoretic approach to flow control"). The median by bytes, since what loss held back
-    comes at once, and what no one sent leaves gaps.
+    "A control-theoretic approach to flow control"). What loss held back comes at once, and what no
+    one sent leaves gaps: so it is the pace on which most agree, else the median by bytes.
 
-    >>> packet_rate_bps([Transfer(at_ms - 10, at_ms, 1200) for at_ms in range(10, 500, 10)])
-    1006400.0
+    >>> round(packet_rate_bps([Transfer(at - 10, at, 1200) for at in range(10, 500, 10)]))
+    1006400
     """
     came: dict[float, int] = {}
     sizes = sorted(transfer.n_bytes for transfer in transfers)
@@ -141,6 +144,9 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
         (came[at_ms] / (at_ms - before_ms), came[at_ms])
         for before_ms, at_ms in pairwise(sorted(came))
     )
+    agreed = _agreed(paces)
+    if agreed is not None and agreed.share >= _SOME:
+        return agreed.pace * BITS_PER_BYTE * MS_PER_S
     half = sum(n_bytes for _, n_bytes in paces) / 2
     for pace, n_bytes in paces:
         half -= n_bytes
@@ -149,12 +155,34 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
     return None
 
 
+class _Agreed(NamedTuple):
+    """The pace on which most bytes agree, in bytes per ms, and their share and number of pieces."""
+
+    pace: float
+    share: float
+    n: int
+
+
+def _agreed(paces: Sequence[tuple[float, int]]) -> _Agreed | None:
+    """Return the densest paces of those in order, each with its bytes; None without any."""
+    best, first, n_bytes, weighted = None, 0, 0, 0.0
+    total = sum(n for _, n in paces)
+    for last, (pace, n) in enumerate(paces):
+        n_bytes, weighted = n_bytes + n, weighted + pace * n
+        while paces[first][0] * _AGREED < pace:
+            n_bytes, weighted = n_bytes - paces[first][1], weighted - math.prod(paces[first])
+            first += 1
+        if best is None or n_bytes > best.share * total:
+            best = _Agreed(weighted / n_bytes, n_bytes / total, last - first + 1)
+    return best
+
+
 def record_rate_bps(transfers: Sequence[Transfer], rtt_ms: float) -> float | None:
     """Return the rate by the pace of TLS records, None where it cannot be told from them.
 
     TCP delivers in order: a lost packet stalls everything, and what had arrived behind it then
     comes too fast, for about as long. So a gap of a round trip or more, and as long a time after
-    it, do not count. Of the rest the paces must agree, within 10 % for most bytes: pieces that the
+    it, do not count. Of the rest the paces of most bytes must agree: those of pieces that the
     browser happened to read at once do not.
 
     >>> records = [Transfer(0, at_ms, 16_384) for at_ms in range(0, 3000, 100)]
@@ -182,19 +210,10 @@ def record_rate_bps(transfers: Sequence[Transfer], rtt_ms: float) -> float | Non
             n_bytes = came[at_ms]
             n_packets = -(-n_bytes // _PACKET_BYTES)
             paces.append(((n_bytes + n_packets * _PACKET_HEADER_BYTES) / took_ms, n_bytes))
-    agreeing = max(
-        (
-            [other for other in paces if pace / _AGREED <= other[0] <= pace * _AGREED]
-            for pace, _ in paces
-        ),
-        key=lambda some: sum(n_bytes for _, n_bytes in some),
-        default=[],
-    )
-    n_agreeing = sum(n_bytes for _, n_bytes in agreeing)
-    if len(agreeing) < _LEAST_AGREEING or n_agreeing < _MOST * sum(n for _, n in paces):
+    agreed = _agreed(sorted(paces))
+    if agreed is None or agreed.n < _LEAST_AGREEING or agreed.share < _MOST:
         return None
-    mean = sum(pace * n_bytes for pace, n_bytes in agreeing) / n_agreeing
-    return mean * BITS_PER_BYTE * MS_PER_S
+    return agreed.pace * BITS_PER_BYTE * MS_PER_S
 
 
 def path_of(requests: Sequence[RecordedRequest], root: int) -> EstimatedPath | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _RECORDED, _USUAL = "recorded", "chrome-eps"
+_WITHOUT_PRIORITIES = ("rr", "fifo")
 _QUIC = ("h3", "http/3", "hq", "quic")
 _MULTIPLEXED = ("h2", "http/2", "spdy", *_QUIC)
 GOOD_FACTOR, FAIR_FACTOR = 1.25, 1.5
@@ -97,6 +98,8 @@ class Fidelity:
     """Share of the recorded bytes in the page."""
     lacks: tuple[str, ...] = ()
     """Data missing from the recording."""
+    server: str = ""
+    """Scheme of a server without priorities, if completions were in its order; else ""."""
 
     @property
     def off_by(self) -> float | None:
@@ -130,7 +133,9 @@ class Fidelity:
         far = f"{off:.0f} %" if worst.factor < 2 else f"{worst.factor:.1f} times"
         parts = [f"{worst.milestone} {far} too {how}"]
         if self.rank_correlation is not None:
-            parts.append(f"order of completions {self.rank_correlation:.2f} (Spearman's rho)")
+            server = f", with a server that sends as {self.server}" if self.server else ""
+            rho = f"{self.rank_correlation:.2f} (Spearman's rho{server})"
+            parts.append(f"order of completions {rho}")
         if self.bytes_share is not None and self.bytes_share < GOOD_BYTES:
             parts.append(f"{100 * self.bytes_share:.0f} % of the recorded bytes")
         return f"The replay fits the recording {_ADVERBS[self.grade]}: {', '.join(parts)}."
@@ -168,6 +173,12 @@ FIDELITY = ObjectType(
         "Spearman's rho of the order of completions",
     ),
     Property(
+        "server",
+        TEXT,
+        "scheme of a server without priorities, if completions were in its order; else empty",
+        is_optional=True,
+    ),
+    Property(
         "bytes_share", OrNone(Number(low=0), none=None), "share of the recorded bytes in the page"
     ),
 )
@@ -186,7 +197,10 @@ def fidelity(page: Page) -> Fidelity | None:
     """Compare the replay of *page* with its recording; return None if it was not recorded.
 
     The replay sends the recorded priorities if the page has them, else Chrome's; it uses QUIC if
-    HTTP/3 was recorded, else TCP; and it connects to the recorded hosts.
+    HTTP/3 was recorded, else TCP; and it connects to the recorded hosts. A recording does not tell
+    how its server used the priorities, which is no property of the page or the network: where
+    completions are in another order, the replay is that with "rr" or "fifo", for servers that
+    ignore priorities, if its order fits better.
 
     >>> import h3sim
     >>> fidelity(h3sim.load_page("davies-meenan")) is None
@@ -219,12 +233,15 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     return f"{verdict} {fair}".strip()
 
 
-def replay(page: Page, known: RecordedLoad, network: Network) -> Load:
-    """Load *page* over *network* with settings as close as possible to the recording."""
+def replay(page: Page, known: RecordedLoad, network: Network, *, scheme: str = "") -> Load:
+    """Load *page* over *network* with settings as close as possible to the recording.
+
+    The default *scheme* is that of the client's priorities.
+    """
     has_priorities = any(resource.recorded for resource in page.resources)
     return simulate(
         page,
-        scheme=_RECORDED if has_priorities else _USUAL,
+        scheme=scheme or (_RECORDED if has_priorities else _USUAL),
         network=network,
         transport="quic" if known.protocol.startswith(_QUIC) else "tcp",
     )
@@ -234,19 +251,32 @@ def _fidelity(page: Page, known: RecordedLoad) -> Fidelity:
     lacks, network = tuple(_lacks(page, known)), recorded_network(page)
     if network is None:
         return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks)
-    load = replay(page, known, network)
-    replayed = {row.id: row.finished_ms for row in load.timings}
-    recorded = {id_: to_ms(at) for id_, at in known.completed_ns.items() if id_ in replayed}
+    ids = {resource.id for resource in page.resources}
+    recorded = {id_: to_ms(at) for id_, at in known.completed_ns.items() if id_ in ids}
+    load, server = replay(page, known, network), ""
+    replayed = _finished(load)
+    rho = _rank_correlation(recorded, replayed)
+    for scheme in _WITHOUT_PRIORITIES if rho is not None and rho < GOOD_RANKS else ():
+        other = replay(page, known, network, scheme=scheme)
+        other_rho = _rank_correlation(recorded, _finished(other))
+        if other_rho is not None and other_rho > rho:
+            load, rho, server = other, other_rho, scheme
+    replayed = _finished(load)
     milestones = [*_milestones(page, known, recorded, replayed)]
     if not recorded and known.finished_ns is not None:
         last = Milestone(_ALL, to_ms(known.finished_ns), load.page_load_ms)
         milestones.append(last)
     return Fidelity(
         milestones=Rows(Milestone, milestones),
-        rank_correlation=_rank_correlation(recorded, replayed),
+        rank_correlation=rho,
+        server=server,
         bytes_share=min(1.0, sum(page.stream_bytes) / known.n_bytes) if known.n_bytes else None,
         lacks=lacks,
     )
+
+
+def _finished(load: Load) -> dict[str, float]:
+    return {row.id: row.finished_ms for row in load.timings}
 
 
 def _milestones(
