@@ -46,7 +46,7 @@ examples:
   h3sim optimality davies-meenan http2rulez
   h3sim optimality corpus:small --scheme dfifo,chrome-h2,atf-first
   h3sim optimality my-page.json --network cable --transport tcp --by-page
-  h3sim optimality corpus --networks cable,4g --group-by size --plot regret.png
+  h3sim optimality corpus --networks cable,4g --group-by size --plot optimality.png
 
 The optimality ratio is a load's ByteIndex divided by a lower bound: 1.00 is optimal, 1.20 at most
 20 % above the optimum (the bound itself may be out of reach). Given the page, the bound holds for
@@ -92,17 +92,17 @@ def add_optimality(commands: argparse._SubParsersAction[Parser], summary: str) -
     )
     add_load_options(parser)
     add_buffer_option(parser)
-    parser.add_argument("--json", action="store_true", help="print h3sim-regret/1 instead")
+    parser.add_argument("--json", action="store_true", help="print h3sim-optimality/1 instead")
     parser.add_argument(
         "--by-page",
         action=argparse.BooleanOptionalAction,
         help=f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
     )
     add_wide(parser)
-    parser.set_defaults(command=_regret)
+    parser.set_defaults(command=_show_optimality)
 
 
-def _regret(options: argparse.Namespace) -> int:
+def _show_optimality(options: argparse.Namespace) -> int:
     mistakes = ErrorList()
     pages = read_pages(options, mistakes)
     wanted = read_schemes(options, mistakes)
@@ -183,10 +183,10 @@ def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
         [row.scheme for row in rows],
         times(row.byte_index_all_ms for row in rows),
         times(row.bound_all_ms for row in rows),
-        ratios(row.regret_all for row in rows),
+        ratios(row.optimality_ratio_all for row in rows),
         times(row.byte_index_atf_ms for row in rows),
         times(row.bound_atf_ms for row in rows),
-        ratios(row.regret_atf for row in rows),
+        ratios(row.optimality_ratio_atf for row in rows),
         strict=True,
     )
     return table(headers, body, width=width, shorten=True)

@@ -227,10 +227,10 @@ class OptimalityRow(NamedTuple):
     given: Given
     byte_index_all_ms: float | None
     bound_all_ms: float | None
-    regret_all: float | None
+    optimality_ratio_all: float | None
     byte_index_atf_ms: float | None
     bound_atf_ms: float | None
-    regret_atf: float | None
+    optimality_ratio_atf: float | None
 
 
 class SchemeOptimalityRow(NamedTuple):
@@ -262,8 +262,8 @@ class CategoryOptimalityRow(NamedTuple):
     worst_page: str | None
 
 
-REGRET = OutputSchema(
-    "h3sim-regret/1",
+OPTIMALITY = OutputSchema(
+    "h3sim-optimality/1",
     "Ratios of schemes to a lower bound that no scheme can beat",
     *COMMON,
     Property(
@@ -293,7 +293,7 @@ REGRET = OutputSchema(
 class Optimality(ResultTable):
     """Rows by network, page and scheme, in the order given."""
 
-    format = REGRET
+    format = OPTIMALITY
     rows: Rows[OptimalityRow]
     configurations: dict[str, dict[str, Any]]
     """Common settings of the loads over each network, by its name, as `Load.configuration`."""
@@ -361,14 +361,14 @@ class Optimality(ResultTable):
         for network, scheme in dict.fromkeys((row.network, row.scheme) for row in self.rows):
             here = [row for row in self.rows if (row.network, row.scheme) == (network, scheme)]
             for which in _WHICH:
-                values = ((row.page, getattr(row, f"regret_{which}")) for row in here)
+                values = ((row.page, getattr(row, f"optimality_ratio_{which}")) for row in here)
                 found = {page: value for page, value in values if value is not None}
                 yield network, scheme, which, found
 
     @property
     def plot(self) -> Any:
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
-        return accessor("regret.plot", self)
+        return accessor("optimality.plot", self)
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.told())}</p>{self.schemes._repr_html_()}"
@@ -443,10 +443,10 @@ def optimality(
         first_of.setdefault(load.network.name, load)
         if progress is not None:
             progress(len(rows), n_loads)
-    return _regret(rows, first_of, found.pages)
+    return _collect(rows, first_of, found.pages)
 
 
-def _regret(rows: list[OptimalityRow], first_of: dict[str, Load], pages: list[Page]) -> Optimality:
+def _collect(rows: list[OptimalityRow], first_of: dict[str, Load], pages: list[Page]) -> Optimality:
     """Return the result table of *rows*, described by the first load over each network."""
     return Optimality(
         rows=Rows(OptimalityRow, rows),
