@@ -232,6 +232,9 @@ def _without_links(config: LoadConfig) -> Iterator[ValidationIssue]:
         yield ValidationIssue(
             key=name, message="needs links: at a constant rate every load completes"
         )
+    if config.transport == Protocol.HTTP1.value:
+        message = "'http1' needs links: a constant rate has a single connection"
+        yield ValidationIssue(key="transport", message=message)
     if config.header_compression not in (None, NO_CODEC):
         yield ValidationIssue(
             key="header_compression",
@@ -389,6 +392,12 @@ class LoadConfig:
         " that share a server and a certificate share one (default: per-host for a recording that"
         " knows several hosts, else single)",
     )
+    max_connections_per_host: int | None = option(
+        Whole(low=1, high=256),
+        "with transport = http1, connections to each host, or to all with connections = single"
+        " (default: 6)",
+        "N",
+    )
     dns_ms: float | None = option(
         Number(low=0, high=600_000),
         "DNS lookup time of hosts for which the page gives none, with connections = per-host"
@@ -527,6 +536,15 @@ def _mistakes(config: LoadConfig) -> Iterator[ValidationIssue]:
         )
     if config.dns_ms is not None and config.connections != ConnectionMode.PER_HOST.value:
         yield ValidationIssue(key="dns_ms", message="goes only with connections = 'per-host'")
+    if config.transport == Protocol.HTTP1.value:
+        for key in _given(config, "signalling", "header_compression", "max_placeholders"):
+            if getattr(config, key) == NO_CODEC:
+                continue
+            message = "needs HTTP/2 or HTTP/3: set transport to tcp or quic"
+            yield ValidationIssue(key=key, message=message)
+    elif config.max_connections_per_host is not None and config.transport is not None:
+        message = "is only allowed with transport = 'http1'"
+        yield ValidationIssue(key="max_connections_per_host", message=message)
     if config.browser == BrowserMode.REPLAY.value:
         for key in config._given_of_browser():
             if key in OF_PARSING:

@@ -16,8 +16,8 @@ from h3sim.engine.signalling import has_marks
 from h3sim.errors import PageError, ValidationIssue
 from h3sim.http import StreamSender
 from h3sim.results.requests import request_sizer
-from h3sim.schedulers import Retransmit
-from h3sim.transport import HandshakeMode, Role
+from h3sim.schedulers import FifoScheduler, Retransmit
+from h3sim.transport import HandshakeMode, Protocol, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from h3sim.engine.cross_traffic import CrossTraffic
     from h3sim.engine.endpoints import EndpointFactory
     from h3sim.engine.environment import Process
+    from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import ProgressCallback, Transport
     from h3sim.http import ByteThresholds
     from h3sim.page import Page
@@ -76,8 +77,13 @@ class _Connector:
         )
 
     def _connection(
-        self, transport: Transport, marks: ByteThresholds | None, *, is_http2: bool
+        self,
+        transport: Transport,
+        marks: ByteThresholds | None,
+        *,
+        signalling: PrioritySignalling | None = None,
     ) -> HttpConnection:
+        protocol = self._spec.link_protocol
         return HttpConnection(
             self._page,
             self._spec.scheme,
@@ -85,8 +91,9 @@ class _Connector:
             transport=transport,
             driver=self.driver,
             marks=marks,
-            request_bytes=request_sizer(self._page, is_http2=is_http2),
-            is_http2=is_http2,
+            request_bytes=request_sizer(self._page, protocol),
+            is_http2=protocol is Protocol.TCP,
+            signalling=signalling,
         )
 
     def cross_traffic(self) -> list[CrossTraffic]:
@@ -122,7 +129,7 @@ class ConstantRateBuilder(_Connector):
             progress=self._run.progress,
             n_packets=self._n_packets,
         )
-        return self._connection(transport, marks, is_http2=False)
+        return self._connection(transport, marks)
 
 
 class LinkBuilder(_Connector):
@@ -154,8 +161,13 @@ class LinkBuilder(_Connector):
         if run.processes:
             self._expose_links()
 
-    def connection(self, rtt_ns: int | None = None) -> HttpConnection:
-        """Return a connection; *rtt_ns* is its round-trip time if not the network's."""
+    def connection(
+        self, rtt_ns: int | None = None, on_idle: Callable[[], None] | None = None
+    ) -> HttpConnection:
+        """Return a connection; *rtt_ns* is its round-trip time if not the network's.
+
+        *on_idle* is called after each response of HTTP/1.1.
+        """
         from h3sim.engine.endpoints import PacketLog, QuicTransport, TcpTransport
 
         spec, marks = self._spec, _make_marks(self._spec)
@@ -166,7 +178,7 @@ class LinkBuilder(_Connector):
             n_packets=self._n_packets,
         )
         transport: Transport
-        make = TcpTransport if spec.is_http2 else QuicTransport
+        make = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
         transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
         if spec.header_compression is not None and isinstance(streams, http.SectionSender):
             from h3sim.engine.header_compression import HeaderTransport
@@ -174,7 +186,12 @@ class LinkBuilder(_Connector):
             transport = HeaderTransport(
                 self.environment, endpoints, streams, spec.page, spec.header_compression
             )
-        return self._connection(transport, marks, is_http2=spec.is_http2)
+        if on_idle is not None:
+            from h3sim.engine.http1_connections import UnsignalledRequests
+
+            signalling = UnsignalledRequests(streams, on_idle)
+            return self._connection(transport, None, signalling=signalling)
+        return self._connection(transport, marks)
 
     def cross_traffic(self) -> list[CrossTraffic]:
         """Return the competing flows, to be started when due."""
@@ -221,7 +238,7 @@ def _response_streams(
     by_priority = retransmit is Retransmit.PRIORITY
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
     make: Callable[..., StreamSender]
-    make = http.HeadersFirstSender if spec.is_http2 else StreamSender
+    make = http.HeadersFirstSender if spec.protocol is Protocol.TCP else StreamSender
     if spec.header_compression is not None:
         make = http.SectionSender
     streams = make(
@@ -231,13 +248,13 @@ def _response_streams(
         send_buffer_refill=spec.send_buffer_refill,
         retransmit=retransmit,
         requeues=profile.requeues,
-        lost_scheduler=scheme.make_scheduler(turn_bytes=turn_bytes) if by_priority else None,
+        lost_scheduler=_make_scheduler(spec, turn_bytes, None) if by_priority else None,
         retains_until_acked=True,
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
     if spec.header_compression is not None and isinstance(streams, http.SectionSender):
-        streams.is_http2 = spec.is_http2
+        streams.is_http2 = spec.protocol is Protocol.TCP
     return streams
 
 
@@ -248,6 +265,8 @@ def _make_marks(spec: LoadSpec) -> ByteThresholds | None:
 
 def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteThresholds | None) -> Scheduler:
     """Return the scheduler of the server's streams of one connection."""
+    if spec.protocol is Protocol.HTTP1:  # one response at a time leaves nothing to schedule
+        return FifoScheduler()
     scheduler = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
     return scheduler if marks is None else marks.around(scheduler)
 

@@ -12,7 +12,7 @@ from h3sim.http import StreamSender
 from h3sim.results.connections import CarriedFlow
 from h3sim.schedulers import FifoScheduler, Retransmit
 from h3sim.signals import H2Priority
-from h3sim.transport import HandshakeMode, Protocol, Role
+from h3sim.transport import HandshakeMode, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ class CrossTraffic:
             stream_window_bytes=stream_bytes,
             connection_window_bytes=connection_bytes,
         )
-        make = TcpTransport if spec.protocol is Protocol.TCP else QuicTransport
+        make = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
         self._transport = make(environment, factory, self._streams, PacketLog(record_packets=False))
         self._n_streams = 0
         environment.at(flow.starts_at_ns, EventPriority.RESPONSE, self._on_start, None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from h3sim import rng
-from h3sim.constants import IP_HEADER_BYTES, STREAM_ID_STEP, UNLIMITED_BYTES
+from h3sim.constants import FRAME_HEADER_BYTES, IP_HEADER_BYTES, STREAM_ID_STEP, UNLIMITED_BYTES
 from h3sim.engine.environment import EventPriority, FifoEventQueue
 from h3sim.engine.transport import TransportTrace
 from h3sim.http import StreamSender
@@ -191,7 +191,7 @@ class EndpointFactory:
     @property
     def turn_bytes(self) -> int:
         """The scheduling quantum: a packet for QUIC, a DATA frame over TCP."""
-        if self._protocol is Protocol.TCP:
+        if self._protocol.is_over_tcp:
             return self._profile.tcp.data_frame_bytes
         quic = self._profile.quic
         return quic.datagram_bytes - quic.header_bytes
@@ -201,7 +201,7 @@ class EndpointFactory:
 
         Over TCP only the receive window of the connection applies, which the endpoint keeps.
         """
-        if self._protocol is Protocol.TCP:
+        if self._protocol.is_over_tcp:
             return UNLIMITED_BYTES, UNLIMITED_BYTES
         peer = self._profile.quic_client if role is Role.SERVER else self._profile.quic
         return peer.stream_window_bytes, peer.connection_window_bytes
@@ -220,7 +220,7 @@ class EndpointFactory:
             link = RemoteLink(self.links[role], extra_ns)
         # An established connection has measured its path.
         known_ns = path_ns if self._mode.is_established else None
-        if self._protocol is Protocol.TCP:
+        if self._protocol.is_over_tcp:
             return EndpointOnLink(role, self._tcp(role, source, known_ns), link, IP_HEADER_BYTES)
         return EndpointOnLink(
             role, self._quic(role, source, known_ns), link, self._profile.quic.ip_bytes
@@ -257,12 +257,22 @@ class EndpointFactory:
         controller = self._controller(role, settings.mss_bytes)
         from h3sim.transport.tcp import TcpEndpoint  # on use: most loads are over QUIC
 
-        return TcpEndpoint(settings, controller, source, role, self._mode, path_rtt_ns=path_rtt_ns)
+        # A response of HTTP/1.1 is not framed: Content-Length delimits it (RFC 9112 § 6.3).
+        header_bytes = FRAME_HEADER_BYTES if self._protocol is Protocol.TCP else 0
+        return TcpEndpoint(
+            settings,
+            controller,
+            source,
+            role,
+            self._mode,
+            path_rtt_ns=path_rtt_ns,
+            frame_header_bytes=header_bytes,
+        )
 
     def _packet_bytes(self, role: Role) -> int:
         """Return the size of a full packet of that end, with the IP header."""
         is_server = role is Role.SERVER
-        if self._protocol is Protocol.TCP:
+        if self._protocol.is_over_tcp:
             tcp = self._profile.tcp if is_server else self._profile.tcp_client
             return tcp.mss_bytes + TCP_HEADER_BYTES + IP_HEADER_BYTES
         quic = self._profile.quic if is_server else self._profile.quic_client

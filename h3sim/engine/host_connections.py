@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.engine.environment import EventPriority
 from h3sim.page.hosts import host_groups, host_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.http_connection import HttpConnection
@@ -19,14 +19,28 @@ if TYPE_CHECKING:
 _REQUEST = int(EventPriority.REQUEST)
 
 
-class HostConnection:
-    """The connection that the hosts of a *group* share; requests wait until it is ready."""
+class OpenedConnection(NamedTuple):
+    """A connection, and the hosts that share it."""
 
-    def __init__(
-        self, group: HostGroup, connection: HttpConnection, environment: LoadEnvironment
-    ) -> None:
-        self.group = group
-        self.connection = connection
+    group: HostGroup
+    connection: HttpConnection
+
+
+class GroupConnector(Protocol):
+    """The connection of a group of hosts, or the pool of its connections."""
+
+    def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
+        """Connect; *on_ready* is called when requests may leave."""
+
+    def request(self, resource: int, asked_at_ns: int) -> None:
+        """Request a resource as soon as possible."""
+
+
+class SharedConnection:
+    """A connection that several hosts share; requests wait until it is ready."""
+
+    def __init__(self, connection: HttpConnection, environment: LoadEnvironment) -> None:
+        self._connection = connection
         self._environment = environment
         self._is_open = False
         self._waiting: list[tuple[int, int]] = []
@@ -41,12 +55,12 @@ class HostConnection:
             if on_ready is not None:
                 on_ready(now_ns)
 
-        self.connection.begin(on_connected)
+        self._connection.begin(on_connected)
 
     def request(self, resource: int, asked_at_ns: int) -> None:
         """Request a resource as soon as possible."""
         if self._is_open:
-            self.connection.request(resource, asked_at_ns)
+            self._connection.request(resource, asked_at_ns)
         else:
             self._waiting.append((resource, asked_at_ns))
 
@@ -54,7 +68,7 @@ class HostConnection:
         del value, now_ns
         self._is_open = True
         for resource, asked_at_ns in self._waiting:
-            self.connection.request(resource, asked_at_ns)
+            self._connection.request(resource, asked_at_ns)
 
 
 class HostConnections:
@@ -62,14 +76,15 @@ class HostConnections:
 
     The name of each host is looked up once, which takes *dns_ns* unless the page has a value. A
     host that may share a connection waits for the one that is being set up: a browser knows the
-    certificate only after that. *connect* creates the connection of a group.
+    certificate only after that. *connect* creates the connection of a group; its second argument is
+    called back when the connection is idle.
     """
 
     def __init__(
         self,
         page: Page,
         environment: LoadEnvironment,
-        connect: Callable[[HostGroup], HttpConnection],
+        connect: Callable[[HostGroup, Callable[[], None] | None], HttpConnection],
         *,
         dns_ns: int,
     ) -> None:
@@ -81,15 +96,15 @@ class HostConnections:
         self._names = [resource.host or own for resource in page.resources]
         self._group_of: dict[str, HostGroup] = {}
         self._dns_ns: dict[str, int] = {}
-        for group in host_groups(names, page.hosts):
+        for group in self._groups(page, names):
             for host in group.hosts:
                 self._group_of[host.name] = group
                 self._dns_ns[host.name] = dns_ns if host.dns_ns is None else host.dns_ns
         self.lookups: dict[str, tuple[int, int]] = {}
         """Times of each DNS lookup, its start and its end, by host."""
-        self.opened: list[HostConnection] = []
+        self.opened: list[OpenedConnection] = []
         """The connections in the order of opening."""
-        self._by_group: dict[HostGroup, HostConnection] = {}
+        self._by_group: dict[HostGroup, GroupConnector] = {}
 
     def begin(self, on_ready: Callable[[int], None]) -> None:
         """Look up and connect to the page's own host; *on_ready* is called afterwards."""
@@ -109,8 +124,8 @@ class HostConnections:
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Record changed state of a resource, or of all, on every connection."""
-        for entry in self.opened:
-            entry.connection.on_changed(resource, change, now_ns)
+        for opened in self.opened:
+            opened.connection.on_changed(resource, change, now_ns)
 
     def _look_up(self, name: str, now_ns: int) -> int:
         """Return when the lookup of the name ends or ended."""
@@ -124,14 +139,29 @@ class HostConnections:
         del now_ns
         self._connection_of(asked[0]).request(*asked)
 
-    def _connection_of(self, resource: int) -> HostConnection:
+    def _connection_of(self, resource: int) -> GroupConnector:
         group = self._group_of[self._names[resource]]
         if group not in self._by_group:
             self._open(group).begin()
         return self._by_group[group]
 
-    def _open(self, group: HostGroup) -> HostConnection:
-        entry = HostConnection(group, self._connect(group), self._environment)
-        self._by_group[group] = entry
-        self.opened.append(entry)
-        return entry
+    def _open(self, group: HostGroup) -> GroupConnector:
+        connector = self._by_group[group] = self._connector(group)
+        return connector
+
+    def _new_connection(
+        self, group: HostGroup, on_idle: Callable[[], None] | None = None
+    ) -> HttpConnection:
+        connection = self._connect(group, on_idle)
+        self.opened.append(OpenedConnection(group, connection))
+        return connection
+
+    # By version of HTTP
+
+    def _groups(self, page: Page, names: Sequence[str]) -> list[HostGroup]:
+        """Return the groups of hosts that share a connection."""
+        return host_groups(names, page.hosts)
+
+    def _connector(self, group: HostGroup) -> GroupConnector:
+        """Return a new connector of a group."""
+        return SharedConnection(self._new_connection(group), self._environment)

@@ -52,7 +52,7 @@ class HttpConnection:
 
     It implements the callbacks of the transport (`transport.Application`). Every method is called
     at an instant, and only schedules later events. *request_bytes* returns the size of a request,
-    and is called in the order of requests.
+    and is called in the order of requests. A given *signalling* replaces that of the scheme.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class HttpConnection:
         request_bytes: Callable[[Resource], int],
         is_http2: bool = False,
         marks: ByteThresholds | None = None,
+        signalling: PrioritySignalling | None = None,
     ) -> None:
         self._page = page
         self._resources = page.resources
@@ -80,7 +81,7 @@ class HttpConnection:
         self._batches_responses = scheme.mechanism.batches_responses
         self._retention_ns = scheme.resolved_retention_ns
         self._server_policy: ServerPriorityPolicy | None = None
-        if has_server_priorities(page, scheme):
+        if signalling is None and has_server_priorities(page, scheme):
             self._server_policy = ServerPriorityPolicy(
                 self._streams,
                 scheme,
@@ -91,7 +92,7 @@ class HttpConnection:
         self._is_http2 = is_http2
         self.n_frames = self.frame_bytes = 0
         """The number of frames on the control stream that carry priorities, and their bytes."""
-        self._signalling = self._make_signalling(scheme)
+        self._signalling = signalling or self._make_signalling(scheme)
         # Parallel lists: a pair per request would be one more object for Python's garbage
         # collector.
         self._requested: list[int] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from h3sim import http
 from h3sim._mypyc import mypyc_attr
 from h3sim.http import PriorityReceiver
-from h3sim.page import AS_WRITTEN
+from h3sim.page import UNCHANGED
 from h3sim.signals import DEFAULT_WEIGHT
 
 if TYPE_CHECKING:
@@ -156,16 +156,16 @@ class MetadataSignalling(OracleSignalling):
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Attach the known state of the resource to the request."""
-        tab_state = self._known.get(None, AS_WRITTEN)
-        self._metadata[stream_id] = tab_state.after(self._known.get(resource.id, AS_WRITTEN))
+        tab_state = self._known.get(None, UNCHANGED)
+        self._metadata[stream_id] = tab_state.after(self._known.get(resource.id, UNCHANGED))
         self._open[stream_id] = resource.id
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
         """Send a frame if it concerns an open stream."""
         id_ = None if resource is None else resource.id
-        self._known[id_] = self._known.get(id_, AS_WRITTEN).after(change)
+        self._known[id_] = self._known.get(id_, UNCHANGED).after(change)
         is_open = bool(self._open) if id_ is None else id_ in self._open.values()
-        if is_open and change.tells(self._updates):
+        if is_open and change.sets(self._updates):
             self._messages.append((resource, change))
             self._send_message(len(self._messages) - 1, self._message_bytes)
 
@@ -176,8 +176,8 @@ class MetadataSignalling(OracleSignalling):
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
         """Derive the priority of a request from its metadata."""
         metadata = self._metadata.pop(stream_id)
-        if metadata is not AS_WRITTEN:
-            self._learn(resource, metadata.after(self._early.get(resource.id, AS_WRITTEN)), now_ns)
+        if metadata is not UNCHANGED:
+            self._learn(resource, metadata.after(self._early.get(resource.id, UNCHANGED)), now_ns)
         super().on_request_arrived(stream_id, resource, now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
@@ -185,7 +185,7 @@ class MetadataSignalling(OracleSignalling):
         for index in self._order.on_arrived(number):
             resource, change = self._messages[index]
             if resource is not None:
-                known = self._early.get(resource.id, AS_WRITTEN)
+                known = self._early.get(resource.id, UNCHANGED)
                 self._early[resource.id] = known.after(change)
             self._learn(resource, change, now_ns)
 

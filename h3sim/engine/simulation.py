@@ -18,15 +18,18 @@ from h3sim.results.connections import Connection
 from h3sim.results.load import Load
 from h3sim.schemes import CustomScheduler
 from h3sim.trace import in_order_requested, merged_trace
+from h3sim.transport import Protocol as HttpProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from h3sim.engine.browser_driver import BrowserDriver
     from h3sim.engine.environment import LoadEnvironment, Process
+    from h3sim.engine.host_connections import HostConnections
     from h3sim.engine.http_connection import HttpConnection
     from h3sim.engine.transport import ProgressCallback
     from h3sim.headers.base import HeaderRun
+    from h3sim.page.hosts import HostGroup
     from h3sim.results import LoadSpec
     from h3sim.results.connections import CarriedFlow
     from h3sim.schemes import Scheme
@@ -93,8 +96,8 @@ def simulate(
         StalledError: if the load does not end, or not within its limit, or in too many events.
     """
     run = LoadRun(spec, tuple(processes), record_packets, progress)
-    if not spec.is_constant_rate and spec.hosts is not None:
-        return _from_hosts(run, spec.hosts.dns_ns)
+    if spec.link_protocol is HttpProtocol.HTTP1 or (spec.hosts is not None and spec.link_protocol):
+        return _over_several_connections(run)
     return _over_one_connection(run)
 
 
@@ -116,17 +119,10 @@ def _over_one_connection(run: LoadRun) -> Load:
     return _load(spec, [result], result.connection.trace, flows_carried)
 
 
-def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
-    """Return the load over a connection for each group of the page's hosts."""
-    from h3sim.engine.host_connections import HostConnections  # on use: most loads have one
-
+def _over_several_connections(run: LoadRun) -> Load:
+    """Return the load over a connection for each group of hosts, or HTTP/1.1's pools."""
     spec, connector = run.spec, LinkBuilder(run)
-    connections = HostConnections(
-        spec.page,
-        connector.environment,
-        lambda group: connector.connection(group.rtt_ns),
-        dns_ns=dns_ns,
-    )
+    connections = _host_connections(spec, connector)
     flows_carried = _run_over(run, connector, connections, limit_ns=spec.limit_ns)
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
@@ -137,7 +133,7 @@ def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
             tuple(host.name for host in entry.group.hosts),
             asked_for=connector.driver.asked_for,
             number=number,
-            rtt_ns=entry.group.rtt_ns,
+            rtt_ns=_rtt_ns(spec, entry.group),
             lookups=tuple(
                 (host.name, *connections.lookups[host.name])
                 for host in entry.group.hosts
@@ -150,6 +146,36 @@ def _from_hosts(run: LoadRun, dns_ns: int) -> Load:
     traces = [result.connection.trace for result in results]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
     return _load(spec, results, trace, flows_carried)
+
+
+def _host_connections(spec: LoadSpec, connector: LinkBuilder) -> HostConnections:
+    """Return the connections of a load from several hosts, or over HTTP/1.1."""
+    dns_ns = 0 if spec.hosts is None else spec.hosts.dns_ns
+
+    def connect(group: HostGroup, on_idle: Callable[[], None] | None) -> HttpConnection:
+        return connector.connection(_rtt_ns(spec, group), on_idle)
+
+    # On use: most loads have a single connection.
+    if spec.protocol is not HttpProtocol.HTTP1:
+        from h3sim.engine.host_connections import HostConnections
+
+        return HostConnections(spec.page, connector.environment, connect, dns_ns=dns_ns)
+    from h3sim.engine.http1_connections import Http1Connections
+
+    return Http1Connections(
+        spec.page,
+        spec.scheme,
+        connector.environment,
+        connect,
+        dns_ns=dns_ns,
+        max_connections=spec.max_connections_per_host,
+        is_single=spec.hosts is None,
+    )
+
+
+def _rtt_ns(spec: LoadSpec, group: HostGroup) -> int | None:
+    """Return the round-trip time to hosts if it is not the network's."""
+    return None if spec.hosts is None else group.rtt_ns
 
 
 def _run_over(

@@ -126,6 +126,24 @@ def _referer(page: Page, resource: Resource) -> Resource:
     return page.resources[0]
 
 
+def http1_request_bytes(page: Page, resource: Resource) -> int:
+    """Return the size of the HTTP/1.1 request for a resource: that of the page, or as text.
+
+    >>> from h3sim import load_page
+    >>> page = load_page("davies-meenan")
+    >>> http1_request_bytes(page, page.resources[0])
+    667
+    """
+    if resource.request_bytes:
+        return resource.request_bytes
+    fields = request_section(page, resource)
+    # The request line has method and path, "Host" the authority (RFC 9112 §§ 3, 3.2).
+    line_bytes = len(b"GET ") + len(_path(resource)) + len(b" HTTP/1.1\r\nHost: \r\n\r\n")
+    texts = [(name, value) for name, value in fields if not name.startswith(b":")]
+    lines = sum(len(name) + len(b": ") + len(value) + len(b"\r\n") for name, value in texts)
+    return line_bytes + len(_AUTHORITY) + lines
+
+
 class Http2RequestSizes:
     """The field sections of requests for resources of *page*, as HPACK makes them.
 

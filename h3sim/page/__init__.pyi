@@ -10,7 +10,7 @@ from h3sim.page.model import MarksFrom as MarksFrom
 from h3sim.page.model import Page as Page
 from h3sim.page.recording import RecordedGroup as RecordedGroup
 from h3sim.page.recording import RecordedLoad as RecordedLoad
-from h3sim.page.resource import AS_WRITTEN as AS_WRITTEN
+from h3sim.page.resource import UNCHANGED as UNCHANGED
 from h3sim.page.resource import TriggerEvent as TriggerEvent
 from h3sim.page.resource import Discovery as Discovery
 from h3sim.page.resource import FLAGS as FLAGS

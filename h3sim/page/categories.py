@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 SIZES: Mapping[str, float] = {"small": 499_999, "medium": 1_000_000, "large": math.inf}
-"""The most bytes of the bodies of a page of each size (Marx 2019 § 5)."""
+"""The largest total body size, in bytes, of each size class (Marx 2019 § 5)."""
 
-# Each holds about a third of the shipped pages.
+# Each class has about a third of the shipped pages.
 _COUNTS: Mapping[str, float] = {
     "up to 20 resources": 20,
     "21 to 31": 31,
     "32 and more": math.inf,
 }
 _PACKAGES = ("npm package", "debian package", "pypi package")
-"""The beginning of the provenance of pages recorded by `tools.record_corpus`."""
+"""Prefixes of the provenance of pages recorded by `tools.record_corpus`."""
 _MADE_UP = "made up"
 
 
 def size_class(n_bytes: float) -> str:
-    """Return the size of a page by the bytes of its bodies.
+    """Return the size class of a page by its total body size.
 
     >>> size_class(499_999), size_class(1_000_000), size_class(1_000_001)
     ('small', 'medium', 'large')
@@ -35,7 +35,7 @@ def size_class(n_bytes: float) -> str:
 
 
 def origin_of(page: Page) -> str:
-    """Return where a page comes from, by its provenance: what wrote it down.
+    """Return the origin of a page by its provenance.
 
     >>> from h3sim.page import synthetic
     >>> origin_of(synthetic(seed=1))
@@ -56,11 +56,11 @@ PAGE_CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Page], str]]] = {
     "resources": (tuple(_COUNTS), lambda page: _named(_COUNTS, len(page.resources))),
     "origin": (("recorded", "written down", "made up"), origin_of),
 }
-"""By what pages may be told apart: the classes, in order, and what says which a page is in."""
+"""Classifications of pages: the ordered classes, and the function that assigns one."""
 
 
 def class_of(page: Page, by: str) -> str:
-    """Return the class of *page* by its "size", its number of "resources" or its "origin".
+    """Return the class of *page* by "size", number of "resources" or "origin".
 
     >>> import h3sim
     >>> page = h3sim.load_page("davies-meenan")
@@ -71,5 +71,5 @@ def class_of(page: Page, by: str) -> str:
 
 
 def classes_of(page: Page) -> dict[str, str]:
-    """Return the class of *page* by each of `PAGE_CLASSES`."""
+    """Return the class of *page* in each classification of `PAGE_CLASSES`."""
     return {by: class_of(page, by) for by in PAGE_CLASSES}

@@ -15,7 +15,7 @@ def read_page(path: str | Path) -> Page:
     """Return the page that the file at *path* describes.
 
     Raises:
-        PageError: if the file cannot be read, or listing every mistake in it.
+        PageError: if the file cannot be read, or listing every error in it.
     """
     return Page.from_file(path)
 
@@ -24,7 +24,7 @@ def page_from_dict(document: dict[str, Any], *, source: str = "page") -> Page:
     """Return the page that *document*, a parsed page file, describes.
 
     Raises:
-        PageError: listing every mistake in it.
+        PageError: listing every error in it.
     """
     return Page.from_dict(document, source=source)
 
@@ -50,9 +50,9 @@ def schema() -> dict[str, Any]:
 
 
 _ABOUT = (
-    "A web page as a dependency graph: what is loaded and why. Besides what a schema can say: ids"
-    " are unique, exactly one resource has no 'discovered', parents exist, there is no circle, and"
-    " no offset lies behind its parent's end."
+    "A web page as a dependency graph of its resources and their triggers. Rules that a schema"
+    " cannot express: ids are unique, exactly one resource has no 'discovered', parents exist,"
+    " there is no cycle, and no offset is beyond the end of its parent."
 )
 _RULES: dict[str, dict[str, Any]] = {
     "page": {"properties": {"resources": {"minItems": 1}}},

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def graph_of(page: Page) -> nx.DiGraph[str]:
-    """Return the graph: an edge, labelled `at`, from each parent to what it triggers.
+    """Return the graph: an edge, labelled `at`, from each parent to each child.
 
-    Its own attributes are the name of the page, and the ids of its `roots`.
+    Graph attributes: `name`, the name of the page, and `roots`, the ids of its roots.
     """
     roots = [page.resources[root].id for root in page.roots]
     graph: nx.DiGraph[str] = nx.DiGraph(name=page.name, roots=roots)

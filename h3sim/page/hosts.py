@@ -33,29 +33,29 @@ class ConnectionMode(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedHosts:
-    """Hosts as the page names them; those of which it says nothing are looked up in *dns_ns*."""
+    """The hosts that the page names; a name without a recorded look-up time takes *dns_ns*."""
 
     dns_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A host: hosts of one *server* with one *certificate* share a connection.
+    """A host: hosts with the same *server* and *certificate* share a connection.
 
-    So RFC 9113 § 9.1.1 has it, and RFC 9114 § 3.3. Where either is not known, a host has a
-    connection of its own.
+    This is connection reuse by RFC 9113 § 9.1.1 and RFC 9114 § 3.3. If either is unknown, the host
+    has a connection of its own.
 
     Raises:
-        PageError: listing every value that is of another type or out of range.
+        PageError: listing every value of a wrong type or out of range.
 
     >>> Host(name="cdn.example", certificate="example", server="192.0.2.1").rtt_ns is None
     True
     """
 
-    name: str = field(metadata=declare(Text(is_needed=True), "as resources have it"))
+    name: str = field(metadata=declare(Text(is_needed=True), "the name that resources use"))
     certificate: str = field(
         default="",
-        metadata=declare(Text(), "the name of its certificate: any text, equal for equal ones"),
+        metadata=declare(Text(), "the name of its certificate: equal for equal certificates"),
     )
     server: str = field(
         default="",
@@ -71,7 +71,7 @@ class Host:
         default=None,
         metadata=declare(
             Milliseconds(low=0, high=_MOST_MS),
-            "how long it takes to look its name up (default: as the load says; 0)",
+            "duration of its DNS look-up (default: that of the load; 0)",
         ),
     )
 
@@ -80,7 +80,7 @@ class Host:
 
     @property
     def shared(self) -> tuple[str, str] | None:
-        """The key by which hosts share a connection; None for one of its own."""
+        """The key by which hosts share a connection; None if the host has its own."""
         return (self.certificate, self.server) if self.certificate and self.server else None
 
 
@@ -91,7 +91,7 @@ class HostGroup(NamedTuple):
 
     @property
     def rtt_ns(self) -> int | None:
-        """The round-trip time to their server; None for the network's."""
+        """The round-trip time to their server; None for that of the network."""
         return self.hosts[0].rtt_ns
 
 
@@ -99,44 +99,48 @@ _HOST = attrgetter("host")
 
 
 def host_names(resources: Sequence[Resource], root: int) -> tuple[str, ...]:
-    """Return the hosts of *resources*, that of the *root* first, which is the page's own."""
+    """Return the hosts of *resources*; that of the *root*, the page's own, comes first."""
     own = resources[root].host or UNNAMED
     names = dict.fromkeys(map(_HOST, resources))
     return tuple(dict.fromkeys((own, *(name or own for name in names))))
 
 
 def host_groups(names: Sequence[str], known: Sequence[Host]) -> list[HostGroup]:
-    """Return the hosts of these *names* by the connection that they share, in that order.
+    """Group the hosts called *names* by shared connection, in the order of the names.
 
     >>> shared = [Host(name=name, certificate="c", server="192.0.2.1") for name in ("a", "b")]
     >>> [[host.name for host in group.hosts] for group in host_groups(["a", "x", "b"], shared)]
     [['a', 'b'], ['x']]
     """
-    by_name = {host.name: host for host in known}
     groups: dict[tuple[str, ...], list[Host]] = {}
-    for name in names:
-        host = by_name.get(name) or Host(name=name)
-        groups.setdefault(host.shared or (name,), []).append(host)
+    for host in known_hosts(names, known):
+        groups.setdefault(host.shared or (host.name,), []).append(host)
     return [HostGroup(tuple(hosts)) for hosts in groups.values()]
+
+
+def known_hosts(names: Sequence[str], known: Sequence[Host]) -> list[Host]:
+    """Return the hosts called *names*, in that order; a host without facts has only its name."""
+    by_name = {host.name: host for host in known}
+    return [by_name.get(name) or Host(name=name) for name in names]
 
 
 def host_problems(
     resources: Sequence[Resource], known: Sequence[Host]
 ) -> Iterator[ValidationIssue]:
-    """Yield what is wrong with hosts taken together; keys are `hosts.NAME...`."""
+    """Yield the errors between hosts; keys are `hosts.NAME...`."""
     used = {resource.host for resource in resources}
     first: dict[tuple[str, str], Host] = {}
     seen: set[str] = set()
     for host in known:
         key = f"hosts.{host.name}"
         if host.name in seen:
-            yield ValidationIssue(key=key, message="stands twice")
+            yield ValidationIssue(key=key, message="is duplicated")
         seen.add(host.name)
         if host.name not in used:
-            yield ValidationIssue(key=key, message="is the host of no resource")
+            yield ValidationIssue(key=key, message="is not the host of any resource")
         if host.shared is None:
             continue
         other = first.setdefault(host.shared, host)
         if other.rtt_ns != host.rtt_ns:
-            message = f"is not that of {other.name}, with which it shares a server"
+            message = f"differs from that of {other.name}, which has the same server"
             yield ValidationIssue(key=f"{key}.rtt_ms", message=message)

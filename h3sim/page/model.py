@@ -1,4 +1,4 @@
-"""The page: a dependency graph of resources with its navigations, triggers and marks."""
+"""The page: a dependency graph of resources, its roots, triggers and above-the-fold labels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RootPage(NamedTuple):
-    """A root with all that it brings, as a page: resource n is *indices[n]* of the whole."""
+    """A root with its descendants, as a page: its resource n is *indices[n]* of the full page."""
 
     root: int
     indices: tuple[int, ...]
@@ -42,9 +42,9 @@ class RootPage(NamedTuple):
 def roots_by_resource(
     resources: Sequence[Resource], index: Mapping[str, int], roots: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the root that each resource belongs to: its nearest ancestor that is one.
+    """Return the root of each resource: its nearest ancestor that is a root.
 
-    What comes by the clock and names no parent belongs to the first of *roots*.
+    A resource triggered by a timer without a parent belongs to the first of *roots*.
     """
     if len(roots) == 1:
         return (*roots,) * len(resources)
@@ -56,7 +56,7 @@ def roots_by_resource(
             path.append(at)
             discovered = resources[at].discovered
             by = None if discovered is None else discovered.by
-            # Triggers by the clock may name one another in a circle, as nothing waits for them.
+            # Timer triggers may name each other in a cycle: no request waits for them.
             if by is None or at in path[:-1]:
                 found[at] = roots[0]
                 break
@@ -67,7 +67,7 @@ def roots_by_resource(
 
 
 def parts_of(page: Page) -> tuple[RootPage, ...]:
-    """Return *page* root by root; of a page of one root, the page as it is.
+    """Split *page* by root; a page with one root is returned unchanged.
 
     >>> from h3sim.page import TriggerEvent, Discovery, Kind, Page, Resource
     >>> later = Discovery(at=TriggerEvent.TIME, delay_ns=5)
@@ -83,7 +83,7 @@ def parts_of(page: Page) -> tuple[RootPage, ...]:
 
 
 def redirects_of(page: Page) -> frozenset[int]:
-    """Return the roots that are only on the way to another, which is asked for at their end."""
+    """Return the roots that redirect: another root is requested when they complete."""
     triggers = (page.resources[root].discovered for root in page.roots)
     return frozenset(
         page.index[when.by]
@@ -103,7 +103,7 @@ def _part(page: Page, root: int) -> RootPage:
 
 
 def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]) -> Resource:
-    """Return *resource* without what other parts of the page make known of it."""
+    """Return *resource* without changes that other parts of the page trigger."""
 
     def is_known(when: Discovery | None) -> bool:
         return when is None or when.by is None or when.by in ids
@@ -118,23 +118,23 @@ def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGrou
 
 
 _FACTS = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.values())
-"""The properties that rules read; enums by their text, since hashing a member is a Python call."""
+"""The properties that rules read; enums by value, since hashing a member is a Python call."""
 
 
 class Triggers(NamedTuple):
     """The consequences of events of one resource, by indices in the page."""
 
     at_request: tuple[tuple[int, int], ...]
-    """From its request: (delay in ns, child)."""
+    """On its request: (delay in ns, child)."""
     at_offset: tuple[tuple[int, int, int], ...]
-    """From so many bytes of its stream: (bytes, child, delay in ns), the nearest last; equal
-    offsets fire in file order."""
+    """At an offset of its stream: (bytes, child, delay in ns), lowest offset last; equal offsets
+    fire in file order."""
     at_end: tuple[tuple[int, int], ...]
-    """From its last byte: (delay in ns, child); it is parsed and executed at once."""
+    """On its last byte: (delay in ns, child); parsing and executing start immediately."""
 
 
 class Graph:
-    """The resources of a page by their triggers, each by its index in `resources`."""
+    """The dependency graph of a page, by index in `resources`."""
 
     resources: tuple[Resource, ...]
 
@@ -145,12 +145,12 @@ class Graph:
 
     @cached_property
     def root(self) -> int:
-        """The index of the first resource that is asked for at navigation start."""
+        """The index of the first resource that is requested at navigation start."""
         return next(i for i, resource in enumerate(self.resources) if resource.discovered is None)
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
-        """The indices of all that is navigated to, `root` first: most pages have one."""
+        """The indices of all navigated documents, `root` first; most pages have one."""
         others = (i for i, resource in enumerate(self.resources) if resource.begins_page)
         return tuple(dict.fromkeys((self.root, *others)))
 
@@ -161,12 +161,12 @@ class Graph:
 
     @cached_property
     def stream_bytes(self) -> tuple[int, ...]:
-        """The bytes on the stream of each resource, by its index: every load reads them."""
+        """The bytes on the stream of each resource, by index; every load reads them."""
         return tuple(resource.stream_bytes for resource in self.resources)
 
     @cached_property
     def at_navigation(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The unconditional requests: time after navigation start, and index."""
+        """The requests without a parent: times after navigation start, and indices."""
         found = [
             (0 if resource.discovered is None else resource.discovered.delay_ns, index)
             for index, resource in enumerate(self.resources)
@@ -176,7 +176,7 @@ class Graph:
 
     @cached_property
     def sorts(self) -> dict[str, int]:
-        """A number for each id; those of one number are alike in all that a rule can ask for."""
+        """The equivalence class of each id; no scheme rule can tell members of a class apart."""
         numbers: dict[object, int] = {}
         return {
             resource.id: numbers.setdefault((_FACTS(resource), resource.begins_page), len(numbers))
@@ -212,7 +212,7 @@ def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict
 def triggers_of(
     resources: Sequence[Resource], children: Mapping[int, Sequence[int]]
 ) -> dict[int, Triggers]:
-    """Return what each resource triggers that triggers something."""
+    """Return the triggers of each resource that has children."""
     return {
         parent: _triggers(resources, parent, triggered) for parent, triggered in children.items()
     }
@@ -225,7 +225,7 @@ def _triggers(resources: Sequence[Resource], parent: int, children: Sequence[int
     at_end: list[tuple[int, int]] = []
     for child in children:
         discovery = resources[child].discovered
-        assert discovery is not None  # noqa: S101 - the root is nobody's child
+        assert discovery is not None  # noqa: S101 - a root has no parent
         delay_ns = discovery.delay_ns
         if discovery.at is TriggerEvent.REQUEST:
             at_request.append((delay_ns, child))
@@ -246,22 +246,22 @@ class MarksFrom(enum.Enum):
     """The source of the labels above the fold."""
 
     PAGE = "page"
-    """Whoever wrote the page, or a browser that recorded it and knows where things lie."""
+    """The author of the page, or a browser that recorded it with its layout."""
     HEURISTIC = "heuristic"
     """Inferred from markup and order (`h3sim.browser.infer_above_the_fold`)."""
     CRITICAL_PATH = "critical-path"
     """The critical path of a WProfX graph."""
     HAND = "hand"
-    """Somebody, by hand (`h3sim annotate`)."""
+    """Labelled by hand (`h3sim annotate`)."""
 
     @property
     def is_inferred(self) -> bool:
-        """True if nobody saw it, so that figures that rest on it must say so."""
+        """True if the labels were not observed; figures that depend on them must say so."""
         return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
 def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
-    """Return *page* with exactly the resources called *ids* marked as above the fold.
+    """Return *page* with exactly the resources *ids* marked as above the fold.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
@@ -278,20 +278,20 @@ def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
 
 
 def ids_like(page: Page, pattern: str) -> list[str]:
-    """Return the ids that *pattern* names: an id as it stands, else a glob (`*.css`)."""
-    # An id may hold a bracket or a star itself, so the id goes before the glob.
+    """Return the ids that *pattern* matches: a literal id, or else a glob (`*.css`)."""
+    # A literal id may contain brackets or stars, so it is tried before the glob.
     if pattern in page.index:
         return [pattern]
     return [id_ for id_ in page.index if fnmatchcase(id_, pattern)]
 
 
 def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str, None]:
-    """Return the ids that any of *patterns* names: an id as it stands, else a glob (`*.css`).
+    """Return the ids that match any of *patterns*: literal ids, or else globs (`*.css`).
 
-    Each pattern comes with where it was given.
+    Each pattern is paired with its position in the input, for messages.
 
     Raises:
-        InputError: listing every pattern that names nothing.
+        InputError: listing every pattern that matches nothing.
     """
     found: dict[str, None] = {}
     problems = []
@@ -307,10 +307,10 @@ def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str,
 
 
 def read_marks(path: str | Path, page: Page) -> Page:
-    """Return *page* marked as the file at *path* says: an id or a glob a line, # for comments.
+    """Return *page* with labels from the file at *path*: one id or glob per line, # for comments.
 
     Raises:
-        InputError: if it cannot be read, or listing every line that names no resource.
+        InputError: if it cannot be read, or listing every line that matches no resource.
     """
     lines = enumerate(read_text(path, InputError).splitlines(), start=1)
     candidates = [(f"line {number}", line.strip()) for number, line in lines]
@@ -329,17 +329,17 @@ FORMAT = "h3sim-page/1"
 _RECORDED_LOAD = Table(RecordedLoad, noun="an object")
 
 _EDITED = "~"
-"""Stands between the name of a page that was edited and a part of its digest."""
+"""Separates the name of an edited page from the start of its digest."""
 _DIGEST_CHARS, _SHORT_DIGEST_CHARS = 6, 8
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Page(Graph):
-    """A page: its resources in file order, the first of which need not be the root.
+    """A page: its resources in file order; the root need not be the first.
 
     Raises:
-        PageError: listing every mistake: no root, ids that stand twice, parents that are missing,
-            circles, offsets behind their parent's end.
+        PageError: listing every error: no root, duplicate ids, missing parents, cycles, and
+            offsets beyond the end of the parent.
 
     >>> from h3sim.page import Kind
     >>> page = Page(name="one", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10),))
@@ -347,22 +347,22 @@ class Page(Graph):
     (0, 10)
     """
 
-    name: str = field(metadata=declare(Text(is_needed=True), "what results call it"))
-    url: str = field(default="", metadata=declare(Text(), "where it was recorded"))
+    name: str = field(metadata=declare(Text(is_needed=True), "its name in results"))
+    url: str = field(default="", metadata=declare(Text(), "its address when it was recorded"))
     provenance: Mapping[str, str] = field(
         default_factory=dict,
         metadata=declare(
             TableOf(Text()),
-            "where the facts come from: an object of texts, usually `source`, `recorded`, `tool`,"
+            "the origin of its facts: an object of strings, usually `source`, `recorded`, `tool`,"
             " `licence`, `notes`",
         ),
     )
     above_the_fold_from: MarksFrom = field(
         default=MarksFrom.PAGE,
-        metadata=declare(Choice(MarksFrom), "who says what is above the fold"),
+        metadata=declare(Choice(MarksFrom), "the source of the above-the-fold labels"),
     )
     recorded_load: RecordedLoad | None = field(
-        default=None, metadata=declare(_RECORDED_LOAD, "what its recording says of the whole")
+        default=None, metadata=declare(_RECORDED_LOAD, "recorded facts of the load as a whole")
     )
     resources: tuple[Resource, ...] = field(
         metadata=declare(
@@ -374,13 +374,13 @@ class Page(Graph):
         default=(),
         metadata=declare(
             ListOf(Table(RecordedGroup, noun="an object", is_kept=True), "objects"),
-            "groups of the recorded tree: see [Recorded priorities](#recorded-priorities)",
+            "groups of the recorded priority tree: see [Recorded priorities](#recorded-priorities)",
         ),
     )
     hosts: tuple[Host, ...] = field(
         default=(),
         metadata=declare(
-            Named(Host), "what is known of hosts, an object by host: see [Hosts](#hosts)"
+            Named(Host), "known facts of hosts, one object per host: see [Hosts](#hosts)"
         ),
     )
 
@@ -388,7 +388,7 @@ class Page(Graph):
         validate(self, PageError, self.name)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong with its resources, and its hosts, taken together."""
+        """Yield the errors between its resources, hosts and groups."""
         yield from graph_problems(self.resources)
         yield from host_problems(self.resources, self.hosts)
         yield from tree_problems(self.resources, self.recorded_groups)
@@ -405,7 +405,7 @@ class Page(Graph):
     def digest(self) -> str:
         """The SHA-256 of resources, hosts and recorded groups: equal for equal loads.
 
-        Name, address, provenance and what the recording says of the whole are not in it.
+        Name, URL, provenance and recorded facts of the load are not part of it.
         """
         import hashlib  # on use: importing h3sim should stay quick
 
@@ -416,7 +416,7 @@ class Page(Graph):
 
     @property
     def short_digest(self) -> str:
-        """The part of `digest` that people are shown."""
+        """The first characters of `digest`, for display."""
         return self.digest[:_SHORT_DIGEST_CHARS]
 
     @property
@@ -427,14 +427,14 @@ class Page(Graph):
 
     @property
     def knows_above_the_fold(self) -> bool:
-        """True if anybody said what is above the fold: a resource is marked, or its share known."""
+        """True if the page has above-the-fold labels or shares of the viewport."""
         return any(each.above_the_fold or each.viewport is not None for each in self.resources)
 
     @property
     def nothing_visible_reason(self) -> str:
-        """Why no byte is above the fold: unknown, none and no bytes are three things; "" if any is.
+        """The reason why no byte is above the fold; "" if some are.
 
-        Where nobody said what is above the fold, that is unknown, and not nothing.
+        Missing labels, labels on no resource, and labels on empty resources are distinguished.
         """
         return _why_nothing_visible(self)
 
@@ -445,19 +445,19 @@ class Page(Graph):
 
     @property
     def graph(self) -> nx.DiGraph[str]:
-        """The dependency graph: an edge, labelled `at`, from each parent to what it triggers."""
+        """The dependency graph: an edge, labelled `at`, from each parent to each child."""
         from h3sim.page.graph import graph_of  # on use: networkx takes longer than most loads
 
         return graph_of(self)
 
-    # As text
+    # Files
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, source: str = "page") -> Page:
         """Return the page that a parsed page file describes.
 
         Raises:
-            PageError: listing every mistake in it.
+            PageError: listing every error in it.
 
         >>> Page.from_dict({"format": "h3sim-page/1", "name": "x", "resources": [{"id": "/"}]})
         Traceback (most recent call last):
@@ -474,7 +474,7 @@ class Page(Graph):
         """Return the page that *text*, a page file, describes.
 
         Raises:
-            PageError: listing every mistake in it.
+            PageError: listing every error in it.
         """
         document: Any = parse_json(text, PageError, source=source)
         return cls.from_dict(document, source=source)
@@ -484,7 +484,7 @@ class Page(Graph):
         """Return the page in the file at *path*.
 
         Raises:
-            PageError: if it cannot be read, or listing every mistake in it.
+            PageError: if it cannot be read, or listing every error in it.
         """
         return cls.from_json(read_text(path, PageError), source=str(path))
 
@@ -496,22 +496,22 @@ class Page(Graph):
         """Return the page as a page file; reading it back gives an equal page."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
 
-    # What if
+    # Edits
 
     def with_(self, id_: str, *, name: str | None = None, **changes: Any) -> Page:
         """Return the page with one resource changed.
 
-        *changes* are keys of a page file, with what may stand there: *bytes*, *kind*, *defer*,
-        *fetchpriority*, *discovered* and so on; `async_` stands for the key that Python keeps for
-        itself, and None takes a key away. With *preload* set to True, a link at the start of its
-        root asks for it, unless *discovered* says otherwise.
+        *changes* are keys and values of a page file: *bytes*, *kind*, *defer*, *fetchpriority*,
+        *discovered* and so on; `async_` is the key `async`, a Python keyword, and None removes a
+        key. With *preload* set to True, the resource is requested by a link at the start of its
+        root, unless *discovered* is given.
 
-        The page is called *name*; without it a part of its digest is added to the name it had, so
-        that no table takes the two for one.
+        The page is called *name*; by default, part of its digest is appended to its old name, so
+        that tables do not confuse the two.
 
         Raises:
             UnknownNameError: if there is no such resource.
-            PageError: listing every mistake, with the keys of a page file.
+            PageError: listing every error by its key in a page file.
 
         >>> from h3sim.page import TriggerEvent, Discovery, Kind
         >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
@@ -532,7 +532,7 @@ class Page(Graph):
         return self.with_resources(remaining, name=name)
 
     def without(self, id_: str, *, name: str | None = None) -> Page:
-        """Return the page without a resource and all that it asks for; *name* as in `with_`.
+        """Return the page without a resource and its descendants; *name* as in `with_`.
 
         Raises:
             UnknownNameError: if there is no such resource.
@@ -551,7 +551,7 @@ class Page(Graph):
         """Return the page with other resources, and their hosts; *name* as in `with_`.
 
         Raises:
-            PageError: listing every mistake in them, taken together.
+            PageError: listing every error between them.
         """
         candidates = tuple(resources) if isinstance(resources, Iterable) else resources
         if isinstance(candidates, tuple) and all(isinstance(each, Resource) for each in candidates):
@@ -559,12 +559,12 @@ class Page(Graph):
             candidates = (
                 tuple(without_parents(each, gone) for each in candidates) if gone else candidates
             )
-        # First without hosts: one that is left without a resource would be refused.
+        # First without hosts: a host that no resource uses any more would be an error.
         edited = replace(self, resources=candidates, hosts=())
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:
-            # A page that is edited twice has one digest in its name.
+            # A page that was edited before has one digest in its name, not two.
             was_edited = self.name.rpartition(_EDITED)
             name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"
         return edited if name is None else replace(edited, name=name)
@@ -578,13 +578,13 @@ class Page(Graph):
         return f"<Page {self.name}: {self.title}>"
 
     def _repr_html_(self) -> str:
-        headers = ("resource", "kind", "bytes", "asked for by", "at")
+        headers = ("resource", "kind", "bytes", "requested by", "at")
         rows = [_row(resource) for resource in self.resources]
         return f"<p>{escaped(repr(self))}</p>{html_table(headers, rows)}"
 
 
 def _row(resource: Resource) -> tuple[Any, ...]:
-    """Return what a table of a notebook shows of a resource."""
+    """Return the row of a resource in a notebook table."""
     found = resource.discovered
     why = (None, None) if found is None else (found.by, found.at.value)
     return (resource.id, resource.kind.value, resource.size_bytes, *why)
@@ -594,7 +594,7 @@ def _why_nothing_visible(page: Page) -> str:
     if any(resource.above_the_fold and resource.size_bytes for resource in page.resources):
         return ""
     if not page.knows_above_the_fold:
-        return "unknown, the page does not say"
+        return "unknown: the page has no labels"
     if not any(resource.above_the_fold for resource in page.resources):
-        return "nothing of the page is"
-    return "what is marked has no bytes"
+        return "no resource of the page is labelled"
+    return "the labelled resources have no bytes"

@@ -26,10 +26,9 @@ _TIME = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLoad:
-    """The network as estimated from a recording, and the times that the recording has.
+    """The network estimated from a recording, and the recorded times.
 
-    Times count from navigation start. A network is estimated whole or not at all: rate and RTT
-    go together.
+    Times are relative to navigation start. Rate and RTT are either both known or both unknown.
 
     Raises:
         PageError: listing every value that is out of range, and a rate without an RTT.
@@ -37,20 +36,20 @@ class RecordedLoad:
 
     rtt_ns: int | None = field(
         default=None,
-        metadata=declare(Milliseconds(low=0, high=600_000), "the round-trip time, estimated"),
+        metadata=declare(Milliseconds(low=0, high=600_000), "the estimated round-trip time"),
     )
-    rtt_from: str = field(default="", metadata=declare(Text(), "from what"))
+    rtt_from: str = field(default="", metadata=declare(Text(), "the method of its estimate"))
     rate_bps: int | None = field(
         default=None,
-        metadata=declare(MegabitsPerSecond(low=1e-6, high=1e7), "the rate down, estimated"),
+        metadata=declare(MegabitsPerSecond(low=1e-6, high=1e7), "the estimated downlink rate"),
     )
-    rate_from: str = field(default="", metadata=declare(Text(), "from what"))
+    rate_from: str = field(default="", metadata=declare(Text(), "the method of its estimate"))
     protocol: str = field(
         default="",
         metadata=declare(Text(), "the protocol of most requests, as the recorder calls it"),
     )
     finished_ns: int | None = field(
-        default=None, metadata=declare(_TIME, "when the last of the page's resources was there")
+        default=None, metadata=declare(_TIME, "when the last resource was complete")
     )
     load_event_ns: int | None = field(default=None, metadata=declare(_TIME, "the load event"))
     largest_paint_ns: int | None = field(
@@ -60,31 +59,31 @@ class RecordedLoad:
     completed_ns: Mapping[str, int] = field(
         default_factory=dict,
         metadata=declare(
-            TableOf(_TIME), "when each resource was there, by its id", key="completed_ms"
+            TableOf(_TIME), "when each resource was complete, by id", key="completed_ms"
         ),
     )
     n_bytes: int | None = field(
         default=None,
         metadata=declare(
             Whole(low=0, high=2**53),
-            "of all responses over its network, also those left out",
+            "bytes of all responses over its network, including those left out of the page",
         ),
     )
 
     @property
     def lacks_network(self) -> bool:
-        """True if it was recorded over a network of which it does not tell enough to name it."""
+        """True if it was recorded over a network that could not be estimated."""
         return self.rtt_ns is None and self.n_bytes is not None
 
     def __post_init__(self) -> None:
         validate(self, PageError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield the errors between its values."""
         if (self.rtt_ns is None) != (self.rate_bps is None):
             key = "rtt_ms" if self.rtt_ns is None else "rate_mbps"
             yield ValidationIssue(
-                key=key, message="is missing: a network has a rate and a round-trip time"
+                key=key, message="is missing: a network needs a rate and a round-trip time"
             )
 
 
@@ -92,18 +91,18 @@ class RecordedLoad:
 class RecordedGroup:
     """A node of the recorded tree without data: an idle stream of HTTP/2, or a placeholder.
 
-    It shares by *weight* below another group that stands before it, or below the root.
+    It has a share by *weight* among the children of an earlier group, or of the root.
 
     Raises:
-        PageError: if it has no name, or a weight that is out of range.
+        PageError: if it has no name, or a weight out of range.
     """
 
-    name: str = field(metadata=declare(Text(is_needed=True), "what the resources call it"))
+    name: str = field(metadata=declare(Text(is_needed=True), "its name, used by resources"))
     weight: int = field(
         default=DEFAULT_WEIGHT, metadata=declare(Whole(low=1, high=MAX_WEIGHT), "its weight")
     )
     depends_on: str = field(
-        default="", metadata=declare(Text(), "a group before it; empty for the root of the tree")
+        default="", metadata=declare(Text(), "an earlier group; empty for the root of the tree")
     )
 
     def __post_init__(self) -> None:
@@ -113,7 +112,7 @@ class RecordedGroup:
 def tree_problems(
     resources: Iterable[Resource], groups: Iterable[RecordedGroup]
 ) -> Iterator[ValidationIssue]:
-    """Yield what is wrong with the recorded tree: what stands twice, and parents that are not."""
+    """Yield the errors of the recorded tree: duplicate names and missing parents."""
     ids = {resource.id: None for resource in resources}
     known: dict[str, None] = {}
     for number, group in enumerate(groups):
@@ -122,7 +121,7 @@ def tree_problems(
             message = f"{group.name!r} is the name of another group or the id of a resource"
             yield ValidationIssue(key=f"{key}.name", message=message)
         if group.depends_on and group.depends_on not in known:
-            message = f"{group.depends_on!r} is no group that stands before it"
+            message = f"{group.depends_on!r} is not an earlier group"
             yield ValidationIssue(key=f"{key}.depends_on", message=message)
         known[group.name] = None
     for index, resource in enumerate(resources):
@@ -133,15 +132,15 @@ def tree_problems(
                 message = f"{parent!r} is neither a resource nor one of recorded_groups"
                 yield ValidationIssue(key=key, message=message)
             elif parent == resource.id:
-                yield ValidationIssue(key=key, message="is the resource itself")
+                yield ValidationIssue(key=key, message="must not be the resource itself")
 
 
 def without_parents(resource: Resource, gone: Iterable[str]) -> Resource:
-    """Return *resource*, below the root of the tree wherever it depended on what is gone.
+    """Return *resource*, moved below the root where its recorded parent is in *gone*.
 
     >>> from h3sim.page import Kind, RecordedPriority, Resource
-    >>> said = RecordedPriority(depends_on="a", weight=9, exclusive=True)
-    >>> image = Resource(id="b", kind=Kind.IMAGE, size_bytes=9, recorded=(said,))
+    >>> entry = RecordedPriority(depends_on="a", weight=9, exclusive=True)
+    >>> image = Resource(id="b", kind=Kind.IMAGE, size_bytes=9, recorded=(entry,))
     >>> without_parents(image, ["a"]).recorded[0].depends_on
     ''
     """

@@ -25,14 +25,14 @@ DELAY = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 
 class TriggerEvent(enum.Enum):
-    """The event that makes the browser ask for a resource."""
+    """The event that makes the browser request a resource."""
 
     TIME = "time"
     """Navigation start."""
     REQUEST = "request"
     """The parent is requested."""
     OFFSET = "offset"
-    """So many contiguous bytes of the parent were delivered."""
+    """A number of contiguous bytes of the parent were delivered."""
     COMPLETE = "complete"
     """All bytes of the parent were delivered."""
     EXECUTED = "executed"
@@ -41,20 +41,20 @@ class TriggerEvent(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """Why and when a resource is asked for: *delay_ns* after event *at* of resource *by*.
+    """The trigger of a resource: it is requested *delay_ns* after event *at* of resource *by*.
 
     Raises:
-        PageError: listing every value that is out of range or goes with another event.
+        PageError: listing every value that is out of range or belongs to another event.
     """
 
     by: str | None = field(
         default=None,
-        metadata=declare(Text(), "the id of the parent: whose event it is; needed, but for `time`"),
+        metadata=declare(Text(), "the id of the parent; required except for `time`"),
     )
     at: TriggerEvent = field(
         metadata=declare(
             Choice(TriggerEvent),
-            "the event, see below",
+            "the event; see below",
             stand_in=TriggerEvent.COMPLETE,
             is_premise=True,
         )
@@ -62,39 +62,39 @@ class Discovery:
     offset_bytes: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=0), "how many bytes of the parent's body; needed with `offset`, only there"
+            Whole(low=0), "bytes of the parent's body; required for `offset`, and only there"
         ),
     )
     delay_ns: int = field(
-        default=0, metadata=declare(DELAY, "how long after the event the request is made")
+        default=0, metadata=declare(DELAY, "the time between the event and the request")
     )
 
     def __post_init__(self) -> None:
         validate(self, PageError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its fields."""
+        """Yield the errors between its fields."""
         if self.at is not TriggerEvent.TIME and self.by is None:
-            yield ValidationIssue(key="by", message=f"is needed where at is {self.at.value!r}")
+            yield ValidationIssue(key="by", message=f"is required where at is {self.at.value!r}")
         if self.at is TriggerEvent.OFFSET and self.offset_bytes is None:
-            yield ValidationIssue(key="offset_bytes", message="is needed where at is 'offset'")
+            yield ValidationIssue(key="offset_bytes", message="is required where at is 'offset'")
         if self.at is not TriggerEvent.OFFSET and self.offset_bytes is not None:
-            yield ValidationIssue(key="offset_bytes", message="goes only with at = 'offset'")
+            yield ValidationIssue(key="offset_bytes", message="is only allowed with at = 'offset'")
 
 
 TRIGGER = Table(Discovery, noun="an object", is_kept=True)
-"""A trigger, as it stands in a page file."""
+"""A trigger in a page file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPriority:
     """The Priority field of a response (RFC 9218 § 8), or Cloudflare's `cf-priority`.
 
-    With *after_bytes* it holds once so many bytes of the response were given out
-    (`cf-priority-change`). Cloudflare's concurrency 0, 1 and n are the levels 3, 2 and 1.
+    With *after_bytes* it applies once that many bytes of the response have been scheduled
+    (`cf-priority-change`). Cloudflare's concurrency 0, 1 and n are levels 3, 2 and 1.
 
     Raises:
-        PageError: if it says nothing.
+        PageError: if it sets no value.
     """
 
     urgency: int | None = field(
@@ -113,21 +113,22 @@ class ServerPriority:
         default=None, metadata=declare(Whole(low=1, high=3), "the level in it", is_premise=True)
     )
     after_bytes: int = field(
-        default=0, metadata=declare(Whole(low=0), "from when on it holds, in bytes given out")
+        default=0,
+        metadata=declare(Whole(low=0), "scheduled bytes from which it applies"),
     )
 
     def __post_init__(self) -> None:
         validate(self, PageError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield that it says nothing."""
+        """Yield an error if it sets no value."""
         values = (self.urgency, self.incremental, self.bucket, self.level)
         if all(value is None for value in values):
-            message = "one of urgency, incremental, bucket and level is needed: what is said"
+            message = "at least one of urgency, incremental, bucket and level is required"
             yield ValidationIssue(key="", message=message)
 
     def merged_with(self, client_priority: Signal) -> Signal:
-        """Return what counts where the client wants that: what is left out stays as it wants it.
+        """Return *client_priority* with the values that the server sets instead.
 
         >>> ServerPriority(urgency=1).merged_with(Eps(urgency=5, incremental=True))
         Eps(urgency=1, incremental=True)
@@ -174,7 +175,7 @@ class FetchPriority(enum.Enum):
     AUTO = "auto"
 
 
-_SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="what a stream can carry")
+_SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
 
 
 def _flag(about: str, used_by: str = "schemes", key: str = "") -> Any:
@@ -186,7 +187,7 @@ def _time(about: str, used_by: str) -> Any:
 
 
 class Level(enum.Enum):
-    """Chrome's levels of priority, as DevTools calls them."""
+    """Chrome's priority levels, by their names in DevTools."""
 
     VERY_HIGH = "VeryHigh"
     HIGH = "High"
@@ -196,7 +197,7 @@ class Level(enum.Enum):
 
 
 class Group(enum.Enum):
-    """Firefox's classes of service, by the groups of its dependency tree."""
+    """Firefox's classes of service: the groups of its dependency tree."""
 
     URGENT_START = "urgent-start"
     LEADERS = "leaders"
@@ -216,14 +217,14 @@ class RecordedFrom(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPriority:
-    """A recorded priority of a resource: with its request, or later, at trigger *when*.
+    """A recorded priority of a resource: that of its request, or a later one at trigger *when*.
 
     Raises:
-        PageError: if it says nothing, or something of a place that it does not name.
+        PageError: if it has no value, or a weight or flag without a position in the tree.
     """
 
     browser: RecordedFrom | None = field(
-        default=None, metadata=declare(Choice(RecordedFrom), "which browser it was")
+        default=None, metadata=declare(Choice(RecordedFrom), "the browser")
     )
     level: Level | None = field(
         default=None, metadata=declare(Choice(Level), "Chrome's level", is_premise=True)
@@ -234,19 +235,22 @@ class RecordedPriority:
     )
     weight: int | None = field(
         default=None,
-        metadata=declare(Whole(low=1, high=MAX_WEIGHT), "the weight below that class or parent"),
+        metadata=declare(
+            Whole(low=1, high=MAX_WEIGHT), "the weight in that class or below that parent"
+        ),
     )
     depends_on: str | None = field(
         default=None,
         metadata=declare(
             Text(),
-            "what a PRIORITY frame names as its parent: the id of a resource, or one of"
-            " recorded_groups; empty for the root of the tree",
+            "the parent in a PRIORITY frame: the id of a resource, or one of recorded_groups; empty"
+            " for the root of the tree",
             is_premise=True,
         ),
     )
     exclusive: bool | None = field(
-        default=None, metadata=declare(Flag(), "whether it takes in all below that parent")
+        default=None,
+        metadata=declare(Flag(), "whether it adopts all children of that parent"),
     )
     urgency: int | None = field(
         default=None,
@@ -270,25 +274,25 @@ class RecordedPriority:
         validate(self, PageError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield the errors between its values."""
         values = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
         if all(value is None for value in values):
             names = "level, class, urgency, incremental and depends_on"
-            yield ValidationIssue(key="", message=f"one of {names} is needed: what was said")
+            yield ValidationIssue(key="", message=f"at least one of {names} is required")
         if self.weight is not None and self.group is None and self.depends_on is None:
-            yield ValidationIssue(key="weight", message="goes only with a class or depends_on")
+            yield ValidationIssue(key="weight", message="is only allowed with class or depends_on")
         if self.exclusive is not None and self.depends_on is None:
-            yield ValidationIssue(key="exclusive", message="goes only with depends_on")
+            yield ValidationIssue(key="exclusive", message="is only allowed with depends_on")
         if self.group is not None and self.depends_on is not None:
-            yield ValidationIssue(key="depends_on", message="says the same as class: give only one")
+            yield ValidationIssue(key="depends_on", message="conflicts with class: give only one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityChange:
     """A change of a resource's state or priority at trigger *when*.
 
-    What it leaves out stays as it was. Before the request it is said with that; afterwards the
-    client may send a frame about the open stream (RFC 7540 § 6.3, RFC 9218 § 7).
+    Values that are left out stay unchanged. Before the request, the change is part of the request;
+    afterwards the client may send a frame for the open stream (RFC 7540 § 6.3, RFC 9218 § 7).
 
     Raises:
         PageError: if it changes nothing.
@@ -305,20 +309,20 @@ class PriorityChange:
         default=None, metadata=declare(Flag(), "it is seen in the viewport, once laid out")
     )
     hidden: bool | None = field(
-        default=None, metadata=declare(Flag(), "its tab is in the background from now on")
+        default=None, metadata=declare(Flag(), "its tab moves to the background")
     )
     fetchpriority: FetchPriority | None = field(
         default=None,
-        metadata=declare(Choice(FetchPriority), "a script of the page asks for this instead"),
+        metadata=declare(Choice(FetchPriority), "the hint set by a script of the page"),
     )
 
     def __post_init__(self) -> None:
         validate(self, PageError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield that it changes nothing."""
+        """Yield an error if it changes nothing."""
         if all(value is None for value in (self.visible, self.hidden, self.fetchpriority)):
-            message = "one of visible, hidden and fetchpriority is needed: what changes"
+            message = "at least one of visible, hidden and fetchpriority is required"
             yield ValidationIssue(key="", message=message)
 
 
@@ -338,16 +342,12 @@ class Resource:
     """
 
     id: str = field(
-        metadata=declare(
-            Text(is_needed=True), "its name in the page; each stands once", used_by="everything"
-        )
+        metadata=declare(Text(is_needed=True), "its unique name in the page", used_by="everything")
     )
-    kind: Kind = field(
-        metadata=declare(Choice(Kind), "what it is to the browser", used_by="schemes")
-    )
+    kind: Kind = field(metadata=declare(Choice(Kind), "its type in the browser", used_by="schemes"))
     mime: str = field(
         default="",
-        metadata=declare(Text(), "its media type; `kind` decides, not this", used_by="-"),
+        metadata=declare(Text(), "its media type; only `kind` has an effect", used_by="-"),
     )
     host: str = field(
         default="",
@@ -359,14 +359,14 @@ class Resource:
             "the response body as transferred, 0 to 2^62 - 1",
             used_by="everything",
             key="bytes",
-            stand_in=MAX_STREAM_BYTES,  # no offset lies behind its end
+            stand_in=MAX_STREAM_BYTES,  # no offset is beyond its end
         )
     )
     header_bytes: int = field(
         default=0,
         metadata=declare(
             _SIZE,
-            "the response header, sent in front of the body; ByteIndex does not weigh it",
+            "the response header, sent before the body; not counted by ByteIndex",
             used_by="the stream's length",
         ),
     )
@@ -374,39 +374,37 @@ class Resource:
         default=0,
         metadata=declare(
             _SIZE,
-            "the size of the request; 0 for what HPACK makes of it over HTTP/2, else 100",
+            "the size of the request; 0 for its size under HPACK over HTTP/2, else 100",
             used_by="the link up",
         ),
     )
-    parse_ns: int = _time("how long it is parsed once it is there", "the trigger `executed`")
-    execute_ns: int = _time("how long it then runs", "the trigger `executed`")
-    server_ns: int = _time(
-        "how long the server thinks before the response can be sent", "the server"
-    )
+    parse_ns: int = _time("parsing time once it is complete", "the trigger `executed`")
+    execute_ns: int = _time("execution time after parsing", "the trigger `executed`")
+    server_ns: int = _time("server think time before the response can be sent", "the server")
     response_offsets: tuple[int, ...] = field(
         default=(),
         metadata=declare(
             ListOf(Whole(low=0), "whole numbers"),
-            "where the pieces of the response began in the recording, rising from 0 on",
-            used_by="not yet",
+            "offsets at which pieces of the response began in the recording, rising from 0",
+            used_by="-",
         ),
     )
     in_head: bool = _flag("it is referenced from the head of the document")
-    is_async: bool = _flag("a script that may run as soon as it is there", key="async")
-    is_defer: bool = _flag("a script that runs after the document was parsed", key="defer")
-    preload: bool = _flag("a preload link asks for it")
+    is_async: bool = _flag("a script that may run as soon as it is complete", key="async")
+    is_defer: bool = _flag("a script that runs after the document has been parsed", key="defer")
+    preload: bool = _flag("it is requested by a preload link")
     render_blocking: bool = _flag(
-        "nothing is painted before it is there", "the browser, when it [parses](browsers.md)"
+        "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
     )
     after_first_image: bool = _flag("it was discovered after the first image in document order")
     above_the_fold: bool = _flag(
-        "it is needed for what is seen without scrolling",
-        "schemes that know, the second ByteIndex",
+        "it is needed for what is visible without scrolling",
+        "clairvoyant schemes, the second ByteIndex",
     )
-    critical: bool = _flag("it is on the critical path of the page", "schemes that know")
+    critical: bool = _flag("it is on the critical path of the page", "clairvoyant schemes")
     hero: bool = _flag("it is the main visible element", "the largest paint")
     is_lazy: bool = _flag(
-        "it is asked for only once it comes into sight (`loading=lazy`)",
+        "it is requested only near the viewport (`loading=lazy`)",
         "the browser, when it [parses](browsers.md)",
         key="lazy",
     )
@@ -422,7 +420,7 @@ class Resource:
         default=(),
         metadata=declare(
             ListOf(Table(PriorityChange, noun="an object", is_kept=True), "objects"),
-            "what changes its priority later: see [Changes](#changes-of-priority)",
+            "later changes of its priority: see [Changes](#changes-of-priority)",
             used_by="schemes, by their rules",
         ),
     )
@@ -430,7 +428,7 @@ class Resource:
         default=(),
         metadata=declare(
             ListOf(Table(RecordedPriority, noun="an object", is_kept=True), "objects"),
-            "what browsers said of it: see [Recorded priorities](#recorded-priorities)",
+            "its priorities in browsers: see [Recorded priorities](#recorded-priorities)",
             used_by="the schemes `recorded`",
         ),
     )
@@ -438,12 +436,13 @@ class Resource:
         default=(),
         metadata=declare(
             ListOf(Table(ServerPriority, noun="an object", is_kept=True), "objects"),
-            "what the origin says of it: see [The server's word](#the-servers-word)",
+            "priorities set by the origin: see"
+            " [Priorities set by the server](#priorities-set-by-the-server)",
             used_by="servers with urgencies or buckets",
         ),
     )
     is_root: bool = _flag(
-        "it is navigated to as the root is: by a tab, a window or a frame of its own, or by a"
+        "it is navigated to, like the root: in a tab, window or frame of its own, or by a"
         " redirect; see [Roots](#roots)",
         "the browser, schemes",
         key="root",
@@ -460,7 +459,7 @@ class Resource:
         default=None,
         metadata=declare(
             TRIGGER,
-            "what makes the browser ask for it: see [Triggers](#triggers); only a root has none",
+            "its trigger: see [Triggers](#triggers); only a root has none",
             used_by="the browser",
             stand_in=Discovery(at=TriggerEvent.TIME),
         ),
@@ -476,14 +475,14 @@ class Resource:
 
     @property
     def begins_page(self) -> bool:
-        """True if it is a root: something that is navigated to."""
+        """True if it is a root: a navigated document."""
         return self.is_root or self.discovered is None
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield the errors between its values."""
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):
-            yield ValidationIssue(key="response_offsets", message="must rise from 0 on")
+            yield ValidationIssue(key="response_offsets", message="must rise from 0")
 
 
 FLAGS = {
@@ -493,16 +492,16 @@ FLAGS = {
 }
 """The flags of a page file, each with the attribute of `Resource` that holds it.
 
-That of roots is none of them: it says what the page is, and not what a rule could ask for.
+`root` is not included: it describes the page, and no rule can test it.
 """
 
 
 class ResourceState(NamedTuple):
     """Changed state of a resource; None for unchanged values.
 
-    *visible*: layout has shown it in the viewport; *hidden*: its tab is in the background;
-    *fetchpriority*: a script of the page asks for it; *recorded*: a browser said that later, the
-    last word first. As a change it says what is new.
+    *visible*: layout placed it in the viewport; *hidden*: its tab is in the background;
+    *fetchpriority*: set by a script of the page; *recorded*: later priorities of a recorded
+    browser, newest first. As a change it has the new values only.
 
     >>> ResourceState(visible=True).after(ResourceState(hidden=True))[:2]
     (True, True)
@@ -514,28 +513,28 @@ class ResourceState(NamedTuple):
     recorded: tuple[RecordedPriority, ...] | None = None
 
     def after(self, change: ResourceState) -> ResourceState:
-        """Return what is known once *change* is known as well."""
+        """Return the state after *change*."""
         news = {name: new for name, new in change._asdict().items() if new is not None}
         if change.recorded and self.recorded:
             news["recorded"] = (*change.recorded, *self.recorded)
         return self._replace(**news)
 
-    def tells(self, names: Collection[str]) -> bool:
-        """Return whether it says anything of what is called one of *names*.
+    def sets(self, names: Collection[str]) -> bool:
+        """Return whether any of the values called *names* is set.
 
-        >>> ResourceState(hidden=True).tells(["visible"])
+        >>> ResourceState(hidden=True).sets(["visible"])
         False
-        >>> ResourceState(visible=False).tells(["visible"])
+        >>> ResourceState(visible=False).sets(["visible"])
         True
         """
         values = zip(self._fields, self, strict=True)
         return any(value is not None and name in names for name, value in values)
 
     def applied_to(self, resource: Resource) -> Resource:
-        """Return *resource* with the hint that holds now."""
+        """Return *resource* with the current hint."""
         hint = self.fetchpriority
         return resource if hint is None else replace(resource, fetchpriority=hint)
 
 
-AS_WRITTEN = ResourceState()
-"""Nothing has become known: all is as the page file says."""
+UNCHANGED = ResourceState()
+"""The state in the page file: nothing has changed."""

@@ -1,8 +1,8 @@
-"""Makes up pages, for sweeps over their shape.
+"""Synthetic pages, for sweeps over their structure.
 
-The distributions are log-normal ones and shares, fitted to recordings of 59 real pages of 2012 to
-2018; `docs/page-format.md` has the numbers, and the command that compares what is made up with
-what was recorded.
+Sizes are log-normal; they and the shares of kinds were fitted to recordings of 59 real pages from
+2012 to 2018. `docs/page-format.md` has the numbers, and the command that compares synthetic with
+recorded pages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COUNT = (44, 0.9)
 _SHARES = {Kind.IMAGE: 0.58, Kind.STYLESHEET: 0.06, Kind.FONT: 0.03, Kind.FETCH: 0.05}
 """Relative frequencies of kinds other than scripts."""
 _LEVELS = (0.60, 0.23, 0.10, 0.05, 0.02)
-"""Shares of resources by depth below the document: referenced by it, by those, ..."""
+"""Shares of resources by depth below the document, from 1."""
 _MIN_RESOURCES, _MAX_RESOURCES = 10, 214
 """The range of Marx 2019's pages."""
 _MAX_BODY_BYTES = 4_000_000
@@ -46,7 +46,7 @@ _HEADER_BYTES, _REQUEST_BYTES = 200, 100
 _ASYNC, _DEFER, _IN_HEAD = 0.25, 0.10, 0.4
 _EXECUTE_MS_PER_KB = 1.1
 _SEEN = 0.3
-"""The images of the first so-much of the document are above the fold."""
+"""The share of images, from the start of the document, that are above the fold."""
 _LARGEST_SHARE = 0.05
 _SIZE = Whole(low=0, high=MAX_STREAM_BYTES)
 _TAKEN = {
@@ -60,7 +60,7 @@ _TAKEN = {
 }
 """The bounds of the arguments of `synthetic`."""
 _DRAWN = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
-"""Those that are drawn where they are None."""
+"""The arguments that are drawn if they are None."""
 
 
 def synthetic(
@@ -73,12 +73,12 @@ def synthetic(
     html_bytes: int | None = None,
     hero_bytes: int | None = None,
 ) -> Page:
-    """Return a made-up page.
+    """Return a synthetic page.
 
-    *n_resources* and the sizes are drawn unless given. *total_bytes* scales the bodies to that sum;
-    those of the document and of the hero image stay if they were given. *max_depth* is how many
-    levels of resources there are below the document, *script_share* how many of the resources are
-    scripts. With *hero_bytes* a large image above the fold has that size; 0 is a page without one.
+    *n_resources* and the sizes are drawn at random unless given. *total_bytes* scales the bodies to
+    that sum, except those of the document and the hero image if they are given. *max_depth* is the
+    number of levels below the document, *script_share* the share of scripts. *hero_bytes* is the
+    size of a large image above the fold; 0 means none.
 
     Raises:
         PageError: listing every value that is out of range.
@@ -97,7 +97,7 @@ def synthetic(
         hero_bytes=hero_bytes,
     )
     source = rng.substream(seed, "page")
-    # Drawn though a number may be given: what is drawn behind it stays the same.
+    # Drawn even if a number is given, so that later draws do not depend on it.
     n_drawn = round(_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
     drafts = _drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
     if html_bytes is not None:
@@ -118,7 +118,7 @@ def _check(**given: float | None) -> None:
 
 @dataclass(slots=True)
 class _Draft:
-    """A resource whose index in the page is known, and that is not finished."""
+    """A resource under construction, at a known index in the page."""
 
     kind: Kind
     size_bytes: int
@@ -139,7 +139,7 @@ def _drafts(
     script_share: float,
     hero_bytes: int | None,
 ) -> list[_Draft]:
-    """Return the document, and behind it the others, a parent always before its children."""
+    """Return the document and then the others, parents before their children."""
     drafts = [_Draft(Kind.DOCUMENT, _size(source, Kind.DOCUMENT))]
     n_others = n_resources - 1
     n_scripts = round(script_share * n_others)
@@ -147,16 +147,16 @@ def _drafts(
     kinds = [Kind.SCRIPT] * n_scripts
     kinds += source.choices(others, list(_SHARES.values()), k=n_others - n_scripts)
     source.shuffle(kinds)
-    # The indices of those that may ask on each level, for what stylesheets name and for the rest.
+    # By level: the indices of possible parents, for kinds that stylesheets reference and others.
     parents: list[dict[bool, list[int]]] = [{} for _ in range(max_depth + 1)]
     parents[0] = {True: [0], False: [0]}
     levels = source.choices(range(1, max_depth + 1), _LEVELS[:max_depth], k=n_others)
-    # By level alone, so that parents come first; the stable sort keeps the kinds shuffled in each.
+    # Sorted by level only, so that parents come first; the stable sort keeps kinds shuffled.
     for level, kind in sorted(zip(levels, kinds, strict=True), key=lambda pair: pair[0]):
-        may_ask = parents[level - 1].get(kind in _OF_STYLE, [])
-        parent = source.choice(may_ask) if may_ask else 0
+        candidates = parents[level - 1].get(kind in _OF_STYLE, [])
+        parent = source.choice(candidates) if candidates else 0
         draft = _Draft(kind, _size(source, kind), parent, drafts[parent].level + 1)
-        for of_style in _asks_for(kind):
+        for of_style in _child_groups(kind):
             parents[draft.level].setdefault(of_style, []).append(len(drafts))
         drafts.append(draft)
     heroes = [draft for draft in drafts if draft.kind is Kind.IMAGE and draft.level == 1]
@@ -169,27 +169,27 @@ def _drafts(
     return drafts
 
 
-def _asks_for(kind: Kind) -> tuple[bool, ...]:
-    """Return what such a resource asks for: what stylesheets name (True), the rest (False)."""
+def _child_groups(kind: Kind) -> tuple[bool, ...]:
+    """Return the groups of possible children: those of stylesheets (True), others (False)."""
     if kind is Kind.STYLESHEET:
         return (True,)
     return (True, False) if kind is Kind.SCRIPT else ()
 
 
 def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
-    """Scale the sizes that were not given, so that all add up to *total_bytes*."""
+    """Scale the sizes that were not given so that the sum is *total_bytes*."""
     free = [draft for draft in drafts if not draft.is_fixed]
     remaining_bytes = total_bytes - sum(draft.size_bytes for draft in drafts if draft.is_fixed)
     if remaining_bytes < 0:
-        message = "is less than html_bytes and hero_bytes together"
+        message = "is less than the sum of html_bytes and hero_bytes"
         raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
     if remaining_bytes and not free:
-        message = "cannot be reached: html_bytes and hero_bytes say all sizes"
+        message = "cannot be reached: html_bytes and hero_bytes fix all sizes"
         raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
     drawn = sum(draft.size_bytes for draft in free)
     before = seen = 0
     for draft in free:
-        # What rounding takes from one, the next gets.
+        # Rounding errors carry over to the next resource.
         seen += draft.size_bytes
         draft.size_bytes, before = (
             remaining_bytes * seen // drawn - before,
@@ -198,7 +198,7 @@ def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
 
 
 def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resource]:
-    """Yield the resources: what the document names stands in it in the order of browsers' habit."""
+    """Yield the resources in a usual document order: those of the head first."""
     named = [index for index, draft in enumerate(drafts) if draft.level == 1]
     head = {
         index
@@ -274,7 +274,7 @@ def _resource(
 
 
 def _discovery(drafts: Sequence[_Draft], draft: _Draft, share: float) -> Discovery:
-    """Return what asks for a resource; the document names it after that *share* of its bytes."""
+    """Return the trigger of a resource; the document references it at *share* of its bytes."""
     if not draft.parent:
         offset_bytes = int(share * drafts[0].size_bytes)
         return Discovery(at=TriggerEvent.OFFSET, by="r0", offset_bytes=offset_bytes)
@@ -292,6 +292,6 @@ def _size(source: random.Random, kind: Kind) -> int:
 
 
 def _log_normal(source: random.Random, law: tuple[int, float], least: float, most: float) -> float:
-    """Return a draw from the law (median, deviation of the logarithm) within these limits."""
+    """Return a log-normal draw, clamped; *law* is (median, standard deviation of the logarithm)."""
     median, deviation = law
     return min(most, max(least, source.lognormvariate(math.log(median), deviation)))

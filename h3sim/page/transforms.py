@@ -44,21 +44,21 @@ _SHARE = Predicate(
     lambda value: isinstance(value, int | float) and 0 < value <= 1,
 )
 _HINT_BYTES = 28
-"""Approximate bytes of a Link header beside its URL: `link: <...>; rel=preload; as=style`."""
+"""Approximate bytes of a Link header without its URL: `link: <...>; rel=preload; as=style`."""
 _NOT_MODIFIED_BYTES = 100
-"""The header of a 304 (RFC 9110 § 15.4.5): status, date, etag and what caches are told, about."""
+"""Approximate header of a 304 (RFC 9110 § 15.4.5): status, date, ETag and Cache-Control."""
 _NO_REQUEST_BYTES = 1
-"""The least that a request can take; 0 would mean that nobody said it."""
+"""The smallest possible request; 0 would mean unknown."""
 _PROCESSED = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT, Kind.DOCUMENT, Kind.FETCH)
 
 
 def selected(page: Page, names: str | Iterable[str]) -> list[int]:
-    """Return the indices of the resources meant by *names*: kinds, ids, or globs of ids.
+    """Return the indices of the resources that match *names*: kinds, ids, or globs of ids.
 
-    In file order, each once, and never the root. In a pattern `*` stands for any characters.
+    They are in file order, without duplicates and without roots.
 
     Raises:
-        InputError: naming each that means no resource.
+        InputError: listing each name that matches no resource.
 
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
     >>> late = Discovery(at=TriggerEvent.COMPLETE, by="/")
@@ -76,7 +76,7 @@ def selected(page: Page, names: str | Iterable[str]) -> list[int]:
         meant = {page.index[id_] for id_ in of_kind or ids_like(page, name)}
         meant.difference_update(page.roots)
         if not meant:
-            message = "no resource but the root has such an id or kind"
+            message = "matches no id or kind of a resource other than the root"
             problems.append(ValidationIssue(key=name, message=message))
         found |= meant
     if problems:
@@ -85,14 +85,14 @@ def selected(page: Page, names: str | Iterable[str]) -> list[int]:
 
 
 def with_push(page: Page, names: str | Iterable[str]) -> Page:
-    """Return *page*, some of whose resources the server pushes (RFC 9113 § 8.4, RFC 9114 § 4.6).
+    """Return *page* with resources that the server pushes (RFC 9113 § 8.4, RFC 9114 § 4.6).
 
-    They are on their way as soon as the server has the request of the document, however long it
-    thinks about that. A push has no request; here it has one of a byte, which goes with the
-    document's own. Rules of schemes treat what is pushed as what was asked for.
+    The server sends them as soon as it has the request of the document, regardless of its think
+    time. A push has no request; here it has one of one byte, sent with that of the document.
+    Scheme rules treat pushed resources like requested ones.
 
     Raises:
-        InputError: naming each of *names* that means no resource; see `selected`.
+        InputError: listing each of *names* that matches no resource; see `selected`.
 
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
     >>> late = Discovery(at=TriggerEvent.COMPLETE, by="/")
@@ -112,14 +112,14 @@ def with_push(page: Page, names: str | Iterable[str]) -> Page:
 
 
 def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
-    """Return *page*, whose server hints at some resources before its answer (103, RFC 8297).
+    """Return *page* with Early Hints for some resources (103, RFC 8297).
 
-    The interim response leaves as soon as the server has the request of the document, and what it
-    names is asked for, as preloads are, when it has come. Here it is a resource of its own, without
-    a body: the document's stream is empty until the server has thought (`server_ms`).
+    The interim response leaves as soon as the server has the request of the document; on its
+    arrival the named resources are requested as preloads. It is modelled as a resource without a
+    body, because the stream of the document stays empty during the think time (`server_ms`).
 
     Raises:
-        InputError: naming each of *names* that means no resource; see `selected`.
+        InputError: listing each of *names* that matches no resource; see `selected`.
     """
     chosen = set(selected(page, names))
     root = page.resources[page.root]
@@ -138,15 +138,15 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
 
 
 def with_staged_hints(page: Page) -> Page:
-    """Return *page*, whose server names all it needs with its answer, in stages (as Vroom, 2017).
+    """Return *page* with server hints for all its resources, in stages (Vroom, 2017).
 
-    What must be processed for the page to appear is asked for first: stylesheets, and scripts that
-    stop the parser. When that is there, all else that is processed; and then images, media and the
-    rest (Ruamviboonsuk et al., SIGCOMM 2017, § 4). A resource has one trigger, and so the last of
-    each stage in file order stands for all of it.
+    The first stage has what blocks rendering: stylesheets, and scripts that block the parser. Once
+    they are complete, the other processed resources are requested, and then images, media and the
+    rest (Ruamviboonsuk et al., SIGCOMM 2017, § 4). A resource has one trigger, so each stage waits
+    for the last resource, in file order, of the stage before.
 
     Raises:
-        InputError: if it is no page.
+        InputError: if *page* is not a page.
     """
     check_arguments(InputError, page=(_PAGE, page))
     root = page.resources[page.root].id
@@ -165,19 +165,19 @@ def with_staged_hints(page: Page) -> Page:
 
 
 def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
-    """Return *page* restructured by its server: what paints first (as Shandian, 2016).
+    """Return *page* with stylesheets inlined by its server (Shandian, 2016).
 
-    Shandian's server loads the page itself and sends what that came to: the document with those
-    styles in it that apply, and later what scripts need (Wang et al., NSDI 2016, § 3). So the
-    stylesheets of the head are in the document here, in front of it and *share* of them; what they
-    and scripts asked for is named right behind; scripts are asked for when the document is there.
+    Shandian's server loads the page itself and sends the resulting document with the styles that
+    apply, and later the state that scripts need (Wang et al., NSDI 2016, § 3). Here a *share* of
+    the bytes of the head's stylesheets precedes the document; their children, and those of scripts,
+    are discovered right after them; scripts are requested once the document is complete.
 
     Raises:
-        InputError: if it is no page, or no share.
+        InputError: if *page* is not a page, or *share* not a share.
     """
     check_arguments(InputError, page=(_PAGE, page), share=(_SHARE, share))
     root = page.resources[page.root]
-    # Without the root, which may be of any kind: nothing is in front of it, or waits for it here.
+    # Without the root, which may be of any kind and is never inlined.
     own = [
         r
         for index, (r, of) in enumerate(zip(page.resources, page.root_of, strict=True))
@@ -207,14 +207,14 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
 
 
 def with_cached(page: Page, names: str | Iterable[str]) -> Page:
-    """Return *page* as somebody loads it who has some of its resources in the cache, still fresh.
+    """Return *page* as loaded with fresh copies of some resources in the cache.
 
-    They cost nothing and are gone from the page; what they ask for is asked for where they would
-    have been, after the time that parsing and running them takes. ByteIndex is then that of what
-    still comes over the network.
+    Cached resources cost nothing and are removed from the page; their children are requested when
+    they would have been, after the time to parse and execute their parent. ByteIndex then covers
+    the resources that are still transferred.
 
     Raises:
-        InputError: naming each of *names* that means no resource; see `selected`.
+        InputError: listing each of *names* that matches no resource; see `selected`.
 
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
     >>> late = Discovery(at=TriggerEvent.COMPLETE, by="/", delay_ns=5)
@@ -228,7 +228,7 @@ def with_cached(page: Page, names: str | Iterable[str]) -> Page:
     chosen = {page.resources[index].id: page.resources[index] for index in selected(page, names)}
     instead: dict[str, Discovery] = {}
     waiting = list(chosen.values())
-    while waiting:  # a resource may stand before its parent, which may be cached, too
+    while waiting:  # a resource may precede its parent in the file, and both may be cached
         resource = waiting.pop(0)
         found = resource.discovered or Discovery(at=TriggerEvent.TIME)
         if found.by in chosen and found.by not in instead:
@@ -243,12 +243,12 @@ def with_cached(page: Page, names: str | Iterable[str]) -> Page:
 
 
 def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
-    """Return *page* as somebody loads it whose cached copies of some resources have gone stale.
+    """Return *page* as loaded with stale copies of some resources in the cache.
 
-    They are asked for, and answered by a header (304 Not Modified, RFC 9110 § 15.4.5).
+    They are requested, and answered by a header only (304 Not Modified, RFC 9110 § 15.4.5).
 
     Raises:
-        InputError: naming each of *names* that means no resource; see `selected`.
+        InputError: listing each of *names* that matches no resource; see `selected`.
     """
     stale = {page.resources[index].id for index in selected(page, names)}
 
@@ -266,7 +266,7 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
 
 
 def _stage(resource: Resource) -> int:
-    """Return the stage of hints in which a resource is named: 0 is the first."""
+    """Return the stage of the hint for a resource, from 0."""
     is_late = resource.is_async or resource.is_defer
     if resource.kind is Kind.STYLESHEET or (resource.kind is Kind.SCRIPT and not is_late):
         return 0
@@ -278,7 +278,7 @@ def _preloaded(resource: Resource, when: Discovery) -> Resource:
 
 
 def retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> Resource:
-    """Return *resource* with each of its triggers as *moved* has it."""
+    """Return *resource* with *moved* applied to each of its triggers."""
     found = resource.discovered
     return replace(
         resource,
@@ -294,10 +294,10 @@ def retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> 
 
 
 def _after(when: Discovery, instead: Mapping[str, Discovery], page: Page) -> Discovery:
-    """Return *when*, counted from what stands for its parent where that one is gone."""
+    """Return *when*, relative to the replacement of its parent if that was removed."""
     if when.by is None or when.by not in instead:
         return when
-    # Such a time counts from navigation start, not from its parent.
+    # A timer counts from navigation start, not from its parent.
     if when.at is TriggerEvent.TIME:
         return replace(when, by=None)
     gone, stands = page.resources[page.index[when.by]], instead[when.by]
@@ -306,22 +306,22 @@ def _after(when: Discovery, instead: Mapping[str, Discovery], page: Page) -> Dis
 
 
 def _free_id(page: Page, name: str) -> str:
-    """Return *name*, with a number behind it if a resource has it."""
+    """Return *name*, with a number appended if it is taken."""
     numbered = (f"{name} {number}" for number in itertools.count(2))
     return next(id_ for id_ in itertools.chain([name], numbered) if id_ not in page.index)
 
 
 def with_first_layout(page: Page) -> Page:
-    """Return *page*, whose images turn out to be seen when it is first laid out.
+    """Return *page* with its visible images marked as visible at first layout.
 
-    A page cannot be laid out before what blocks rendering is there: the stylesheets of its head,
-    and the scripts there that are neither async nor deferred (HTML § 4.2.7, § 4.12.1). A replay has
-    one trigger for a change, and so the last of these to be asked for stands for all: the document
-    itself where there is none. What is seen is what the page marks as above the fold. A browser
-    that computes its load (`browser="parse"`) lays out by itself and needs none of this.
+    A page is not laid out before its render-blocking resources are complete: the stylesheets of its
+    head, and the scripts there that are neither async nor deferred (HTML § 4.2.7, § 4.12.1). A
+    change has one trigger in a replay, so it is the last of these in file order, or the document
+    if there are none. The images above the fold are the visible ones. A browser that computes its
+    load (`browser="parse"`) has a layout of its own and does not need this.
 
     Raises:
-        InputError: if it is no page.
+        InputError: if *page* is not a page.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> image = Discovery(by="/", at=TriggerEvent.COMPLETE)
@@ -366,14 +366,14 @@ _AFTER = Number(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 
 class OpenMode(enum.Enum):
-    """The way another page is opened, and its effect on the current one."""
+    """Placement of a second page, and its effect on the first."""
 
     BESIDE = "beside"
-    """Both are seen: windows side by side, or two users."""
+    """Both are visible: two windows, or two users."""
     BACKGROUND = "background"
-    """In a tab in the background."""
+    """In a background tab."""
     FRONT = "front"
-    """In a tab in front, so that the first goes to the background."""
+    """In a foreground tab, which moves the first page to the background."""
 
 
 def merge_pages(
@@ -384,15 +384,15 @@ def merge_pages(
     opened: OpenMode | str = OpenMode.BESIDE,
     name: str | None = None,
 ) -> Page:
-    """Return *page* with *other* as another root, which is asked for *after_ms*.
+    """Return *page* with *other* as another root, which is requested *after_ms*.
 
-    Ids of the other begin with the name of its page. Nothing is cached: what both ask for is sent
-    twice, as to two users of a proxy. A page that names no host is taken to be of the same. Of what
-    a recording says the network of *page* is kept. The page is called *name*; without it a part of
-    its digest is added to the name it had.
+    Ids of *other* are prefixed with its name. Nothing is cached: a resource of both pages is sent
+    twice, as to two users of a proxy. Pages without hosts share one. Of the recorded facts, the
+    network of *page* is kept. The page is called *name*; by default, part of its digest is appended
+    to its old name.
 
     Raises:
-        InputError: if an argument is none of these.
+        InputError: if an argument is invalid.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> one = Page(name="one", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
@@ -421,9 +421,9 @@ def merge_pages(
 
 
 def _prefix(page: Page, other: Page) -> str:
-    """Return what ids of *other* begin with, so that each stands once."""
+    """Return the prefix of ids of *other* that makes them unique."""
     number, prefix = 1, f"{other.name}:"
-    # Of two copies of a page, or of a page that stands beside others already.
+    # *other* may be a copy of *page*, or be merged a second time.
     while any(f"{prefix}{resource.id}" in page.index for resource in other.resources):
         number += 1
         prefix = f"{other.name} ({number}):"
@@ -431,11 +431,11 @@ def _prefix(page: Page, other: Page) -> str:
 
 
 def _moved(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
-    """Return the resources of a page that is opened later; its clock starts with its root."""
+    """Return the resources of a page that is opened later; its time starts with its root."""
     root = other.resources[other.root]
 
     def later(when: Discovery) -> Discovery:
-        # Navigation start is when its own root is asked for.
+        # Its navigation starts with the request of its own root.
         if when.at is TriggerEvent.TIME:
             return Discovery(
                 by=f"{prefix}{root.id}", at=TriggerEvent.REQUEST, delay_ns=when.delay_ns
@@ -452,7 +452,7 @@ def _moved(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
 
 
 def _hosts(page: Page, other: Page) -> tuple[Host, ...]:
-    """Return the hosts of both; where both know something of one, the first page says it."""
+    """Return the hosts of both; facts of the first page win."""
     known = {host.name: host for host in page.hosts}
     rtt_of = {host.shared: host.rtt_ns for host in page.hosts if host.shared is not None}
     for host in other.hosts:
@@ -471,7 +471,7 @@ def _hidden(resources: Iterable[Resource], when: Discovery) -> list[Resource]:
 
 
 def _network_of(recorded: RecordedLoad | None) -> RecordedLoad | None:
-    """Return what holds of a recording once something else is loaded beside it."""
+    """Return the recorded facts that remain true when another page is loaded as well."""
     if recorded is None or recorded.rtt_ns is None:
         return None
     return RecordedLoad(

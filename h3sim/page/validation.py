@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN_STEPS = 6
-"""The number of steps shown of a longer cycle."""
+"""The number of steps shown of a long cycle."""
 
 
 def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]:
-    """Yield what is wrong with *resources* taken together; keys are `resources[n]...`."""
+    """Yield the errors between *resources*; keys are `resources[n]...`."""
     if not resources:
         yield ValidationIssue(key="resources", message="a page needs at least one resource")
         return
@@ -44,16 +44,16 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]
                 of_change = f"{key}.{name}[{number}].when"
                 yield from _parent_problems(of_change, when, resources, seen)
     found = {index: resource.discovered for index, resource in enumerate(resources)}
-    # What comes by the clock waits for nobody, whatever it names as its parent.
+    # A timer waits for no other resource, even if it names a parent.
     parents = {
         n: each.by if each and each.at is not TriggerEvent.TIME else None
         for n, each in found.items()
     }
-    yield from circle_problems(ids, parents, key="discovered.by")
+    yield from cycle_problems(ids, parents, key="discovered.by")
 
 
 def id_problems(ids: Mapping[int, str]) -> Iterator[ValidationIssue]:
-    """Yield each id that stands twice; *ids* are by their positions."""
+    """Yield each duplicate id; *ids* are by position."""
     seen: dict[str, int] = {}
     for index, id_ in ids.items():
         first = seen.setdefault(id_, index)
@@ -69,9 +69,9 @@ def _root_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]
             key="resources", message="no root: one resource must have no 'discovered'"
         )
     for index in roots[1:]:
-        # A trigger that was forgotten is more likely than a second tab.
+        # A forgotten trigger is more likely than a second tab.
         if not resources[index].is_root:
-            message = f"a second root beside resources[{roots[0]}]: without 'discovered' it needs"
+            message = f"a second root besides resources[{roots[0]}]: without 'discovered' it needs"
             yield ValidationIssue(key=f"resources[{index}]", message=f"{message} 'root' to be true")
 
 
@@ -90,18 +90,18 @@ def _parent_problems(
         discovery.offset_bytes is not None and discovery.offset_bytes > resources[parent].size_bytes
     ):
         message = (
-            f"{discovery.offset_bytes} lies behind the end of {discovery.by!r}"
+            f"{discovery.offset_bytes} is beyond the end of {discovery.by!r}"
             f" ({resources[parent].size_bytes} bytes)"
         )
         yield ValidationIssue(key=f"{key}.offset_bytes", message=message)
 
 
-def circle_problems(
+def cycle_problems(
     ids: dict[int, str], parents: Mapping[int, str | None], *, key: str
 ) -> Iterator[ValidationIssue]:
-    """Follow each resource to its parent, its grandparent and so on; tell each circle once.
+    """Follow each resource to its ancestors; yield each cycle once.
 
-    Ids and those of parents are by position; *key* is that of the parent in a resource.
+    *ids* and *parents* are by position; *key* is that of the parent in a resource.
     """
     index = {id_: position for position, id_ in reversed(ids.items())}
     checked: set[int] = set()
@@ -118,9 +118,9 @@ def circle_problems(
             if len(names) > _SHOWN_STEPS:
                 n_more = len(names) - _SHOWN_STEPS
                 names[_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
-            message = f"a circle: {' waits for '.join(names)}"
+            message = f"a cycle: {' waits for '.join(names)}"
             yield ValidationIssue(key=f"resources[{node}].{key}", message=message)
-        # What leads into a circle that was told, or to a root, need not be followed again.
+        # A path that leads to a root or a reported cycle need not be followed again.
         checked.update(path)
 
 
@@ -128,12 +128,12 @@ _KEYS = keys_of(Resource)
 
 
 def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
-    """Return *resource* with *changes*, keys of a page file; None takes one away.
+    """Return *resource* with *changes*, by key of a page file; None removes a key.
 
-    A key that Python keeps for itself is given with an underscore behind it.
+    A key that is a Python keyword is given with an underscore appended.
 
     Raises:
-        PageError: listing every mistake in them.
+        PageError: listing every error in them.
 
     >>> from h3sim.page import Kind, Resource
     >>> image = Resource(id="a.png", kind=Kind.IMAGE, size_bytes=10)
@@ -167,5 +167,5 @@ def _unknown(name: str) -> ValidationIssue:
     import difflib  # on use: importing h3sim should stay quick
 
     alike = difflib.get_close_matches(name, _KEYS, n=1)
-    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(_KEYS)}"
+    hint = f"did you mean {alike[0]}?" if alike else f"the keys are {', '.join(_KEYS)}"
     return ValidationIssue(key=name, message=f"unknown key; {hint}")

@@ -1,8 +1,8 @@
-"""qlog: loads written as logs that qvis opens, and logs of real stacks read as traces.
+"""qlog: loads are written as logs that qvis opens, and logs of real stacks are read as traces.
 
-What is written: version 0.3, which qvis reads, or the dialect of the current drafts
-(draft-ietf-quic-qlog-main-schema, -quic-events and -h3-events). What is read: those two, and the
-older ones with `event_fields` (draft-00 to draft-02).
+Written are version 0.3, which qvis reads, and the dialect of the current drafts
+(draft-ietf-quic-qlog-main-schema, -quic-events and -h3-events). Read are both, and the older
+versions with `event_fields` (draft-00 to draft-02).
 """
 
 from h3sim.lazy import attach

@@ -22,15 +22,15 @@ RECORD_SEPARATOR = "\x1e"
 """The record separator of a JSON text sequence (RFC 7464 § 2.2)."""
 _MAX_PROBLEMS = 20
 _MAX_DOCUMENT, _MAX_RECORD = 100_000_000, 10_000_000
-"""The most characters of a document, which is held in memory whole and takes 5 to 25 bytes for each
-there, and of one record of a sequence. A file of 1.5 MB can unpack to a thousand times as much."""
+"""The maximum characters of a document, which is held in memory at 5 to 25 bytes each, and of a
+record of a sequence. A file of 1.5 MB can unpack to a thousand times as much."""
 _MAX_EVENTS = 4_000_000
-"""The most events of a sequence; what is kept of a packet takes some 400 bytes."""
+"""The maximum events of a sequence; a packet takes about 400 bytes in memory."""
 _TOO_LONG = f"is a record of more than {_MAX_RECORD // 1_000_000} MB"
 
 
 class LogError(InputError):
-    """A log cannot be written where it should go, or read as what it should be."""
+    """A log that cannot be written or read."""
 
 
 class Findings:
@@ -42,30 +42,30 @@ class Findings:
         self._problems: list[ValidationIssue] = []
 
     def wrong(self, key: str, message: str) -> None:
-        """Note a mistake.
+        """Record an error.
 
         Raises:
-            LogError: with all so far, if there are too many to go on.
+            LogError: with all errors so far, if there are too many to continue.
         """
         self._problems.append(ValidationIssue(key=key, message=message))
         if len(self._problems) == _MAX_PROBLEMS:
             self._problems.append(
-                ValidationIssue(key="", message="and maybe more: reading stopped here")
+                ValidationIssue(key="", message="possibly more: reading stopped here")
             )
             self.raise_if_any()
 
     def fatal(self, key: str, message: str) -> NoReturn:
-        """Raise a mistake after which nothing more can be said."""
+        """Raise an error after which reading cannot continue."""
         raise LogError([*self._problems, ValidationIssue(key=key, message=message)], self.source)
 
     def raise_if_any(self) -> None:
-        """Raise a LogError if there was a mistake."""
+        """Raise a LogError if there were errors."""
         if self._problems:
             raise LogError(self._problems, self.source)
 
 
 class RawTrace(NamedTuple):
-    """One trace of a file: *head* is all but its events; each event comes with its place."""
+    """One trace of a file: *head* is everything except its events, which come with their keys."""
 
     key: str
     title: str
@@ -75,7 +75,7 @@ class RawTrace(NamedTuple):
 
 @contextmanager
 def opened(path: str | Path, findings: Findings) -> Iterator[TextIO]:
-    """Open the file at *path* as text; what goes wrong while it is read becomes a LogError."""
+    """Open the file at *path* as text; errors while it is read become a LogError."""
     with ExitStack() as stack:
         raw = stack.enter_context(open_input(path, LogError))
         try:
@@ -89,14 +89,14 @@ def opened(path: str | Path, findings: Findings) -> Iterator[TextIO]:
 
 
 def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
-    """Yield the traces of a file; read the events of each before the next is asked for.
+    """Yield the traces of a file; the events of each must be consumed before the next trace.
 
-    A sequence is read record by record, so that it may be larger than memory.
+    A sequence is read record by record, so it may be larger than memory.
 
     Raises:
-        LogError: if the file is none that can be read, or larger than what can be held in memory.
+        LogError: if the file cannot be read, or a document is too large for memory.
     """
-    # A character more than is allowed tells a line that is too long from one that just fits.
+    # One character beyond the limit distinguishes a line that is too long from one that fits.
     first = stream.readline(_MAX_DOCUMENT + 1)
     while first and not first.strip():
         first = stream.readline(_MAX_DOCUMENT + 1)
@@ -111,10 +111,10 @@ def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
     if len(first) + len(rest) > _MAX_DOCUMENT:
         findings.fatal(
             "",
-            f"is more than {_MAX_DOCUMENT // 1_000_000} MB of JSON (unpacked), and that is held in"
-            " memory whole: have it written as a JSON text sequence (.sqlog)",
+            f"is more than {_MAX_DOCUMENT // 1_000_000} MB of JSON (unpacked), which must fit into"
+            " memory: write it as a JSON text sequence (.sqlog)",
         )
-    # Many logs are one line: then it is parsed already.
+    # Many logs are a single line, which has been parsed already.
     if message or rest.strip():
         document, message = _parsed(first + rest)
     if message:
@@ -134,7 +134,7 @@ def _contained(document: object, findings: Findings) -> Iterator[RawTrace]:
         if not isinstance(trace, dict):
             findings.wrong(key, "must be an object")
         elif "error_description" in trace and "events" not in trace:
-            continue  # a trace that could not be logged says why, and has no event
+            continue  # a trace that could not be logged has a reason, and no events
         elif not isinstance(trace.get("events"), list):
             findings.wrong(f"{key}.events", "must be a list" if "events" in trace else "is missing")
         else:
@@ -162,19 +162,19 @@ def _events(
 ) -> Iterator[tuple[str, Any]]:
     for number, (line, text, is_whole) in enumerate(records, 1):
         if number > _MAX_EVENTS:
-            findings.fatal(f"line {line}", f"is the end of {_MAX_EVENTS:,} events, the most read")
+            findings.fatal(f"line {line}", f"is the end of {_MAX_EVENTS:,} events, the maximum")
         event, message = _parsed(text)
         if not message:
             yield f"line {line}", event
         elif is_whole:
             findings.wrong(f"line {line}", f"is not JSON: {message}")
         else:
-            # Whoever wrote it was stopped; what stands before is good (RFC 7464 § 2.3).
+            # The writer was stopped; the records before are valid (RFC 7464 § 2.3).
             findings.unknown.append(f"what came after line {line}, where the log is cut off")
 
 
 def _lines(first: str, stream: TextIO, findings: Findings) -> Iterator[tuple[int, str]]:
-    """Yield the lines of *stream* behind the *first*, and that, by number."""
+    """Yield *first* and the other lines of *stream*, with their numbers."""
     line, number = first, 1
     while line:
         if len(line) > _MAX_RECORD:
@@ -186,7 +186,7 @@ def _lines(first: str, stream: TextIO, findings: Findings) -> Iterator[tuple[int
 def _records(
     lines: Iterable[tuple[int, str]], findings: Findings
 ) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line, text, whether it has its end) of each record that begins with a separator."""
+    """Yield (line number, text, whether it is complete) of each record after a separator."""
     parts: list[str] = []
     begun = 1
     n_chars = 0
@@ -208,7 +208,7 @@ def _records(
 
 
 def _filled(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, bool]]:
-    """Yield the same of records that stand one a line."""
+    """Yield the same for records that are one per line."""
     for number, line in lines:
         if line.strip():
             yield number, line, line.endswith("\n")
@@ -220,12 +220,12 @@ def _title(outer: dict[str, Any], trace: dict[str, Any]) -> str:
 
 
 def _parsed(text: str) -> tuple[Any, str]:
-    """Return what *text* says, and what is wrong with it."""
+    """Return the parsed *text*, and an error message."""
     try:
         return json.loads(text, parse_constant=_refuse), ""
     except json.JSONDecodeError as error:
         if not text.strip():
-            return None, "there is nothing"
+            return None, "it is empty"
         where = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else ""
         return None, f"{error.msg} at {where or f'column {error.colno}'}"
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Events of any qlog dialect in one form: when, what, and their data."""
+"""Events of any qlog dialect in one form: time, name and data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _MAX_TIME = 1e18
-"""In any unit; today is 1.8e15 microseconds from 1970."""
+"""In any unit; in 2026 about 1.8e15 microseconds have passed since 1970."""
 _DELTA = ("delta", "delta_time", "relative_to_previous_event")
 _WANTED = {
     "packet_sent": "sent",
@@ -33,7 +33,7 @@ _TIME_FIELDS = ("time", "relative_time", "delta_time")
 
 
 class QlogEvent(NamedTuple):
-    """An event that matters to a measurement; *key* is its place in the file."""
+    """An event that is used; *key* is its position in the file."""
 
     key: str
     at_ns: int
@@ -42,7 +42,7 @@ class QlogEvent(NamedTuple):
 
 
 def as_unsigned(value: object) -> int | None:
-    """Return *value* as an integer from 0 to 2^62 - 1, also given as text; None for others.
+    """Return *value*, a number or text, as an integer from 0 to 2^62 - 1; None for others.
 
     >>> [as_unsigned(value) for value in (4, "4", 4.0, -4, 4.5, True, "4a")]
     [4, 4, 4, None, None, None, None]
@@ -57,9 +57,9 @@ def as_unsigned(value: object) -> int | None:
 
 
 class Clock:
-    """Turns the times of a trace into nanoseconds since its reference.
+    """The clock of a trace: converts its times to nanoseconds since its reference.
 
-    Times of day, and other times since long ago, count from the first event on.
+    Times of day, and others relative to a distant past, are relative to the first event.
     """
 
     def __init__(self, raw: RawTrace, findings: Findings, time_field: str | None) -> None:
@@ -76,7 +76,7 @@ class Clock:
         self._now_ns = 0
 
     def at_ns(self, key: str, value: object) -> int | None:
-        """Return the time that *value* says, None after noting what is wrong with it."""
+        """Return the time *value*, or None after recording an error."""
         number = _number(value)
         if number is None:
             self._findings.wrong(f"{key}.time", f"must be a number, is {describe_value(value)}")
@@ -92,13 +92,13 @@ class Clock:
         return round((number - self.base) * self._ns_per_unit)
 
     def ns(self, value: object) -> int | None:
-        """Return a duration in nanoseconds, None if it is none."""
+        """Return a duration in nanoseconds, or None if it is invalid."""
         number = _number(value)
         return None if number is None else round(number * self._ns_per_unit)
 
 
 def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[QlogEvent]]:
-    """Return the clock of a trace, and an iterator over the events of it that matter."""
+    """Return the clock of a trace, and an iterator over its events that are used."""
     names = raw.head.get("event_fields")
     if not isinstance(names, list):
         clock = Clock(raw, findings, None)
@@ -122,10 +122,10 @@ def _events(
             findings.wrong(key, f"must be {allowed}, is {describe_value(entry)}")
             continue
         if not event:
-            continue  # an empty last event stands for the comma before it
+            continue  # an empty last event allows for a trailing comma
         what = _WANTED.get(_name(event, common))
-        # The first event sets what counts as 0, and each delta counts from the event before it,
-        # whatever these events are about.
+        # The first event defines time zero, and each delta is relative to the event before it,
+        # including events that are not used.
         if what is None and not is_first and not clock.is_delta:
             continue
         is_first = False
@@ -178,7 +178,7 @@ def _number(value: object) -> float | None:
 
 
 def describe_value(value: object) -> str:
-    """Return how a wrong value is shown, cut where it is long."""
+    """Return a wrong value for a message, truncated if it is long."""
     if value is None:
         return "missing"
     text = json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""qlog reader: the logs of one or both endpoints as a trace that can be measured."""
+"""qlog reader: the logs of one or both endpoints as a trace for metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHOWN_STREAMS = 5
 
 
 class StreamRow(NamedTuple):
-    """A response that arrived whole."""
+    """A complete response."""
 
     stream_id: int
     id: str
@@ -39,7 +39,7 @@ class StreamRow(NamedTuple):
 
 
 class Responses(NamedTuple):
-    """Findings about all responses."""
+    """The responses of a log."""
 
     rows: list[SentRow]
     streams: list[StreamRow]
@@ -49,7 +49,7 @@ class Responses(NamedTuple):
 def responses_of(
     client: VantagePoint | None, server: VantagePoint | None, findings: Findings
 ) -> Responses:
-    """Return what the logs of either end, or of both, tell; one at least is given."""
+    """Return the responses by the logs of one or both ends."""
     if client is None:
         return _from_server(server, findings) if server is not None else Responses([], [], 0)
     if server is None:
@@ -63,7 +63,7 @@ def responses_of(
 
 
 def _from_client(client: VantagePoint, findings: Findings) -> Responses:
-    """Take numbers up to the highest that are missing for losses, as Sander 2022 does."""
+    """Count missing packet numbers below the highest as losses, as in Sander 2022."""
     findings.unknown.append("when packets were sent: the server has no log here")
     unseen = _unseen(client)
     if unseen:
@@ -79,10 +79,10 @@ def _from_client(client: VantagePoint, findings: Findings) -> Responses:
 
 
 def _unseen(client: VantagePoint) -> int:
-    """Return how many numbers are missing up to the highest.
+    """Return the number of missing packet numbers up to the highest.
 
-    Some stacks number all packets in one row (aioquic): numbers before the first that the handshake
-    took are not missing.
+    Some stacks (aioquic) share one sequence between packet number spaces: numbers that the
+    handshake used before the first packet are not missing.
     """
     first = min(client.packets, default=0)
     taken = sum(number < first for number in client.handshake_numbers)
@@ -96,24 +96,24 @@ def _packets(number: int) -> str:
 def _rows_of_both(
     client: VantagePoint, server: VantagePoint, shift_ns: int | None
 ) -> Iterator[SentRow]:
-    """Yield what the server sent and when it arrived; without a common clock, sent then."""
+    """Yield the server's packets with arrivals; without a common clock, sent on arrival."""
     latest_ns = 0
     for number in sorted(client.frames | server.frames):
         arrived_at_ns = client.packets.get(number)
         latest_ns = latest_ns if arrived_at_ns is None else max(latest_ns, arrived_at_ns)
         sent_at_ns = server.packets.get(number)
         if sent_at_ns is None or shift_ns is None:
-            # A lost one was sent no later than what came after it arrived; nothing closer is known.
+            # A lost packet was sent before the arrival of the next one; nothing closer is known.
             sent_at_ns = latest_ns if arrived_at_ns is None else arrived_at_ns
         else:
             sent_at_ns += shift_ns
-        # What the client saw goes before: it is what was measured.
+        # The client's view comes first, as it is the one that was measured.
         for stream_id, offset, n_bytes, _ in client.frames.get(number) or server.frames[number]:
             yield sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number
 
 
 def _shift_ns(client: VantagePoint, server: VantagePoint) -> int | None:
-    """Return what turns the server's times into the client's, None if they cannot be compared."""
+    """Return the offset from the server's to the client's clock; None if it is unknown."""
     ours, theirs = client.clock, server.clock
     if ours.reference != theirs.reference or ours.base is None or theirs.base is None:
         return None
@@ -121,7 +121,7 @@ def _shift_ns(client: VantagePoint, server: VantagePoint) -> int | None:
 
 
 def _from_server(server: VantagePoint, findings: Findings) -> Responses:
-    """Tell arrivals from what was acknowledged and declared lost."""
+    """Infer arrivals from acknowledgements and declared losses."""
     delay_ns = (server.min_rtt_ns or 0) // 2
     findings.unknown.append(
         "when packets arrived: the client has no log here; taken as sent"
@@ -135,7 +135,7 @@ def _from_server(server: VantagePoint, findings: Findings) -> Responses:
         sent_at_ns = server.packets[number]
         at = bisect_right(starts, number) - 1
         is_acked = at >= 0 and number < spans[at][1]
-        # Below the highest acknowledged number, a packet that no ACK names did not come.
+        # Below the highest acknowledged number, a packet that no ACK covers did not arrive.
         is_lost = not is_acked and (number in server.lost or number < server.acked.end)
         unsure += not is_acked and not is_lost
         arrived_at_ns = None if is_lost else sent_at_ns + delay_ns
@@ -167,7 +167,7 @@ def _streams(
     shift_ns: int | None,
     findings: Findings,
 ) -> list[StreamRow]:
-    """Return the streams whose bytes all arrived; *shift_ns* takes server's to client's times."""
+    """Return the complete streams; *shift_ns* converts the server's to the client's times."""
     got: dict[int, Ranges] = {}
     first_at_ns: dict[int, int] = {}
     sizes = dict(ends)
@@ -181,7 +181,7 @@ def _streams(
     gaps = _Gaps()
     streams: list[StreamRow] = []
     for stream_id in sorted(got):
-        # Without a FIN a log that was cut off, or a response that was reset, shows in the length.
+        # Without a FIN, a truncated log or a reset response is recognized by the length.
         size = (
             sizes[stream_id] if stream_id in ends else ends_reported.least_bytes(stream_id, sizes)
         )
@@ -196,7 +196,7 @@ def _streams(
 
 
 class _Gaps:
-    """The missing data, and the streams concerned."""
+    """Missing data, and the streams concerned."""
 
     def __init__(self) -> None:
         self._streams: dict[str, list[int]] = {}
@@ -212,13 +212,13 @@ class _Gaps:
 
 
 class _ReportedEnds:
-    """Requests and their paths in the log of either end."""
+    """Requests and their paths in the logs of both ends."""
 
     def __init__(
         self, client: VantagePoint | None, server: VantagePoint | None, shift_ns: int | None
     ) -> None:
         sides = [side for side in (client, server) if side is not None]
-        # The client's word last, so that it counts where both have one.
+        # The client last, so that its values win where both have one.
         self._ids = {key: name for side in reversed(sides) for key, name in side.ids.items()}
         self._bodies = {key: n for side in reversed(sides) for key, n in side.body_bytes.items()}
         self._reset_at_bytes = {
@@ -239,7 +239,7 @@ class _ReportedEnds:
             }
 
     def least_bytes(self, stream_id: int, sizes: dict[int, int]) -> int:
-        """Return how long a stream is at least: what was seen of it, and what either end says."""
+        """Return a lower bound of a stream's length: the bytes seen, and the lengths reported."""
         reported = (self._bodies.get(stream_id, 0), self._reset_at_bytes.get(stream_id, 0))
         return max(sizes[stream_id], *reported)
 
@@ -269,7 +269,7 @@ _VANTAGES = {"client": True, "server": False}
 
 
 class MeasuredResource(NamedTuple):
-    """The content of a stream: the path requested, and the length of the body."""
+    """The content of a stream: the requested path, and the length of the body."""
 
     id: str
     body_bytes: int
@@ -277,11 +277,11 @@ class MeasuredResource(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredLog:
-    """A connection as a log tells it.
+    """A connection as recorded in a log.
 
-    `Request.resource` is an index into *resources*. Rows of `trace.packet_rows` stand by packet
-    number, which is the order in which packets were sent. *unseen_packets* is how many numbers a
-    client never saw: they count as lost, and what they carried is not known.
+    `Request.resource` is an index into *resources*. Rows of `trace.packet_rows` are ordered by
+    packet number, the order of sending. *unseen_packets* is the number of packet numbers that the
+    client never received: they count as lost, and their content is unknown.
     """
 
     title: str
@@ -289,18 +289,18 @@ class MeasuredLog:
     resources: tuple[MeasuredResource, ...]
     unseen_packets: int
     unknown: tuple[str, ...]
-    """Missing data of the log, and its replacements."""
+    """Missing data of the log, and what replaces it."""
 
 
 def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
-    """Return what the qlog at *path* tells of one connection.
+    """Read one connection from the qlog at *path*.
 
-    A file with the logs of several is read where *trace* says which log of it, from 1 on. Where
-    both ends were logged, arrivals are the client's and the rest is the server's. Times are
-    nanoseconds since the log's reference, or since its first event where that is a time of day.
+    *trace*, from 1, selects a log in a file with several connections. If both ends were logged,
+    arrivals are the client's and everything else is the server's. Times are nanoseconds since the
+    log's reference, or since its first event if the reference is a time of day.
 
     Raises:
-        LogError: if the file cannot be read, or listing the mistakes in it.
+        LogError: if the file cannot be read, or listing its errors.
     """
     findings = Findings(str(path))
     with opened(path, findings) as stream:
@@ -331,7 +331,7 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
 def _select_traces(
     traces: Iterator[RawTrace], findings: Findings, number: int | None
 ) -> Iterator[RawTrace]:
-    """Yield the trace of that number, or all where there is none."""
+    """Yield the trace with that number, or all traces without one."""
     if number is None:
         yield from traces
         return
@@ -346,7 +346,7 @@ def _select_traces(
 def _sides(
     traces: Iterator[RawTrace], findings: Findings
 ) -> tuple[str, list[str], dict[bool, VantagePoint]]:
-    """Return title, protocols, and what the client and the server saw."""
+    """Return the title, the protocols, and the views of the client and the server."""
     title = ""
     protocols: list[str] = []
     sides: dict[bool, VantagePoint] = {}
@@ -378,7 +378,7 @@ def _sides(
 
 
 def _side(raw: RawTrace, findings: Findings) -> VantagePoint | None:
-    """Return what a trace tells, None if it tells nothing of packets."""
+    """Return the view of a trace; None if it has no packets."""
     clock, events = events_of(raw, findings)
     is_client = _vantage(raw)
     side: VantagePoint | None = None
@@ -396,7 +396,7 @@ def _side(raw: RawTrace, findings: Findings) -> VantagePoint | None:
 
 
 def _vantage(raw: RawTrace) -> bool | None:
-    """Return whether the client wrote a trace, None if it does not say; the client speaks first."""
+    """Return whether the client wrote a trace; None if unknown. The client sends first."""
     vantage = raw.head.get("vantage_point")
     if not isinstance(vantage, dict):
         return None
@@ -413,7 +413,7 @@ def _trace(
     stream_ids = {row.stream_id for row in ordered}
     rows = responses.rows
     if delivery is Delivery.CONNECTION:
-        # Behind bytes that never came nothing is delivered in one order; leave those out.
+        # In a single order nothing is delivered after missing bytes; leave such rows out.
         rows = [row for row in rows if row[2] in stream_ids]
     trace = Trace(
         delivery=delivery,

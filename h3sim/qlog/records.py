@@ -44,10 +44,10 @@ class LoggedPacket:
 
 
 def logged_packets(trace: Trace, request_bytes: Mapping[int, int]) -> list[LoggedPacket]:
-    """Return the packets of *trace* both ways, each way by rising number.
+    """Return the packets of *trace* in both directions, each by number.
 
-    Where the trace has no row of the wire, packets are made from what they carry: a response
-    packet takes its payload and 25 bytes more, and each request travels in a packet of its own.
+    Packets without a wire row are reconstructed from their payload: a response packet has 25 bytes
+    of overhead, and each request is in a packet of its own.
     """
     packets = {
         (row.is_down, row.number): LoggedPacket(
@@ -56,7 +56,7 @@ def logged_packets(trace: Trace, request_bytes: Mapping[int, int]) -> list[Logge
             sent_at_ns=row.sent_at_ns,
             arrived_at_ns=row.arrived_at_ns,
             size_bytes=row.size_bytes,
-            # Rows have them highest first, ACK frames of a log lowest first.
+            # Rows have ranges highest first, ACK frames of a log lowest first.
             acked=tuple(sorted(row.acked)),
         )
         for row in trace.wire
@@ -85,7 +85,7 @@ def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) 
                 arrived_at_ns=arrived_at_ns,
                 size_bytes=_OVERHEAD_BYTES,
             )
-        # A row of the wire has said the size with all that is in it.
+        # A wire row has the full size.
         if key not in known:
             packet.size_bytes += n_bytes
         fin = offset + n_bytes == ends.get(stream_id)
@@ -112,8 +112,8 @@ def _add_requests(
 ) -> None:
     """Put each request into the packet with which it reached the server.
 
-    Rows of the wire do not say what client packets carry; the one that arrived when the request
-    did, and left no earlier than it was made, brought its last byte.
+    Wire rows lack the content of client packets; the packet that arrived at the time of the
+    request, and left no earlier than it was made, carried its last byte.
     """
     arrived: list[tuple[int, int]] = sorted(
         (packet.arrived_at_ns, index)
@@ -132,7 +132,7 @@ def _add_requests(
 
 
 class DataMoved(NamedTuple):
-    """Bytes of a stream that are delivered at once."""
+    """Bytes of a stream that are delivered together."""
 
     at_ns: int
     stream_id: int
@@ -141,9 +141,9 @@ class DataMoved(NamedTuple):
 
 
 def moves(trace: Trace) -> Iterator[DataMoved]:
-    """Yield what is delivered when, in the order of time.
+    """Yield deliveries in the order of time.
 
-    A stream without a byte is delivered as such.
+    A stream without bytes is delivered once, with 0 bytes.
     """
     _, _, streams, offsets, lengths, _, delivered_at_ns = trace.packet_rows.columns
     delivered = sorted(
@@ -161,10 +161,10 @@ def moves(trace: Trace) -> Iterator[DataMoved]:
 
 
 def with_moves(rows: PacketRows, moved: Iterable[DataMoved]) -> PacketRows:
-    """Return *rows* with the times at which a log says that their bytes were delivered.
+    """Return *rows* with the delivery times of a log.
 
-    Rows whose stream the log says nothing of keep the time they have, and rows without one have
-    brought nothing new.
+    Rows of streams that are not in the log keep their times; rows without a time delivered nothing
+    new.
     """
     reached: dict[int, tuple[list[int], list[int]]] = {}
     for at_ns, stream_id, offset, n_bytes in sorted(moved):
@@ -182,11 +182,11 @@ def _reported_ns(row: PacketRow, reached: dict[int, tuple[list[int], list[int]]]
 
 
 _DEFAULT_FIELD_VALUE = f"u={DEFAULT_URGENCY}"
-"""The default priority, spelled out: a Priority field leaves it out (RFC 9218 § 4.1)."""
+"""The default priority in full; a Priority field omits it (RFC 9218 § 4.1)."""
 
 
 class PriorityFrame(NamedTuple):
-    """A frame about a stream or a placeholder, when the server learnt of it."""
+    """A priority frame for a stream or a placeholder, at its arrival at the server."""
 
     at_ns: int
     frame: dict[str, Any]
@@ -208,9 +208,9 @@ def field_values(trace: Trace) -> dict[int, str]:
 
 
 def priority_frames(trace: Trace) -> Iterator[PriorityFrame]:
-    """Yield the frames in which other signals go: what a tree is told, and later EPS.
+    """Yield the priority frames: those of dependency trees, and updates of EPS.
 
-    Buckets and ranks have no frame, and neither goes over the wire.
+    Buckets and ranks have no frame, and are not sent.
     """
     has_field: dict[int, None] = {}
     for at_ns, element_id, signal in trace.signals:
@@ -223,7 +223,7 @@ def priority_frames(trace: Trace) -> Iterator[PriorityFrame]:
 
 
 def priority_changes(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield when the server learns the RFC 9218 priority of a stream, first or anew, and the data.
+    """Yield the times at which the server learns or updates an RFC 9218 priority, and the data.
 
     The data are those of `http3:priority_updated` (draft-ietf-quic-qlog-h3-events-13 § 3.5).
 
@@ -243,11 +243,11 @@ def priority_changes(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _in_tree(element_id: int, signal: Signal) -> dict[str, Any]:
-    """Return a PRIORITY frame as draft-marx-qlog-event-definitions-quic-h3-00 has it.
+    """Return a PRIORITY frame of draft-marx-qlog-event-definitions-quic-h3-00.
 
-    The weight is the effective one, 1 to 256; a parent that is left out is the root.
+    The weight is the effective one, 1 to 256; without a parent it is the root.
     """
-    assert isinstance(signal, H2Priority | StrictPriority)  # noqa: S101 - the caller's promise
+    assert isinstance(signal, H2Priority | StrictPriority)  # noqa: S101 - callers check
     frame: dict[str, Any] = {"frame_type": "priority"}
     kind, number = _element(element_id)
     frame |= {"prioritized_element_type": kind, "prioritized_element_id": number}
@@ -261,5 +261,5 @@ def _in_tree(element_id: int, signal: Signal) -> dict[str, Any]:
 
 
 def _element(element_id: int) -> tuple[str, int]:
-    """Return what kind of element an id is of, and its number; placeholders count from 0 on."""
+    """Return the type of an element and its number; placeholders are numbered from 0."""
     return ("request_stream", element_id) if element_id >= 0 else ("placeholder", -1 - element_id)

@@ -22,9 +22,9 @@ _HEADERS = ("headers", "header")
 
 
 class VantagePoint:
-    """The view of a client or a server: packets down, requests, acknowledgements.
+    """The view of a client or a server: downlink packets, requests, acknowledgements.
 
-    Packets are those with a short header; streams those that carry requests and responses.
+    Only packets with a short header, and only request streams are considered.
     """
 
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
@@ -32,15 +32,15 @@ class VantagePoint:
         self.clock = clock
         self.is_client = is_client
         self.packets: dict[int, int] = {}
-        """Times of packets down, received (client) or sent (server), by number."""
+        """Times of downlink packets, received (client) or sent (server), by number."""
         self.handshake_numbers: dict[int, None] = {}
-        """The numbers of packets down in the two other number spaces."""
+        """The numbers of downlink packets in the two other packet number spaces."""
         self.frames: dict[int, list[StreamFrame]] = {}
         """The stream frames of those packets, if logged."""
         self.reset_at_bytes: dict[int, int] = {}
         """The bytes sent of each response that the server reset (RFC 9000 § 19.4)."""
         self.asked_at_ns: dict[int, int] = {}
-        """Time when each stream's request was made (client) or came (server)."""
+        """Time when each stream's request was made (client) or arrived (server)."""
         self.ids: dict[int, str] = {}
         """The path (`:path`) of each stream's request."""
         self.body_bytes: dict[int, int] = {}
@@ -52,7 +52,7 @@ class VantagePoint:
         self.min_rtt_ns: int | None = None
 
     def on_event(self, event: QlogEvent) -> None:
-        """Note what an event says."""
+        """Record an event."""
         match event.what:
             case "sent" | "received":
                 self._on_packet(event, is_down=(event.what == "received") == self.is_client)
@@ -70,7 +70,7 @@ class VantagePoint:
     # Packets
 
     def _on_packet(self, event: QlogEvent, *, is_down: bool) -> None:
-        # 0.3 has the header apart, some stacks have its fields beside the frames.
+        # 0.3 nests the header; some stacks put its fields next to the frames.
         header = event.data.get("header")
         fields = {**event.data, **header} if isinstance(header, dict) else event.data
         packet_type = str(fields.get("packet_type", "1RTT")).casefold()
@@ -85,11 +85,11 @@ class VantagePoint:
             return
         if number is None:
             value = describe_value(fields.get("packet_number"))
-            message = f"must be a whole number from 0 on, is {value}"
+            message = f"must be a whole number of at least 0, is {value}"
             self._findings.wrong(f"{event.key}.data.header.packet_number", message)
             return
         if number in self.packets:
-            return  # a receiver takes each packet once
+            return  # a receiver accepts each packet once
         self.packets[number] = event.at_ns
         frames = []
         for kind, key, entry in self._frames(event, "stream", "reset_stream"):
@@ -107,7 +107,7 @@ class VantagePoint:
             self.reset_at_bytes[stream_id] = final_size
 
     def _on_upward(self, event: QlogEvent) -> None:
-        # A server learns by ACKs what has arrived; a client's own are of no use here.
+        # A server learns arrivals from ACKs; the client's own ACKs are not needed.
         kinds = ("stream",) if self.is_client else ("stream", "ack")
         for kind, key, entry in self._frames(event, *kinds):
             if kind == "ack":
@@ -122,9 +122,9 @@ class VantagePoint:
     def _frames(
         self, event: QlogEvent, *frame_types: str
     ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Yield the type, the place and the keys of each frame of these types.
+        """Yield the type, key and fields of each frame of these types.
 
-        To be asked once of an event: each mistake is told as it is met.
+        Call it once per event: each error is recorded when it is found.
         """
         frames = event.data.get("frames") or []
         if not isinstance(frames, list):
@@ -139,7 +139,7 @@ class VantagePoint:
                 yield kind, key, frame
 
     def _stream_frame(self, key: str, entry: dict[str, Any]) -> StreamFrame | None:
-        """Return a frame of a response; None if it is of another stream, or says nothing."""
+        """Return a frame of a response; None for other streams and incomplete frames."""
         stream_id = self._read_unsigned(key, "stream_id", entry.get("stream_id", entry.get("id")))
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return None
@@ -148,13 +148,13 @@ class VantagePoint:
         if offset is None or n_bytes is None:
             return None
         if offset + n_bytes > MAX_VARINT:
-            self._findings.wrong(key, "reaches beyond the largest offset of a stream (2^62 - 1)")
+            self._findings.wrong(key, "exceeds the largest offset of a stream (2^62 - 1)")
             return None
         fin = entry.get("fin") in (True, "true", 1)
         return StreamFrame(stream_id, offset, n_bytes, fin) if n_bytes or fin else None
 
     def _on_moved(self, event: QlogEvent) -> None:
-        """Note bytes that went from the transport to the application."""
+        """Record bytes that moved from the transport to the application."""
         data = event.data
         if data.get("from") != "transport" or data.get("to") not in _APPLICATION:
             return
@@ -203,7 +203,7 @@ class VantagePoint:
             self.body_bytes.setdefault(stream_id, n_bytes)
 
     def _on_asked(self, stream_id: int, at_ns: int) -> None:
-        # A request that was sent again was made when it was sent first.
+        # A retransmitted request was made when it was first sent.
         known_ns = self.asked_at_ns.get(stream_id, at_ns)
         self.asked_at_ns[stream_id] = min(known_ns, at_ns)
 
@@ -216,18 +216,18 @@ class VantagePoint:
 
 
 def _length(entry: dict[str, Any]) -> object:
-    """Return what a frame says its data's length is.
+    """Return the length of a frame's data.
 
-    Older dialects say `length`, newer ones `raw.length` or `raw.payload_length`.
+    Older dialects have `length`, newer ones `raw.length` or `raw.payload_length`.
     """
     raw = entry.get("raw")
     raw = raw if isinstance(raw, dict) else {}
-    # `payload_length` before `length`, which in older drafts counts the frame's header, too.
+    # `payload_length` first: in older drafts `length` includes the header of the frame.
     return entry.get("length", raw.get("payload_length", raw.get("length")))
 
 
 def _headers(entries: object) -> Iterator[tuple[str, str]]:
-    """Yield names and values, which are a list of objects, or one object."""
+    """Yield names and values from a list of objects, or from one object."""
     if isinstance(entries, dict):
         entries = [{"name": name, "value": value} for name, value in entries.items()]
     for entry in entries if isinstance(entries, list) else []:

@@ -1,7 +1,7 @@
 """qlog writer: the server's and the client's log of a load, in two dialects.
 
 The drafts are draft-ietf-quic-qlog-main-schema-14, -quic-events-13 and -h3-events-13.
-`python -m validation.qlog_drafts` checks what is written against their CDDL.
+`python -m validation.qlog_drafts` checks the output against their CDDL.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _EVENTS = {
-    # what happens: (its name in 0.3, its name in the current drafts)
+    # event: (name in 0.3, name in the current drafts)
     "sent": ("transport:packet_sent", "quic:packet_sent"),
     "received": ("transport:packet_received", "quic:packet_received"),
     "lost": ("recovery:packet_lost", "quic:packet_lost"),
@@ -48,15 +48,15 @@ _EVENTS = {
     "prioritized": (None, "http3:priority_updated"),
 }
 _CONTROL_STREAM = 2
-"""The client's first unidirectional stream, on which PRIORITY_UPDATE goes (RFC 9218 § 7.2)."""
+"""The client's control stream, which carries PRIORITY_UPDATE (RFC 9218 § 7.2)."""
 _H2_PRIORITY_TYPE = 0x02
 """The type of HTTP/2's PRIORITY frame (RFC 9113 § 6.3); HTTP/3 reserves it (RFC 9114 § 11.2.1)."""
 _EVENTS_DRAFT = 13
-"""The draft that is followed. Until there is an RFC, the URIs of event schemas end in the number
-of the draft (quic-events § 2.1, h3-events § 2.1)."""
+"""The version of the drafts. Until the RFC, URIs of event schemas end in the number of the draft
+(quic-events § 2.1, h3-events § 2.1)."""
 PROTOCOLS_FIELD = "h3sim_protocols"
-"""A common field of our own, which the drafts allow: their event schemas assume QUIC, and
-`protocol_types` was dropped from them (main-schema since -10)."""
+"""A custom common field, as the drafts allow: their event schemas assume QUIC, and `protocol_types`
+was dropped (main-schema since -10)."""
 _QUIC = ["QUIC", "HTTP3"]
 
 
@@ -65,14 +65,14 @@ class QlogSchema:
     """The field names of a dialect."""
 
     names: dict[str, str]
-    """The name of each kind of event; what it has no name for is not written."""
+    """The name of each kind of event; events without a name are not written."""
     time_format: str
     reference_time: Any
     trace_fields: dict[str, Any] = field(default_factory=dict)
     is_draft: bool
 
     def file_head(self, about: dict[str, str], *, is_sequence: bool) -> dict[str, Any]:
-        """Return the top of a file, without its traces; *about* has its title and description."""
+        """Return the head of a file, without its traces; *about* has title and description."""
         if not self.is_draft:
             form = "JSON-SEQ" if is_sequence else "JSON"
             return {"qlog_version": "0.3", "qlog_format": form, **about}
@@ -84,7 +84,7 @@ class QlogSchema:
         }
 
     def trace_head(self, vantage: str, protocols: list[str]) -> dict[str, Any]:
-        """Return the top of a trace, without its events."""
+        """Return the head of a trace, without its events."""
         common = {"time_format": self.time_format, "reference_time": self.reference_time}
         if not self.is_draft:
             common["protocol_type"] = protocols
@@ -97,9 +97,9 @@ class QlogSchema:
         }
 
     def events(self, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-        """Yield the events of *rows* (time, kind, data) that the dialect has a name for.
+        """Yield the events of *rows* (time, kind, data) that exist in the dialect.
 
-        A float of milliseconds keeps nanoseconds exactly for 26 days.
+        A float of milliseconds is exact to the nanosecond for 26 days.
         """
         for at_ns, what, data in rows:
             if what in self.names:
@@ -107,13 +107,13 @@ class QlogSchema:
                 yield {"time": to_ms(at_ns), "name": name, "data": self.spelt(what, data)}
 
     def spelt(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Return *data* with frames and lengths as the dialect has them."""
+        """Return *data* with the frames and lengths of the dialect."""
         if what in ("sent", "received"):
             frames = [self._frame(frame) for frame in data["frames"]]
             return {**data, "frames": frames}
         if self.is_draft:
             if "frame" in data and "length" in data:
-                # HTTP3FrameParsed has no length of its own: that is the frame's (h3-events § 3.2).
+                # HTTP3FrameParsed has no length: the frame has it (h3-events § 3.2).
                 raw = {"raw": {"length": data["length"]}}
                 return {"stream_id": data["stream_id"], "frame": {**data["frame"], **raw}}
             if "length" in data:
@@ -134,7 +134,7 @@ class QlogSchema:
         }
         raw = {"payload_length": frame.n_bytes}
         if self.is_draft:
-            # quic-events since -12: what the frame's length field says is `raw.length`.
+            # quic-events since -12: the frame's length field is `raw.length`.
             raw["length"] = frame.n_bytes
         else:
             words["length"] = frame.n_bytes
@@ -142,9 +142,9 @@ class QlogSchema:
 
 
 def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of an event with its priority frame, if it has one, as the drafts spell it.
+    """Return the data of an event with any priority frame in the form of the drafts.
 
-    They describe PRIORITY_UPDATE only: a PRIORITY frame of HTTP/2 is an unknown one to them.
+    They only define PRIORITY_UPDATE: a PRIORITY frame of HTTP/2 is an unknown frame.
     """
     frame = data.get("frame", {})
     match frame.get("frame_type"):
@@ -185,14 +185,14 @@ DIALECTS = {
 }
 
 
-# On an equal instant: what arrives, what comes of it, what is asked for, what is sent.
+# Order at one instant: arrivals, their consequences, requests, departures.
 _RECEIVED, _MOVED, _PARSED, _PRIORITIZED, _LOST, _METRICS, _CREATED, _SENT = range(8)
 _LATE = 8
-"""Added where the response to a request arrives at the instant of the request."""
+"""Added to the rank if a response arrives at the instant of its request."""
 
 
 class Log:
-    """The log of one end. Its events are put into words only when they are asked for."""
+    """The log of one end; event data is only built on demand."""
 
     def __init__(self, vantage: str) -> None:
         self.vantage = vantage
@@ -201,12 +201,12 @@ class Log:
     def add(
         self, at_ns: int, rank: int, what: str, make: Callable[..., dict[str, Any]], *of: Any
     ) -> None:
-        """Note that *what* happened; `make(*of)` are the data of its event."""
+        """Add an event *what*; `make(*of)` returns its data."""
         self._rows.append((at_ns, rank, what, make, of))
 
     def events(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """Yield (time, what happened, data), times in rising order."""
-        # By time and rank alone, which is stable: what is equal stays in the order of the trace.
+        """Yield (time, event, data) by time."""
+        # By time and rank only: the sort is stable, so equal ones stay in the order of the trace.
         self._rows.sort(key=itemgetter(0, 1))
         for at_ns, _, what, make, of in self._rows:
             yield at_ns, what, make(*of)
@@ -265,8 +265,8 @@ def client_log(
         log.add(request.requested_at_ns, _CREATED, "created", _request_headers, *of)
     made_at_ns = {request.arrived_at_ns: request.requested_at_ns for request in trace.requests}
     for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
-        # A signal that reached the server with a request was sent with it; when others were, the
-        # trace does not say.
+        # A signal that reached the server with a request was sent with it; the trace lacks the send
+        # times of others.
         if at_ns in made_at_ns:
             log.add(made_at_ns[at_ns], _CREATED, "created", _frame, frame)
     _add_moves(log, trace, requests, bodies)
@@ -290,7 +290,7 @@ def _add_moves(
 
 
 def _late(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -> int:
-    """Return what keeps an arrival behind its own request; readers look for that first."""
+    """Return the ranks that keep arrivals after their requests, as readers expect."""
     is_late = any(
         stream_id in requests and requests[stream_id].requested_at_ns == at_ns
         for stream_id in streams
@@ -387,9 +387,8 @@ def qlog_document(
 ) -> dict[str, Any]:
     """Return *trace* as a qlog document with the server's log and the client's.
 
-    *description* says what was logged. *resources* and *priorities* go by stream id: what is asked
-    for (`:path`), and the text of the `priority` header; where that is not given it is what the
-    signals of the trace say.
+    *description* describes the load. *resources* has the requested resource (`:path`) by stream
+    id; the `priority` header is that of the signals in the trace.
 
     Raises:
         ValueError: if the dialect is not known.
@@ -414,10 +413,10 @@ def write_qlog(
     resources: Mapping[int, LoggedResource] | None = None,
     signals_are_sent: bool = True,
 ) -> None:
-    """Write *trace* to the file at *path*, whole or not at all; arguments as `qlog_document`'s.
+    """Write *trace* to the file at *path*, atomically; arguments as in `qlog_document`.
 
-    FILE.qlog is JSON and holds both logs. FILE.sqlog is a JSON text sequence, of which the format
-    has it that it holds one log: the client's.
+    FILE.qlog is JSON with both logs. FILE.sqlog is a JSON text sequence, a format for a single
+    log: the client's.
 
     Raises:
         LogError: if the file cannot be written.
@@ -436,19 +435,19 @@ def write_qlog(
         else:
             heads = [_trace_head(log, schema, trace) for log in logs]
             _write_json(stream, schema, about, logs, heads)
-        # Not closed: the file is still `write_whole`'s, which has yet to bring it to the disk.
+        # Not closed: `write_whole` owns the file, and still has to flush it to the disk.
         stream.detach()
 
     write_whole(path, put, error=LogError)
 
 
 def check_qlog_path(path: str | Path | None, *, key: str = "") -> None:
-    """Refuse a path to which no log could be written; None is none.
+    """Refuse a path to which no log could be written; None is accepted.
 
-    *key* is the option that gave the path.
+    *key* is the option of the path.
 
     Raises:
-        LogError: saying what is wrong with it.
+        LogError: with the reason.
 
     >>> check_qlog_path("load.json")
     Traceback (most recent call last):
@@ -500,7 +499,7 @@ def _write_json(
     logs: list[Log],
     heads: list[dict[str, Any]],
 ) -> None:
-    """Write event by event: a document of a large load would not fit into memory."""
+    """Write event by event: the document of a large load would not fit into memory."""
     stream.write(_open_object(schema.file_head(about, is_sequence=False)) + ', "traces": [')
     for number, (log, head) in enumerate(zip(logs, heads, strict=True)):
         stream.write(",\n" if number else "\n")

@@ -71,6 +71,9 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
         **_browser(spec.browser),
         "header_compression": None if codec is None else codec.codec,
         "connections": _connection_mode(spec).value,
+        "max_connections_per_host": (
+            spec.max_connections_per_host if spec.protocol is Protocol.HTTP1 else None
+        ),
         "cross_traffic": " + ".join(flow.text for flow in spec.cross_traffic) or None,
         "dns_ms": None if spec.hosts is None else to_ms(spec.hosts.dns_ns),
         "time_limit_s": None if spec.is_constant_rate else spec.limit_ns / NS_PER_S,
@@ -449,8 +452,7 @@ def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) ->
 
     requests = connection.trace.requests
     requested = {row.stream_id: load.page.resources[row.resource] for row in requests}
-    is_http2 = load.protocol is Protocol.TCP and load.profile is not None
-    request_bytes = request_sizer(load.page, is_http2=is_http2)
+    request_bytes = request_sizer(load.page, load.spec.link_protocol)
     resources = {
         stream_id: LoggedResource(
             id=resource.id,

@@ -43,6 +43,7 @@ _LEVEL_OF_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
 """Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
 _IS_URL = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _NOT_IN_A_HOST = re.compile(r"[^a-z0-9]+")
+_HTTP_VERSIONS = {Protocol.QUIC: "h3", Protocol.TCP: "h2", Protocol.HTTP1: "http/1.1"}
 _PAINTS = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
 
 
@@ -194,9 +195,8 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     signals: dict[int, list[tuple[int, Signal]]] = {}
     for at_ns, element_id, signal in load.trace.signals:
         signals.setdefault(element_id, []).append((at_ns, signal))
-    is_http2 = load.protocol is Protocol.TCP and load.profile is not None
     # Each connection has a table of its own that requests are compressed with.
-    make_sizer = partial(request_sizer, load.page, is_http2=is_http2)
+    make_sizer = partial(request_sizer, load.page, load.spec.link_protocol)
     sizers: defaultdict[int, Callable[[Resource], int]] = defaultdict(make_sizer)
     trace = load.trace
     connections = trace.connection_of or (0,) * len(trace.requests)
@@ -266,7 +266,7 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
     resource, timing = entry.resource, entry.timing
     requested_us, first_byte_us, finished_us = map(_us, timing[2:])
     start_us = _us(_started_ns(entry))
-    version = "h2" if load.protocol is Protocol.TCP else "h3"
+    version = _HTTP_VERSIONS[load.protocol]
     header_bytes = entry.stream_bytes - resource.size_bytes
     return {
         "pageref": entry.page_id,

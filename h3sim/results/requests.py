@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim.page.resource import DEFAULT_REQUEST_BYTES
 from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority
+from h3sim.transport import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,18 +17,21 @@ if TYPE_CHECKING:
     from h3sim.trace import Trace
 
 
-def request_sizer(page: Page, *, is_http2: bool) -> Callable[[Resource], int]:
-    """Return what tells how large the next request is, which is for the resource it is given.
+def request_sizer(page: Page, protocol: Protocol | None) -> Callable[[Resource], int]:
+    """Return a function from a resource to the size of its request, called in request order.
 
-    What the page file says counts first. Else it is what HPACK makes of the request over HTTP/2,
-    which depends on those before; and 100 bytes over HTTP/3, whose encoder may not know yet what
-    of them has arrived.
+    The size in the page file comes first. Otherwise it is the size of a typical Chromium request:
+    as text over HTTP/1.1, and over HTTP/2 as compressed by HPACK, which depends on the requests
+    before. Over HTTP/3, whose encoder may not know yet which of them have arrived, and at a
+    constant rate (None) it is 100 bytes.
     """
-    if not is_http2:
+    if protocol not in (Protocol.TCP, Protocol.HTTP1):
         return _plain_size
-    from h3sim.headers.synthetic_headers import Http2RequestSizes  # on use: others go without
+    from h3sim.headers import synthetic_headers  # on use: others go without
 
-    return Http2RequestSizes(page).of
+    if protocol is Protocol.TCP:
+        return synthetic_headers.Http2RequestSizes(page).of
+    return partial(synthetic_headers.http1_request_bytes, page)
 
 
 def _plain_size(resource: Resource) -> int:

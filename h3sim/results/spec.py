@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from h3sim.transport.cross_traffic import CrossFlow
 
 
+MAX_CONNECTIONS_PER_HOST = 6
+"""The limit of Chrome, Firefox and Safari for HTTP/1.1."""
 MAX_LOAD_NS = 3600 * NS_PER_S
 """The longest simulated time of a load over links: one hour."""
 
@@ -47,7 +49,9 @@ class LoadSpec:
     header_compression: HeaderCompression | None = None
     """The header codec; None where the page gives the sizes of headers."""
     hosts: RecordedHosts | None = None
-    """The rule of connections per host; None if all share one."""
+    """The rule of connections per host; None if all hosts are treated as one."""
+    max_connections_per_host: int = MAX_CONNECTIONS_PER_HOST
+    """The limit of connections of HTTP/1.1; later versions of HTTP use one."""
     cross_traffic: tuple[CrossFlow, ...] = ()
     limit_ns: int = MAX_LOAD_NS
     """Simulated time after which a load over links is given up."""
@@ -69,6 +73,6 @@ class LoadSpec:
         return self.profile or transport.TransportProfile(name="default")
 
     @property
-    def is_http2(self) -> bool:
-        """True if a load over links carries HTTP/2."""
-        return self.protocol is Protocol.TCP
+    def link_protocol(self) -> Protocol | None:
+        """The protocol over links; None at a constant rate, at which requests are not sent."""
+        return None if self.is_constant_rate else self.protocol

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import SchemeError, ValidationIssue
 from h3sim.notebook import html_table
-from h3sim.page import AS_WRITTEN, Group, Kind, Level
+from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
 from h3sim.schema import format_choices
 from h3sim.schema.errors import RejectedValueError
@@ -335,14 +335,14 @@ class Scheme:
         )
 
     def classify(
-        self, resource: Resource, *, images_before: int = 0, state: ResourceState = AS_WRITTEN
+        self, resource: Resource, *, images_before: int = 0, state: ResourceState = UNCHANGED
     ) -> PriorityClass:
         """Return the class of *resource*, before which so many images were requested.
 
         *standing* is what is known of it by now.
         """
         # By identity: an equal value that was put together means that something has become known.
-        if state is AS_WRITTEN and (self.recorded is None or not resource.recorded):
+        if state is UNCHANGED and (self.recorded is None or not resource.recorded):
             return self._ruled.of(resource, images_before)
         if self.recorded is not None:
             recorded = recorded_class(self, resource, state)
@@ -360,7 +360,7 @@ class Scheme:
         return max((rule.first_images or 0 for rule in self.rules), default=0)
 
     def ruled(
-        self, resource: Resource, images_before: int, state: ResourceState = AS_WRITTEN
+        self, resource: Resource, images_before: int, state: ResourceState = UNCHANGED
     ) -> PriorityClass:
         """Return the class that the rules say, whatever was recorded, by asking each in turn."""
         for rule in self.rules:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from h3sim.page import AS_WRITTEN, Kind
+from h3sim.page import UNCHANGED, Kind
 from h3sim.schemes.model import RecordedPlace, with_recorded_groups
 from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.ranks import RankPolicy
@@ -127,7 +127,7 @@ class _ClassPolicy(Policy):
         self._n_images = 0
         self._is_as_written = True
         """True if nothing has become known as yet: as in most loads, from beginning to end."""
-        self._tab_state = AS_WRITTEN
+        self._tab_state = UNCHANGED
         self._states: dict[str, ResourceState] = {}
         self._open: dict[int, _Open] = {}
         self._class_signals: dict[str, Signal] = {}
@@ -151,9 +151,9 @@ class _ClassPolicy(Policy):
         if resource is None:
             self._tab_state = self._tab_state.after(change)
         else:
-            known = self._states.get(resource.id, AS_WRITTEN)
+            known = self._states.get(resource.id, UNCHANGED)
             self._states[resource.id] = known.after(change)
-        if not change.tells(self._scheme.updates):
+        if not change.sets(self._scheme.updates):
             return []
         changes: list[SignalChange] = []
         # A list of its own: each stream that moves gets a new row in the dict.
@@ -167,7 +167,7 @@ class _ClassPolicy(Policy):
 
     def _class_of(self, resource: Resource, images_before: int) -> PriorityClass:
         if not self._is_as_written or (self._plays_recorded and resource.recorded):
-            known = self._states.get(resource.id, AS_WRITTEN)
+            known = self._states.get(resource.id, UNCHANGED)
             state = self._tab_state.after(known)
             return self._scheme.classify(resource, images_before=images_before, state=state)
         # A page has thousands of resources and a handful of sorts.

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import SchemeError, ValidationIssue
-from h3sim.page import AS_WRITTEN, FetchPriority, Kind, ResourceState, ServerPriority
+from h3sim.page import UNCHANGED, FetchPriority, Kind, ResourceState, ServerPriority
 from h3sim.schema import format_value
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Inline, declare, validate
@@ -140,7 +140,7 @@ class Rule:
         validate(self, SchemeError)
 
     def matches(
-        self, resource: Resource, *, images_before: int = 0, state: ResourceState = AS_WRITTEN
+        self, resource: Resource, *, images_before: int = 0, state: ResourceState = UNCHANGED
     ) -> bool:
         """Return whether the rule speaks of *resource*, behind so many images."""
         if self.visible is not None and self.visible != bool(state.visible):

@@ -23,7 +23,7 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import RecordedHosts
-from h3sim.results import MAX_LOAD_NS
+from h3sim.results import MAX_CONNECTIONS_PER_HOST, MAX_LOAD_NS
 from h3sim.schedulers import Retransmit
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
@@ -155,6 +155,7 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
         send_buffer_refill=SendBufferRefill(config.send_buffer_refill),
         header_compression=header_compression_of(config.header_compression),
         hosts=_recorded_hosts(config),
+        max_connections_per_host=config.max_connections_per_host or MAX_CONNECTIONS_PER_HOST,
         cross_traffic=_cross_traffic(config.cross_traffic),
         limit_ns=MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S),
         seed=config.seed,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.page import AS_WRITTEN, Kind
+from h3sim.page import UNCHANGED, Kind
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schemes import RecordedBy, RecordedPlace, SignalKind, recorded_class
@@ -165,7 +165,7 @@ def _compared(page: Page, plain: Scheme, theirs: Scheme) -> Iterator[tuple[Kind,
     n_images = 0
     for request in simulate(page, scheme="fifo").trace.requests:
         resource = page.resources[request.resource]
-        said = recorded_class(theirs, resource, AS_WRITTEN)
+        said = recorded_class(theirs, resource, UNCHANGED)
         # The parent of a stream is not part of its class.
         if said is not None and not isinstance(said, RecordedPlace):
             ruled = plain.classify(resource, images_before=n_images)

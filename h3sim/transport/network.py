@@ -38,10 +38,19 @@ _FULL_PACKET_BYTES = 1500
 
 
 class Protocol(enum.Enum):
-    """The transport protocol below HTTP."""
+    """The version of HTTP, by the transport below it."""
 
     QUIC = "quic"
+    """HTTP/3 over one QUIC connection."""
     TCP = "tcp"
+    """HTTP/2 over one TCP connection."""
+    HTTP1 = "http1"
+    """HTTP/1.1 over several TCP connections per host, each with one request at a time."""
+
+    @property
+    def is_over_tcp(self) -> bool:
+        """True if TCP is below HTTP."""
+        return self is not Protocol.QUIC
 
     @property
     def delivery(self) -> Delivery:

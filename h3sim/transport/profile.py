@@ -41,13 +41,13 @@ class TransportProfile:
         ProfileError: listing every value that is out of range.
     """
 
-    name: str = field(metadata=declare(Text(is_needed=True), "what tables call it"))
-    title: str = field(default="", metadata=declare(Text(), "a few words"))
-    source: str = field(default="", metadata=declare(Text(), "who says so"))
+    name: str = field(metadata=declare(Text(is_needed=True), "its name in results"))
+    title: str = field(default="", metadata=declare(Text(), "a short description"))
+    source: str = field(default="", metadata=declare(Text(), "the source of its values"))
     protocol: Protocol = field(
         default=Protocol.QUIC,
         metadata=declare(
-            Choice(Protocol), "`quic` or `tcp`: what is used unless `--transport` says otherwise"
+            Choice(Protocol), "`quic`, `tcp` or `http1`, unless `--transport` is given"
         ),
     )
     cc: str = field(default="cubic", metadata=declare(Text(), "the server's congestion controller"))
@@ -55,19 +55,19 @@ class TransportProfile:
     """Factory of the controller if it is not a registered one; *cc* is then its display name."""
     own_cubic: str = field(
         default="cubic",
-        metadata=declare(Text(), "which controller `--cc cubic` means with this stack"),
+        metadata=declare(Text(), "the controller that `--cc cubic` selects for this stack"),
     )
     beta: float | None = field(
         default=None,
         metadata=declare(
             Number(low=0, high=1, is_above=True, is_below=True),
-            "what is left of the window after a loss, as 0.7; else the controller's own",
+            "the factor of a reduction after loss, such as 0.7; by default the controller's",
         ),
     )
     initial_window_bytes: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=1, high=MAX_WINDOW_BYTES), "the window at first; else the controller's own"
+            Whole(low=1, high=MAX_WINDOW_BYTES), "the initial window; by default the controller's"
         ),
     )
     hystart: bool = field(
@@ -80,16 +80,15 @@ class TransportProfile:
     retransmit: str = field(
         default="first",
         metadata=declare(
-            Choice(_RETRANSMIT), "when lost bytes go again: [above](#when-lost-bytes-go-again)"
+            Choice(_RETRANSMIT), "the order of retransmissions: [above](#order-of-retransmissions)"
         ),
     )
     requeues: bool = field(
         default=False,
         metadata=declare(
             Flag(),
-            "a stream joins its scheduler anew when some of its bytes were acknowledged "
-            "or lost (h2o over HTTP/3). In round robin it goes behind those that wait; "
-            "a chain takes no notice",
+            "a stream is requeued when some of its bytes were acknowledged or lost (h2o over "
+            "HTTP/3): round robin moves it behind the waiting streams, a chain does not change",
         ),
     )
     quic: QuicSettings = field(
@@ -100,7 +99,7 @@ class TransportProfile:
         default_factory=QuicSettings,
         metadata=declare(
             Table(QuicSettings),
-            "the same keys for the client; what is left out is as at the server",
+            "the same keys for the client, by default with the values of the server",
         ),
     )
     tcp: TcpSettings = field(
@@ -120,7 +119,7 @@ class TransportProfile:
 
     def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
-        is_tcp = self.protocol is Protocol.TCP
+        is_tcp = self.protocol.is_over_tcp
         least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
         window = self.initial_window_bytes
         if window is not None and window < least:

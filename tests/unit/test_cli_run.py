@@ -184,14 +184,14 @@ def test_a_page_without_anything_above_the_fold_says_so(
 ) -> None:
     out = printed(capsys, "run", page_file(tmp_path, ROOT))
     (line,) = [line for line in out.splitlines() if line.startswith("ByteIndex, above the fold")]
-    assert line.endswith("unknown, the page does not say")
+    assert line.endswith("unknown: the page has no labels")
 
 
 @pytest.mark.parametrize(
     ("resources", "why"),
     [
-        ([ROOT | {"viewport": 0}], "nothing of the page is"),
-        ([ROOT, child("a", 0, above_the_fold=True)], "what is marked has no bytes"),
+        ([ROOT | {"viewport": 0}], "no resource of the page is labelled"),
+        ([ROOT, child("a", 0, above_the_fold=True)], "the labelled resources have no bytes"),
     ],
 )
 def test_none_and_zero_are_not_unknown(

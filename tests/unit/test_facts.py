@@ -312,14 +312,14 @@ def test_mistakes_of_the_graph_are_told_beside_others() -> None:
         "t.json: resources[1].parent: a second root beside resources[0]:"
         " only one may have no parent",
         "t.json: resources[2].parent: no resource has the id 'nobody'",
-        "t.json: resources[3].parent: a circle: r3 waits for r4 waits for r3",
+        "t.json: resources[3].parent: a cycle: r3 waits for r4 waits for r3",
         "t.json: hol[0].resource: no resource has the id 'r9'",
     ]
     assert mistakes() == ["t.json: resources: a page needs at least one resource"]
     assert mistakes(name=3)[1:] == ["t.json: resources: a page needs at least one resource"]
     assert mistakes(row("r1", "r1")) == [
         "t.json: resources: no root: one row must have the parent null",
-        "t.json: resources[0].parent: a circle: r1 waits for r1",
+        "t.json: resources[0].parent: a cycle: r1 waits for r1",
     ]
 
 

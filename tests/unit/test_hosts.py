@@ -322,5 +322,5 @@ class TestMistakes:
 
 def test_a_host_that_is_described_twice_is_a_mistake() -> None:
     root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=1000, host="www")
-    with pytest.raises(PageError, match=r"hosts\.www: stands twice"):
+    with pytest.raises(PageError, match=r"hosts\.www: is duplicated"):
         Page(name="x", resources=(root,), hosts=(Host(name="www"), Host(name="www")))

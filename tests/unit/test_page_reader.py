@@ -390,7 +390,7 @@ def test_a_resource_names_all_that_is_wrong_with_it() -> None:
     with pytest.raises(PageError) as caught:
         Discovery(at=TriggerEvent.COMPLETE, offset_bytes=-1, delay_ns=-1)
     assert [problem.key for problem in caught.value.problems] == ["offset_bytes", "delay_ms", "by"]
-    with pytest.raises(PageError, match="goes only with at = 'offset'"):
+    with pytest.raises(PageError, match="is only allowed with at = 'offset'"):
         Discovery(at=TriggerEvent.COMPLETE, by="/", offset_bytes=1)
 
 

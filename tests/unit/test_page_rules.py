@@ -223,9 +223,9 @@ def test_a_page_knows_its_fold_if_a_mark_or_a_share_says_so(
     ("marks", "why"),
     [
         ({"above_the_fold": True}, ""),
-        ({}, "unknown, the page does not say"),
-        ({"viewport": 0.0}, "nothing of the page is"),
-        ({"above_the_fold": True, "bytes": 0}, "what is marked has no bytes"),
+        ({}, "unknown: the page has no labels"),
+        ({"viewport": 0.0}, "no resource of the page is labelled"),
+        ({"above_the_fold": True, "bytes": 0}, "the labelled resources have no bytes"),
     ],
 )
 def test_a_page_says_why_nothing_of_it_is_visible(marks: dict[str, Any], why: str) -> None:

@@ -147,7 +147,7 @@ def test_every_value_out_of_range_is_told() -> None:
 
 
 def test_a_sum_that_the_given_sizes_exceed_is_refused() -> None:
-    with pytest.raises(PageError, match="total_bytes: is less than html_bytes and hero_bytes"):
+    with pytest.raises(PageError, match="total_bytes: is less than the sum"):
         synthetic(n_resources=5, total_bytes=1000, html_bytes=800, hero_bytes=800)
     with pytest.raises(PageError, match="total_bytes: cannot be reached"):
         synthetic(n_resources=1, total_bytes=1000, html_bytes=800)

@@ -173,7 +173,7 @@ def test_the_root_is_never_meant(names: Any) -> None:
         {**IMAGE, "discovered": SCRIPT["discovered"]},
     )
     if "/" in names:
-        with pytest.raises(InputError, match="/: no resource but the root"):
+        with pytest.raises(InputError, match="/: matches no id or kind"):
             transforms.selected(page, names)
     else:
         assert 0 not in transforms.selected(page, names)

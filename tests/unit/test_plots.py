@@ -223,7 +223,7 @@ def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so() -> None:
     load = h3sim.simulate(page)
     ax = load.plot.byte_index()
     title = ax.get_title(loc="left")
-    of = "ByteIndex of all resources (above the fold: what is marked has no bytes)"
+    of = "ByteIndex of all resources (above the fold: the labelled resources have no bytes)"
     assert title == f"{of}: 40 ms"
     sampled = load.plot.byte_index(sample_ms=100).get_title(loc="left")
     assert sampled == f"{of}: 100 ms, sampled every 100 ms"

@@ -50,7 +50,7 @@ def lines_of(folder: Path, content: object) -> list[str]:
 
 
 FILES = {
-    "": "is not JSON: there is nothing",
+    "": "is not JSON: it is empty",
     "{": "is not JSON: Expecting property name enclosed in double quotes at column 2",
     '{"traces":\n[1 2]}': "is not JSON: Expecting ',' delimiter at line 2, column 4",
     '{"traces": [NaN]}': "is not JSON: NaN is no number",
@@ -94,7 +94,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_limit(
     one_line = json.dumps({"traces": [], "title": "x" * 990})
     for text in (one_line, f"{{\n{one_line[1:]}", f"\n{one_line}"):
         (line,) = lines_of(tmp_path, gzip.compress(text.encode(), mtime=0))
-        assert "MB of JSON (unpacked), and that is held in memory" in line
+        assert "MB of JSON (unpacked), which must fit into memory" in line
     monkeypatch.undo()
     monkeypatch.setattr(container, "_MAX_RECORD", 100)
     head = '{"trace": {"vantage_point": {"type": "client"}}}'
@@ -109,7 +109,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_limit(
     monkeypatch.setattr(container, "_MAX_EVENTS", 2)
     events = "".join(f'{RS}{{"time": {n}}}\n' for n in range(3))
     assert lines_of(tmp_path, f"{RS}{head}\n{events}") == [
-        "line 4: is the end of 2 events, the most read"
+        "line 4: is the end of 2 events, the maximum"
     ]
 
 
@@ -140,11 +140,11 @@ EVENTS = {
     "data of no kind": (received(data=[1]), ".data: must be an object, is [1]"),
     "no number": (
         received(...),
-        ".data.header.packet_number: must be a whole number from 0 on, is missing",
+        ".data.header.packet_number: must be a whole number of at least 0, is missing",
     ),
     "a negative number": (
         received(-1),
-        ".data.header.packet_number: must be a whole number from 0 on, is -1",
+        ".data.header.packet_number: must be a whole number of at least 0, is -1",
     ),
     "frames of no kind": (received(frames="x"), '.data.frames: must be a list, is "x"'),
     "a frame of no kind": (received(frames=[1]), ".data.frames[0]: must be an object, is 1"),
@@ -162,7 +162,7 @@ EVENTS = {
     ),
     "too long a stream": (
         received(frames=[frame(offset=2**62 - 1)]),
-        ".data.frames[0]: reaches beyond the largest offset of a stream (2^62 - 1)",
+        ".data.frames[0]: exceeds the largest offset of a stream (2^62 - 1)",
     ),
     "HTTP without stream": (
         {
@@ -211,7 +211,7 @@ def test_every_mistake_is_told_up_to_twenty(tmp_path: Path) -> None:
     ]
     lines = lines_of(tmp_path, document(trace(*(received(-n) for n in range(1, 50)))))
     assert len(lines) == 21
-    assert lines[20] == "and maybe more: reading stopped here"
+    assert lines[20] == "possibly more: reading stopped here"
 
 
 def test_several_connections_are_not_mixed(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from h3sim.importers.recorded_request import (
 from h3sim.importers.request_fields import kind_of_word, plain_mime
 from h3sim.page import FLAGS, Kind
 from h3sim.page.resource import DELAY, MAX_STREAM_BYTES
-from h3sim.page.validation import circle_problems, id_problems
+from h3sim.page.validation import cycle_problems, id_problems
 from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate
 from h3sim.schema.errors import MAX_PROBLEMS, RejectedValueError, TooManyProblemsError, collected
@@ -290,7 +290,7 @@ def _of_graph(rows: Mapping[int, FactsRow], told: set[str]) -> list[ValidationIs
             for index, parent in parents.items()
             if parent not in named
         ]
-    found += circle_problems(ids, parents, key="parent")
+    found += cycle_problems(ids, parents, key="parent")
     return [problem for problem in found if problem.key not in told]
 
 

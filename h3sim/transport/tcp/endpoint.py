@@ -1,9 +1,10 @@
-"""One endpoint of a TCP connection that carries HTTP/2 over TLS."""
+"""One endpoint of a TCP connection that carries HTTP/2 or HTTP/1.1 over TLS."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.constants import FRAME_HEADER_BYTES
 from h3sim.transport.endpoint import Endpoint, make_recovery_row
 from h3sim.transport.pacing import Pacer
 from h3sim.transport.tcp.packer import Handshake, Packer, State
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 class TcpEndpoint(Endpoint[Segment]):
     """A client or a server; both send, acknowledge and recover in the same way.
 
-    With `HandshakeMode.NONE` the connection is established and *path_rtt_ns* known. HTTP/2's own
-    flow control is not modelled: TCP's window is the only one.
+    With `HandshakeMode.NONE` the connection is established and *path_rtt_ns* known. Frames have
+    headers of *frame_header_bytes*, 0 for HTTP/1.1. HTTP/2's own flow control is not modelled:
+    TCP's window is the only one.
     """
 
     def __init__(
@@ -42,12 +44,13 @@ class TcpEndpoint(Endpoint[Segment]):
         mode: HandshakeMode,
         *,
         path_rtt_ns: int | None = None,
+        frame_header_bytes: int = FRAME_HEADER_BYTES,
     ) -> None:
         self._mss_bytes = settings.mss_bytes
         self._controller = controller
         autotunes = settings.send_buffer is SocketBuffer.AUTOTUNED
         make_stream = AutotunedSendStream if autotunes else SendStream
-        self._stream = make_stream(settings, source)
+        self._stream = make_stream(settings, source, frame_header_bytes)
         self._received = Reassembly(
             every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns
         )

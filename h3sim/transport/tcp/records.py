@@ -1,4 +1,4 @@
-"""The byte stream of one direction: HTTP/2 frames in TLS records, and the send buffer."""
+"""The byte stream of one direction: HTTP frames in TLS records, and the send buffer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from h3sim.constants import FRAME_HEADER_BYTES
-from h3sim.transport.tcp.settings import MIN_ROOM_BYTES, RECORD_OVERHEAD_BYTES, TlsVersion
+from h3sim.transport.tcp.settings import MIN_FRAME_BYTES, RECORD_OVERHEAD_BYTES, TlsVersion
 
 if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _RECORD_HEADER_BYTES: Final = 5
+_STATUS_LINE_BYTES: Final = len(b"HTTP/1.1 200 OK\r\n\r\n")
 
 
 class Message(enum.Enum):
@@ -54,9 +55,12 @@ class SendStream:
         "_data_frame_bytes",
         "_dynamic_bytes",
         "_dynamic_idle_ns",
+        "_empty_frame_bytes",
         "_ends",
+        "_frame_header_bytes",
         "_is_clear",
         "_is_dynamic",
+        "_min_room_bytes",
         "_overhead_bytes",
         "_pieces",
         "_record_bytes",
@@ -73,8 +77,17 @@ class SendStream:
         "sent",
     )
 
-    def __init__(self, settings: TcpSettings, source: Source) -> None:
+    def __init__(
+        self,
+        settings: TcpSettings,
+        source: Source,
+        frame_header_bytes: int = FRAME_HEADER_BYTES,
+    ) -> None:
         self._source = source
+        self._frame_header_bytes = frame_header_bytes
+        self._empty_frame_bytes = frame_header_bytes or _STATUS_LINE_BYTES
+        self._min_room_bytes = frame_header_bytes + MIN_FRAME_BYTES
+        """The smallest room in a record for which a further frame is worth its header."""
         lowat = settings.notsent_lowat_bytes
         self.lowat_bytes = settings.send_buffer_bytes if lowat is None else lowat
         """The unsent bytes at which nothing more is taken (TCP_NOTSENT_LOWAT)."""
@@ -86,7 +99,7 @@ class SendStream:
         self._overhead_bytes = 0 if self._is_clear else RECORD_OVERHEAD_BYTES
         self._record_bytes = settings.record_bytes
         if self._is_clear:
-            self._record_bytes = FRAME_HEADER_BYTES + settings.data_frame_bytes
+            self._record_bytes = frame_header_bytes + settings.data_frame_bytes
         self._is_dynamic = settings.has_dynamic_records and not self._is_clear
         self._small_record_bytes = min(
             settings.mss_bytes - RECORD_OVERHEAD_BYTES, settings.record_bytes
@@ -170,7 +183,7 @@ class SendStream:
             while self._written_to < stop and self._write(self._record_room(now_ns), now_ns):
                 pass
             return self._written_to > start
-        while (left := stop - self._written_to - self._overhead_bytes) >= MIN_ROOM_BYTES:
+        while (left := stop - self._written_to - self._overhead_bytes) >= self._min_room_bytes:
             if not self._write(min(self._record_room(now_ns), left), now_ns):
                 break
         return self._written_to > start
@@ -189,7 +202,7 @@ class SendStream:
 
     def _take(self, room: int) -> StreamBytes | None:
         """Return data from the source for a frame of *room* bytes, header included."""
-        n_bytes = room - FRAME_HEADER_BYTES
+        n_bytes = room - self._frame_header_bytes
         if n_bytes > self._data_frame_bytes:
             n_bytes = self._data_frame_bytes
         return self._source.take(n_bytes)
@@ -200,16 +213,19 @@ class SendStream:
         # The record header precedes the frames, type and tag follow: offsets of bodies are those on
         # the wire.
         stop = self._written_to + header_bytes
+        frame_header_bytes = self._frame_header_bytes
         frames: list[StreamBytes] = []
         while chunk is not None:
             frames.append(chunk)
             stream_id, offset, n_bytes = chunk
-            start = stop + FRAME_HEADER_BYTES
+            # An empty response of HTTP/1.1 still has a status line (RFC 9112 § 4).
+            overhead_bytes = frame_header_bytes if n_bytes else self._empty_frame_bytes
+            start = stop + overhead_bytes
             stop = start + n_bytes
             self._pieces.append((start, stop, stream_id, offset))
-            room -= FRAME_HEADER_BYTES + n_bytes
+            room -= overhead_bytes + n_bytes
             # In cleartext a record is a frame, so it holds one.
-            if self._is_clear or room < MIN_ROOM_BYTES:
+            if self._is_clear or room < self._min_room_bytes:
                 break
             chunk = self._take(room)
         stop += self._overhead_bytes - header_bytes
@@ -262,8 +278,13 @@ class AutotunedSendStream(SendStream):
 
     __slots__ = ("_is_full", "_limit_bytes", "_lowat_bytes", "_mss_bytes", "_per_segment_bytes")
 
-    def __init__(self, settings: TcpSettings, source: Source) -> None:
-        super().__init__(settings, source)
+    def __init__(
+        self,
+        settings: TcpSettings,
+        source: Source,
+        frame_header_bytes: int = FRAME_HEADER_BYTES,
+    ) -> None:
+        super().__init__(settings, source, frame_header_bytes)
         self._mss_bytes = settings.mss_bytes
         data_bytes = settings.mss_bytes + _TIMESTAMPS_BYTES + _HEADROOM_BYTES
         self._per_segment_bytes = (1 << (data_bytes - 1).bit_length()) + _SK_BUFF_BYTES

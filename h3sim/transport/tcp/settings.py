@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 RECORD_OVERHEAD_BYTES = 5 + 1 + 16
 """A record's header, content type and AEAD tag (RFC 8446 § 5.2)."""
-MIN_ROOM_BYTES = FRAME_HEADER_BYTES + 32
-"""The smallest room in a record for which a further frame is worth its header."""
+MIN_FRAME_BYTES = 32
+"""The smallest payload for which a further frame is put into a record."""
 
 _MAX_RECORD_BYTES = 2**14
 """The largest payload of a TLS record (RFC 8446 § 5.1)."""
@@ -261,7 +261,11 @@ class TcpSettings:
             yield ValidationIssue(
                 key="max_rto_ms", message=f"{message}, is {to_ms(self.max_rto_ns):g}"
             )
-        least = MIN_ROOM_BYTES + (0 if self.tls == TlsVersion.NONE else RECORD_OVERHEAD_BYTES)
+        least = (
+            FRAME_HEADER_BYTES
+            + MIN_FRAME_BYTES
+            + (0 if self.tls == TlsVersion.NONE else RECORD_OVERHEAD_BYTES)
+        )
         if 0 < self.write_bytes < least:
             message = f"must be 0, or at least {least} (a record with 32 bytes of a body)"
             yield ValidationIssue(key="write_bytes", message=f"{message}, is {self.write_bytes}")
