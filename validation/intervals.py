@@ -191,22 +191,23 @@ def _race(source: Random, *, schemes: int, step: float) -> list[bool]:
     ]
 
 
-_OVER = {"over": "transport", "baseline": "tcp"}
+_OVER: dict[str, Any] = {"over": "transport", "baseline": "tcp"}
+_HOW: dict[str, dict[str, Any]] = {
+    "schemes, pooled over networks and transports": {
+        "baseline": "rr",
+        "pool": ("network", "transport"),
+    },
+    "transports by network and scheme": {**_OVER, "by": ("network", "scheme")},
+    "transports pooled over networks, by scheme": {
+        **_OVER,
+        "by": ("scheme",),
+        "pool": ("network",),
+    },
+}
 CONTRASTS: dict[str, Callable[[Random], list[bool]]] = {
     **{
         f"{told}, {pages} pages": partial(_contrast, pages=pages, **how)
-        for told, how in {
-            "schemes, pooled over networks and transports": {
-                "baseline": "rr",
-                "pool": ("network", "transport"),
-            },
-            "transports by network and scheme": {**_OVER, "by": ("network", "scheme")},
-            "transports pooled over networks, by scheme": {
-                **_OVER,
-                "by": ("scheme",),
-                "pool": ("network",),
-            },
-        }.items()
+        for told, how in _HOW.items()
         for pages in (3, 5, 10)
     },
     **{
@@ -271,7 +272,8 @@ def _sample_coverage(scheme: str, pages: int, studies: int) -> float:
 def _skewness(values: Sequence[float]) -> float:
     mean = math.fsum(values) / len(values)
     spread = math.fsum((value - mean) ** 2 for value in values) / len(values)
-    return math.fsum((value - mean) ** 3 for value in values) / len(values) / spread**1.5
+    third = math.fsum((value - mean) ** 3 for value in values) / len(values)
+    return third / math.pow(spread, 1.5)
 
 
 def report(studies: int = _STUDIES) -> str:

@@ -144,14 +144,15 @@ class Fidelity:
         """Return the sentence, the milestones and, for a poor replay, missing data, as lines."""
         lines = [self.sentence, *map(str, self.milestones)]
         if self.grade is Grade.POOR:
-            lines.append(f"No verdict: {self.missing_reason}")
+            lines.append(f"No verdict. Missing: {self.missing_reason}")
         return lines
 
     @property
     def missing_reason(self) -> str:
         """Data missing from a poor recording, and how to record it better."""
-        lacks = "; ".join(self.lacks) or "no identifiable data"
-        return f"the recording lacks {lacks}. {_BETTER}"
+        if not self.lacks:
+            return f"nothing that could be identified. {_BETTER}"
+        return f"the recording lacks {'; '.join(self.lacks)}. {_BETTER}"
 
 
 _ADVERBS = {Grade.GOOD: "well", Grade.FAIR: "fairly", Grade.POOR: "poorly"}
@@ -256,11 +257,12 @@ def _fidelity(page: Page, known: RecordedLoad) -> Fidelity:
     load, server = replay(page, known, network), ""
     replayed = _finished(load)
     rho = _rank_correlation(recorded, replayed)
-    for scheme in _WITHOUT_PRIORITIES if rho is not None and rho < GOOD_RANKS else ():
-        other = replay(page, known, network, scheme=scheme)
-        other_rho = _rank_correlation(recorded, _finished(other))
-        if other_rho is not None and other_rho > rho:
-            load, rho, server = other, other_rho, scheme
+    if rho is not None and rho < GOOD_RANKS:
+        for scheme in _WITHOUT_PRIORITIES:
+            other = replay(page, known, network, scheme=scheme)
+            other_rho = _rank_correlation(recorded, _finished(other))
+            if other_rho is not None and other_rho > rho:
+                load, rho, server = other, other_rho, scheme
     replayed = _finished(load)
     milestones = [*_milestones(page, known, recorded, replayed)]
     if not recorded and known.finished_ns is not None:

@@ -1,4 +1,4 @@
-"""Tables of optimality ratios: by scheme, network and class of pages; their figures and documents."""
+"""Tables of optimality ratios, by scheme, network and class; their figures and documents."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_figure_of_optimality_ratios_has_a_lane_for_each_network_and_class(
     assert told == ["small (4)", "medium (1)"]
 
 
-def test_documents_of_optimality_ratios_are_as_their_schema_says(over_two_networks: h3sim.Optimality) -> None:
+def test_documents_are_as_their_schema_says(over_two_networks: h3sim.Optimality) -> None:
     document = over_two_networks.to_dict()
     assert schema_problems(document) == []
     del document["rows"][0]["scheme"]
