@@ -9,6 +9,7 @@ import itertools
 import json
 import pickle
 import sys
+import tokenize
 import types
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from h3sim.study.design import Design
 
 
+_NO_SOURCE = (OSError, TypeError, SyntaxError, tokenize.TokenError)
+"""Errors of `inspect.getsource` without a source, or with that of something else."""
 _HEAP_TYPE = 1 << 9
 """Py_TPFLAGS_HEAPTYPE, the flag of classes that a `class` statement may have made."""
 
@@ -104,7 +107,7 @@ class _Described:
         for cls in made_by.__mro__:
             yield f"{cls.__module__}.{cls.__qualname__}"
             # Classes of a module without a name claim to be builtins.
-            if is_interactive(cls):
+            if is_interactive(cls) or _is_without_file(cls):
                 yield from self._members(cls)
                 continue
             if not _is_library(cls):
@@ -116,7 +119,7 @@ class _Described:
                 yield self._source(cls)
             else:
                 # Compiled classes have no source: those of h3sim are identified by its version.
-                with suppress(OSError, TypeError):
+                with suppress(*_NO_SOURCE):
                     yield inspect.getsource(cls)
 
     def _members(self, cls: type) -> Iterator[str]:
@@ -132,7 +135,7 @@ class _Described:
     def _source(self, part: Any) -> str:
         try:
             return inspect.getsource(part)
-        except (OSError, TypeError) as error:
+        except _NO_SOURCE as error:
             if isinstance(part, types.FunctionType):
                 return repr(_code_description(part.__code__))
             raise self._refused("code whose source cannot be read") from error
@@ -181,6 +184,17 @@ def _functions_in(value: Any) -> tuple[Any, ...]:
     if isinstance(value, staticmethod | classmethod):
         return (value.__func__,)
     return (value.func if isinstance(value, functools.cached_property) else value,)
+
+
+def _is_without_file(cls: type) -> bool:
+    """Return whether the methods of a class are Python's, but its source cannot be found."""
+    if not any(inspect.isfunction(value) for value in vars(cls).values()):
+        return False
+    try:
+        inspect.getsource(cls)
+    except _NO_SOURCE:
+        return True
+    return False
 
 
 def _code_description(code: types.CodeType) -> tuple[object, ...]:
