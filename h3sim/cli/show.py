@@ -60,7 +60,6 @@ class _Listing(NamedTuple):
 
 def _list(options: argparse.Namespace) -> None:
     listing = _LISTS[options.what]()
-    listing = listing._replace(rows=[*listing.rows])  # made once, shown up to twice
     if options.json:
         from h3sim.catalog.formats import LIST  # lazy: tables do not need it
 
