@@ -9,7 +9,7 @@ The rules, each as far as a page file tells what it needs:
   out in the viewport. Else the first five images of the document, in its order, that are neither
   lazy nor asked for with fetchpriority=low nor as small as a tracking pixel: those that Chrome
   takes for visible before it can know (Chromium 117's boost of images); those with
-  fetchpriority=high come on top;
+  fetchpriority=high come on top. The image of the largest paint is seen, where it is known;
 - what led to any of these;
 - never icons of tabs, beacons, pixels, trackers and challenges (`unseen`).
 """
@@ -141,16 +141,17 @@ def _images(page: Page, needed: Iterable[int]) -> list[int]:
         for i, resource in enumerate(page.resources)
         if resource.kind is Kind.IMAGE and not is_never_seen(resource)
     ]
+    largest = [i for i in images if page.resources[i].hero]
     raised = [i for i in images if _was_raised(page.resources[i])]
     if raised:
-        return raised
+        return [*raised, *largest]
     order = [index for _, index in references(page)]
     # Behind what the document names comes what its stylesheets show, as they were asked for.
     by_needed = {page.resources[index].id for index in needed}
     order += [i for i in images if i not in set(order) and _parent(page.resources[i]) in by_needed]
     likely = [i for i in order if i in set(images) and _may_be_seen(page.resources[i])]
     hinted = [i for i in images if page.resources[i].fetchpriority is FetchPriority.HIGH]
-    return [*likely[:_FIRST_IMAGES], *hinted]
+    return [*likely[:_FIRST_IMAGES], *hinted, *largest]
 
 
 def _was_raised(resource: Resource) -> bool:

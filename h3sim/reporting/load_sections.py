@@ -222,7 +222,7 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
         if index_ms is None:
             stated.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
             continue
-        stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
+        stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_optimality(load, which)}.")
     last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
     if last is not None:
         stated.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
@@ -244,10 +244,10 @@ def _finished(row: Any) -> float:
     return float(row.finished_ms)
 
 
-def _regret(load: Load, which: Which) -> str:
+def _optimality(load: Load, which: Which) -> str:
     """Return the distance from the lower bound that no scheme can beat, if available."""
     try:
-        ratio = load.regret(which)
+        ratio = load.optimality_ratio(which)
     except (NothingToMeasureError, ZeroDivisionError):
         return ""
     behind = 100 * (ratio - 1)

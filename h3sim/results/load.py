@@ -167,7 +167,7 @@ class Load(WithMilestones, RichDisplay):
             raise self._nothing(which)
         return bound_ms
 
-    def regret(self, which: Which = "all", *, given: Given = "requests") -> float:
+    def optimality_ratio(self, which: Which = "all", *, given: Given = "requests") -> float:
         """Return how many times the ByteIndex is what no scheme can beat: 1 is optimal.
 
         Raises:
