@@ -112,10 +112,6 @@ function show(fresh) {
   $("guide").textContent = [GUIDE + lost, cut === undefined ? "" : `Time is ${cut.cut}.`, ...notes].join(" ");
 }
 
-function paintsOf(result) {
-  return result.page.is_by_kind ? catalogue.kinds : catalogue.paints;
-}
-
 function showLanes(fresh, endMs, highest) {
   const lanes = $("lanes");
   while (lanes.children.length > results.length) lanes.lastChild.remove();
@@ -136,29 +132,26 @@ function showLanes(fresh, endMs, highest) {
       ...(result.lost > 0 ? [element("span", {}, `${shown(result.lost, 0)} packets lost`)] : []),
     );
     drawLineSample(sample, lookOf(index));
-    drawLane(canvas, result, paintsOf(result), endMs, highest);
+    drawLane(canvas, result, endMs, highest);
   });
 }
 
 function showLegend() {
   const items = results.length === 0 ? [] : legendOf(results[0]);
-  const paints = results.length === 0 ? [] : paintsOf(results[0]);
-  const samples = items.map(([group, label]) => [element("canvas", { "aria-hidden": "true" }), group, label]);
-  $("legend").replaceChildren(...samples.map(([sample, , label]) => element("li", {}, sample, label)));
-  for (const [sample, group] of samples) drawSample(sample, paints[group % paints.length]);
+  const samples = items.map(([label, faces]) => [element("canvas", { "aria-hidden": "true" }), label, faces]);
+  $("legend").replaceChildren(...samples.map(([sample, label]) => element("li", {}, sample, label)));
+  for (const [sample, , faces] of samples) drawSample(sample, faces);
 }
 
+// Texts with the colours before them: those of the classes, or of a small page's resources.
 function legendOf(result) {
-  if (!result.page.is_by_kind) {
-    const items = result.resources.map((row, index) => [result.numbers[index], row]);
-    items.sort(([one], [other]) => one - other);
-    return items.map(([number, row]) => [number, `${number + 1} ${shortened(row.id)}${row.above_the_fold ? " ▲" : ""}`]);
-  }
-  return catalogue.kinds.flatMap(({ kind }, group) => {
-    const rows = result.resources.filter((row) => row.kind === kind);
-    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-    return rows.length === 0 ? [] : [[group, `${kind}: ${rows.length}, ${shown(bytes / 1000, 0)} kB`]];
-  });
+  if (result.classes.length > 0) return result.classes;
+  const items = result.resources.map((row, index) => [result.numbers[index], row]);
+  items.sort(([one], [other]) => one - other);
+  return items.map(([number, row]) => [
+    `${number + 1} ${shortened(row.id)}${row.above_the_fold ? " ▲" : ""}`,
+    [result.faces[number]],
+  ]);
 }
 
 function showWhich() {

@@ -61,17 +61,23 @@ def _load_document(request: dict[str, Any]) -> dict[str, Any]:
     load = h3sim.simulate(page, scheme=request["scheme"], **_with_network(page, request["options"]))
     palette = Palette(page)
     window = window_of([load])
-    lane = lane_of(load, palette, window.end_ms)
+    lane = lane_of(load, window.end_ms)
     seen = [row.finished_ms for row in load.timings if row.above_the_fold]
     return {
         "scheme": load.scheme.name,
         "transport": load.protocol.value,
-        "page": {"name": page.name, "is_by_kind": palette.is_by_kind, "groups": palette.groups},
+        "page": {"name": page.name},
+        "faces": [palette.look(group).face for group in palette.groups],
+        # Of a small page the legend names the resources themselves.
+        "classes": [
+            [entry.label, [palette.look(group).face for group in entry.groups]]
+            for entry in (palette.legend() if palette.is_shared else ())
+        ],
         "resources": [row._asdict() for row in load.timings],
         # The table is in the order of requests, the colours in that of the page.
         "numbers": [request.resource for request in load.trace.requests],
         "boxes": [
-            [box.group, round(box.start_ms, 3), round(box.stop_ms, 3), box.level, box.height]
+            [box.resource, round(box.start_ms, 3), round(box.stop_ms, 3), box.level, box.height]
             for box in lane.drawn
         ],
         "is_merged": lane.is_merged,

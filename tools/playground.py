@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim import catalog
-from h3sim.reporting.labels import KINDS, paint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +41,6 @@ _OF_WHEEL = (
     *("setup.cfg", "setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"),
     *("h3sim", "models", "corpora"),
 )
-_N_PAINTS = 70
-"""After so many resources colours come again."""
 _TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm"}
 _PORT = 8765
 _FETCH_S = 600
@@ -107,7 +104,7 @@ def build(site: Path, parts: Path) -> None:
 
 
 def catalogue() -> dict[str, Any]:
-    """Return what the page offers before Python runs: pages, schemes, and how things are painted.
+    """Return what the page offers before Python runs: pages and schemes.
 
     It is written when the site is built: listing the pages would take seconds in a browser.
     """
@@ -121,8 +118,6 @@ def catalogue() -> dict[str, Any]:
             {"name": scheme.name, "title": scheme.title, "group": _group_of(scheme.name)}
             for scheme in h3sim.list_schemes()
         ],
-        "paints": [paint(index)._asdict() for index in range(_N_PAINTS)],
-        "kinds": [{"kind": kind.value, **KINDS[kind]._asdict()} for kind in KINDS],
     }
 
 
