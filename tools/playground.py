@@ -20,11 +20,20 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim import catalog
+from playground.simulator import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["PARTS", "Handler", "build", "catalogue", "fetch_package", "main"]
+__all__ = [
+    "PARTS",
+    "Handler",
+    "build",
+    "catalogue",
+    "fetch_package",
+    "first_requests",
+    "main",
+]
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "playground"
@@ -101,6 +110,35 @@ def build(site: Path, parts: Path) -> None:
     wheels = sorted(path.name for path in (site / "wheels").glob("*.whl"))
     text = json.dumps({**catalogue(), "wheels": wheels}, ensure_ascii=False)
     (site / "catalogue.json").write_text(text, encoding="utf-8")
+    answers = {request: json.loads(simulate(request)) for request in first_requests()}
+    text = json.dumps(answers, ensure_ascii=False, separators=(",", ":"))
+    (site / "computed.json").write_text(text, encoding="utf-8")
+    # Static hosts that run Jekyll leave out what it does not know.
+    (site / ".nojekyll").touch()
+
+
+_FIRST_REQUESTS = """
+import { DEFAULTS, requestOf } from "./state.mjs";
+import { LESSON } from "./lesson.mjs";
+const states = [DEFAULTS, ...LESSON.map((step) => ({ ...DEFAULTS, ...step.set }))];
+const requests = states.flatMap((state) => state.schemes.map((scheme) => requestOf(state, scheme)));
+console.log(JSON.stringify([...new Set(requests)]));
+"""
+
+
+def first_requests() -> list[str]:
+    """Return what the page asks Python in its default state and at the start of lesson steps.
+
+    Raises:
+        PlaygroundError: if there is no Node.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for module in ("state", "lesson"):
+            shutil.copyfile(SOURCE / f"{module}.js", folder / f"{module}.mjs")
+        (folder / "requests.mjs").write_text(_FIRST_REQUESTS, encoding="utf-8")
+        requests: list[str] = json.loads(_run("node", str(folder / "requests.mjs")))
+    return requests
 
 
 def catalogue() -> dict[str, Any]:
@@ -178,7 +216,7 @@ def _pip(*arguments: str) -> None:
     _run(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
 
 
-def _run(program: str, *arguments: str) -> None:
+def _run(program: str, *arguments: str) -> str:
     found = shutil.which(program)
     if found is None:
         raise PlaygroundError(f"{program} is needed to build the playground, and is not installed")
@@ -188,6 +226,7 @@ def _run(program: str, *arguments: str) -> None:
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
         raise PlaygroundError(f"{program} {' '.join(arguments)} failed:\n{said}")
+    return done.stdout
 
 
 def _serve(site: Path, port: int) -> None:
