@@ -158,6 +158,8 @@ def _network_of(page: Page) -> dict[str, float] | None:
     if known is None:
         return None
     network = recorded_network(page) or h3sim.load_network(_WITHOUT_ESTIMATE)
+    if network.down is None or network.down.rate_bps is None:
+        return None
     return {
         "rate": round(network.down.rate_bps / 1e6, 3),
         "rtt": round(network.rtt_ns / 1e6, 1),

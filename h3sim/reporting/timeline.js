@@ -113,13 +113,16 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const { row, start, stop, level, height } = load.packets;
     const alone = 1 / (1 + 0.27 * (Math.min(load.highest, 8) - 1));
     const share = (of) => (load.highest === 1 ? 1 : alone + ((1 - alone) * (of - 1)) / (load.highest - 1));
-    let colour = null;
+    let [colour, lastTo, lastLevel] = [null, -1, 0];
     for (let index = firstFrom(stop, view[0]); index < stop.length && start[index] <= view[1]; index += 1) {
       if (only !== null && row[index] !== only) continue;
+      const [from, to] = [x(start[index]), x(stop[index])];
+      // Of packets narrower than half a pixel some are enough.
+      if (to - lastTo < 0.5 && level[index] <= lastLevel) continue;
+      [lastTo, lastLevel] = [to, level[index]];
       const face = load.resources[row[index]].face;
       if (face !== colour) context.fillStyle = colour = face;
       const high = (share(height[index]) * STRIP) / height[index];
-      const [from, to] = [x(start[index]), x(stop[index])];
       const gap = to - from > 4 ? 0.6 : 0;
       context.fillRect(from, top + STRIP - (level[index] + 1) * high, Math.max(to - from - gap, only === null ? 0.5 : 1), high - gap);
     }
@@ -141,22 +144,39 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
 
   function drawRows(context, top) {
     const { rows, height } = shownRows();
-    rows.forEach((index, place) => drawRow(context, index, top + place * height, height));
+    const isHigh = height >= 6;
+    clipped(context, () => {
+      rows.forEach((index, place) => drawBar(context, index, top + place * height, height, isHigh ? 0.3 : 1));
+      if (isHigh) drawArrivals(context, top, height, new Map(rows.map((index, place) => [index, place])));
+    });
+    if (height >= 10) rows.forEach((index, place) => drawLabel(context, index, top + (place + 0.5) * height));
   }
 
-  function drawRow(context, index, y, height) {
+  // Bars are in full colour only where bytes came.
+  function drawArrivals(context, top, height, places) {
+    const { row, start, stop } = load.packets;
+    for (let index = firstFrom(stop, view[0]); index < stop.length && start[index] <= view[1]; index += 1) {
+      context.fillStyle = load.resources[row[index]].row_face;
+      const from = x(start[index]);
+      context.fillRect(from, top + (places.get(row[index]) + 0.14) * height, Math.max(0.5, x(stop[index]) - from), height * 0.72);
+    }
+  }
+
+  function drawBar(context, index, y, height, opacity) {
     const row = load.resources[index], thick = Math.max(0.6, height * 0.72), middle = y + height / 2;
-    clipped(context, () => {
-      context.fillStyle = GREY;
-      context.fillRect(x(row.requested), middle - 0.5, x(row.first) - x(row.requested), 1);
-      context.fillStyle = row.row_face;
-      context.fillRect(x(row.first), middle - thick / 2, Math.max(1, x(row.finished) - x(row.first)), thick);
-    });
-    if (height < 10) return;
+    context.fillStyle = GREY;
+    context.fillRect(x(row.requested), middle - 0.5, x(row.first) - x(row.requested), 1);
+    context.fillStyle = row.row_face;
+    context.globalAlpha = opacity;
+    context.fillRect(x(row.first), middle - thick / 2, Math.max(1, x(row.finished) - x(row.first)), thick);
+    context.globalAlpha = 1;
+  }
+
+  function drawLabel(context, index, middle) {
     context.fillStyle = DARK;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    context.fillText(row.label, left - 8, middle);
+    context.fillText(load.resources[index].label, left - 8, middle);
   }
 
   function drawSteps(context, curve, top, most, colour, isDashed) {
@@ -193,7 +213,9 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
       const { rows, height } = shownRows(), place = rows.indexOf(index);
       if (place >= 0) {
         const high = Math.max(height, 4);
-        drawRow(context, index, clamp(at.rows + place * height + (height - high) / 2, at.rows, at.rows + waterfall - high), high);
+        const y = clamp(at.rows + place * height + (height - high) / 2, at.rows, at.rows + waterfall - high);
+        clipped(context, () => drawBar(context, index, y, high, 1));
+        drawLabel(context, index, y + high / 2);
       }
       clipped(context, () => {
         context.fillStyle = "#c2005f";
@@ -219,7 +241,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     if (index !== null) {
       const row = load.resources[index];
       const [asked, first, done] = [row.requested, row.first, row.finished].map((at) => number(at, 2));
-      texts.push(`${row.label}, ${row.kind}: ${number(row.bytes)} bytes, requested at ${asked}, first byte at ${first}, complete at ${done} ms`);
+      texts.push(`${row.name}, ${row.kind}: ${number(row.bytes)} bytes, requested at ${asked}, first byte at ${first}, complete at ${done} ms`);
     }
     readout.textContent = texts.join("; ") || "Point at a packet or a row.";
   }
@@ -295,7 +317,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     load.most = Math.max(1, ...[load.wire, load.window ?? load.wire].map(({ y }) => y.reduce((most, each) => Math.max(most, each), 0)));
     hovered = null;
     if (pinned >= load.resources.length) pinned = null;
-    const cells = (row) => [row.label, row.kind, row.bytes, row.requested, row.first, row.finished];
+    const cells = (row) => [row.name, row.kind, row.bytes, row.requested, row.first, row.finished];
     body.replaceChildren(
       ...load.resources.map((row, index) => {
         const line = document.createElement("tr");

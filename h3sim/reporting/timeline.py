@@ -29,10 +29,14 @@ STYLE = """
 .timeline canvas { display: block; width: 100%; }
 .timeline canvas + canvas { position: absolute; inset: 0 auto auto 0; }
 .timeline .stage:focus-visible { outline: 3px solid #0b4f8c; outline-offset: 2px; }
-.timeline output { display: block; min-height: 3em; font-size: 0.875rem; overflow-wrap: anywhere;
-  font-variant-numeric: tabular-nums; }
+/* What changes with each move must not have the whole report laid out anew. */
+.timeline { contain: content; }
+.timeline output { display: block; height: 4.6em; overflow: hidden; contain: strict;
+  font-size: 0.875rem; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 .timeline button, .timeline select { font: inherit; font-size: 0.875rem; padding: 0.2rem 0.6rem; }
-.timeline .rows { max-height: 20rem; overflow: auto; position: relative; margin-top: 0.5rem; }
+.timeline .rows { max-height: 20rem; overflow: auto; position: relative; margin-top: 0.5rem;
+  contain: content; }
+.timeline ~ figure { content-visibility: auto; contain-intrinsic-size: auto 40rem; }
 .timeline tbody tr { cursor: pointer; }
 .timeline tr.on { background: #fbdbe9; }
 .timeline thead th { position: sticky; top: 0; background: #fff; }
@@ -120,6 +124,7 @@ def _document(name: str, load: Load) -> dict[str, Any]:
             {
                 "label": f"{place + 1} {shortened(row.id)}"
                 + f" {ATF_MARK}" * bool(row.above_the_fold),
+                "name": f"{place + 1} {row.id}",
                 "kind": str(row.kind),
                 "bytes": row.bytes,
                 "face": palette.look(palette.groups[place]).face,
