@@ -13,6 +13,7 @@ from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.load_plots import LoadPlots
 from h3sim.reporting.output import alt_text, render
 from h3sim.reporting.time_series import bins_of, curve, shown_set
+from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.study.fidelity import Grade, fidelity
 from h3sim.table import APART, Table, decimals_of
@@ -200,6 +201,11 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
     return Section(
         title=title,
         words=list(dict.fromkeys(notes)),
+        timeline=Timeline(
+            title=f"{page.name}: packets, waterfall, progress and bytes on the wire",
+            names=[pair.name for pair in pairs],
+            loads=[pair.load for pair in pairs],
+        ),
         pictures=[
             *_strip_and_curves(pairs),
             *_waterfalls(pairs),
