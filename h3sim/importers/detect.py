@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.above_the_fold import HEURISTIC, mark_critical_path, with_marks
+from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
 from h3sim.importers.formats.har import HAR_DIALECTS, HarReader
@@ -70,6 +71,12 @@ FAMILIES = (
         lambda part: part.path == ("method",) or _has("method")(part),
         ProtocolLog,
         has_lines=True,
+    ),
+    Family(
+        "chrome-trace",
+        ("chrome-trace",),
+        lambda part: _is_opened("traceEvents", list)(part) or _has("ph")(part),
+        ChromeTrace,
     ),
     Family("wprofx", ("wprofx",), _has("objs"), WprofxGraph),
     Family("epload", ("epload",), _is_opened("objs", list), EploadGraph),
@@ -136,7 +143,7 @@ def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:
     page = imported.page
     if choice == HEURISTIC and any(resource.critical for resource in page.resources):
         page = mark_critical_path(page)  # recorded marks take precedence over the heuristic
-    elif choice != HEURISTIC or not page.knows_above_the_fold:
+    elif choice != HEURISTIC or not any(resource.above_the_fold for resource in page.resources):
         page = with_marks(page, choice)
     how = page.above_the_fold_from
     marks = {f"above the fold by {how.value}": sum(r.above_the_fold for r in page.resources)}
@@ -229,7 +236,7 @@ class _Reading:
     def _refuse_strange(self, part: JsonPart) -> None:
         """Refuse a list whose first object is not an entry of any format, and a second object."""
         if not part.path and not part.line and isinstance(part.value, dict):
-            raise self._recording.refuse("must have method or objs, has neither", part.key)
+            raise self._recording.refuse("must have method, ph or objs, has none", part.key)
         if part.line or len(self._before) > _MOST_BEFORE:
             self.finish()
 

@@ -10,7 +10,6 @@ an underscore are the writers' own.
 from __future__ import annotations
 
 import base64
-import itertools
 import math
 import re
 from datetime import UTC, datetime, timedelta
@@ -27,6 +26,7 @@ from h3sim.importers.recorded_request import (
     frame_of,
     level_of,
     read_priority_fields,
+    stretch_pieces,
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
@@ -133,7 +133,7 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     body, basis = _body(request, entry, length, transfer, header)
     request.body_bytes, request.body_from = body, basis
     request.decoded_bytes = answer.table("content").size("size")
-    _stretch_pieces(request)
+    stretch_pieces(request)
     if header is not None:
         request.header_bytes, request.header_from = header, SizeSource.RECORDED
     elif transfer and body is not None and basis is not SizeSource.WHOLE and transfer > body:
@@ -183,24 +183,6 @@ def _body(
     if recorded == 0 or decoded == 0:
         return 0, SizeSource.RECORDED
     return None, SizeSource.NONE
-
-
-def _stretch_pieces(request: RecordedRequest) -> None:
-    """Count in pieces what was sent: those of chrome-har are of the decoded body.
-
-    As if each part were compressed alike.
-    """
-    body, decoded = request.body_bytes, request.decoded_bytes
-    if not body or not decoded or body == decoded:
-        return
-    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
-        return
-    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
-    sent = [end * body // decoded for end in ends]
-    request.pieces = tuple(
-        (at_ms, end - begin)
-        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
-    )
 
 
 HAR_DIALECTS = {
