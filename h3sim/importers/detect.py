@@ -12,7 +12,9 @@ from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
 from h3sim.importers.formats.har import HAR_DIALECTS, HarReader
+from h3sim.importers.formats.lighthouse import LighthouseResult
 from h3sim.importers.formats.site import read_site
+from h3sim.importers.formats.webpagetest import WebPageTestResult
 from h3sim.importers.formats.wprof import EploadGraph, WprofxGraph
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import Recording
@@ -63,6 +65,11 @@ def _is_opened(name: str, kind: type) -> Callable[[JsonPart], bool]:
     return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
 
 
+def _is_webpagetest(part: JsonPart) -> bool:
+    """Return whether the part is the member of a result of WebPageTest that has its runs."""
+    return part.path == ("data",) and isinstance(part.value, dict) and "runs" in part.value
+
+
 FAMILIES = (
     Family("HAR", (*HAR_DIALECTS,), _is_opened("log", dict), HarReader),
     Family(
@@ -77,6 +84,13 @@ FAMILIES = (
         ("chrome-trace",),
         lambda part: _is_opened("traceEvents", list)(part) or _has("ph")(part),
         ChromeTrace,
+    ),
+    Family("webpagetest", ("webpagetest",), _is_webpagetest, WebPageTestResult),
+    Family(
+        "lighthouse",
+        ("lighthouse",),
+        lambda part: part.path in (("lighthouseVersion",), ("lighthouseResult",)),
+        LighthouseResult,
     ),
     Family("wprofx", ("wprofx",), _has("objs"), WprofxGraph),
     Family("epload", ("epload",), _is_opened("objs", list), EploadGraph),
@@ -235,6 +249,9 @@ class _Reading:
 
     def _refuse_strange(self, part: JsonPart) -> None:
         """Refuse a list whose first object is not an entry of any format, and a second object."""
+        if _has("browserScripts")(part):
+            message = "is a browsertime.json, which lists no requests: import the HAR beside it"
+            raise self._recording.refuse(message)
         if not part.path and not part.line and isinstance(part.value, dict):
             raise self._recording.refuse("must have method, ph or objs, has none", part.key)
         if part.line or len(self._before) > _MOST_BEFORE:

@@ -449,6 +449,10 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return name in self._entry
 
+    def names(self) -> list[str]:
+        """Return the names of the members."""
+        return list(self._entry)
+
     def raw(self, name: str) -> Any:
         """Return whatever stands there, None if nothing."""
         return self._entry.get(name)

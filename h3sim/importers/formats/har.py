@@ -79,6 +79,18 @@ def started_at(text: str) -> Started | None:
         return None
 
 
+def date_of(at_ms: float) -> str:
+    """Return a time in ms since 1970 as HAR 1.2 writes it, "" if it is no date.
+
+    >>> date_of(82_800_500)
+    '1970-01-01T23:00:00.500000+00:00'
+    """
+    try:
+        return (_EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="microseconds")
+    except OverflowError:
+        return ""
+
+
 def read_timings(request: RecordedRequest, entry: Fields) -> None:
     """Take over when an entry's parts ended, counted from when it began."""
     timings = entry.table("timings")
@@ -220,7 +232,7 @@ class HarReader:
             if part.item is not None:
                 fields = Fields.of(part, self._recording.note)
                 if fields is not None:
-                    (self._add_entry if name == "entries" else self._add_page)(fields)
+                    (self.add_entry if name == "entries" else self.add_page)(fields)
             elif not isinstance(part.value, list):
                 self._recording.note(part.key, f"must be a list, is {format_value(part.value)}")
         elif name in ("creator", "browser"):
@@ -228,11 +240,13 @@ class HarReader:
         elif part.path[0] != "log":
             self._recording.note(part.key, "is not read: a HAR is its log")
 
-    def _add_page(self, page: Fields) -> None:
+    def add_page(self, page: Fields) -> None:
+        """Take in a page of the log."""
         if id_ := page.text("id"):
             self._pages[id_] = page
 
-    def _add_entry(self, entry: Fields) -> None:
+    def add_entry(self, entry: Fields) -> None:
+        """Take in an entry of the log."""
         if not self._recording.has_room():
             return
         url = entry.table("request").text("url")
@@ -268,6 +282,9 @@ class HarReader:
         if answer.flag("fromEarlyHints"):
             request.was_hinted()
         request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
+        # WebPageTest's times of the main thread, by the name of the task.
+        request.parse_ms = entry.duration("_cpu.v8.compile") or 0.0
+        request.execute_ms = entry.duration("_cpu.EvaluateScript") or 0.0
         request.text = self._text(request, answer)
         self._recording.requests.append(request)
 
