@@ -105,6 +105,7 @@ DIALECTS = {name: family.title for family in FAMILIES for name in family.names} 
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MOST_PARTS = 1_000_000
 """Most parts of a file: ten per request for 100,000 requests, or the longest event logs."""
+_IS_ARCHIVE = "has rows of the HTTP Archive: name a folder for their pages (-o FOLDER/)"
 _MOST_BEFORE = 10_000
 """Most parts that are examined to detect the format."""
 
@@ -144,6 +145,17 @@ def import_page(
             _read(source, recording)
             for problem in source.problems:
                 recording.note("", problem)
+    return finished_page(recording, host=host, strict=strict, above_the_fold=above_the_fold)
+
+
+def finished_page(
+    recording: Recording,
+    *,
+    host: str | None = None,
+    strict: bool = False,
+    above_the_fold: str | Path = HEURISTIC,
+) -> ImportedPage:
+    """Return the page of *recording* with its marks; the arguments are those of `import_page`."""
     return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
 
 
@@ -186,6 +198,8 @@ def _check(path: object, page: object, above_the_fold: object, **optional: objec
 
 def _read(source: TextSource, recording: Recording) -> None:
     """Read the file into *recording*."""
+    if source.peek().startswith("PAR1"):  # Parquet
+        raise recording.refuse(_IS_ARCHIVE)
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
     if opening not in ("{", "["):
@@ -249,6 +263,8 @@ class _Reading:
 
     def _refuse_strange(self, part: JsonPart) -> None:
         """Refuse a list whose first object is not an entry of any format, and a second object."""
+        if part.path == ("payload",) or _has("payload")(part):
+            raise self._recording.refuse(_IS_ARCHIVE)
         if _has("browserScripts")(part):
             message = "is a browsertime.json, which lists no requests: import the HAR beside it"
             raise self._recording.refuse(message)

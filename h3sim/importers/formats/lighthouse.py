@@ -48,7 +48,7 @@ class LighthouseResult:
     def add(self, part: JsonPart) -> None:
         """Process a member of the result."""
         if part.path == (_RESULT,):
-            self._members = part.value
+            self._members = part.value if isinstance(part.value, dict) else {}
         elif len(part.path) == 1 and part.item is None:
             self._members[part.path[0]] = part.value
 
