@@ -442,7 +442,7 @@ _TRANSFORMS = (
 )
 COMMANDS = {
     "import": Command(
-        "Convert a recording of a page load (HAR, trace, test result) or a static site into a page.",
+        "Convert a HAR, a trace, a test result or a static site into a page.",
         _import,
         (
             _PageOrFolder(

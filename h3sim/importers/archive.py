@@ -147,7 +147,7 @@ def _rows(path: str | Path) -> Iterator[dict[str, Any]]:
     with opened(path, most_bytes=_MOST_BYTES) as source:
         cursor = JsonCursor(source.read)
         if cursor.peek() == "[":
-            values = (cursor.value() for _ in cursor.items())
+            values: Iterator[Any] = (cursor.value() for _ in cursor.items())
         else:
             values = iter(lambda: cursor.value() if cursor.peek() else None, None)
         yield from (row for row in values if isinstance(row, dict))
