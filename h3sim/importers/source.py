@@ -75,9 +75,9 @@ class TextSource:
     character in ASCII as well. Bytes that are not UTF-8 become U+FFFD.
     """
 
-    def __init__(self, binary: BufferedIOBase, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, binary: BufferedIOBase, most_bytes: int | None = None) -> None:
         self._binary = binary
-        self._most_bytes = most_bytes
+        self._most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
         self._n_bytes = 0
         self._ended = False
@@ -146,7 +146,7 @@ def opened(
     path: str | PathLike[str],
     error: type[InputError] = RecordingError,
     *,
-    most_bytes: int = _MOST_BYTES,
+    most_bytes: int | None = None,
 ) -> Iterator[TextSource]:
     """Open the file at *path* as text, of which *most_bytes* are read, unpacked.
 

@@ -196,12 +196,12 @@ def _connection_events(load: Load, connection: Connection) -> Iterator[Event]:
         yield from _stream_events(resource, request, timing, (pid, tid), sent)
         yield from _chrome_events(load, request, timing, sent, addresses, connection.number)
     columns = trace.packet_rows.columns
-    rows = zip(
-        columns.arrived_at_ns, columns.sent_at_ns, columns.stream_id, columns.number, strict=True
-    )
-    for arrived_at_ns, sent_at_ns, stream_id, number in rows:
+    packets = zip(columns.sent_at_ns, columns.stream_id, columns.number, strict=True)
+    for arrived_at_ns, (sent_at_ns, stream_id, number) in zip(
+        columns.arrived_at_ns, packets, strict=True
+    ):
         if arrived_at_ns is None and stream_id in threads:
-            yield _instant(pid, threads[stream_id], "lost on the way", at_ns, packet=number)
+            yield _instant(pid, threads[stream_id], "lost on the way", sent_at_ns, packet=number)
 
 
 def _held_back(connection: Connection, pid: int) -> Iterator[Event]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
+from h3sim.importers.formats.har import started_at
 from h3sim.importers.recorded_request import SizeSource, stretch_pieces
 from h3sim.importers.request_fields import kind_of, without_fragment
 from h3sim.importers.source import Fields
@@ -204,6 +205,8 @@ class ChromeTrace:
         if part.path == ("metadata",) and isinstance(part.value, dict):
             metadata = Fields(part.value, part.key, self._recording.note)
             self._recording.say_tool(metadata.text("source"), metadata.name("product-version"))
+            started = started_at(metadata.name("startTime"))
+            self._recording.recorded = "" if started is None else started.day
         if part.path not in _LISTS or part.item is None:
             return
         fields = Fields.of(part, self._recording.note)

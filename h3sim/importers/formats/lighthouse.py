@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from h3sim.importers.formats.har import started_at
 from h3sim.importers.recorded_request import (
     REDIRECTS,
     RecordedRequest,
@@ -59,7 +60,8 @@ class LighthouseResult:
         if recording.page_number > 1:
             raise recording.refuse("has one page")
         recording.say_tool("Lighthouse", result.text("lighthouseVersion"))
-        recording.recorded = result.text("fetchTime")[:10]
+        fetched = started_at(result.text("fetchTime"))
+        recording.recorded = "" if fetched is None else fetched.day
         audits = result.table("audits")
         rows = audits.table("network-requests").table("details").tables("items")
         for row in rows:
