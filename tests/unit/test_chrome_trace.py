@@ -96,12 +96,12 @@ def test_slices_of_a_track_nest(events: list[dict[str, Any]]) -> None:
     tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for event in events:
         if event["ph"] == "X":
-            times = event["ts"], event["ts"] + event["dur"]
-            tracks.setdefault((event["pid"], event["tid"]), []).append(times)
+            span = event["ts"], event["ts"] + event["dur"]
+            tracks.setdefault((event["pid"], event["tid"]), []).append(span)
     assert len(tracks) > 3
-    for times in tracks.values():
-        for start, end in times:
-            for other_start, other_end in times:
+    for spans in tracks.values():
+        for start, end in spans:
+            for other_start, other_end in spans:
                 overlaps = start < other_start < end - 1e-6
                 assert not overlaps or other_end <= end + 1e-6
 

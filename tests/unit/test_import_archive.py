@@ -74,14 +74,16 @@ def test_a_list_of_rows_and_parquet_say_the_same(tmp_path: Path) -> None:
 def test_columns_that_were_taken_out_of_a_payload_are_put_back(tmp_path: Path) -> None:
     payload = {**SHOP[0], "request": {"url": f"{SITE}/"}, "pageref": "page_1"}
     payload["response"] = {"status": 200, "content": {"mimeType": "text/html", "size": 9}}
-    row = {
+    row: dict[str, Any] = {
         "page": f"{SITE}/",
         "payload": payload,
         "request_headers": [{"name": "Priority", "value": "u=0"}],
         "response_headers": json.dumps([{"name": "Content-Length", "value": "70"}]),
         "response_body": "<script src=app.js async></script>",
     }
-    script = {**row, "payload": {**SHOP[1], "pageref": "page_1", "_initiator": ""}}
+    script: dict[str, Any] = row | {
+        "payload": SHOP[1] | {"pageref": "page_1", "_initiator": ""},
+    }
     del script["response_body"]
     ((name, page),) = pages_of(write_recording(tmp_path, [row, script]))
     root, found = page["resources"]

@@ -75,7 +75,10 @@ def test_a_request_without_stack_belongs_to_the_innermost_running_script(tmp_pat
 
 
 def test_a_stack_counts_more_than_the_running_script(tmp_path: Path) -> None:
-    stack = {"initiator": {"type": "script"}, "stackTrace": [{"url": f"{SITE}/api"}]}
+    stack: dict[str, Any] = {
+        "initiator": {"type": "script"},
+        "stackTrace": [{"url": f"{SITE}/api"}],
+    }
     found = traced(
         tmp_path,
         task("FunctionCall", 300, 50, "/app.js"),
@@ -148,7 +151,12 @@ def corners(width: float, height: float, x: float = 0, y: float = 0) -> list[flo
 
 
 def painted(at_ms: float, path: str, node: int, *rect: float, frame: str = "F") -> dict[str, Any]:
-    data = {"image_url": SITE + path, "dom_node_id": node, "rect": corners(*rect), "frame": frame}
+    data: dict[str, Any] = {
+        "image_url": SITE + path,
+        "dom_node_id": node,
+        "rect": corners(*rect),
+        "frame": frame,
+    }
     return event("PaintTimingVisualizer::LayoutObjectPainted", at_ms, **data)
 
 
