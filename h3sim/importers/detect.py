@@ -246,7 +246,7 @@ class _Reading:
     def __init__(self, recording: Recording, *, is_list: bool) -> None:
         self._recording = recording
         self._is_list = is_list
-        self._wanted = DIALECTS.get(recording.dialect, "")
+        self._required = DIALECTS.get(recording.dialect, "")
         self._before: list[JsonPart] = []
         self._reader: DialectReader | None = None
         self.family: Family | None = None
@@ -270,7 +270,7 @@ class _Reading:
         if self.family is None:
             self._refuse_strange(part)
             return
-        if self._wanted not in ("", self.family.title):
+        if self._required not in ("", self.family.title):
             name = self._recording.dialect
             raise self._recording.refuse(f"is {self.family.title}, not {name}")
         self._reader = self.family.reader(self._recording)

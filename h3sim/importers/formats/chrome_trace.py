@@ -241,11 +241,11 @@ class ChromeTrace:
         begun, ended_us = self._load()
         exchanges = self._exchanges()
         if begun is not None:
-            kept = [each for each in exchanges if begun.at_us <= _start_us(each) < ended_us]
-            recording.left_out["of another page of the recording"] += len(exchanges) - len(kept)
+            chosen = [each for each in exchanges if begun.at_us <= _start_us(each) < ended_us]
+            recording.left_out["of another page of the recording"] += len(exchanges) - len(chosen)
             recording.begun_ms = begun.at_us / _US_PER_MS
             marks = [mark for mark in self._marks if begun.at_us <= mark.at_us < ended_us]
-            exchanges = kept
+            exchanges = chosen
             self._add_paints(exchanges, begun, marks)
         join_redirects(exchanges)
         work = work_of(self._tasks)
