@@ -81,7 +81,7 @@ def read_archive(
             name = "-".join(word for word in shown if word) or "page"
             names[name] = names.get(name, 0) + 1
             name += f"-{names[name]}" if names[name] > 1 else ""
-            recording = Recording(source=f"{shown_path(path)}: {page}", dialect="http-archive")
+            recording = Recording(source=shown_path(path), dialect="http-archive")
             recording.name = name
             try:
                 _read(rows, recording)

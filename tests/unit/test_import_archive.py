@@ -92,6 +92,15 @@ def test_columns_that_were_taken_out_of_a_payload_are_put_back(tmp_path: Path) -
     assert found["async"] is True  # told by the markup
 
 
+def test_no_query_and_no_cookie_is_kept(tmp_path: Path) -> None:
+    lines = archive_lines(*SHOP, page=f"{SITE}/cart?user=SECRET")
+    ((name, result),) = read_archive(write_lines(tmp_path, lines))
+    assert not isinstance(result, RecordingError)
+    assert name == "shop.example-cart-mobile"
+    assert "SECRET" not in json.dumps([page_to_dict(result.page), result.to_dict()])
+    assert result.page.provenance["source"] == "rows.jsonl"
+
+
 def test_equal_names_are_numbered_and_clients_are_told_apart(tmp_path: Path) -> None:
     more = [archive_lines(*PAPER, page=NEWS, **key) for key in (
         {"client": "desktop"}, {"date": "2026-04-01"})]  # fmt: skip
