@@ -23,9 +23,11 @@ def agreement(names: tuple[str, ...]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {}
     for name in names:
         page = catalog.load_page(name)
-        # A recording does not tell the largest paint, which these pages have.
-        bare = [replace(resource, hero=False) for resource in page.resources]
-        inferred = infer_above_the_fold(replace(page, resources=tuple(bare)))
+        # Most recordings have neither the largest paint nor the share of the viewport of an image.
+        blind = page.with_resources(
+            replace(each, viewport=None, hero=False) for each in page.resources
+        )
+        inferred = infer_above_the_fold(blind)
         for said, guess in zip(page.resources, inferred.resources, strict=True):
             count = counts.setdefault(said.kind.value, Counter())
             if said.above_the_fold or guess.above_the_fold:

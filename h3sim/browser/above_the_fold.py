@@ -5,11 +5,12 @@ The rules, each as far as a page file tells what it needs:
 - what `--browser parse` cannot paint without: the document, the stylesheets and the scripts of its
   head that hold the parser or rendering back;
 - the fonts that those stylesheets name, or that a link preloads: text is set in them;
-- the images that Chrome raised to High, if it raised any: it does so for those that it has laid
-  out in the viewport. Else the first five images of the document, in its order, that are neither
-  lazy nor asked for with fetchpriority=low nor as small as a tracking pixel: those that Chrome
-  takes for visible before it can know (Chromium 117's boost of images); those with
-  fetchpriority=high come on top. The image of the largest paint is seen, where it is known;
+- the images with a share of the viewport, if those were recorded; else those that Chrome raised to
+  High, if it raised any: it does so for those that it has laid out in the viewport. Else the first
+  five images of the document, in its order, that are neither lazy nor asked for with
+  fetchpriority=low nor as small as a tracking pixel: those that Chrome takes for visible before it
+  can know (Chromium 117's boost of images); those with fetchpriority=high come on top. The image
+  of the largest paint is visible, where it is known;
 - what led to any of these;
 - never icons of tabs, beacons, pixels, trackers and challenges (`unseen`).
 """
@@ -142,9 +143,10 @@ def _images(page: Page, needed: Iterable[int]) -> list[int]:
         if resource.kind is Kind.IMAGE and not is_never_seen(resource)
     ]
     largest = [i for i in images if page.resources[i].hero]
+    measured = [i for i in images if page.resources[i].viewport]
     raised = [i for i in images if _was_raised(page.resources[i])]
-    if raised:
-        return [*raised, *largest]
+    if measured or raised:
+        return [*(measured or raised), *largest]
     order = [index for _, index in references(page)]
     # Behind what the document names comes what its stylesheets show, as they were asked for.
     by_needed = {page.resources[index].id for index in needed}

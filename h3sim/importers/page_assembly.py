@@ -71,6 +71,8 @@ def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
         found["kinds"] += request.kind is not None
         found["body sizes"] += request.body_from is SizeSource.RECORDED
         found["execution times"] += request.execute_ms > 0
+        found["shares of the viewport"] += request.viewport is not None
+        found["largest paints"] += request.is_hero
         found["on the critical path"] += request.is_critical
         found["largest paint"] += request.is_hero
         found["pushes"] += request.is_pushed

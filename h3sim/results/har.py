@@ -43,7 +43,7 @@ _LEVEL_OF_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
 """Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
 _IS_URL = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _NOT_IN_A_HOST = re.compile(r"[^a-z0-9]+")
-_HTTP_VERSIONS = {Protocol.QUIC: "h3", Protocol.TCP: "h2", Protocol.HTTP1: "http/1.1"}
+HTTP_VERSIONS = {Protocol.QUIC: "h3", Protocol.TCP: "h2", Protocol.HTTP1: "http/1.1"}
 _PAINTS = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
 
 
@@ -95,7 +95,7 @@ def load_to_har(load: Load) -> dict[str, Any]:
     not have are made of its name, below `example`, which is nobody's (RFC 2606). Bodies are as
     large decoded as transferred: a page does not say what was compressed.
     """
-    addresses, tabs = _addresses(load.page), _tabs(load)
+    addresses, tabs = addresses_of(load.page), _tabs(load)
     return {
         "log": {
             "version": "1.2",
@@ -266,7 +266,7 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
     resource, timing = entry.resource, entry.timing
     requested_us, first_byte_us, finished_us = map(_us, timing[2:])
     start_us = _us(_started_ns(entry))
-    version = _HTTP_VERSIONS[load.protocol]
+    version = HTTP_VERSIONS[load.protocol]
     header_bytes = entry.stream_bytes - resource.size_bytes
     return {
         "pageref": entry.page_id,
@@ -373,7 +373,7 @@ def _date(at_us: int) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _addresses(page: Page) -> dict[str, str]:
+def addresses_of(page: Page) -> dict[str, str]:
     """Return the address of each resource by its id."""
     found = _IS_URL.match(page.url)
     host = _NOT_IN_A_HOST.sub("-", page.name.lower()).strip("-")[:63].strip("-") or "page"

@@ -266,6 +266,12 @@ class Load(WithMilestones, RichDisplay):
 
         return load_to_har(self)
 
+    def to_chrome_trace(self) -> dict[str, Any]:
+        """Return the load as a Chrome trace (JSON), which ui.perfetto.dev opens."""
+        from h3sim.results.chrome_trace import load_to_chrome_trace  # on use: few ask for it
+
+        return load_to_chrome_trace(self)
+
     def __repr__(self) -> str:
         return (
             f"<Load of {self.page.name}: {self.scheme.name} over {self.network.name}"

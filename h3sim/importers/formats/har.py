@@ -10,7 +10,6 @@ an underscore are the writers' own.
 from __future__ import annotations
 
 import base64
-import itertools
 import math
 import re
 from datetime import UTC, datetime, timedelta
@@ -27,6 +26,7 @@ from h3sim.importers.recorded_request import (
     frame_of,
     level_of,
     read_priority_fields,
+    stretch_pieces,
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
@@ -77,6 +77,18 @@ def started_at(text: str) -> Started | None:
         return Started((when - _EPOCH) // _MICROSECOND, day)
     except (ValueError, OverflowError):
         return None
+
+
+def date_of(at_ms: float) -> str:
+    """Return a time in ms since 1970 as HAR 1.2 writes it, "" if it is no date.
+
+    >>> date_of(82_800_500)
+    '1970-01-01T23:00:00.500000+00:00'
+    """
+    try:
+        return (_EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="microseconds")
+    except OverflowError:
+        return ""
 
 
 def read_timings(request: RecordedRequest, entry: Fields) -> None:
@@ -169,7 +181,7 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     body, basis = _body(request, entry, length, transfer, header)
     request.body_bytes, request.body_from = body, basis
     request.decoded_bytes = answer.table("content").size("size")
-    _stretch_pieces(request)
+    stretch_pieces(request)
     if header is not None:
         request.header_bytes, request.header_from = header, SizeSource.RECORDED
     elif transfer and body is not None and basis is not SizeSource.WHOLE and transfer > body:
@@ -221,24 +233,6 @@ def _body(
     return None, SizeSource.NONE
 
 
-def _stretch_pieces(request: RecordedRequest) -> None:
-    """Count in pieces what was sent: those of chrome-har are of the decoded body.
-
-    As if each part were compressed alike.
-    """
-    body, decoded = request.body_bytes, request.decoded_bytes
-    if not body or not decoded or body == decoded:
-        return
-    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
-        return
-    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
-    sent = [end * body // decoded for end in ends]
-    request.pieces = tuple(
-        (at_ms, end - begin)
-        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
-    )
-
-
 HAR_DIALECTS = {
     "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
     "har-chrome-har": r"browsertime|chrome-har|sitespeed",
@@ -274,7 +268,7 @@ class HarReader:
             if part.item is not None:
                 fields = Fields.of(part, self._recording.note)
                 if fields is not None:
-                    (self._add_entry if name == "entries" else self._add_page)(fields)
+                    (self.add_entry if name == "entries" else self.add_page)(fields)
             elif not isinstance(part.value, list):
                 self._recording.note(part.key, f"must be a list, is {format_value(part.value)}")
         elif name in ("creator", "browser"):
@@ -282,11 +276,13 @@ class HarReader:
         elif part.path[0] != "log":
             self._recording.note(part.key, "is not read: a HAR is its log")
 
-    def _add_page(self, page: Fields) -> None:
+    def add_page(self, page: Fields) -> None:
+        """Take in a page of the log."""
         if id_ := page.text("id"):
             self._pages[id_] = page
 
-    def _add_entry(self, entry: Fields) -> None:
+    def add_entry(self, entry: Fields) -> None:
+        """Take in an entry of the log."""
         if not self._recording.has_room():
             return
         url = entry.table("request").text("url")
@@ -322,6 +318,9 @@ class HarReader:
         if answer.flag("fromEarlyHints"):
             request.was_hinted()
         request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
+        # WebPageTest's times of the main thread, by the name of the task.
+        request.parse_ms = entry.duration("_cpu.v8.compile") or 0.0
+        request.execute_ms = entry.duration("_cpu.EvaluateScript") or 0.0
         request.text = self._text(request, answer)
         self._recording.requests.append(request)
 
