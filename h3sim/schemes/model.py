@@ -470,7 +470,8 @@ class Scheme(RichDisplay):
             message = f"{signalling.value!r} requires a tree mechanism"
             yield ValidationIssue(key="signalling", message=message)
         elif signalling is Signalling.DRAFT_22 and not self.mechanism.has_orphans:
-            message = f"'draft-22' has orphan placeholders, which {self.mechanism.value!r} does not support"
+            name = self.mechanism.value
+            message = f"'draft-22' has orphan placeholders, which {name!r} does not support"
             yield ValidationIssue(key="signalling", message=message)
         for entry in self.classes:
             if entry.arrangement.is_exclusive and self.signalling is Signalling.DRAFT_20:

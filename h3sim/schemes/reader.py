@@ -161,9 +161,7 @@ def _only(key: str, entry: Any, allowed: tuple[str, ...], problems: list[Validat
     wrong = [name for name in entry if name not in allowed]
     for name in wrong:
         what = (
-            f"allowed are {join_words(allowed, near=name)}"
-            if allowed
-            else "no keys are allowed here"
+            f"allowed are {join_words(allowed, near=name)}" if allowed else "none is allowed here"
         )
         problems.append(ValidationIssue(key=f"{key}.{name}", message=f"unknown key; {what}"))
     return {name: value for name, value in entry.items() if name in allowed}

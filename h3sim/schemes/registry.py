@@ -286,7 +286,7 @@ class CustomScheduler:
 
     @property
     def batches_responses(self) -> bool:
-        """True if no response begins before all requests that arrived with its own were read: no."""
+        """True if all requests that arrive together are read before a response begins: no."""
         return False
 
     def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:

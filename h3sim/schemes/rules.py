@@ -84,7 +84,7 @@ class _Conditions(ValueType):
             is_pair = isinstance(pair, list | tuple) and len(pair) == 2
             if not is_pair or pair[0] not in self.keys or not isinstance(pair[1], bool):
                 raise RejectedValueError(
-                    f"must have pairs of a flag and true or false, has {format_value(pair)}"
+                    f"must be pairs of a flag and true or false, has {format_value(pair)}"
                 )
         return tuple((name, expected) for name, expected in value)
 
