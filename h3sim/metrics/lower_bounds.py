@@ -46,7 +46,7 @@ class Part(NamedTuple):
     weight: int
 
 
-class _Asked(NamedTuple):
+class _RequestRelease(NamedTuple):
     """The release of a request: *ns* after part *after* was delivered, or unconditional."""
 
     after: int | None
@@ -67,11 +67,11 @@ def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> l
     [Part(after=None, lag_ticks=1, first_tick=1, n_packets=2, weight=2800)]
     """
     parts: list[Part] = []
-    requests_by_part: dict[int, _Asked] = {}
+    requests_by_part: dict[int, _RequestRelease] = {}
     ends: dict[tuple[int, int], int] = {}
     for index in _parents_first(page):
         resource = page.resources[index]
-        requests_by_part[index] = _asked(page, index, path, requests_by_part, ends)
+        requests_by_part[index] = _request_release(page, index, path, requests_by_part, ends)
         weight = resource.size_bytes if weighs(resource) else 0
         cuts = _cuts(page, index, path.packet_bytes)
         for begin, end in zip([0, *cuts], cuts, strict=False):
@@ -105,28 +105,28 @@ def _parent(page: Page, resource: Resource) -> int | None:
     return page.index[discovery.by]
 
 
-def _asked(
+def _request_release(
     page: Page,
     index: int,
     path: Path,
-    requests_by_part: Mapping[int, _Asked],
+    requests_by_part: Mapping[int, _RequestRelease],
     ends: Mapping[tuple[int, int], int],
-) -> _Asked:
+) -> _RequestRelease:
     """Return the release of the request for a resource; its parent is known already."""
     resource = page.resources[index]
     discovery, parent = resource.discovered, _parent(page, resource)
     if discovery is None:
-        return _Asked(None, path.begins_at_ns)
+        return _RequestRelease(None, path.begins_at_ns)
     if parent is None:
-        return _Asked(None, max(path.begins_at_ns, discovery.delay_ns))
+        return _RequestRelease(None, max(path.begins_at_ns, discovery.delay_ns))
     if discovery.at is TriggerEvent.REQUEST:
         after, ns = requests_by_part[parent]
-        return _Asked(after, ns + discovery.delay_ns)
+        return _RequestRelease(after, ns + discovery.delay_ns)
     of = page.resources[parent]
     ns = discovery.delay_ns
     if discovery.at is TriggerEvent.EXECUTED:
         ns += of.parse_ns + of.execute_ns
-    return _Asked(ends[parent, _n_packets_until(of, discovery, path.packet_bytes)], ns)
+    return _RequestRelease(ends[parent, _n_packets_until(of, discovery, path.packet_bytes)], ns)
 
 
 def _n_packets_until(parent: Resource, discovery: Discovery, packet_bytes: int) -> int:
@@ -150,7 +150,7 @@ def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
 
 
 def _release(
-    requests_by_part: _Asked, resource: Resource, path: Path, parts: list[Part]
+    requests_by_part: _RequestRelease, resource: Resource, path: Path, parts: list[Part]
 ) -> tuple[int | None, int, int]:
     """Return the part that a response waits for, for how long, and its first tick."""
     ns = requests_by_part.ns + path.up_ns + resource.server_ns

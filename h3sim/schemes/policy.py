@@ -196,10 +196,10 @@ class _ClassPolicy(Policy):
         """Return the changes for a requested stream; the last entry is its own."""
         signal = self._class_signals.get(entry.name)
         if signal is None:
-            signal = self._class_signals[entry.name] = self._says(entry)
+            signal = self._class_signals[entry.name] = self._class_signal(entry)
         return [(stream_id, signal)]
 
-    def _says(self, entry: PriorityClass) -> Signal:
+    def _class_signal(self, entry: PriorityClass) -> Signal:
         """Return the signal of every stream of a class."""
         raise NotImplementedError
 
@@ -220,7 +220,7 @@ class _ClassPolicy(Policy):
 class _BucketPolicy(_ClassPolicy):
     """Signals the bucket and level of the resource's class."""
 
-    def _says(self, entry: PriorityClass) -> Signal:
+    def _class_signal(self, entry: PriorityClass) -> Signal:
         assert entry.bucket is not None  # noqa: S101 - rows of a scheme are validated
         return BucketPriority(bucket=entry.bucket, level=entry.level or 1)
 
@@ -228,7 +228,7 @@ class _BucketPolicy(_ClassPolicy):
 class _EpsPolicy(_ClassPolicy):
     """Signals the urgency of the resource's class, and whether it is incremental."""
 
-    def _says(self, entry: PriorityClass) -> Signal:
+    def _class_signal(self, entry: PriorityClass) -> Signal:
         return Eps(urgency=entry.urgency, incremental=entry.incremental)
 
 
