@@ -21,7 +21,7 @@ from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.arguments import LEVEL
-from h3sim.config.load_config import config_for, over_networks
+from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.page import Kind, Page, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
@@ -48,7 +48,6 @@ from h3sim.trace import Rows
 from h3sim.transport import Protocol
 
 if TYPE_CHECKING:
-    from h3sim.config.load_config import LoadConfig
     from h3sim.importers import ImportedPage
     from h3sim.page import Resource
     from h3sim.results import Load
@@ -245,6 +244,12 @@ def _set(resources: Sequence[Resource], **changes: Any) -> Callable[[LoadTask], 
     return _of_page(changed)
 
 
+def _url(resource: Resource) -> str:
+    """Return the address of a resource as markup has it; ids of other hosts begin with the host."""
+    is_remote = resource.host and resource.id.startswith(f"{resource.host}/")
+    return html.escape(f"https://{resource.id}" if is_remote else resource.id)
+
+
 def _tag(resources: Sequence[Resource], attribute: str) -> str:
     """Return the markup of the first few resources with an attribute."""
     lines = []
@@ -253,13 +258,13 @@ def _tag(resources: Sequence[Resource], attribute: str) -> str:
         if resource.kind is Kind.FETCH:
             value = attribute.partition('"')[2].rstrip('"')
         tag = _TAGS.get(resource.kind, '<link href="{0}" {1}>')
-        lines.append(tag.format(html.escape(resource.id), value))
+        lines.append(tag.format(_url(resource), value))
     return "\n".join(lines)
 
 
 def _preload_link(resource: Resource) -> str:
     cross = " crossorigin" if resource.kind in (Kind.FONT, Kind.FETCH) else ""
-    kind, name = _AS[resource.kind], html.escape(resource.id)
+    kind, name = _AS[resource.kind], _url(resource)
     return f'<link rel="preload" as="{kind}" href="{name}"{cross}>'
 
 
@@ -422,7 +427,7 @@ def _delivery_edits(of: _Subject) -> Iterator[Edit]:
     groups = [[r] for r in (*of.visible[:1], *fonts[:2])]
     for some in groups:
         hinted = [r for r in some if r.kind in _AS]
-        lines = (f"Link: <{r.id}>; rel=preload; as={_AS[r.kind]}" for r in hinted)
+        lines = (f"Link: <{_url(r)}>; rel=preload; as={_AS[r.kind]}" for r in hinted)
         ids = [r.id for r in hinted]
         yield Edit(
             f"send Early Hints (103) for {_ids(hinted)}",
@@ -484,7 +489,7 @@ def _lazy_edits(of: _Subject) -> Iterator[Edit]:
         yield Edit(
             f'remove loading="lazy" from {resource.id}',
             "not lazy",
-            f'<img src="{html.escape(resource.id)}">',
+            f'<img src="{_url(resource)}">',
             _set([resource], lazy=None),
             _touching("discovery", [resource]),
         )
@@ -724,7 +729,7 @@ class _Users:
 
     def config(self, n: int) -> LoadConfig:
         """Return the configuration of user *n*; user 0 has the first network as it is."""
-        config = self._configs[n % len(self._configs)]
+        config = self._configs[max(0, n - 1) % len(self._configs)]
         config = config_for(self._page, replace(config, seed=config.seed + n))
         return config if n == 0 or self._within == 1 else with_drawn_network(config, self._within)
 
@@ -767,6 +772,8 @@ def hints(
     >>> found.rows[0].verdict
     'helps'
     """
+    if config is None:
+        options = {"browser": BrowserMode.PARSE.value, **options}
     given = {"metric": (Choice(METRICS), metric), "n_seeds": (_SEEDS, n_seeds)}
     given |= {"confidence": (LEVEL, confidence)}
     given |= {"network_within": (_NETWORK_WITHIN, network_within)}
@@ -777,8 +784,7 @@ def hints(
         execution, how = mistakes.of(
             "", lambda: read_options(hints, options, config), instead=(None, None)
         )
-        if how is not None:
-            mistakes.of("networks", lambda: over_networks(how, networks))
+        mistakes.of("networks", lambda: over_networks(how or LoadConfig(), networks))
     how = replace(how, browser=replace(how.browser_model, mode=BrowserMode.PARSE))
     if how.transport is None and how.transport_profile is None:
         how = replace(how, transport=_recorded_protocol(subject))
