@@ -83,19 +83,20 @@ def _show(found: Hints, options: argparse.Namespace) -> None:
             tables.print_text(f"{number}. {row.sentence}", width)
             for line in row.markup.splitlines() if row.verdict != HARMS else ():
                 print(f"{_INDENT}{escape_control(line)}")
-    print()
-    tables.print_table(
-        found.effects,
-        ("edit", "edit"),
-        ("metric", "metric"),
-        (Column.ms("before ms"), "before_ms"),
-        (Column.ms("after ms"), "after_ms"),
-        (Column.ratio("ratio", apart=SURE), "ratio"),
-        (Column.ratio("low", apart=SURE), "low"),
-        (Column.ratio("high", apart=SURE), "high"),
-        (Column("p (Holm)", 3), "p_holm"),
-        width=width,
-    )
+    if options.effects:
+        print()
+        tables.print_table(
+            found.effects,
+            ("edit", "edit"),
+            ("metric", "metric"),
+            (Column.ms("before ms"), "before_ms"),
+            (Column.ms("after ms"), "after_ms"),
+            (Column.ratio("ratio", apart=SURE), "ratio"),
+            (Column.ratio("low", apart=SURE), "low"),
+            (Column.ratio("high", apart=SURE), "high"),
+            (Column("p (Holm)", 3), "p_holm"),
+            width=width,
+        )
     print()
     tables.print_text(f"The model does not know: {'; '.join(found.unknown)}.", width)
 
@@ -161,6 +162,7 @@ COMMANDS = {
                 "write a report of a load before and after the best edit: FILE.html",
                 output=(".html", ".htm"),
             ),
+            Argument("--effects", "also print a table of all effects with their intervals"),
             JSON("print h3sim-hints/1 instead"),
             NO_TRUNCATE,
         ),

@@ -212,7 +212,7 @@ class Hints(ResultTable):
         tried = f"{plural(self.n_tried, 'edit')} tried with one seed, {len(self.rows)} compared"
         return (
             f"{tried} with {plural(self.n_seeds, 'seed')} over {', '.join(self.networks)}{varied};"
-            f" intervals at {self.confidence:.0%}, corrected for {len(self.rows)} edits;"
+            f" intervals at {100 * self.confidence:g} %, corrected for {len(self.rows)} edits;"
             f" {super().describe()}"
         )
 
@@ -453,7 +453,7 @@ def _delivery_edits(of: _Subject) -> Iterator[Edit]:
         )
     for resource in (r for r in of.visible[:3] if r.size_bytes >= _LARGE_BYTES):
         yield Edit(
-            f"recompress {resource.id} to {_RECOMPRESSED:.0%} of its bytes",
+            f"recompress {resource.id} to {100 * _RECOMPRESSED:.0f} % of its bytes",
             "compression",
             f"{resource.id} as AVIF or WebP, or of lower quality",
             _set([resource], bytes=round(resource.size_bytes * _RECOMPRESSED)),
