@@ -299,6 +299,10 @@ validate-recordings: $(DEV) ## compare with loads in a real Chromium over a link
 validate-chrome: $(DEV) ## hold requests, urgencies, paints and edits of made-up sites to a real Chromium over a link (ten minutes; needs Chromium)
 	$(BIN)/python -m validation.chrome $(ARGS)
 
+.PHONY: validate-server-priorities
+validate-server-priorities: $(DEV) ## what a server that prioritizes is worth, by browser, network and send buffer (minutes)
+	$(BIN)/python -m validation.server_priorities $(ARGS)
+
 .PHONY: validate-intervals
 validate-intervals: $(READY) ## how often intervals of made-up studies cover the truth (minutes)
 	$(BIN)/python -m validation.intervals

@@ -50,6 +50,8 @@ from h3sim.results.qlog_metrics import Measurement as Measurement
 from h3sim.results.qlog_metrics import measure as measure
 from h3sim.schemes import Scheme as Scheme
 from h3sim.schemes import read_scheme as read_scheme
+from h3sim.study.hints import Hints as Hints
+from h3sim.study.hints import hints as hints
 from h3sim.study.identification import Identification as Identification
 from h3sim.study.identification import identify as identify
 from h3sim.study.recommendation import Recommendation as Recommendation

@@ -28,16 +28,18 @@ from h3sim.importers.chromium.navigation import Timeouts, visit
 from h3sim.importers.chromium.recording import recorded_of
 from h3sim.importers.chromium.web_server import Site, address_of
 from h3sim.signals import Eps
+from h3sim.study.hints import Edit as PageEdit
 from validation.chrome_sites import made_sites
 from validation.recordings import order_alike
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from h3sim.importers.chromium import Recorded
     from h3sim.importers.chromium.navigation import Navigation
     from h3sim.page import Page
     from h3sim.results import Load
+    from h3sim.study.tasks import LoadTask
     from validation.chrome_sites import Edit, MadeSite
     from validation.http2_site import RequestLog
 
@@ -112,6 +114,57 @@ def _way(moved_ms: float, before_ms: float) -> int:
     return 1 if moved_ms > 0 else -1
 
 
+_NONE = "none"
+"""The best edit of a site that is best left as it is."""
+
+
+class HintedSite(NamedTuple):
+    """One site: the best of its edits in Chromium, and the one that h3sim's hints rank first."""
+
+    site: str
+    n_edits: int
+    before_ms: float
+    best: str
+    best_ms: float
+    hint: str
+    hint_ms: float
+    """How far the largest paint moved in Chromium with the first hint."""
+
+    @property
+    def is_found(self) -> bool:
+        """True if the first hint is the best edit, or as good within what counts as no move."""
+        return self.hint == self.best or not _way(self.hint_ms - self.best_ms, self.before_ms)
+
+
+def hinted(
+    site: MadeSite, page: Page, edits: Sequence[EditRow], options: argparse.Namespace
+) -> HintedSite:
+    """Return what `h3sim.hints` ranks first of a site's edits, and what Chromium does."""
+    tried = [
+        PageEdit(edit.name, "measured", "", _changing(edit), frozenset({edit.name}))
+        for edit in site.edits
+    ]
+    over = _over(options) | {"network_within": 1, "n_seeds": 3}
+    found = h3sim.hints(page, edits=tried, progress=False, **over)
+    before_ms = edits[0].before_ms
+    measured_ms = {_NONE: 0.0} | {row.edit: row.measured_ms for row in edits}
+    best = min(measured_ms, key=lambda name: measured_ms[name])
+    if not _way(measured_ms[best], before_ms):
+        best = _NONE
+    # Of the single edits, as pairs were not loaded in Chromium.
+    first = next(
+        (row.edit for row in found.rows if row.ratio < 1 and row.edit in measured_ms), _NONE
+    )
+    moved_ms = {best: measured_ms[best], first: measured_ms[first]}
+    return HintedSite(
+        site.name, len(tried), before_ms, best, moved_ms[best], first, moved_ms[first]
+    )
+
+
+def _changing(edit: Edit) -> Callable[[LoadTask], LoadTask]:
+    return lambda task: task._replace(page=edit.change(task.page))
+
+
 def measure(folder: Path, program: str, rate_mbps: float, rtt_ms: float) -> Visit:
     """Return one load of the site in *folder* over the link.
 
@@ -157,9 +210,14 @@ def measured(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> 
 
 def simulated(page: Page, options: argparse.Namespace) -> Load:
     """Return the load of a page over the link, as Chrome does it."""
+    return h3sim.simulate(page, browser="parse", **_over(options))
+
+
+def _over(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the scheme, the transport and the link of each simulated load."""
     over: dict[str, Any] = {"network": "marx-2019", "rtt_ms": options.rtt_ms}
     over["rate_mbps"] = options.rate_mbps / _FRAMING
-    return h3sim.simulate(page, scheme="chrome-eps", transport="tcp", browser="parse", **over)
+    return {**over, "scheme": "chrome-eps", "transport": "tcp"}
 
 
 def compare(site: MadeSite, seen: Visit, load: Load, *, is_told: bool) -> SiteRow:
@@ -236,6 +294,7 @@ def main(argv: list[str]) -> int:
         return 0
     rows: list[SiteRow] = []
     edits: list[EditRow] = []
+    hints: list[HintedSite] = []
     frames = [0, 0]
     for site in made_sites():
         if options.sites and site.name not in options.sites:
@@ -247,9 +306,14 @@ def main(argv: list[str]) -> int:
         load = simulated(page, options)
         rows.append(compare(site, seen, load, is_told=options.requests))
         tried = () if options.no_edits else site.edits
-        edits.extend(_edited(site, edit, seen, load, options) for edit in tried)
+        of_site = [_edited(site, edit, seen, load, options) for edit in tried]
+        edits += of_site
+        if of_site:
+            hints.append(hinted(site, load.page, of_site, options))
         print(f"validate-chrome: {site.name} done", file=sys.stderr)
     _show(rows, edits)
+    if hints:
+        _show_hints(hints)
     print(
         f"\nover HTTP/2 came {frames[0]} PRIORITY frames about open streams,"
         f" {frames[1]} PRIORITY_UPDATE"
@@ -326,6 +390,25 @@ def _show_edits(edits: Sequence[EditRow]) -> None:
     verdicts = [edit.verdict for edit in edits]
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
     print(f"\n{len(edits)} edits: {counts}")
+
+
+def _show_hints(hints: Sequence[HintedSite]) -> None:
+    body = [
+        (
+            *(row.site, row.n_edits, row.best, f"{row.best_ms:,.0f}"),
+            *(row.hint, f"{row.hint_ms:,.0f}", "yes" if row.is_found else "no"),
+        )
+        for row in hints
+    ]
+    heads = ("site", "edits", "best in Chromium", "moves by", "first hint", "moves by", "found")
+    align = ("left", "right", "left", "right", "left", "right", "left")
+    print("\n" + tabulate(body, heads, "github", disable_numparse=True, colalign=align))
+    n_found = sum(row.is_found for row in hints)
+    several = [row for row in hints if row.n_edits > 1]
+    print(
+        f"\nbest edit found on {n_found} of {len(hints)} sites,"
+        f" {sum(row.is_found for row in several)} of the {len(several)} with several edits"
+    )
 
 
 if __name__ == "__main__":

@@ -242,12 +242,18 @@ def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: 
             buffer = f", a send buffer of {kb:g} kB" if kb else ""
             version = escape_control(name)
             print(f"{version} against {original} with the same scheme{buffer}: speedups\n")
+            computed = (
+                (Column.ratio("first paint"), "speedup_first_paint"),
+                (Column.ratio("largest paint"), "speedup_largest_paint"),
+                (Column.ratio("load event"), "speedup_load_event"),
+            )
             tables.print_table(
                 rows,
                 ("scheme", "scheme"),
                 (Column.ratio("all"), "speedup_all"),
                 (Column.ratio("above the fold"), "speedup_atf"),
                 (Column.ratio("page load"), "speedup_page_load"),
+                *(computed if any(row.speedup_first_paint is not None for row in rows) else ()),
                 width=width,
                 shorten=False,
             )

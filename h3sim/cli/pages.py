@@ -32,12 +32,16 @@ from h3sim.page.model import MarksFrom, ids_that_match, marked
 from h3sim.page.transforms import (
     OpenMode,
     merge_pages,
+    selected,
     with_cached,
     with_early_hints,
     with_first_layout,
+    with_inlined,
     with_inlined_styles,
+    with_preconnect,
     with_push,
     with_revalidated,
+    with_same_host,
     with_staged_hints,
 )
 from h3sim.schema import check_output, shown_path, write_whole
@@ -274,6 +278,8 @@ def _show_recording(page: Page, recording: PageRecording) -> None:
 _TRANSFORM_EPILOG = """\
 examples:
   h3sim transform shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
+  h3sim transform shop.json --set fetchpriority=high@hero.jpg --preload 'fonts/*' -o faster.json
+  h3sim compare shop.json faster.json --browser parse
   h3sim transform shop.json --cached script --cached stylesheet -o second-visit.json
   h3sim transform shop.json --with-page news.json@500,background -o tabs.json
   h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
@@ -310,9 +316,89 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
         raise InputError([ValidationIssue(key="--with-page", message=message)]) from None
 
 
+def _with_settings(page: Page, texts: list[str]) -> Page:
+    """Set keys of a page file: each text is KEY=VALUE@WHAT."""
+    with ErrorCollector() as errors:
+        for text in texts:
+            page = errors.of("", partial(_with_setting, page, text), instead=page)
+    return page
+
+
+def _with_setting(page: Page, text: str) -> Page:
+    key, value, what = _setting(text, "--set", "KEY=VALUE@WHAT")
+    for index in selected(page, what):
+        page = page.with_(page.resources[index].id, **{key: value})
+    return page
+
+
+def _with_later_changes(page: Page, texts: list[str]) -> Page:
+    """Change states after some time: each text is KEY=VALUE@MS@WHAT."""
+    with ErrorCollector() as errors:
+        for text in texts:
+            page = errors.of("", partial(_with_later_change, page, text), instead=page)
+    return page
+
+
+def _with_later_change(page: Page, text: str) -> Page:
+    form = "KEY=VALUE@MS@WHAT"
+    key, value, rest = _setting(text, "--later", form)
+    after_ms, _, what = rest.partition("@")
+    try:
+        when = {"at": "time", "delay_ms": float(after_ms)}
+    except ValueError:
+        raise _refused("--later", form, text) from None
+    rows = page.to_dict()["resources"]
+    for index in selected(page, what):
+        before = rows[index].get("priority_changes", [])
+        changes = [*before, {"when": when, key: value}]
+        page = page.with_(page.resources[index].id, priority_changes=changes)
+    return page
+
+
+def _setting(text: str, option: str, form: str) -> tuple[str, Any, str]:
+    key, sign, rest = text.partition("=")
+    value, at, what = rest.partition("@")
+    if not (sign and at and what):
+        raise _refused(option, form, text)
+    try:
+        return key, json.loads(value), what
+    except ValueError:
+        return key, value, what
+
+
+def _refused(option: str, form: str, text: str) -> InputError:
+    return InputError([ValidationIssue(key=option, message=f"must be {form}, is {text!r}")])
+
+
+def _with_preloads(page: Page, names: list[str]) -> Page:
+    for index in selected(page, names):
+        page = page.with_(page.resources[index].id, preload=True)
+    return page
+
+
+def _with_preconnects(page: Page, hosts: list[str]) -> Page:
+    for host in hosts:
+        page = with_preconnect(page, host)
+    return page
+
+
 _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
     "--push": (with_push, "push these with the response to the document's request"),
     "--early-hints": (with_early_hints, "hint at these before the response (103 Early Hints)"),
+    "--preload": (_with_preloads, "request these by preload links at the start of the document"),
+    "--inline": (with_inlined, "inline these into the document, where it names them"),
+    "--same-host": (with_same_host, "serve these from the document's host"),
+    "--preconnect": (_with_preconnects, "connect to this host with the document's first bytes"),
+    "--set": (
+        _with_settings,
+        "KEY=VALUE@WHAT: set a key of the page file, e.g. fetchpriority=high@hero.jpg; null"
+        " removes it",
+    ),
+    "--later": (
+        _with_later_changes,
+        "KEY=VALUE@MS@WHAT: change visible, hidden or fetchpriority after MS, e.g."
+        " fetchpriority=high@500@hero.jpg",
+    ),
     "--cached": (with_cached, "serve these from the browser's cache (fresh)"),
     "--revalidated": (with_revalidated, "revalidate these in the browser's cache (304)"),
     "--remove": (_without, "remove these and everything that they request"),

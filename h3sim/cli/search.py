@@ -135,7 +135,7 @@ networks of up to twice or half its RTT and rate.
 """
 
 
-def _subject(name: str, options: argparse.Namespace) -> Page:
+def read_subject_into(name: str, options: argparse.Namespace) -> Page:
     """Return the page that a recording or a page file has, and set `options.imported`."""
     options.source = name
     page, options.imported = read_subject(
@@ -291,7 +291,7 @@ COMMANDS = {
                 "FILE",
                 "a HAR or another recording, a site, a page file; a shipped page",
                 dest="page",
-                read=_subject,
+                read=read_subject_into,
             ),
             shared.schemes(",".join(DEPLOYABLE)),
             Argument("--host HOST", "of the recording keep one host's requests"),

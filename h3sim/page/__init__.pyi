@@ -29,6 +29,9 @@ from h3sim.page.synthetic import synthetic as synthetic
 from h3sim.page.transforms import OpenMode as OpenMode
 from h3sim.page.transforms import merge_pages as merge_pages
 from h3sim.page.transforms import with_cached as with_cached
+from h3sim.page.transforms import with_inlined as with_inlined
+from h3sim.page.transforms import with_preconnect as with_preconnect
+from h3sim.page.transforms import with_same_host as with_same_host
 from h3sim.page.transforms import with_early_hints as with_early_hints
 from h3sim.page.transforms import with_first_layout as with_first_layout
 from h3sim.page.transforms import with_inlined_styles as with_inlined_styles

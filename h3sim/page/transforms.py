@@ -206,6 +206,119 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
     )
 
 
+def with_preconnect(page: Page, host: str) -> Page:
+    """Return *page* with a link in its head that connects to *host* early (`rel=preconnect`).
+
+    It is modelled as an empty resource of that host, requested with the first bytes of the
+    document: its request opens the connection, which later requests share.
+
+    Raises:
+        InputError: if no resource has that host.
+
+    >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
+    >>> late = Discovery(at=TriggerEvent.COMPLETE, by="/")
+    >>> image = Resource(id="a", kind=Kind.IMAGE, size_bytes=9, host="cdn", discovered=late)
+    >>> from h3sim.page import Page
+    >>> with_preconnect(Page(name="x", resources=(root, image)), "cdn").resources[1].id
+    '(preconnect cdn)'
+    """
+    check_arguments(InputError, page=(_PAGE, page), host=(Text(is_needed=True), host))
+    if all(resource.host != host for resource in page.resources):
+        raise InputError([ValidationIssue(key=host, message="is not the host of any resource")])
+    root = page.resources[page.root]
+    link = Resource(
+        id=_free_id(page, f"(preconnect {host})"),
+        kind=Kind.OTHER,
+        host=host,
+        size_bytes=0,
+        request_bytes=_NO_REQUEST_BYTES,
+        discovered=Discovery(by=root.id, at=TriggerEvent.OFFSET, offset_bytes=0),
+    )
+    return page.with_resources(
+        [*page.resources[: page.root + 1], link, *page.resources[page.root + 1 :]]
+    )
+
+
+def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
+    """Return *page* with small files inlined into its document.
+
+    Their bytes stand where the document named them, and what follows moves back. Their children are
+    discovered there; the time to parse and execute them is added to that of parsing the document.
+    ByteIndex counts the remaining resources, with the larger document.
+
+    Raises:
+        InputError: listing each of *names* that matches no resource, and each resource that the
+            document does not name at an offset of its body.
+
+    >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
+    >>> named = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=5)
+    >>> style = Resource(id="a.css", kind=Kind.STYLESHEET, size_bytes=9, discovered=named)
+    >>> from h3sim.page import Page
+    >>> with_inlined(Page(name="x", resources=(root, style)), "a.css").resources[0].size_bytes
+    19
+    """
+    root = page.resources[page.root]
+    chosen = {page.resources[index].id: page.resources[index] for index in selected(page, names)}
+    problems = [
+        ValidationIssue(key=id_, message="is not named by the document, at an offset of its body")
+        for id_, resource in chosen.items()
+        if resource.discovered is None
+        or (resource.discovered.by, resource.discovered.at) != (root.id, TriggerEvent.OFFSET)
+    ]
+    if problems:
+        raise InputError(problems, page.name)
+    inserted = {id_: _offset_of(resource) for id_, resource in chosen.items()}
+
+    def shifted(offset_bytes: int) -> int:
+        before = (chosen[id_].size_bytes for id_, at in inserted.items() if at < offset_bytes)
+        return offset_bytes + sum(before)
+
+    instead = {
+        id_: Discovery(by=root.id, at=TriggerEvent.OFFSET, offset_bytes=at)
+        for id_, resource in chosen.items()
+        for at in (shifted(inserted[id_]) + resource.size_bytes,)
+    }
+
+    def moved(when: Discovery) -> Discovery:
+        if when.by == root.id and when.offset_bytes is not None:
+            return replace(when, offset_bytes=shifted(when.offset_bytes))
+        if when.by not in instead:
+            return when
+        if when.at is TriggerEvent.TIME:
+            return replace(when, by=None)
+        # Its parsing and execution are part of the document's.
+        return replace(instead[when.by], delay_ns=when.delay_ns)
+
+    larger = replace(
+        root,
+        size_bytes=root.size_bytes + sum(each.size_bytes for each in chosen.values()),
+        parse_ns=root.parse_ns + sum(each.parse_ns + each.execute_ns for each in chosen.values()),
+        response_offsets=(),
+    )
+    remaining = (r for r in page.resources if r.id not in chosen)
+    return page.with_resources(
+        retriggered(larger if r.id == root.id else r, moved) for r in remaining
+    )
+
+
+def _offset_of(resource: Resource) -> int:
+    found = resource.discovered
+    return 0 if found is None else found.offset_bytes or 0
+
+
+def with_same_host(page: Page, names: str | Iterable[str]) -> Page:
+    """Return *page* with some resources served by the host of its document.
+
+    Raises:
+        InputError: listing each of *names* that matches no resource; see `selected`.
+    """
+    chosen = {page.resources[index].id for index in selected(page, names)}
+    host = page.resources[page.root].host
+    return page.with_resources(
+        replace(r, host=host) if r.id in chosen else r for r in page.resources
+    )
+
+
 def with_cached(page: Page, names: str | Iterable[str]) -> Page:
     """Return *page* as loaded with fresh copies of some resources in the cache.
 

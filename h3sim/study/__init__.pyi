@@ -7,6 +7,8 @@ from h3sim.study.compare import baseline_of as baseline_of
 from h3sim.study.compare import check_names as check_names
 from h3sim.study.compare import compare as compare
 from h3sim.study.design import Range as Range
+from h3sim.study.hints import Hints as Hints
+from h3sim.study.hints import hints as hints
 from h3sim.study.load_file import SavedLoad as SavedLoad
 from h3sim.study.load_file import SavedLoadError as SavedLoadError
 from h3sim.study.load_file import is_saved_load as is_saved_load

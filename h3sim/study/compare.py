@@ -84,6 +84,9 @@ class VersionRow(NamedTuple):
     speedup_all: float | None
     speedup_atf: float | None
     speedup_page_load: float | None
+    speedup_first_paint: float | None
+    speedup_largest_paint: float | None
+    speedup_load_event: float | None
 
 
 COMPARISON = OutputSchema(
@@ -596,6 +599,9 @@ def _version(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
         _ratio(first.byte_index_all_ms, row.byte_index_all_ms),
         _ratio(first.byte_index_atf_ms, row.byte_index_atf_ms),
         _ratio(first.page_load_ms, row.page_load_ms),
+        _ratio(first.first_paint_ms, row.first_paint_ms),
+        _ratio(first.largest_paint_ms, row.largest_paint_ms),
+        _ratio(first.load_event_ms, row.load_event_ms),
     )
 
 

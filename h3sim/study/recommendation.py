@@ -175,7 +175,7 @@ def recommend(
     racing["network_within"] = network_within
     read = partial(read_options, recommend, options, config)
     with ErrorCollector() as mistakes:
-        subject, imported = mistakes.of("page", lambda: _subject(page), instead=(None, None))
+        subject, imported = mistakes.of("page", lambda: subject_of(page), instead=(None, None))
         execution, given = mistakes.of(
             "", lambda: options_over(read, networks), instead=(None, None)
         )
@@ -208,7 +208,7 @@ def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -
     return {"schemes": requested + ([] if base in requested else [base]), "baseline": base}
 
 
-def _subject(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:
+def subject_of(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:
     """Return the page, with how it was made of a recording."""
     if isinstance(page, Page):
         return page, None

@@ -13,6 +13,7 @@ from h3sim.schema.output import merged, schema_of
 from h3sim.study.compare import COMPARISON
 from h3sim.study.fidelity import IMPORT_REPORT
 from h3sim.study.header_study import HEADERS
+from h3sim.study.hints import HINTS
 from h3sim.study.identification import IDENTIFICATION
 from h3sim.study.load_file import LoadDocument
 from h3sim.study.optimality import OPTIMALITY
@@ -26,7 +27,7 @@ from h3sim.study.validation import RULE_CHECK, SERVER_CHECK
 from h3sim.study.what_if import WHAT_IF
 
 WRITTEN = (
-    *(ADVICE, COMPARISON, FOUND, HEADERS, IDENTIFICATION, IMPORT_REPORT, LIST, OPTIMALITY),
+    *(ADVICE, COMPARISON, FOUND, HEADERS, HINTS, IDENTIFICATION, IMPORT_REPORT, LIST, OPTIMALITY),
     *(RECORDING, RULE_CHECK, SERVER_CHECK, WHAT_IF),
 )
 """Formats that are written but never read, by name."""

@@ -21,6 +21,7 @@ LOSSY: dict[str, Any] = {"network": "4g", "loss": 0.02}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compare": lambda **how: h3sim.compare(PAGE, schemes=SCHEMES, **LOSSY, **how),
     "optimality": lambda **how: h3sim.optimality(PAGE, schemes=SCHEMES, **how),
+    "hints": lambda **how: h3sim.hints(PAGE, network="cable", n_seeds=3, **how),
     "what_if": lambda **how: h3sim.what_if(PAGE, network="cable", **how),
     "search": lambda **how: h3sim.search(
         PAGE, schemes=SCHEMES, baseline="rr", n_seeds=4, networks=["cable"], **LOSSY, **how

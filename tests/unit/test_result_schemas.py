@@ -75,6 +75,7 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-comparison/2": lambda: h3sim.compare(PAGE, schemes=["rr", "fifo"]).to_dict(),
     "h3sim-found/1": lambda: h3sim.search(PAGE, which="all", networks=[]).to_dict(),
     "h3sim-headers/1": _headers,
+    "h3sim-hints/1": lambda: h3sim.hints(PAGE, network="cable", n_seeds=3).to_dict(),
     "h3sim-import/1": _import,
     "h3sim-list/1": _list,
     "h3sim-optimality/1": lambda: h3sim.optimality(PAGE, schemes=["rr", "fifo"]).to_dict(),
