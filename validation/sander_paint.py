@@ -17,13 +17,12 @@ from tabulate import tabulate
 
 import h3sim
 from h3sim.browser.model import BrowserModel
-from h3sim.page import Kind
+from h3sim.page import Kind, Page
 from h3sim.papers import load_experiment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.page import Page
     from h3sim.results import Load
 
 NETWORKS = ("sander-1mbps-100ms", "sander-2mbps-100ms", "sander-5mbps-100ms")
@@ -80,7 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="sander-paint", description=__doc__)
     parser.add_argument("network", nargs="*", default=NETWORKS, help="default: %(default)s")
     networks = parser.parse_args(argv).network
-    pages = load_experiment("sander-2022-fig-5").study().design.pages
+    design = load_experiment("sander-2022-fig-5").study().design
+    pages = [page for page in design.pages if isinstance(page, Page)]
     rows = []
     for network in networks:
         base = {page.name: _loaded(page, BASELINE, network) for page in pages}

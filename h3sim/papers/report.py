@@ -102,7 +102,7 @@ def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
             yield _by_size(run)
         case "marx-2019-buffers":
             yield _by_buffer(run)
-        case "sander-2022-fig-5":
+        case "sander-2022-fig-5" | "sander-2022-fig-6" | "sander-2022-fig-8":
             yield _causes(run)
         case "sander-2022-table-1":
             yield _cells(run)

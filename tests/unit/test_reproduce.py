@@ -179,7 +179,7 @@ def test_a_full_run_gives_the_published_verdict_and_the_quick_one_is_said(
     assert published["marx-15"] == (Verdict.DOES_NOT_HOLD, "full")
     text = report.markdown(quick, {"marx-11": "holds"})
     assert report.verdicts_in(text) == {"marx-11": "holds", "marx-15": "does not hold"}
-    assert "1 hold, 0 in part, 1 does not hold" in text
+    assert "1 holds, 0 in part, 1 does not hold" in text
     section = text.partition("**marx-11: holds.**")[2].partition("**marx")[0]
     assert "quick one it holds in part" in section
 
