@@ -310,7 +310,7 @@ validate-intervals: $(READY) ## how often intervals of made-up studies cover the
 .PHONY: findings
 findings: $(DEV) ## judge every result of the papers again and rewrite docs/findings.md (quick: minutes); fails if a verdict changed (ARGS=--accept)
 	@mkdir -p build
-	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --figures build/findings $(ARGS)
+	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --full-run docs/validation.md --figures build/findings $(ARGS)
 
 # Those of papers whose full variant differs from the quick one.
 FULL := wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
@@ -319,6 +319,10 @@ FULL := wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022
 findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, and write them into docs/validation.md (hours); fails as findings does
 	@mkdir -p build
 	$(BIN)/h3sim reproduce $(FULL) --full --store build/findings.db --markdown docs/validation.md $(ARGS)
+
+.PHONY: validate-sander-paint
+validate-sander-paint: $(READY) ## what of Sander 2022's changes of SpeedIndex is first paint, and what images that show as they load would change (a minute)
+	$(BIN)/python -m validation.sander_paint $(ARGS)
 
 .PHONY: validate-send-buffer
 validate-send-buffer: $(DEV) ## readings of the send buffer of Marx 2019 beside Table 2, over the shipped corpus (minutes)

@@ -100,7 +100,8 @@ def _show(done: Reproduction, width: int | None) -> None:
     for judgement in done.judgements:
         _show_judgement(judgement, width)
     if done.judgements:
-        count = f"{plural(len(done.judgements), 'finding')}: {report.counted(done)}"
+        verdicts = report.counted(judgement.verdict for judgement in done.judgements)
+        count = f"{plural(len(done.judgements), 'finding')}: {verdicts}"
         tables.print_text(count, width)
 
 
@@ -131,7 +132,8 @@ def _show_judgement(judgement: Judgement, width: int | None) -> None:
 def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
     """Write the document unless a verdict changed without --update; return whether it was."""
     present = _present_text(path)
-    text = report.written_into(present, done)
+    full = None if options.full_run is None else report.verdicts_in(_present_text(options.full_run))
+    text = report.written_into(present, done, full)
     before, now = report.verdicts_in(present), report.verdicts_in(text)
     changed = [
         f"{name}: was {before[name]!r}, is {now.get(name, 'not judged')!r}"
@@ -168,6 +170,11 @@ def _pages(folder: str, _: argparse.Namespace) -> str:
 def _markdown(path: str, _: argparse.Namespace) -> str:
     _present_text(Path(path))
     return path
+
+
+def _full_run(path: str, _: argparse.Namespace) -> Path:
+    read_text(Path(path), InputError)
+    return Path(path)
 
 
 def _figures(folder: str, _: argparse.Namespace) -> str:
@@ -213,6 +220,12 @@ COMMANDS = {
                 f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
                 output=(),
                 read=_markdown,
+            ),
+            Argument(
+                "--full-run FILE",
+                "with --markdown: publish the verdicts in FILE, which --markdown wrote after a full"
+                " run, in place of the quick ones",
+                read=_full_run,
             ),
             Argument("--update", "with --markdown: accept changed verdicts"),
             Argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,12 +12,15 @@ from h3sim.metrics import slope
 from h3sim.page.categories import size_class
 from h3sim.papers.findings import Estimate
 from h3sim.papers.study_rows import mean, median, share
+from h3sim.study import simulate
+from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from h3sim.papers.study_rows import Loads
+    from h3sim.results import Load
 
 
 Figures = dict[str, Estimate]
@@ -24,6 +28,10 @@ Figures = dict[str, Estimate]
 _SPEED, _LOAD, _ATF = "speed_index_ms", "page_load_ms", "byte_index_atf_ms"
 _EXTREMES = ("small", "large")
 """Light pages and heavy ones, by the classes of Marx 2019."""
+_BROWSERS = {"rr": "edge-h2", "wrr": "safari-h2", "firefox": "firefox-h2"}
+"""The schemes beside Chrome's, by their names in figures."""
+_CLIENTS = {"holding": "chrome-95", "eager": "off"}
+"""The tight modes of clients: one holds unimportant requests back, one holds none."""
 _RESOURCES = {
     "rila": "rila_small",
     "bootstrap-css": "bootstrap.css",
@@ -39,7 +47,7 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     "without" is without the patch: responses one after the other, in the order of requests.
     """
     found: Figures = {}
-    for name, scheme in (("without", "fifo"), ("with", "ats")):
+    for name, scheme in (("without", "fifo"), ("with", "chrome-50-ats")):
         near = loads.where(scheme=scheme, rtt_ms=2)
         far = loads.where(scheme=scheme, rtt_ms=100)
         rows = near.resources
@@ -56,9 +64,7 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         found[f"{name}.download"] = Estimate(
             statistics.median(row["finished_ms"] - row["first_byte_ms"] for row in at_once)
         )
-        found[f"{name}.painted-100ms"] = Estimate(
-            max(row["finished_ms"] for row in far.resources if row["kind"] == "stylesheet")
-        )
+        found[f"{name}.painted-100ms"] = Estimate(*far.values("first_paint_ms"))
     for ratio, figure in (
         ("ttfb-slope", "ttfb-slope"),
         ("download", "download"),
@@ -86,20 +92,31 @@ def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 
 def browsers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return how browsers' schemes over HTTP/2 do beside Chrome's, by loss and size of page."""
+    """Return how browsers' schemes over HTTP/2 do beside Chrome's, by loss and size of page.
+
+    Figures are means over networks and clients by page; those of one client begin with its name.
+    """
     sizes = {row["page"]: row["page_bytes"] for row in loads.rows}
     found: Figures = {}
     by_scheme = {}
-    for name, scheme in (("rr", "edge-h2"), ("wrr", "safari-h2"), ("firefox", "firefox-h2")):
-        deltas = _over_networks(loads, scheme, loss=0.0)
+    for name, scheme in _BROWSERS.items():
+        deltas = _over_networks(loads, scheme, _SPEED, loss=0.0)
         by_scheme[name] = mean([*deltas.values()])
         found[f"mean.{name}"] = by_scheme[name]
         found[f"{name}.slower"] = median([*deltas.values()])
-        lossy = _over_networks(loads, scheme, loss=0.02)
+        load_times = _over_networks(loads, scheme, _LOAD, loss=0.0)
+        found[f"{name}.load-slower"] = median([*load_times.values()])
+        lossy = _over_networks(loads, scheme, _SPEED, loss=0.02)
         found[f"{name}.slower-2pct"] = median([*lossy.values()])
         for size in _EXTREMES:
             chosen = [value for page, value in deltas.items() if size_class(sizes[page]) == size]
             found[f"{name}.{size}"] = median(chosen)
+        for client, tight_mode in _CLIENTS.items():
+            own = _over_networks(loads.where(tight_mode=tight_mode), scheme, _SPEED, loss=0.0)
+            found[f"{client}.{name}.slower"] = median([*own.values()])
+    for network in dict.fromkeys(row["network"] for row in loads.rows):
+        own = _over_networks(loads.where(network=network), _BROWSERS["rr"], _SPEED, loss=0.0)
+        found[f"{network}.rr.slower"] = median([*own.values()])
     found["better-of-sharing"] = min(by_scheme["rr"], by_scheme["wrr"])
     found["worse-of-browsers"] = max(by_scheme["firefox"], Estimate(0.0))
     return found
@@ -130,14 +147,53 @@ def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     return found
 
 
-def _over_networks(loads: Loads, scheme: str, *, loss: float) -> dict[str, float]:
-    """Return by page the mean over networks of the change of SpeedIndex to Chrome's."""
+def one_order(loads: Loads, _paper: Mapping[str, float]) -> Figures:
+    """Return what head-of-line blocking over all streams adds to the same packets' ByteIndex.
+
+    Every load is made again for its packets; they arrive as they did, and their bytes are handed on
+    in the one order in which they were sent, as TCP would.
+    """
+    found: Figures = {}
+    for loss in dict.fromkeys(row["loss"] for row in loads.rows):
+        for scheme in loads.schemes:
+            added: dict[str, list[tuple[float, float]]] = {}
+            for row in loads.where(loss=loss, scheme=scheme).rows:
+                load = simulate(
+                    row["page"],
+                    scheme=scheme,
+                    network=row["network"],
+                    loss=loss,
+                    seed=row["seed"],
+                )
+                added.setdefault(row["page"], []).append(_added_by_one_order(load))
+            for place, name in enumerate(("byte-index", "last")):
+                means = [statistics.mean(pair[place] for pair in pairs) for pairs in added.values()]
+                found[f"{100 * loss:g}pct.{scheme}.{name}"] = mean(means)
+    for percent in dict.fromkeys(name.split("pct.")[0] for name in found):
+        chosen = [figure for name, figure in found.items() if name.startswith(f"{percent}pct.")]
+        found[f"{percent}pct.most"] = max(chosen)
+    return found
+
+
+def _added_by_one_order(load: Load) -> tuple[float, float]:
+    """Return by how much one order raises the ByteIndex and the last completion, relatively."""
+    rows = load.trace.packet_rows
+    times = delivered_in_one_order(rows, delivered_per_stream(rows))
+    late = replace(load, trace=replace(load.trace, packet_rows=rows.with_delivery_at(times)))
+    last, late_last = (max(t.finished_ms for t in one.timings) for one in (load, late))
+    return late.byte_index("all") / load.byte_index("all") - 1, late_last / last - 1
+
+
+def _over_networks(loads: Loads, scheme: str, column: str, *, loss: float) -> dict[str, float]:
+    """Return by page the mean over networks and clients of a column's change to Chrome's scheme."""
     changes: dict[str, list[float]] = {}
     here = loads.where(loss=loss)
-    for network in dict.fromkeys(row["network"] for row in here.rows):
-        cell = here.where(network=network)
+    for network, tight_mode in dict.fromkeys(
+        (row["network"], row["tight_mode"]) for row in here.rows
+    ):
+        cell = here.where(network=network, tight_mode=tight_mode)
         base = cell.where(scheme="chrome-h2")
-        for page, value in cell.where(scheme=scheme).deltas(base, _SPEED).items():
+        for page, value in cell.where(scheme=scheme).deltas(base, column).items():
             changes.setdefault(page, []).append(value)
     return {page: statistics.mean(values) for page, values in changes.items()}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.papers.findings import Estimate, Verdict, shown
@@ -19,7 +20,7 @@ from h3sim.table import Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.papers.findings import Judgement
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
@@ -35,15 +36,44 @@ _PAPER_OF = {
     "koshiba": "Koshiba 2016",
 }
 _OTHERS = "Others"
-_VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \|$", re.M)
+_VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \| [^|]* \|$", re.M)
 _MARKS = {True: "yes", False: "no", None: "-"}
 
 
-def counted(reproduction: Reproduction) -> str:
-    """Return how many findings there are of each verdict, in words."""
-    counts = reproduction.counts
+class Published(NamedTuple):
+    """Published verdict of a finding, and the run that it is from: full, quick, or none."""
+
+    verdict: Verdict
+    run: str
+
+
+def published(
+    reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
+) -> dict[str, Published]:
+    """Return by finding the verdict to publish: that of a full run, *full_verdicts*, if any."""
+    found = {}
+    for judgement in reproduction.judgements:
+        name, verdict = judgement.finding.id, judgement.verdict
+        if not judgement.claims:
+            found[name] = Published(verdict, "-")
+        elif reproduction.is_complete(judgement):
+            found[name] = Published(verdict, "full")
+        elif name in (full_verdicts or {}):
+            found[name] = Published(Verdict((full_verdicts or {})[name]), "full")
+        else:
+            found[name] = Published(verdict, "quick")
+    return found
+
+
+def counted(verdicts: Iterable[Verdict]) -> str:
+    """Return how many findings there are of each verdict, in words.
+
+    >>> counted([Verdict.HOLDS, Verdict.HOLDS])
+    '2 hold, 0 in part, 0 do not hold, 0 cannot be judged'
+    """
+    counts = Counter(verdicts)
     return ", ".join(
-        f"{number} {_counted_as(verdict, number)}" for verdict, number in counts.items()
+        f"{counts[verdict]} {_counted_as(verdict, counts[verdict])}" for verdict in Verdict
     )
 
 
@@ -72,8 +102,12 @@ def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
             yield _by_size(run)
         case "marx-2019-buffers":
             yield _by_buffer(run)
+        case "sander-2022-fig-5" | "sander-2022-fig-6" | "sander-2022-fig-8":
+            yield _causes(run)
         case "sander-2022-table-1":
             yield _cells(run)
+        case "wijnants-2018":
+            yield _clients(run)
 
 
 def remarks_of(run: ExperimentRun) -> list[str]:
@@ -97,21 +131,25 @@ def claim_rows(judgement: Judgement) -> list[tuple[str, ...]]:
 def verdicts_in(text: str) -> dict[str, str]:
     r"""Return the verdicts that a document of `markdown` has, by finding.
 
-    >>> verdicts_in("| finding | says | verdict |\n| marx-1 | rr is slow | holds |\n")
+    >>> verdicts_in("| finding | says | verdict | run |\n| marx-1 | rr is slow | holds | full |\n")
     {'marx-1': 'holds'}
     """
     known = {verdict.value for verdict in Verdict}
     return {name: verdict for name, verdict in _VERDICT_ROW.findall(text) if verdict in known}
 
 
-def markdown(reproduction: Reproduction) -> str:
-    """Return the document: rules, all verdicts, what each rests on, and the tables."""
+def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None) -> str:
+    """Return the document: rules, all verdicts, what each rests on, and the tables.
+
+    *full_verdicts*, of a full run by finding, take the place of those of a quick one.
+    """
+    verdicts = published(reproduction, full_verdicts)
     lines = [
         "# Findings",
         "",
-        _introduction(reproduction),
+        _introduction(reproduction, verdicts),
         "",
-        _verdicts(reproduction).to_markdown(),
+        _verdicts(reproduction, verdicts).to_markdown(),
         "",
     ]
     for paper in (*_PAPER_OF.values(), _OTHERS):
@@ -119,14 +157,16 @@ def markdown(reproduction: Reproduction) -> str:
         if of_paper:
             lines += [f"## {paper}", ""]
         for judgement in of_paper:
-            lines += _section(judgement)
+            lines += _section(judgement, verdicts[judgement.finding.id])
     lines += ["## The experiments", ""]
     for run in reproduction.runs.values():
         lines += _experiment(run)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def written_into(text: str, reproduction: Reproduction) -> str:
+def written_into(
+    text: str, reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
+) -> str:
     """Return what takes the place of *text*: the document, or what stands between its marks.
 
     Between marks stand verdicts and tables only: how they came about is for what is around them.
@@ -134,25 +174,43 @@ def written_into(text: str, reproduction: Reproduction) -> str:
     before, begin, rest = text.partition(f"{BEGIN}\n")
     inside, end, after = rest.partition(END)
     if not begin or not end:
-        return markdown(reproduction)
+        return markdown(reproduction, full_verdicts)
     del inside
-    verdicts = _verdicts(reproduction).to_markdown()
-    lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", verdicts, ""]
+    verdicts = published(reproduction, full_verdicts)
+    table = _verdicts(reproduction, verdicts).to_markdown()
+    lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", table, ""]
     for judgement in reproduction.judgements:
-        lines += _section(judgement, with_reason=False)
+        lines += _section(judgement, verdicts[judgement.finding.id], with_reason=False)
     for run in reproduction.runs.values():
         lines += _experiment(run)
     return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
 
 
-def _verdicts(reproduction: Reproduction) -> Table[Any]:
-    rows = ((j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements)
-    return Table(("finding", "what was published", "verdict"), rows)
+def _verdicts(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> Table[Any]:
+    rows = (
+        (
+            j.finding.id,
+            j.finding.says,
+            verdicts[j.finding.id].verdict.value,
+            verdicts[j.finding.id].run,
+        )
+        for j in reproduction.judgements
+    )
+    return Table(("finding", "what was published", "verdict", "run"), rows)
 
 
-def _section(judgement: Judgement, *, with_reason: bool = True) -> list[str]:
+def _section(
+    judgement: Judgement, shown_verdict: Published, *, with_reason: bool = True
+) -> list[str]:
     finding, verdict, claims = judgement
-    lines = [f"**{finding.id}: {verdict.value}.** {_sentence(finding.says)} ({finding.source})", ""]
+    heading = f"{finding.id}: {shown_verdict.verdict.value}."
+    lines = [f"**{heading}** {_sentence(finding.says)} ({finding.source})", ""]
+    if verdict is not shown_verdict.verdict:
+        lines += [
+            "That is the verdict of the [full run](validation.md#full-runs). In this quick one it"
+            f" {_as_clause(verdict)}:",
+            "",
+        ]
     if claims:
         table = Table(("", "claim", "h3sim", "wanted"), claim_rows(judgement))
         lines += [table.to_markdown(), ""]
@@ -287,6 +345,40 @@ def _cells(run: ExperimentRun) -> Table[Any]:
     return Table(headers, rows, title="medians over pages")
 
 
+def _causes(run: ExperimentRun) -> Table[Any]:
+    """Return by how much schemes change SpeedIndex, and first paint, which it cannot precede."""
+    names = [name.removesuffix(".si-ms") for name in run.figures if name.endswith(".si-ms")]
+    rows = [
+        (
+            *name.split(".", 1),
+            _percent(run.figures[f"{name}.si"]),
+            str(run.figures[f"{name}.si-ms"]),
+            str(run.figures[f"{name}.paint-ms"]),
+        )
+        for name in names
+    ]
+    headers = ("cell", "scheme", "SpeedIndex, %", "SpeedIndex, ms", "first paint, ms")
+    title = "changes relative to Chrome's scheme: median over pages in %, means in ms"
+    return Table(headers, rows, title=title)
+
+
+def _clients(run: ExperimentRun) -> Table[Any]:
+    """Return how much slower schemes are than Chrome's, by the client."""
+    rows = [
+        (
+            scheme,
+            *(
+                _percent(run.figures[f"{client}{scheme}.slower"])
+                for client in ("", "holding.", "eager.")
+            ),
+            _percent(run.figures[f"{scheme}.load-slower"]),
+        )
+        for scheme in ("rr", "wrr", "firefox")
+    ]
+    headers = ("scheme", "both clients", "one that holds back", "one that does not", "load time")
+    return Table(headers, rows, title="SpeedIndex to that of Chrome's scheme, median change in %")
+
+
 def _percent(figure: Estimate | None) -> str:
     """Return a share as a percentage with its interval."""
     if figure is None:
@@ -308,6 +400,10 @@ def _paper_of(judgement: Judgement) -> str:
 def _counted_as(verdict: Verdict, number: int) -> str:
     several = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
     return verdict.value if number == 1 else several.get(verdict, verdict.value)
+
+
+def _as_clause(verdict: Verdict) -> str:
+    return "holds in part" if verdict is Verdict.IN_PART else verdict.value
 
 
 def _sentence(text: str) -> str:
@@ -340,12 +436,19 @@ def _variant(reproduction: Reproduction) -> str:
     return f"{variant}, over {where}"
 
 
-def _introduction(reproduction: Reproduction) -> str:
+def _introduction(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> str:
+    counts = counted(verdict for verdict, _ in verdicts.values())
+    of_full = sum(run == "full" for _, run in verdicts.values())
+    of_quick = sum(run == "quick" for _, run in verdicts.values())
     what = f"""\
 Every result of the papers that h3sim could meet, each judged by a rule that was written down with
-it: {counted(reproduction)}.
+it: {counts}.
 
 `make findings` writes this page, and fails if a verdict has changed unnoticed. This is
 {_variant(reproduction)}. `h3sim reproduce marx-2` does one finding or experiment again, `--full`
-with as many seeds as the paper had runs, `--pages DIR` over other pages."""
+with as many seeds as the paper had runs, `--pages DIR` over other pages.
+
+**The runs.** Where all pages and seeds were run, the verdict is of that run ("full" in the table,
+{of_full}): the quick variant leaves nothing out, or [validation.md](validation.md#full-runs) has
+the full one. The others ({of_quick}) are of the quick variant, as are all figures below."""
     return "\n\n".join((what, _RULES, _PAGES))

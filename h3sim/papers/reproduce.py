@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -39,6 +38,7 @@ from h3sim.schema.output import (
 )
 from h3sim.schema.values import Choice, Flag, ListOf, OrNone, TableOf
 from h3sim.study.store import Store
+from h3sim.study.study_file import Quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,6 +61,7 @@ _STORE = Predicate("a path or a Store", lambda value: isinstance(value, str | Pa
 FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Estimate]]] = {
     "davies-meenan": minor_studies.deep_buffers,
     "frindell-2017": experiments.header_figures,
+    "hol-blog-2020": minor_studies.one_order,
     "http2-http3": minor_studies.protocols,
     "incremental-flag": minor_studies.incremental,
     "koshiba-2016": minor_studies.waterfalls,
@@ -98,6 +99,8 @@ class ExperimentRun:
     seeds: int
     n_loads: int
     failed: int
+    is_complete: bool = True
+    """True if it left no page or seed of its study out."""
     given_up: int = 0
     """Number of loads that exceeded the study's time limit."""
 
@@ -164,11 +167,9 @@ class Reproduction:
             for figure, value in run.figures.items()
         }
 
-    @property
-    def counts(self) -> dict[Verdict, int]:
-        """Number of findings by verdict."""
-        counted = Counter(judgement.verdict for judgement in self.judgements)
-        return {verdict: counted[verdict] for verdict in Verdict}
+    def is_complete(self, judgement: Judgement) -> bool:
+        """Return whether no experiment behind *judgement* left anything of its study out."""
+        return all(self.runs[study].is_complete for study in judgement.finding.studies)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reproduction as a document of format `h3sim-reproduction/1`."""
@@ -281,6 +282,7 @@ def _run_loads(
         seeds=len(study.design.seeds),
         n_loads=len(study),
         failed=len(results.errors) - given_up,
+        is_complete=full or experiment.is_about_headers or experiment.quick == Quick(),
         given_up=given_up,
     )
 

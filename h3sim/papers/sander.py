@@ -18,7 +18,7 @@ Figures = dict[str, Estimate]
 
 _BASELINE = "sander-chrome"
 _PARALLEL = ("rr", "wrr", "firefox", "firefox-eps")
-_HOL, _SPEED = "hol_sander_stream_bytes", "speed_index_ms"
+_HOL, _SPEED, _PAINT = "hol_sander_stream_bytes", "speed_index_ms", "first_paint_ms"
 _CLEAR = 0.05
 """From there on the paper counts a site as better or worse."""
 _SMALL_BYTES = 600_000
@@ -133,6 +133,7 @@ def _cell(here: Loads, cell: str) -> Figures:
                 [*ours.deltas(base, _HOL).values()], [*ours.deltas(base, _SPEED).values()]
             ).items()
         }
+        found |= _causes(ours, base, f"{cell}.{scheme}")
     reductions = [found[f"{cell}.{s}.hol"] for s in _PARALLEL if s in schemes]
     found[f"{cell}.most-hol"] = max(reductions)
     found[f"{cell}.others-most-hol"] = max(reductions[:-1])
@@ -147,6 +148,7 @@ def _changes(hol: Sequence[float], speed: Sequence[float]) -> Figures:
     """Return what changes over pages say."""
     return {
         "hol": median(hol),
+        "hol-above": share([value > 0 for value in hol]),
         "hol-more": share([value > _CLEAR for value in hol]),
         "hol-equal": share([value == 0 for value in hol]),
         "si": median(speed),
@@ -155,6 +157,25 @@ def _changes(hol: Sequence[float], speed: Sequence[float]) -> Figures:
         "slower": share([value > _CLEAR for value in speed]),
         "balance": mean([float((v < -_CLEAR) - (v > _CLEAR)) for v in speed]),
     }
+
+
+def _causes(ours: Loads, base: Loads, name: str) -> Figures:
+    """Return the mean change of SpeedIndex in ms, and how much of it first paint accounts for.
+
+    Nothing is painted before first paint, so what delays that delays the SpeedIndex by as much.
+    """
+    changes = {}
+    for column in (_SPEED, _PAINT):
+        now, then = ours.medians(column), base.medians(column)
+        changes[column] = {page: now[page] - then[page] for page in now if page in then}
+    # A page with nothing in sight has no SpeedIndex.
+    both = changes[_SPEED].keys() & changes[_PAINT].keys()
+    speed, paint = ([changes[name][page] for page in sorted(both)] for name in (_SPEED, _PAINT))
+    moved = mean(speed)
+    found = {f"{name}.si-ms": moved, f"{name}.paint-ms": mean(paint)}
+    if moved.value:
+        found[f"{name}.paint-share"] = Estimate(found[f"{name}.paint-ms"].value / moved.value)
+    return found
 
 
 def _against(here: Loads, name: str, scheme: str, other: str) -> Figures:

@@ -100,6 +100,7 @@ def sander_rows(network: str, speed: float, hol: int, **more: Any) -> list[Row]:
             f"sander-{scheme}",
             network=network,
             speed_index_ms=1000.0 if scheme == "chrome" else speed,
+            first_paint_ms=600.0 if scheme == "chrome" else 550.0,
             hol_sander_stream_bytes=100 if scheme == "chrome" else hol,
             packets_sent=100,
             packets_lost=2,
@@ -125,6 +126,49 @@ def test_changes_are_relative_to_chrome_page_by_page() -> None:
     assert found["2pct.firefox.balance"].value == 0
     assert found["2pct.loss"].value == 0.02
     assert found["2pct.eps-to-tree"].value == 0
+    assert found["2pct.rr.hol-above"].value == 0
+
+
+def test_first_paint_accounts_for_what_it_moves_of_the_speed_index() -> None:
+    rows = [
+        *sander_rows("sander-2mbps-100ms-2pct", 900.0, 50),
+        *sander_rows("sander-2mbps-100ms-2pct", 800.0, 50, page="q"),
+    ]
+    found = sander.cells(Loads(rows), {})
+    assert found["2pct.rr.si-ms"].value == -150
+    assert found["2pct.rr.paint-ms"].value == -50
+    assert found["2pct.rr.paint-share"].value == pytest.approx(1 / 3)
+
+
+def test_browsers_schemes_are_beside_chromes_in_the_same_client_and_network() -> None:
+    times = {("off", "chrome-h2"): 100.0, ("off", "edge-h2"): 150.0}
+    times |= {("chrome-95", "chrome-h2"): 200.0, ("chrome-95", "edge-h2"): 220.0}
+    rows = [
+        load(
+            "p",
+            scheme,
+            network="cable",
+            tight_mode=mode,
+            loss=loss,
+            page_bytes=400_000,
+            speed_index_ms=at,
+            page_load_ms=2 * at + (10 if scheme == "edge-h2" else 0),
+        )
+        for (mode, scheme), at in times.items()
+        for loss in (0.0, 0.02)
+    ]
+    rows += [
+        row | {"scheme": s}
+        for row in rows
+        for s in ("safari-h2", "firefox-h2")
+        if row["scheme"] == "chrome-h2"
+    ]
+    found = minor_studies.browsers(Loads(rows), {})
+    assert found["holding.rr.slower"].value == pytest.approx(0.1)
+    assert found["eager.rr.slower"].value == pytest.approx(0.5)
+    assert found["rr.slower"].value == pytest.approx(0.3)
+    assert found["rr.load-slower"].value == pytest.approx((0.55 + 0.125) / 2)
+    assert found["mean.firefox"].value == 0
 
 
 def test_a_page_and_seed_that_one_scheme_did_not_finish_is_left_out_for_all() -> None:
