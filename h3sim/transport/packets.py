@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from h3sim._mypyc import mypyc_attr
 
 StreamBytes: TypeAlias = tuple[int, int, int]
 """A stream, an offset and a number of bytes."""
+
+NOT_ECT: Final = 0
+ECT: Final = 2
+"""ECT(0), of a packet whose sender responds to marks (RFC 3168 § 5)."""
+CE: Final = 3
+"""Congestion Experienced: the mark of a queue, in place of a drop."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -17,7 +23,7 @@ class WirePacket:
     # Classes and not protocols: the compiled build reads attributes of a class at fixed offsets,
     # those of a protocol by name.
 
-    __slots__ = ("first_row", "frames", "number", "sent_at_ns", "size_bytes")
+    __slots__ = ("ecn", "first_row", "frames", "number", "sent_at_ns", "size_bytes")
 
     number: int
     sent_at_ns: int
@@ -27,6 +33,8 @@ class WirePacket:
     """The stream bytes that it carries."""
     first_row: int
     """The trace row of the first of them, set by the writer of the trace."""
+    ecn: int
+    """The ECN codepoint in its IP header; not set in records of a sender."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -12,6 +12,7 @@ from h3sim.transport.congestion.quicly import QuiclyRenoController as QuiclyReno
 from h3sim.transport.congestion.registry import controller_names as controller_names
 from h3sim.transport.congestion.registry import is_controller as is_controller
 from h3sim.transport.congestion.registry import make_controller as make_controller
+from h3sim.transport.congestion.registry import responds_to_ecn as responds_to_ecn
 from h3sim.transport.congestion.settings import ControllerSettings as ControllerSettings
 
 __all__: list[str]

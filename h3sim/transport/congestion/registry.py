@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.errors import ControllerError, InputError, ValidationIssue, raised_words
 from h3sim.plugins import Guard, PluginRegistry
@@ -54,6 +54,10 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         """Forward packets that are declared lost together."""
         self._pass_on("on_lost", *event)
 
+    def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
+        """Forward new marks."""
+        self._pass_on("on_congestion_experienced", sent_at_ns, now_ns)
+
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Forward losses that span the period of RFC 9002 § 7.6."""
         self._pass_on("on_persistent_congestion", now_ns)
@@ -87,6 +91,12 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
             requirement = "it must be None, or a whole number of bytes"
             raise self._guard.failed(f"sets ssthresh to {ssthresh!r} {when}; {requirement}")
         self.congestion_window, self.ssthresh = n_bytes, threshold
+
+
+class CheckedEcnController(CheckedController):
+    """The same for a plug-in that responds to marks."""
+
+    responds_to_ecn: ClassVar[bool] = True
 
 
 if TYPE_CHECKING:
@@ -147,7 +157,8 @@ def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> Conge
     if not isinstance(controller, CongestionController):
         what = f"makes a {type(controller).__name__}, which derives from no CongestionController"
         raise _not_made(name, what)
-    return CheckedController(controller, name=name, packet_bytes=settings.max_datagram_bytes)
+    check = CheckedEcnController if controller.responds_to_ecn else CheckedController
+    return check(controller, name=name, packet_bytes=settings.max_datagram_bytes)
 
 
 def _not_made(name: str, message: str) -> InputError:
@@ -170,3 +181,12 @@ def controller_names() -> tuple[str, ...]:
     True
     """
     return REGISTRY.names()
+
+
+def responds_to_ecn(name: str) -> bool:
+    """Return whether the controller of that name responds to marks.
+
+    >>> responds_to_ecn("cubic"), responds_to_ecn("cubic-aioquic")
+    (True, False)
+    """
+    return bool(getattr(REGISTRY.named(name), "responds_to_ecn", True))
