@@ -117,7 +117,7 @@ class Recovery:
         self._due_at_ns: int | None = None
         self._is_due_known = True  # False if `_due_at_ns` has to be computed again
         self._cwr_point = -1
-        """SND.NXT when a mark was last handled."""
+        """SND.NXT when a mark or a loss was last handled."""
         self._marked_to = -1
         """The same, if the mark reduced the window."""
         self._is_cwr_due = False
@@ -195,7 +195,7 @@ class Recovery:
         if not news:
             return
         if segment.is_ece:
-            self._on_echo(ack, max(news, key=_BY_NUMBER).sent_at_ns, now_ns)
+            self._on_echo(ack, now_ns)
         lost = self._detect(news, is_advance=is_advance, now_ns=now_ns)
         in_flight -= sum(gone.size_bytes for gone in lost) if lost else 0
         if self.probe is not None:
@@ -245,16 +245,17 @@ class Recovery:
 
     # Internals
 
-    def _on_echo(self, ack: int, sent_at_ns: int, now_ns: int) -> None:
+    def _on_echo(self, ack: int, now_ns: int) -> None:
         """Reduce the window for a mark, unless it was reduced for the same window of data."""
         # Also at the very point: the data behind it, with CWR, is what stops the echo.
         if ack <= self._cwr_point:
             return
         self._cwr_point = self.board.next_seq
         self._is_cwr_due = True
-        if self.episode.point is None:  # else a loss has reduced it
+        if self.episode.point is None:  # else a timeout has reduced it
             self._marked_to = self._cwr_point
-            self.controller.on_congestion_experienced(sent_at_ns, now_ns)
+            # By sequence numbers, not by the time of sending: data of this instant is behind it.
+            self.controller.on_congestion_experienced(now_ns, now_ns)
 
     def _on_transmission(self, segment: SentSegment) -> None:
         """Record a transmission with the sampler, the detector and the controller."""
@@ -331,6 +332,8 @@ class Recovery:
     def _begin(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
         """Begin an episode."""
         self.episode.begin()
+        self._cwr_point = self.board.next_seq
+        self._is_cwr_due = True
         if self.probe is not None:
             self.probe.forget()
         self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
