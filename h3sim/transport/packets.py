@@ -41,14 +41,25 @@ class WirePacket:
 class SentPacket(WirePacket):
     """A packet (or segment) that was sent, as controllers see it.
 
-    The last four are for delivery-rate sampling: the state when the packet was sent
+    Four are for delivery-rate sampling: the state when the packet was sent
     (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* is the sum of the sizes of
     all packets acknowledged before. They are set for a controller that `reads_delivery`.
     """
 
-    __slots__ = ("delivered_at_ns", "delivered_bytes", "first_sent_at_ns", "is_app_limited")
+    __slots__ = (
+        "delivered_at_ns",
+        "delivered_bytes",
+        "first_sent_at_ns",
+        "in_flight_bytes",
+        "is_app_limited",
+        "lost_before_bytes",
+    )
 
     is_app_limited: bool
     delivered_bytes: int
     delivered_at_ns: int
     first_sent_at_ns: int
+    in_flight_bytes: int
+    """What was in flight when it had been sent; set by controllers that need it."""
+    lost_before_bytes: int
+    """What had been lost by then; likewise."""

@@ -28,7 +28,12 @@ PACKET_MS = 1308 * 8 / RATE_MBPS / 1000
 
 
 def download(**options: Any) -> h3sim.Load:
-    settings = {"network": "fibre", "rate_mbps": RATE_MBPS, "rtt_ms": RTT_MS, "cc": "cubic"}
+    settings: dict[str, Any] = {
+        "network": "fibre",
+        "rate_mbps": RATE_MBPS,
+        "rtt_ms": RTT_MS,
+        "cc": "cubic",
+    }
     return h3sim.simulate(DOWNLOAD, scheme="fifo", queue_bytes=10**6, **settings, **options)
 
 

@@ -98,7 +98,7 @@ def test_without_marks_the_window_grows() -> None:
 # TCP
 
 
-def pair_with(marked: Any, *, cc: str = "newreno", n_segments: int = 60, **path: Any) -> Pair:
+def pair_with(marked: Any, *, cc: str = "newreno", n_segments: int = 60, **path: Any) -> Any:
     """Return a transfer in which the segments with these indexes are marked, if they may be."""
 
     def mark(role: Any, index: Any, segment: Any) -> float:
@@ -107,7 +107,8 @@ def pair_with(marked: Any, *, cc: str = "newreno", n_segments: int = 60, **path:
         return 0
 
     made = ControllerSettings(max_datagram_bytes=MSS, initial_window_bytes=10 * MSS)
-    pair = Pair(server_controller=make_controller(cc, made), delay_ms=mark, **path)
+    path |= {"delay_ms": mark}
+    pair = Pair(server_controller=make_controller(cc, made), **path)
     pair.ends[SERVER] = TcpEndpoint(
         TcpSettings(),
         pair.controllers[SERVER],
@@ -195,14 +196,14 @@ PAGE = page_of({"id": "/", "kind": "document", "bytes": 1_000_000})
 
 
 def load(**options: Any) -> h3sim.Load:
-    settings = {"network": "4g", "cc": "newreno", "queue_bytes": 10**6, **options}
+    settings: dict[str, Any] = {"network": "4g", "cc": "newreno", "queue_bytes": 10**6, **options}
     return h3sim.simulate(PAGE, scheme="fifo", record_packets=True, **settings)
 
 
 @pytest.mark.parametrize("queue_discipline", ["codel", "fq-codel"])
 @pytest.mark.parametrize("transport", ["quic", "tcp", "http1"])
 def test_a_load_with_ecn_loses_nothing_to_codel(transport: str, queue_discipline: str) -> None:
-    options = {"transport": transport, "queue_discipline": queue_discipline}
+    options: dict[str, Any] = {"transport": transport, "queue_discipline": queue_discipline}
     assert None in load(**options).trace.packet_rows.columns.arrived_at_ns
     capable = load(**options, ecn=True)
     assert None not in capable.trace.packet_rows.columns.arrived_at_ns

@@ -2,6 +2,8 @@
 
 from h3sim.transport.congestion.bbr import BbrController as BbrController
 from h3sim.transport.congestion.bbr import BbrState as BbrState
+from h3sim.transport.congestion.bbr1 import Bbr1Controller as Bbr1Controller
+from h3sim.transport.congestion.bbr1 import Bbr1State as Bbr1State
 from h3sim.transport.congestion.controller import CongestionController as CongestionController
 from h3sim.transport.congestion.loss_based import ConstantRateController as ConstantRateController
 from h3sim.transport.congestion.loss_based import CubicController as CubicController

@@ -32,6 +32,8 @@ class CongestionController:
     """True if it uses the delivery-rate fields of `SentPacket`; otherwise they are not set, which
     saves a twentieth of the cost of a packet. A controller that derives from one that does not use
     them, and does so itself, sets it to True."""
+    reads_losses: ClassVar[bool] = False
+    """True if TCP has to report every loss to it, and not only the first of an episode."""
     responds_to_ecn: ClassVar[bool] = False
     """True if it defines `on_congestion_experienced`; otherwise its packets are sent as Not-ECT,
     and queues drop them."""

@@ -109,6 +109,7 @@ ENTRY_POINT_GROUP = "h3sim.congestion"
 _HERE = "h3sim.transport.congestion"
 BUILT_IN: dict[str, Factory | str] = {
     "bbr": f"{_HERE}.bbr:BbrController",
+    "bbr1": f"{_HERE}.bbr1:Bbr1Controller",
     "constant": f"{_HERE}.loss_based:ConstantRateController",
     "cubic": f"{_HERE}.loss_based:CubicController",
     "cubic-aioquic": f"{_HERE}.aioquic:AioquicCubicController",

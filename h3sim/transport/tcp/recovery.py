@@ -327,6 +327,8 @@ class Recovery:
             if not is_recovering:
                 self._begin(lost, in_flight, now_ns)
                 self.episode.reduce(news)
+            elif self.controller.reads_losses:
+                self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
         return lost
 
     def _begin(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
