@@ -405,7 +405,7 @@ class EndpointDriver:
                 self._arm(at_ns, now_ns)
 
     def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
-        """Let a packet arrive that was sent over a link that handles packets."""
+        """Schedule the arrival of a packet whose fate is known now."""
         if arrives_at_ns is not None:
             self._peer_arrivals.put(arrives_at_ns, packet)
             if self._log is not None:

@@ -60,6 +60,6 @@ class SentPacket(WirePacket):
     delivered_at_ns: int
     first_sent_at_ns: int
     in_flight_bytes: int
-    """What was in flight when it had been sent; set by controllers that need it."""
+    """The bytes in flight when it had been sent; set by controllers that need it."""
     lost_before_bytes: int
-    """What had been lost by then; likewise."""
+    """The bytes lost by then; likewise."""

@@ -149,7 +149,7 @@ class AckAggregation:
 
 
 class RateSample:
-    """What an ACK shows: RS, a rate sample (§ 2.3)."""
+    """The measurements of one ACK: RS, a rate sample (§ 2.3)."""
 
     __slots__ = (
         "acked_bytes",
@@ -165,14 +165,14 @@ class RateSample:
         self.rate_bps = 0
         """The delivery rate; 0 if it is unknown."""
         self.delivered_bytes = 0
-        """What was delivered since the newest packet was sent."""
+        """The bytes delivered since the newest packet was sent."""
         self.prior_bytes = 0
-        """What had been delivered when it was sent."""
+        """The bytes delivered before it was sent."""
         self.acked_bytes = 0
         self.lost_bytes = 0
-        """What was lost since it was sent."""
+        """The bytes lost since it was sent."""
         self.in_flight_bytes = 0
-        """What was in flight when it had been sent."""
+        """The bytes in flight when it had been sent."""
         self.is_app_limited = False
 
 
@@ -189,7 +189,7 @@ class BbrState(enum.Enum):
 
 
 class AckPhase(enum.Enum):
-    """What ACKs show of the last probe for bandwidth (§ 2.14)."""
+    """The part of a probe for bandwidth that ACKs belong to (§ 2.14)."""
 
     INIT = "init"
     REFILLING = "refilling"
@@ -226,7 +226,7 @@ _MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
 _PROBE_RTT_INTERVAL_NS: Final = 5 * NS_PER_S
 _PROBE_RTT_NS: Final = 200 * NS_PER_MS
 _PACING_SHARE: Final = 0.99
-"""What is left by PacingMarginPercent."""
+"""The share of the bandwidth that PacingMarginPercent leaves."""
 _MOST_RENO_ROUNDS: Final = 63
 _LEAST_WAIT_NS: Final = 2 * NS_PER_S
 _MAX_QUANTUM_BYTES: Final = 65_536
@@ -388,7 +388,7 @@ class BbrController(CongestionController):
         self._up_rounds = 0
         self._up_acked_bytes = 0
         self._up_bytes_per_packet = UNLIMITED
-        """What has to be acknowledged for a packet more in *inflight_longterm*."""
+        """The bytes to be acknowledged for one more packet in *inflight_longterm*."""
         self._min_rtt_at_ns = 0
         self._probe_rtt_min_ns: int | None = None
         self._probe_rtt_min_at_ns = 0
@@ -698,7 +698,7 @@ class BbrController(CongestionController):
         return False
 
     def _raise_longterm(self) -> None:
-        """Let more be in flight, by 1, 2, 4, ... packets per round trip (§ 5.3.3.5)."""
+        """Raise the bound by 1, 2, 4, ... packets per round trip (§ 5.3.3.5)."""
         if not self._is_window_full() or self.congestion_window < self.inflight_longterm:
             return
         self._up_acked_bytes += self._sample.acked_bytes
