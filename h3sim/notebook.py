@@ -1,24 +1,13 @@
-"""Notebook output: HTML tables with escaped text and right-aligned numbers; sliders."""
+"""Notebooks: whether this process serves one, and sliders."""
 
 from __future__ import annotations
 
-import enum
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from h3sim.text import decimals_of
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-
-ValueT = TypeVar("ValueT")
-
-_SHOWN = 200
-"""So many rows stand in a notebook."""
-_DECIMALS = 3
-"""So many are shown at most, unless values would look alike."""
+    from collections.abc import Callable, Sequence
 
 
 def in_notebook() -> bool:
@@ -31,60 +20,6 @@ def in_notebook() -> bool:
     # shell that runs, as tqdm does.
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return "IPKernelApp" in getattr(shell, "config", ())
-
-
-class Listing(list[ValueT]):
-    """A list of values with a *name* and a *title* each, which shows itself as a table.
-
-    A prompt shows one line for each value; a notebook shows the attributes *also*, too.
-
-    >>> from h3sim.catalog import list_schemes
-    >>> repr(list_schemes()).splitlines()[0].split()
-    ['rr', 'Round', 'robin', '(Edge,', "HTTP/2's", 'default)']
-    """
-
-    def __init__(self, values: Iterable[ValueT], *, also: Sequence[str] = ()) -> None:
-        super().__init__(values)
-        self._also = tuple(also)
-
-    def __repr__(self) -> str:
-        rows = [self._row(value)[:2] for value in self]
-        width = max((len(name) for name, _ in rows), default=0)
-        return "\n".join(f"{name:{width}}  {title}".rstrip() for name, title in rows) or "[]"
-
-    def _repr_html_(self) -> str:
-        return html_table(("name", "title", *self._also), [self._row(value) for value in self])
-
-    def _row(self, value: ValueT) -> list[Any]:
-        found = (getattr(value, attribute, "") for attribute in ("name", "title", *self._also))
-        return [each.value if isinstance(each, enum.Enum) else each for each in found]
-
-
-def escaped(text: str) -> str:
-    """Return *text* as HTML."""
-    import html  # on use: importing h3sim should stay quick
-
-    return html.escape(text)
-
-
-def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return *rows* as a table of HTML: text as it is, no more digits than mean something.
-
-    Rows beyond the first 200 are counted.
-
-    >>> html_table(["id", "ms"], [("007", 1.23456)]).count("<td")
-    2
-    """
-    head = "".join(f"<th>{escaped(str(column))}</th>" for column in columns)
-    decimals = [
-        decimals_of((value for value in column if isinstance(value, float)), least=_DECIMALS)
-        for column in zip(*rows[:_SHOWN], strict=True)
-    ]
-    body = "".join(
-        "<tr>" + "".join(map(_html_cell, row, decimals)) + "</tr>" for row in rows[:_SHOWN]
-    )
-    more = f"<p>and {len(rows) - _SHOWN:,} more</p>" if len(rows) > _SHOWN else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
@@ -114,12 +49,3 @@ def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
     }
     widgets.interact(show, **sliders)
     return None
-
-
-def _html_cell(value: Any, decimals: int) -> str:
-    if isinstance(value, float):
-        return f'<td style="text-align: right">{round(value, decimals):,.12g}</td>'
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f'<td style="text-align: right">{value:,}</td>'
-    shown = "" if value is None else escaped(str(value))
-    return f'<td style="text-align: left">{shown}</td>'

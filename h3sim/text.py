@@ -8,11 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def escape_control(text: str) -> str:
@@ -41,11 +36,6 @@ def _is_seen(character: str) -> bool:
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _WIDE = ("W", "F")
 _TAIL_SHARE = 2 / 3
-APART = 0.005
-"""Values that differ by less, relative to the larger, are called equal, and may look alike."""
-SURE = 1e-4
-"""By how little what a race tells apart may differ, and still looks different."""
-_MOST_DECIMALS = 6
 
 
 def cell_width(text: str) -> int:
@@ -58,31 +48,13 @@ def cell_width(text: str) -> int:
     return sum(_cells(character) for character in text)
 
 
-def are_apart(low: float, high: float, *, apart: float = APART) -> bool:
-    """Return whether two values differ by more than *apart* of the larger.
+def plural(number: int, noun: str) -> str:
+    """Return the number with its noun.
 
-    >>> are_apart(100, 100.2), are_apart(100, 101)
-    (False, True)
+    >>> plural(1, "page"), plural(1200, "page")
+    ('1 page', '1,200 pages')
     """
-    return high - low > apart * max(abs(low), abs(high))
-
-
-def decimals_of(values: Iterable[float | None], *, least: int, apart: float = APART) -> int:
-    """Return how many decimals a column needs so that values that differ look different.
-
-    That is *least*, unless two values that differ by more than *apart*, relative to the larger,
-    would be rounded to the same.
-
-    >>> decimals_of([5.04, 8.26, None], least=1), decimals_of([5.04, 4.96], least=1)
-    (1, 2)
-    """
-    known = sorted(value for value in values if value is not None)
-    decimals = least
-    for low, high in pairwise(known):
-        if are_apart(low, high, apart=apart):
-            while decimals < _MOST_DECIMALS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
-                decimals += 1
-    return decimals
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def truncate(text: str, limit: int) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import h3sim
 from h3sim.errors import H3SimError, InputError
 from h3sim.page import page_from_dict, page_to_dict
+from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import lane_of, window_of
-from h3sim.reporting.palette import Palette
 
 if TYPE_CHECKING:
     from collections.abc import Callable

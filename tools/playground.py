@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim import catalog
-from h3sim.reporting.palette import KINDS, paint
+from h3sim.reporting.labels import KINDS, paint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from collections import Counter
 
 from h3sim import catalog
 from h3sim.browser import infer_above_the_fold
-from h3sim.cli.tables import table
+from h3sim.table import Table
 
 __all__ = ["agreement", "main"]
 
@@ -46,7 +46,7 @@ def main() -> None:
         if count
     ]
     headers = ("kind", "both", "only inferred", "only seen", "precision %", "recall %")
-    print(table(headers, rows))
+    print(Table(headers, rows))
 
 
 if __name__ == "__main__":

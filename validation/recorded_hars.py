@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import h3sim
 from h3sim import catalog
-from h3sim.cli.tables import plural
 from h3sim.errors import H3SimError
 from h3sim.study.fidelity import GOOD_FACTOR, Grade, fidelity
+from h3sim.text import plural
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
-from h3sim.cli.tables import times
 from h3sim.metrics import SAMPLE_MS
+from h3sim.table import Column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ def over(page: str, network: str, which: Which) -> ResultTable:
     known = [value for value in exact if value is not None]
     sampled = [load.byte_index_or_none(which, sample_ms=SAMPLE_MS) for load in loads]
     seen = [value for value in sampled if value is not None]
-    return told_apart(known, seen, times(known))
+    return told_apart(known, seen, Column.ms("").format(known))
 
 
 def main() -> None:

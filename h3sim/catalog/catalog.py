@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 from h3sim import transport
 from h3sim.catalog.resources import root
 from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
-from h3sim.notebook import Listing
 from h3sim.page import page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, parse_toml, read_text, shown_path
@@ -20,6 +19,7 @@ from h3sim.schema.fields import declare, read_document, validate
 from h3sim.schema.values import ListOf, TableOf, Text
 from h3sim.schemes import read_scheme
 from h3sim.schemes.reader import scheme_from_toml
+from h3sim.table import Listing
 from h3sim.transport import network_from_toml, read_network
 
 if TYPE_CHECKING:

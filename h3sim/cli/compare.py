@@ -22,9 +22,11 @@ from h3sim.cli.command import (
 )
 from h3sim.errors import NothingToMeasureError, require_extra
 from h3sim.results.figures import FIGURES
+from h3sim.results.tables import sampled_every
 from h3sim.schema.values import Number, Whole
 from h3sim.study import Results, baseline_of, compare, load_study
-from h3sim.text import decimals_of, escape_control
+from h3sim.table import Column, Table, decimals_of
+from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +48,7 @@ examples:
   h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
   h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
+  h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
   h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
 
@@ -61,6 +64,9 @@ _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean
 
 
 def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparison | Results:
+    if options.scheduler_process is not None:
+        process = shared.with_process(options.schemes[0], options.scheduler_process)
+        options.schemes = [*options.schemes, process]
     if options.seeds is not None:
         return _load_study(options, progress)
     comparison = compare(
@@ -82,7 +88,7 @@ def _show(found: Comparison | Results, options: argparse.Namespace) -> int:
     if isinstance(found, Results):
         return _show_over_seeds(found, options)
     width, buffers_kb = options.width, options.send_buffer_kb
-    tables.print_text(found.told(), width)
+    tables.print_text(found.describe(), width)
     print()
     if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
         _show_pages(found, options)
@@ -123,9 +129,9 @@ def _load_study(options: argparse.Namespace, progress: Progress | None) -> Resul
 def _show_over_seeds(results: Results, options: argparse.Namespace) -> int:
     """Print each scheme's speedup over the baseline."""
     baseline, width = options.baseline, options.width
-    seeds = tables.plural(options.seeds, "seed")
+    seeds = plural(options.seeds, "seed")
     tables.print_text(
-        f"{tables.plural(len(options.pages), 'page')}, {seeds} each: {results.counts}", width
+        f"{plural(len(options.pages), 'page')}, {seeds} each: {results.counts}", width
     )
     for send_buffer_kb in options.send_buffer_kb:
         some = results.filter(send_buffer_kb=send_buffer_kb)
@@ -161,7 +167,7 @@ def _tables(
         if options.markdown:
             yield f"**{heading}**\n\n{_markdown(cells)}{note}"
         else:
-            shown = tables.table(_HEADERS, cells, width=width, shorten=True)
+            shown = Table(_HEADERS, cells).to_text(width, shorten=True)
             yield f"{heading}:\n\n{shown}{note and tables.fitted(note, width)}"
 
 
@@ -177,7 +183,7 @@ def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
     if len(rows) * 2 / 2**n >= 1:
         lacking.append("a p-value below 1")
     many = f", corrected for {len(rows)} schemes" if len(rows) > 1 and len(lacking) else ""
-    return f"{tables.plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
+    return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
 def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
@@ -206,7 +212,7 @@ def _show_pages(comparison: Comparison, options: argparse.Namespace) -> None:
     width = options.width
     for page in options.pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
-        size = f"{tables.plural(n, 'resource')}, {kb:,.0f} kB, page {page.short_digest}"
+        size = f"{plural(n, 'resource')}, {kb:,.0f} kB, page {page.short_digest}"
         print(escape_control(f"{page.name}: {size}"))
         _show_notes(comparison, page.name, width)
         print()
@@ -232,7 +238,7 @@ def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
 
 def _show_means(comparison: Comparison, options: argparse.Namespace) -> None:
     width, buffers_kb = options.width, options.send_buffer_kb
-    over = f"over {tables.plural(len(options.pages), 'page')}"
+    over = f"over {plural(len(options.pages), 'page')}"
     print(escape_control(f"{options.mean} mean speedups to {comparison.baseline} {over}") + "\n")
     means = {
         (row.scheme, row.send_buffer_kb): row for row in comparison.means_by(_MEANS[options.mean])
@@ -243,8 +249,10 @@ def _show_means(comparison: Comparison, options: argparse.Namespace) -> None:
         for which, mean in (("all", "mean_all"), ("above the fold", "mean_atf"))
     ]
     names = dict.fromkeys(scheme for scheme, _ in means)
-    shown = tables.columns(names, ("scheme", str), *((*mean, tables.ratios) for mean in means_of))
-    print(tables.table(*shown, width=width))
+    shown = tables.of(
+        names, ("scheme", str), *((Column.ratio(head), value) for head, value in means_of)
+    )
+    print(shown.to_text(width))
 
 
 def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: int | None) -> None:
@@ -261,9 +269,9 @@ def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: 
             tables.print_table(
                 rows,
                 ("scheme", "scheme"),
-                ("all", "speedup_all", tables.ratios),
-                ("above the fold", "speedup_atf", tables.ratios),
-                ("page load", "speedup_page_load", tables.ratios),
+                (Column.ratio("all"), "speedup_all"),
+                (Column.ratio("above the fold"), "speedup_atf"),
+                (Column.ratio("page load"), "speedup_page_load"),
                 width=width,
                 shorten=False,
             )
@@ -288,37 +296,37 @@ def _page_tables(
     rows: list[ComparisonRow], sample_ms: float | None, width: int | None
 ) -> Iterator[str]:
     """Yield the table of ByteIndexes, of those sampled, and of times of computing browsers."""
-    shown = tables.columns(
+    shown = tables.of(
         rows,
         ("scheme", "scheme"),
-        ("all ms", "byte_index_all_ms", tables.times),
-        ("above fold ms", "byte_index_atf_ms", tables.times),
-        ("speedup all", "speedup_all", tables.ratios),
-        ("speedup above fold", "speedup_atf", tables.ratios),
-        ("document at ms", "document_ms", tables.times),
-        ("last above fold at ms", "last_atf_ms", tables.times),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ratio("speedup all"), "speedup_all"),
+        (Column.ratio("speedup above fold"), "speedup_atf"),
+        (Column.ms("document at ms"), "document_ms"),
+        (Column.ms("last above fold at ms"), "last_atf_ms"),
         ("which is", lambda row: row.last_atf_id or "-"),
     )
-    yield tables.table(*shown, width=width, shorten=True)
+    yield shown.to_text(width, shorten=True)
     if sample_ms is not None:  # speedups use the exact ones
-        shown = tables.columns(
+        shown = tables.of(
             rows,
             ("scheme", "scheme"),
-            ("all ms", "byte_index_sampled_all_ms", tables.times),
-            ("above fold ms", "byte_index_sampled_atf_ms", tables.times),
+            (Column.ms("all ms"), "byte_index_sampled_all_ms"),
+            (Column.ms("above fold ms"), "byte_index_sampled_atf_ms"),
         )
-        sampled = tables.table(*shown, width=width, shorten=True)
-        yield f"ByteIndexes {tables.sampled_every(sample_ms)}:\n\n{sampled}"
+        sampled = shown.to_text(width, shorten=True)
+        yield f"ByteIndexes {sampled_every(sample_ms)}:\n\n{sampled}"
     if any(row.first_paint_ms is not None for row in rows):
-        shown = tables.columns(
+        shown = tables.of(
             rows,
             ("scheme", "scheme"),
-            ("first paint ms", "first_paint_ms", tables.times),
-            ("largest paint ms", "largest_paint_ms", tables.times),
-            ("SpeedIndex ms", "speed_index_ms", tables.times),
-            ("load event ms", "load_event_ms", tables.times),
+            (Column.ms("first paint ms"), "first_paint_ms"),
+            (Column.ms("largest paint ms"), "largest_paint_ms"),
+            (Column.ms("SpeedIndex ms"), "speed_index_ms"),
+            (Column.ms("load event ms"), "load_event_ms"),
         )
-        yield tables.table(*shown, width=width, shorten=True)
+        yield shown.to_text(width, shorten=True)
 
 
 def _draw(comparison: Comparison, options: argparse.Namespace) -> None:
@@ -360,6 +368,10 @@ COMMANDS = {
             shared.PAGES,
             shared.marks(),
             shared.schemes(),
+            shared.scheduler_process(
+                "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
+                " of the first scheme"
+            ),
             Argument(
                 "--baseline NAME",
                 "reference scheme",

@@ -33,7 +33,8 @@ from h3sim.schema.values import Number, Whole
 from h3sim.study.backends import dask_client
 from h3sim.study.header_study import header_rows, rows_to_dict
 from h3sim.study.sweep import sweep
-from h3sim.text import escape_control
+from h3sim.table import Column
+from h3sim.text import escape_control, plural
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ def _compress(options: argparse.Namespace, progress: Progress | None) -> int:
         print_json(rows_to_dict(rows, **given))
     elif rows:
         over = f", QUIC over {network}" if network else ""
-        n_lists = tables.plural(rows[0].sections, options.direction[:-1])
-        n_runs = tables.plural(rows[0].runs, "run")
+        n_lists = plural(rows[0].sections, options.direction[:-1])
+        n_runs = plural(rows[0].runs, "run")
         size = f"table of {options.table_bytes:,} bytes"
         print(escape_control(f"{lists.name}: {n_lists}, {n_runs}, {size}{over}"))
         _show(rows, options.width)
@@ -140,7 +141,7 @@ def _print_counts(results: Results, options: argparse.Namespace) -> int:
     """Print run counts and failures to standard error, so the output stays reproducible."""
     errors, finished = results.errors, results.counts
     if finished is not None and (options.store or errors):
-        runs = tables.plural(sum(finished), "run")
+        runs = plural(sum(finished), "run")
         print(f"h3sim header-compression: {runs}: {finished}", file=sys.stderr)
     for error in errors[:_SHOWN_ERRORS]:
         print(f"h3sim header-compression: failed: {escape_control(error)}", file=sys.stderr)
@@ -181,26 +182,26 @@ def _path(given: str, what: str) -> str:
 
 def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
     for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
-        shown = tables.columns(
+        shown = tables.of(
             (row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)),
             ("scheme", "scheme"),
-            ("HOL ms per run", "hol_total_ms", tables.each_ms),
-            ("per list", "hol_mean_ms", tables.each_ms),
-            ("p95", "hol_p95_ms", tables.each_ms),
-            ("max", "hol_max_ms", tables.each_ms),
+            (Column.ms("HOL ms per run"), "hol_total_ms"),
+            (Column.ms("per list"), "hol_mean_ms"),
+            (Column.ms("p95"), "hol_p95_ms"),
+            (Column.ms("max"), "hol_max_ms"),
             ("blocked", lambda row: f"{row.blocked:,.1f}"),
             ("runs without", lambda row: f"{row.runs_without_hol} of {row.runs}"),
             ("sent %", lambda row: f"{100 * row.ratio:.1f}"),
             ("saved %", lambda row: f"{row.saved_percent:.1f}"),
-            ("buffered bytes", "held_compressed_bytes", tables.counts),
-            ("decoded", "held_decompressed_bytes", tables.counts),
+            ("buffered bytes", "held_compressed_bytes"),
+            ("decoded", "held_decompressed_bytes"),
         )
         print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
-        print(tables.table(*shown, width=width))
+        print(shown.to_text(width))
 
 
 def _draw(rows: list[HeaderRow], path: str) -> None:
-    from h3sim.reporting.header_plots import save_header_plot
+    from h3sim.reporting.study_plots import save_header_plot
 
     save_header_plot(rows, path)
 

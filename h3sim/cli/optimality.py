@@ -10,7 +10,8 @@ from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, report
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.study import optimality
 from h3sim.study.what_if import WHAT_IFS, what_if
-from h3sim.text import escape_control
+from h3sim.table import Column, Table
+from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     from h3sim.cli.command import Progress
@@ -51,7 +52,7 @@ def _optimality(options: argparse.Namespace, progress: Progress | None) -> Optim
 
 def _show(found: Optimality, options: argparse.Namespace) -> None:
     width = options.width
-    tables.print_text(found.told(), width)
+    tables.print_text(found.describe(), width)
     pages = [*found.page_digests]
     for network in found.configurations:
         here = [row for row in found.rows if row.network == network]
@@ -61,7 +62,7 @@ def _show(found: Optimality, options: argparse.Namespace) -> None:
                 heading = f"{escape_control(page)},{over} ByteIndexes, given the {here[0].given}"
                 print(f"\n{heading}:\n")
                 print(_page_table([row for row in here if row.page == page], width))
-        heading = f"over {tables.plural(len(pages), 'page')},{over} given the {here[0].given}"
+        heading = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
         print(f"\n{heading}:\n")
         print(_scheme_table([row for row in found.schemes if row.network == network], width))
         if options.group_by is not None:
@@ -82,7 +83,7 @@ def _show_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
             for scheme in dict.fromkeys(row.scheme for row in here)
         )
         print(f"\nmean {phrase}, 95 % intervals:\n")
-        print(tables.table(headers, body, width=width, shorten=True))
+        print(Table(headers, body).to_text(width, shorten=True))
 
 
 def _with_interval(row: CategoryOptimalityRow) -> str:
@@ -91,17 +92,17 @@ def _with_interval(row: CategoryOptimalityRow) -> str:
 
 
 def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
-    shown = tables.columns(
+    shown = tables.of(
         rows,
         ("scheme", "scheme"),
-        ("all ms", "byte_index_all_ms", tables.times),
-        ("bound", "bound_all_ms", tables.times),
-        ("ratio", "regret_all", tables.ratios),
-        ("above fold ms", "byte_index_atf_ms", tables.times),
-        ("bound", "bound_atf_ms", tables.times),
-        ("ratio", "regret_atf", tables.ratios),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("bound"), "bound_all_ms"),
+        (Column.ratio("ratio"), "regret_all"),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ms("bound"), "bound_atf_ms"),
+        (Column.ratio("ratio"), "regret_atf"),
     )
-    return tables.table(*shown, width=width, shorten=True)
+    return shown.to_text(width, shorten=True)
 
 
 def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
@@ -111,13 +112,13 @@ def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
         for which, prefix in (("all", "all: "), ("atf", "above the fold: "))
         for measure, head in (("mean", prefix), ("median", ""), ("worst", ""))
     ]
-    shown = tables.columns(
+    shown = tables.of(
         dict.fromkeys(row.scheme for row in rows),
         ("scheme", str),
-        *((*measure, tables.ratios) for measure in measures),
+        *((Column.ratio(head), value) for head, value in measures),
         ("worst page", lambda scheme: cells[scheme, "atf"].worst_page or "-"),
     )
-    return tables.table(*shown, width=width, shorten=True)
+    return shown.to_text(width, shorten=True)
 
 
 _WHAT_IF_EPILOG = """\
@@ -135,13 +136,13 @@ _POLICIES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start
 
 def _show_what_if(found: WhatIf, options: argparse.Namespace) -> None:
     width = options.width
-    tables.print_text(found.told(), width)
+    tables.print_text(found.describe(), width)
     cells = {(row.page, row.what): row for row in found.rows}
     body = [[page, *(_cell(cells[page, what]) for what in WHAT_IFS)] for page in found.page_digests]
     if len(body) > 1:
         means = (tables.ratio(found.mean_part(what)) for what in WHAT_IFS)
-        body.append([f"mean of {tables.plural(len(body), 'page')}", *means])
-    print(f"\n{tables.table(('load event, ms', *WHAT_IFS), body, width=width, shorten=True)}")
+        body.append([f"mean of {plural(len(body), 'page')}", *means])
+    print(f"\n{Table(('load event, ms', *WHAT_IFS), body).to_text(width, shorten=True)}")
     for by, title in (
         ("policy", "blocking rule"),
         ("kind", "kind of resource"),

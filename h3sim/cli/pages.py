@@ -42,7 +42,7 @@ from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.values import Whole
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.run import resolve_page
-from h3sim.text import escape_control
+from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -194,7 +194,7 @@ def _write_more(recording: PageRecording, options: argparse.Namespace) -> None:
 def _show_recording(page: Page, recording: PageRecording) -> None:
     load = recording.load
     kilobytes = page.total_bytes / 1000
-    print(f"{page.name}: {tables.plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
+    print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
     print(f"load event after {tables.in_ms(load.onload_ms)} ms in {load.browser}\n")
     of_kind: dict[Any, list[Resource]] = {}
     for resource in page.resources:
@@ -283,7 +283,7 @@ def _transform(options: argparse.Namespace) -> None:
     page, changed = options.page, options.changed
     write_output(options.output, changed.to_json())
     after, before = (
-        f"{tables.plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
+        f"{plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
         for each in (changed, page)
     )
     print(escape_control(f"{changed.name}: {after} ({page.name}: {before})"), file=sys.stderr)
@@ -330,15 +330,15 @@ def _annotate(options: argparse.Namespace) -> None:
     seen = [resource for resource in page.resources if resource.above_the_fold]
     n_bytes = sum(resource.size_bytes for resource in seen)
     how = f"by {page.above_the_fold_from.value}" if page.knows_above_the_fold else "unknown"
-    size = f"{tables.plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
+    size = f"{plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
     print(escape_control(f"{page.name}: {size}"))
     print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
     tables.print_table(
         page.resources,
         ("resource", "id"),
         ("kind", lambda resource: resource.kind.value),
-        ("bytes", "size_bytes", tables.counts),
-        ("above fold", "above_the_fold", tables.marked),
+        ("bytes", "size_bytes"),
+        ("above fold", tables.marked("above_the_fold")),
         width=options.width,
     )
 

@@ -9,6 +9,8 @@ from h3sim.cli import tables
 from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, print_json
 from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
+from h3sim.results.tables import batches
+from h3sim.table import Column, format_pairs
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -48,17 +50,16 @@ def _measure(options: argparse.Namespace) -> None:
 
 def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:
     print(f"{escape_control(log.title)}: a log over {document['transport']}\n")
-    print(f"{tables.figures(_figures(document), width=width)}\n")
+    print(f"{format_pairs(_figures(document), width=width)}\n")
     tables.print_table(
         document["resources"],
-        ("stream", lambda row: row["stream_id"]),
+        ("stream", lambda row: str(row["stream_id"])),
         ("resource", lambda row: row["id"]),
-        ("bytes", lambda row: row["bytes"], tables.counts),
+        ("bytes", lambda row: row["bytes"]),
         *(
             (
-                f"{name} ms".replace("_", " "),
+                Column.ms(f"{name} ms".replace("_", " ")),
                 lambda row, name=name: row[f"{name}_ms"],
-                tables.each_ms,
             )
             for name in ("requested", "first_byte", "finished")
         ),
@@ -80,7 +81,7 @@ def _figures(document: dict[str, Any]) -> list[tuple[str, str]]:
         ("HOL blocking within streams", _hol(hol, "stream")),
         ("HOL blocking across streams", _hol(hol, "connection")),
         ("both, counted as in Sander 2022", counted),
-        ("delivery batches", tables.batches(hol["stack_histogram"])),
+        ("delivery batches", batches(hol["stack_histogram"])),
     ]
 
 

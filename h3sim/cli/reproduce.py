@@ -16,6 +16,8 @@ from h3sim.papers.experiments import experiment_names, load_experiment, page_fil
 from h3sim.papers.figures import draw_all
 from h3sim.papers.reproduce import chosen_experiments, reproduce
 from h3sim.schema import read_text, write_whole
+from h3sim.table import Table
+from h3sim.text import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -72,7 +74,7 @@ def _list(options: argparse.Namespace) -> int:
         quick = "not reduced" if experiment.is_about_headers else str(experiment.quick)
         rows.append((name, experiment.title, quick))
     headers = ("experiment", "description", "quick variant")
-    print(tables.table(headers, rows, width=options.width))
+    print(Table(headers, rows).to_text(options.width))
     return 0
 
 
@@ -87,7 +89,7 @@ def _plan(options: argparse.Namespace) -> int:
         known = f"{plan.reused:,}"
         rows.append((name, f"{plan.loads:,}", known, f"{plan.seconds / _MINUTE_S:,.1f}"))
     headers = ("experiment", "loads", "stored", "minutes on one core")
-    print(tables.table(headers, rows, width=options.width))
+    print(Table(headers, rows).to_text(options.width))
     print(f"\nabout {seconds / _MINUTE_S:,.0f} minutes on one core")
     return 0
 
@@ -98,7 +100,7 @@ def _show(done: Reproduction, width: int | None) -> None:
     for judgement in done.judgements:
         _show_judgement(judgement, width)
     if done.judgements:
-        count = f"{tables.plural(len(done.judgements), 'finding')}: {report.counted(done)}"
+        count = f"{plural(len(done.judgements), 'finding')}: {report.counted(done)}"
         tables.print_text(count, width)
 
 
@@ -110,7 +112,7 @@ def _show_run(run: ExperimentRun, width: int | None) -> None:
         tables.print_text(remark, width)
     for found in report.tables_of(run):
         print("\n" + tables.fitted(found.title, width))
-        print(tables.table(found.headers, found.rows, width=width))
+        print(found.to_text(width))
     print()
 
 
@@ -122,7 +124,7 @@ def _show_judgement(judgement: Judgement, width: int | None) -> None:
             print(textwrap.indent(tables.fitted(text, None if width is None else width - 2), "  "))
     if claims:
         rows = report.claim_rows(judgement)
-        print(tables.table(("holds", "claim", "h3sim (95 %)", "limit"), rows, width=width))
+        print(Table(("holds", "claim", "h3sim (95 %)", "limit"), rows).to_text(width))
     print()
 
 

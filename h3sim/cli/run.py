@@ -15,10 +15,19 @@ from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.metrics import SAMPLE_MS as SAMPLED_MS
 from h3sim.results import describe
 from h3sim.results.configuration import write_load_qlog
+from h3sim.results.tables import (
+    connections_table,
+    critical_path_sums,
+    critical_path_table,
+    metrics_of,
+    multiplexing_of,
+    navigations_table,
+)
 from h3sim.schema import format_value
 from h3sim.schema.fields import fields_of
 from h3sim.study import SavedLoad, is_saved_load, read_load, run_config
 from h3sim.study.run import resolve_page
+from h3sim.table import Column, format_pairs
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -36,6 +45,7 @@ examples:
   h3sim run my-page.json --scheme fifo --transport tcp --reorder 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run load.json --plot load.png
+  h3sim run shop.json --scheme chrome-eps --scheduler-process "./driver --eps"
   h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
   h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
   h3sim run davies-meenan --scheme fifo --qlog load.qlog --har load.har
@@ -85,7 +95,7 @@ def check_saved(options: argparse.Namespace) -> None:
             key=switch_of(LoadConfig, key, getattr(options, key)),
             message="does not go with a saved load",
         )
-        for key in ("scheme", "above_the_fold", *fields)
+        for key in ("scheme", "scheduler_process", "above_the_fold", *fields)
         if key in options.given
     ]
     if options.page.scheme is None:
@@ -111,6 +121,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
     page, scheme, config = options.page, options.scheme, options.config
+    if options.scheduler_process is not None:
+        scheme = shared.with_process(scheme, options.scheduler_process)
     if isinstance(options.page, SavedLoad):
         saved = options.page
         page, scheme, config = saved.page, saved.scheme, saved.config
@@ -144,36 +156,36 @@ def _show(load: Load, options: argparse.Namespace) -> None:
         tables.print_text(f"{load.page.name}: {note}", width)
     caveat = load.scheme.caveat
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
-    print(tables.figures(tables.load_figures(load, sample_ms=options.sample_ms), width=width))
+    print(format_pairs(metrics_of(load, sample_ms=options.sample_ms), width=width))
     print()
     number_of = load.trace.connection_of
     if number_of:
-        print(f"{tables.connections_table(load, width)}\n")
+        print(f"{connections_table(load).to_text(width, shorten=True)}\n")
     if len(load.page.roots) > 1:
-        print(f"{tables.roots_table(load, width)}\n")
+        print(f"{navigations_table(load).to_text(width, shorten=True)}\n")
     numbered = [("on", lambda row: number_of[row[0]])] if number_of else []
-    heads, rows = tables.columns(
+    shown = tables.of(
         enumerate(load.timings),
         *numbered,
-        ("stream", lambda row: row[1].stream_id),
+        ("stream", lambda row: str(row[1].stream_id)),
         ("resource", lambda row: row[1].id),
         ("kind", lambda row: row[1].kind),
-        ("bytes", lambda row: row[1].bytes, tables.counts),
-        ("above fold", lambda row: row[1].above_the_fold, tables.marked),
-        ("requested ms", lambda row: row[1].requested_ms, tables.each_ms),
-        ("first byte ms", lambda row: row[1].first_byte_ms, tables.each_ms),
-        ("finished ms", lambda row: row[1].finished_ms, tables.each_ms),
+        ("bytes", lambda row: row[1].bytes),
+        ("above fold", lambda row: "yes" if row[1].above_the_fold else ""),
+        (Column.ms("requested ms"), lambda row: row[1].requested_ms),
+        (Column.ms("first byte ms"), lambda row: row[1].first_byte_ms),
+        (Column.ms("finished ms"), lambda row: row[1].finished_ms),
     )
-    print(tables.table(heads, rows, width=width, shorten=True))
+    print(shown.to_text(width, shorten=True))
     if options.order:
         runs = ((stream, len(list(group))) for stream, group in itertools.groupby(load.trace.order))
         print("\norder of packets (stream x consecutive packets):")
         print(" ".join(f"{stream}x{n}" for stream, n in runs))
     if options.multiplexing:
-        shown = tables.figures(tables.multiplexing_figures(load), width=width)
-        print(f"\n{shown}")
+        print(f"\n{format_pairs(multiplexing_of(load), width=width)}")
     if options.critical_path:
-        print(f"\n{tables.path_table(load, width)}")
+        print(f"\n{critical_path_table(load).to_text(width, shorten=True)}")
+        print(f"\n{tables.fitted(critical_path_sums(load), width)}")
 
 
 COMMANDS = {
@@ -192,6 +204,10 @@ COMMANDS = {
                 "a shipped scheme or a scheme file (.toml)",
                 default="rr",
                 read=_scheme,
+            ),
+            shared.scheduler_process(
+                "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's"
+                " scheduler"
             ),
             shared.marks(),
             shared.LoadOptions(are_all=True),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +25,11 @@ from h3sim.study import recommend, search
 from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
-from h3sim.text import SURE
+from h3sim.table import MISSING, SURE, Column
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
@@ -89,16 +88,16 @@ def _show(found: SearchResult, options: argparse.Namespace) -> None:
     width = options.width
     tables.print_text(found.verdict, width)
     print()
-    tables.print_text(f"{found.told()}; {found.n_loads:,} loads", width)
+    tables.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
     print()
     tables.print_table(
         found.rows,
         ("scheme", "scheme"),
         ("pairs", "pairs"),
-        ("ratio to the best", "ratio", partial(tables.ratios, apart=_DISTINCT)),
-        ("low", "low", partial(tables.ratios, apart=SURE)),
-        ("high", "high", partial(tables.ratios, apart=SURE)),
-        ("", found.standing),
+        (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
+        (Column.ratio("low", apart=SURE), "low"),
+        (Column.ratio("high", apart=SURE), "high"),
+        ("", found.status),
         width=width,
     )
     if found.robustness:
@@ -111,15 +110,15 @@ def _show(found: SearchResult, options: argparse.Namespace) -> None:
             found.robustness,
             ("changed", "changed"),
             ("best there", "best_there"),
-            ("loss %", "loss", _percents),
-            ("low", "low", _percents),
-            ("high", "high", _percents),
+            ("loss %", lambda row: _percent(row.loss)),
+            ("low", lambda row: _percent(row.low)),
+            ("high", lambda row: _percent(row.high)),
             width=width,
         )
 
 
-def _percents(column: Iterable[float | None]) -> list[str]:
-    return ["-" if share is None else f"{100 * share:.1f}" for share in column]
+def _percent(share: float | None) -> str:
+    return MISSING if share is None else f"{100 * share:.1f}"
 
 
 _RECOMMEND_EPILOG = """\
@@ -194,15 +193,15 @@ def _show_recommend(advice: Recommendation, options: argparse.Namespace) -> None
     _show(advice.found, options)
     by_scheme = {row.scheme: row for row in advice.comparison.rows}
     print()
-    tables.print_text(f"{EXAMPLE}: {advice.comparison.told()}", width)
+    tables.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
     print()
     tables.print_table(
         (by_scheme[row.scheme] for row in advice.found.rows),
         ("scheme", "scheme"),
-        ("above fold ms", "byte_index_atf_ms", tables.times),
-        ("all ms", "byte_index_all_ms", tables.times),
-        ("last above fold at ms", "last_atf_ms", tables.times),
-        ("page load ms", "page_load_ms", tables.times),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("last above fold at ms"), "last_atf_ms"),
+        (Column.ms("page load ms"), "page_load_ms"),
         width=width,
         shorten=False,
     )

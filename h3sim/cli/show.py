@@ -13,7 +13,8 @@ from h3sim.cli import tables
 from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, print_file, print_json
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml
-from h3sim.text import escape_control
+from h3sim.table import Table, format_pairs
+from h3sim.text import escape_control, plural
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
@@ -65,12 +66,15 @@ def _list(options: argparse.Namespace) -> None:
         document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
         print_json(LIST.write(document))
         return
-    shown = listing.columns
-    heads = [column.head for column in shown]
-    rows = [[_fact(row.get(column.key), column) for column in shown] for row in listing.rows]
-    if options.width is not None and tables.full_width(heads, rows) > options.width:
-        heads, rows = heads[: listing.shown], [row[: listing.shown] for row in rows]
-    print(tables.table(heads, rows, width=options.width))
+    shown = _table_of(listing, listing.columns)
+    if options.width is not None and shown.text_width > options.width:
+        shown = _table_of(listing, listing.columns[: listing.shown])
+    print(shown.to_text(options.width))
+
+
+def _table_of(listing: _Listing, columns: Sequence[_Column]) -> Table[list[str]]:
+    rows = ([_fact(row.get(column.key), column) for column in columns] for row in listing.rows)
+    return Table((column.head for column in columns), rows)
 
 
 def _fact(fact: object, column: _Column) -> str:
@@ -299,14 +303,14 @@ def _of_file(text: str, width: int | None) -> Iterator[str]:
     """Yield the text of a TOML file: its values, then each of its tables."""
     document = parse_toml(text, InputError, source="")
     yield _head(document.get("name"), document.get("title"), width)
-    yield tables.figures(_values(document), width=width)
+    yield format_pairs(_values(document), width=width)
     for key, entry in document.items():
         if isinstance(entry, list) and entry and isinstance(entry[0], dict):
             yield _rows(key, entry, width)
         elif isinstance(entry, dict) and all(isinstance(row, dict) for row in entry.values()):
             yield _rows(key, [{key: name} | row for name, row in entry.items()], width)
         elif isinstance(entry, dict):
-            yield f"{key}\n{tables.figures(_values(entry, indent='  '), width=width)}"
+            yield f"{key}\n{format_pairs(_values(entry, indent='  '), width=width)}"
 
 
 def _head(name: object, title: object, width: int | None) -> str:
@@ -331,14 +335,14 @@ def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
     """Return an array of tables as text: one row per table, or one sentence where that is wider."""
     keys = list(dict.fromkeys(name for row in rows for name in row))
     keys.sort(key=_CLASS.__eq__)  # the result of a rule follows its conditions
-    cells = [[_cell(row.get(name, "")) for name in keys] for row in rows]
-    if width is not None and tables.full_width(keys, cells) > width:
+    shown = Table(keys, ([_cell(row.get(name, "")) for name in keys] for row in rows))
+    if width is not None and shown.text_width > width:
         lines = (
             "; ".join(f"{name} {_cell(row[name])}" for name in keys if name in row) for row in rows
         )
         body = "\n".join(tables.fitted(f"- {line}", width) for line in lines)
         return f"{key}\n{body}"
-    body = tables.table(keys, cells)
+    body = shown.to_text()
     return body if key in keys else f"{key}\n{body}"
 
 
@@ -352,20 +356,20 @@ def _cell(value: object) -> str:
 
 def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterator[str]:
     kb = page.total_bytes / 1000
-    yield _head(page.name, f"{tables.plural(len(page.resources), 'resource')}, {kb:,.0f} kB", width)
+    yield _head(page.name, f"{plural(len(page.resources), 'resource')}, {kb:,.0f} kB", width)
     known = {key: document[key] for key in ("url",) if key in document}
     values = _values(known | dict(page.provenance))
     if values:
-        yield tables.figures(values, width=width)
-    shown = tables.columns(
+        yield format_pairs(values, width=width)
+    shown = tables.of(
         page.resources,
         ("resource", "id"),
         ("kind", lambda resource: resource.kind.value),
-        ("bytes", "size_bytes", tables.counts),
-        ("above the fold", "above_the_fold", tables.marked),
+        ("bytes", "size_bytes"),
+        ("above the fold", tables.marked("above_the_fold")),
         ("requested", _requested),
     )
-    yield tables.table(*shown, width=width)
+    yield shown.to_text(width)
 
 
 def _requested(resource: Resource) -> str:

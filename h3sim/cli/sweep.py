@@ -21,11 +21,11 @@ from h3sim.study.design import StoppingRule
 from h3sim.study.sequential import run_until
 from h3sim.study.store_repair import repair_store
 from h3sim.study.study_file import read_study
+from h3sim.table import MISSING, Column, Table
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
 
     from h3sim.cli.command import Progress
     from h3sim.study import Results, Study
@@ -156,20 +156,20 @@ def _show_contrast(results: Results, options: argparse.Namespace) -> None:
             rows = results.compare(baseline, over=over, value=figure.name, by=by, pool=pool)
         except NothingToMeasureError:
             continue
-        shown = tables.columns(
+        shown = tables.of(
             rows,
             ("setting", lambda row: row.setting or "all"),
             (over, "level"),
-            ("pairs", "pairs", tables.counts),
+            ("pairs", "pairs"),
             ("clusters", lambda row: f"{row.clusters:,} {row.cluster}{'s' * (row.clusters != 1)}"),
-            ("speedup", "geometric", _speedups),
-            ("low", "low", _speedups),
-            ("high", "high", _speedups),
+            ("speedup", lambda row: _speedup(row.geometric)),
+            ("low", lambda row: _speedup(row.low)),
+            ("high", lambda row: _speedup(row.high)),
             ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
         )
         heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
         tables.print_text(heading, width)
-        print(f"\n{tables.table(*shown, width=width, shorten=True)}\n")
+        print(f"\n{shown.to_text(width, shorten=True)}\n")
         refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
         for refusal in refusals:
             print(f"{tables.fitted(f'no interval: {refusal}', width)}\n")
@@ -248,9 +248,9 @@ def _show_until(until: Sequential, options: argparse.Namespace) -> None:
         until.rows,
         ("scheme", "scheme"),
         ("seeds", "seeds"),
-        (f"speedup to {rule.baseline}", "geometric", _speedups),
-        ("low", "low", _speedups),
-        ("high", "high", _speedups),
+        (f"speedup to {rule.baseline}", lambda row: _speedup(row.geometric)),
+        ("low", lambda row: _speedup(row.low)),
+        ("high", lambda row: _speedup(row.high)),
         # With few seeds an interval may extend down to 0.
         ("width %", lambda row: f"{100 * (row.high / row.low - 1):.1f}" if row.low else "-"),
         width=options.width,
@@ -260,16 +260,14 @@ def _show_until(until: Sequential, options: argparse.Namespace) -> None:
         print(f"h3sim sweep: {message}: raise until.most_seeds", file=sys.stderr)
 
 
-def _speedups(column: Iterable[float | None]) -> list[str]:
-    return ["-" if number is None else _speedup(number) for number in column]
-
-
-def _speedup(number: float) -> str:
+def _speedup(number: float | None) -> str:
     """Format a speedup; huge ends of meaningless intervals use scientific notation.
 
     >>> _speedup(1.23456), _speedup(2e300)
     ('1.235', '2e+300')
     """
+    if number is None:
+        return MISSING
     return f"{number:.3f}" if number < _HUGE else f"{number:.0e}"
 
 
@@ -286,7 +284,7 @@ def _show(results: Results, options: argparse.Namespace) -> None:
         *((name, lambda row, name=name: row[0][name]) for name in by),
         ("loads", lambda row: row[0]["n"]),
         *(
-            (head, lambda row, number=number: row[number]["mean"], tables.times)
+            (Column.ms(head), lambda row, number=number: row[number]["mean"])
             for number, head in enumerate(_HEADS)
         ),
         width=options.width,
@@ -311,9 +309,9 @@ def _list(options: argparse.Namespace) -> None:
         studies,
         ("study", "id"),
         ("name", lambda study: study.name or "-"),
-        ("cells", "n", tables.counts),
-        ("done", "done", tables.counts),
-        ("failed", "failed", tables.counts),
+        ("cells", "n"),
+        ("done", "done"),
+        ("failed", "failed"),
         ("axes", lambda study: ", ".join(study.axes) or "-"),
         width=options.width,
         shorten=False,
@@ -323,7 +321,7 @@ def _list(options: argparse.Namespace) -> None:
         (model, f"{done:,}", f"{failed:,}", f"{seconds:,.1f}")
         for model, done, failed, seconds in stored
     )
-    print(tables.table(("model", "done", "failed", "took s"), models, width=options.width))
+    print(Table(("model", "done", "failed", "took s"), models).to_text(options.width))
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING
 
 from h3sim.cli import shared, tables
 from h3sim.cli.command import JSON, NO_TRUNCATE, Argument, Command
-from h3sim.study.prioritization_test import LATE_KINDS, SURVEYED, SURVEYED_GOOD, prioritization_test
-from h3sim.study.scheme_validation import validate_scheme
+from h3sim.study.validation import (
+    LATE_KINDS,
+    SURVEYED,
+    SURVEYED_GOOD,
+    prioritization_test,
+    validate_scheme,
+)
+from h3sim.table import Column, Table
+from h3sim.text import plural
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
 
-    from h3sim.study.prioritization_test import PrioritizationTest
-    from h3sim.study.scheme_validation import SchemeValidation
+    from h3sim.study.validation import PrioritizationTest, SchemeValidation
 
 
 _EPILOG = """\
@@ -33,7 +38,7 @@ _HOW_TO = (
 
 def _show(found: SchemeValidation, options: argparse.Namespace) -> None:
     width = options.width
-    pages = f"{found.n_recorded_pages} of {tables.plural(found.n_pages, 'page')}"
+    pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
     tables.print_text(f"rules of {found.scheme}; {pages} with recorded priorities", width)
     print()
     if not found.rows:
@@ -42,8 +47,8 @@ def _show(found: SchemeValidation, options: argparse.Namespace) -> None:
     tables.print_table(
         [*found.rows, found.total],
         ("kind", "kind"),
-        ("recorded", "recorded", tables.counts),
-        ("agree", "agree", tables.counts),
+        ("recorded", "recorded"),
+        ("agree", "agree"),
         ("agree %", lambda row: f"{row.percent:.1f}"),
         width=width,
         shorten=False,
@@ -51,11 +56,11 @@ def _show(found: SchemeValidation, options: argparse.Namespace) -> None:
     shown = [*found.disagreements] if width is None else [*found.disagreements][:_MOST_SHOWN]
     if shown:
         headers = ("page", "resource", "kind", "recorded", "rules")
-        print(f"\n{tables.table(headers, shown, width=width, shorten=True)}")
+        print(f"\n{Table(headers, shown).to_text(width, shorten=True)}")
     if len(shown) < len(found.disagreements):
         print(f"and {len(found.disagreements) - len(shown)} more (--no-truncate shows all)")
     if found.n_changed:
-        print(f"\n{tables.plural(found.n_changed, 'resource')} changed priority later.")
+        print(f"\n{plural(found.n_changed, 'resource')} changed priority later.")
 
 
 _SERVER_EPILOG = """\
@@ -77,11 +82,11 @@ def _show_server(found: PrioritizationTest, options: argparse.Namespace) -> None
         found.rows,
         ("scheme", "scheme"),
         ("", lambda row: "passes" if row.passes else "fails"),
-        ("first byte ms", "first_byte_ms", tables.each_ms),
-        ("complete ms", "complete_ms", tables.each_ms),
-        ("alone ms", "alone_ms", tables.each_ms),
-        ("images meanwhile kB", "meanwhile_bytes", _kilobytes),
-        ("remaining kB", "waiting_bytes", _kilobytes),
+        (Column.ms("first byte ms"), "first_byte_ms"),
+        (Column.ms("complete ms"), "complete_ms"),
+        (Column.ms("alone ms"), "alone_ms"),
+        ("images meanwhile kB", lambda row: f"{row.meanwhile_bytes / 1000:,.1f}"),
+        ("remaining kB", lambda row: f"{row.waiting_bytes / 1000:,.1f}"),
         width=width,
     )
     print()
@@ -90,10 +95,6 @@ def _show_server(found: PrioritizationTest, options: argparse.Namespace) -> None
         f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2).",
         width,
     )
-
-
-def _kilobytes(column: Iterable[int]) -> list[str]:
-    return [f"{n_bytes / 1000:,.1f}" for n_bytes in column]
 
 
 COMMANDS = {

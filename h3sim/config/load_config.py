@@ -477,7 +477,9 @@ class LoadConfig:
         "max_concurrent_requests_per_host", "N"
     )
     preload_scanner: bool | None = of_browser("preload_scanner")
-    tight_mode: bool | None = of_browser("tight_mode")
+    tight_mode: str | None = of_browser("tight_mode", "MODE")
+    commit_ms: float | None = of_browser("commit_ms", "MS")
+    paint_ms: float | None = of_browser("paint_ms", "MS")
     stylesheets_block_parser: bool | None = of_browser("stylesheets_block_parser")
     hidden_at_ms: float | None = of_browser("hidden_at_ms", "MS")
 
@@ -761,29 +763,38 @@ def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfi
         ]
 
 
-def with_options(function: CallableT) -> CallableT:
-    """Add the fields of `LoadConfig` to the signature of *function*.
+def with_fields(*declarations: type) -> Callable[[CallableT], CallableT]:
+    """Return a decorator that adds the fields of dataclasses to the signature of a function.
 
     So notebooks complete them, and `help` shows them with their defaults.
     """
-    signature = inspect.signature(function)
-    own = [
-        parameter
-        for parameter in signature.parameters.values()
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    options = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=field.type,
-        )
-        for field in fields(LoadConfig)
-        if field.name not in signature.parameters
-    ]
-    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    return function
+
+    def decorate(function: CallableT) -> CallableT:
+        signature = inspect.signature(function)
+        own = {
+            name: parameter
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        }
+        declared = {
+            entry.name: inspect.Parameter(
+                entry.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=entry.default,
+                annotation=entry.type,
+            )
+            for declaration in declarations
+            for entry in fields(declaration)
+        }
+        parameters = [*own.values(), *(declared[name] for name in declared if name not in own)]
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+with_options = with_fields(LoadConfig)
+"""Add the options of a load to the signature of a function."""
 
 
 def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:

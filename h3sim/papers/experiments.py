@@ -327,12 +327,3 @@ def page_files(folder: str | Path) -> list[str]:
             [ValidationIssue(key="--pages", message=f"{format_value(str(folder))} {told}")]
         )
     return found
-
-
-def numbered(number: int, noun: str) -> str:
-    """Return the number with its noun.
-
-    >>> numbered(1, "page"), numbered(1200, "load")
-    ('1 page', '1,200 loads')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
-from h3sim.papers.experiments import numbered
 from h3sim.papers.findings import Estimate, Verdict, shown
 from h3sim.papers.minor_studies import (
     METRICS,
@@ -16,9 +15,11 @@ from h3sim.papers.minor_studies import (
     flag_remarks,
     map_remarks,
 )
+from h3sim.table import Table
+from h3sim.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from h3sim.papers.findings import Judgement
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
@@ -38,14 +39,6 @@ _VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \|$", re.M)
 _MARKS = {True: "yes", False: "no", None: "-"}
 
 
-class FindingsTable(NamedTuple):
-    """A table with its title."""
-
-    title: str
-    headers: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
-
 def counted(reproduction: Reproduction) -> str:
     """Return how many findings there are of each verdict, in words."""
     counts = reproduction.counts
@@ -60,14 +53,14 @@ def size_of(run: ExperimentRun) -> str:
     counts = ((run.pages, of), (run.seeds, "seed"), (run.n_loads, "load"))
     failed = [f"{run.failed} failed"] if run.failed else []
     given_up = [f"{run.given_up} given up"] if run.given_up else []
-    return ", ".join([*(numbered(*count) for count in counts), *failed, *given_up])
+    return ", ".join([*(plural(*count) for count in counts), *failed, *given_up])
 
 
-def tables_of(run: ExperimentRun) -> Iterator[FindingsTable]:
+def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
     """Yield the tables of an experiment: the paper beside h3sim, and its own."""
     if run.beside:
         rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.beside]
-        yield FindingsTable("the paper beside h3sim", ("figure", "paper", "h3sim"), rows)
+        yield Table(("figure", "paper", "h3sim"), rows, title="the paper beside h3sim")
     match run.experiment.name:
         case "frindell-2017":
             yield _by_lists(run)
@@ -118,13 +111,7 @@ def markdown(reproduction: Reproduction) -> str:
         "",
         _introduction(reproduction),
         "",
-        *_pipe_table(
-            FindingsTable(
-                "",
-                ("finding", "what was published", "verdict"),
-                [(j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements],
-            )
-        ),
+        _verdicts(reproduction).to_markdown(),
         "",
     ]
     for paper in (*_PAPER_OF.values(), _OTHERS):
@@ -149,12 +136,8 @@ def written_into(text: str, reproduction: Reproduction) -> str:
     if not begin or not end:
         return markdown(reproduction)
     del inside
-    verdicts = FindingsTable(
-        "",
-        ("finding", "what was published", "verdict"),
-        [(j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements],
-    )
-    lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", *_pipe_table(verdicts), ""]
+    verdicts = _verdicts(reproduction).to_markdown()
+    lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", verdicts, ""]
     for judgement in reproduction.judgements:
         lines += _section(judgement, with_reason=False)
     for run in reproduction.runs.values():
@@ -162,12 +145,17 @@ def written_into(text: str, reproduction: Reproduction) -> str:
     return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
 
 
+def _verdicts(reproduction: Reproduction) -> Table[Any]:
+    rows = ((j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements)
+    return Table(("finding", "what was published", "verdict"), rows)
+
+
 def _section(judgement: Judgement, *, with_reason: bool = True) -> list[str]:
     finding, verdict, claims = judgement
     lines = [f"**{finding.id}: {verdict.value}.** {_sentence(finding.says)} ({finding.source})", ""]
     if claims:
-        table = FindingsTable("", ("", "claim", "h3sim", "wanted"), claim_rows(judgement))
-        lines += [*_pipe_table(table), ""]
+        table = Table(("", "claim", "h3sim", "wanted"), claim_rows(judgement))
+        lines += [table.to_markdown(), ""]
     reason = with_reason and (finding.cannot or finding.reason)
     return [*lines, reason, ""] if reason else lines
 
@@ -183,11 +171,11 @@ def _experiment(run: ExperimentRun) -> list[str]:
     remarks = [f"- {remark}" for remark in remarks_of(run)]
     lines += [*remarks, ""] if remarks else []
     for table in tables_of(run):
-        lines += [f"{_sentence(table.title).removesuffix('.')}:", "", *_pipe_table(table), ""]
+        lines += [f"{_sentence(table.title).removesuffix('.')}:", "", table.to_markdown(), ""]
     return lines
 
 
-def _map(run: ExperimentRun, metric: str) -> FindingsTable:
+def _map(run: ExperimentRun, metric: str) -> Table[Any]:
     """Return for each network which turn is best by *metric*, and each turn's ratio to fifo's."""
     cells = [*cells_of(run.loads, metric)]
     turns = [scheme for scheme in cells[0].ratios if scheme != "fifo"]
@@ -204,10 +192,10 @@ def _map(run: ExperimentRun, metric: str) -> FindingsTable:
     ]
     headers = ("Mbit/s", "RTT ms", "loss %", "burst", "best", *map(_turn, turns))
     title = f"{TITLES[metric]}: mean ratio to that of one response after the other, by turn"
-    return FindingsTable(title, headers, rows)
+    return Table(headers, rows, title=title)
 
 
-def _flags(run: ExperimentRun) -> Iterator[FindingsTable]:
+def _flags(run: ExperimentRun) -> Iterator[Table[Any]]:
     """Yield by metric what other uses of the flag change, in percent of what Chrome's gives."""
     networks = [*dict.fromkeys(row["network"] for row in run.loads.rows)]
     for name, title in (
@@ -225,14 +213,14 @@ def _flags(run: ExperimentRun) -> Iterator[FindingsTable]:
             )
             for variant in VARIANTS
         ]
-        yield FindingsTable(
-            f"{title}: mean change in %, relative to chrome-eps, by what is incremental",
+        yield Table(
             ("incremental", "all networks", *networks),
             rows,
+            title=f"{title}: mean change in %, relative to chrome-eps, by what is incremental",
         )
 
 
-def _by_size(run: ExperimentRun) -> FindingsTable:
+def _by_size(run: ExperimentRun) -> Table[Any]:
     """Return what pages of each size have to gain: how much of them is below the fold."""
     rows = [
         (
@@ -250,20 +238,20 @@ def _by_size(run: ExperimentRun) -> FindingsTable:
         f" fold: {run.figures['rho.above-fold']}, with its size: {run.figures['rho.size']}, with"
         f" its size where that share is the same: {run.figures['rho.size-given-share']}"
     )
-    return FindingsTable(title, headers, rows)
+    return Table(headers, rows, title=title)
 
 
-def _by_lists(run: ExperimentRun) -> FindingsTable:
+def _by_lists(run: ExperimentRun) -> Table[Any]:
     """Return what the requests of each page come to, of which figures are the means."""
     pages = run.loads.pages
     rows = [
         (name, shown(paper), *(shown(run.figures[f"{page}.{name}"].value) for page in pages))
         for name, paper, _ in run.beside
     ]
-    return FindingsTable("the same by page", ("figure", "paper", *pages), rows)
+    return Table(("figure", "paper", *pages), rows, title="the same by page")
 
 
-def _by_buffer(run: ExperimentRun) -> FindingsTable:
+def _by_buffer(run: ExperimentRun) -> Table[Any]:
     """Return by how much each buffer changes speedups above the fold, by size of page."""
     rows = [
         (
@@ -278,10 +266,11 @@ def _by_buffer(run: ExperimentRun) -> FindingsTable:
         if name.startswith(start) and not (said and name.endswith(".0"))
     ]
     headers = ("send buffer", "all pages", "small", "medium", "large")
-    return FindingsTable("median over pages of how far speedups above the fold move", headers, rows)
+    title = "median over pages of how far speedups above the fold move"
+    return Table(headers, rows, title=title)
 
 
-def _cells(run: ExperimentRun) -> FindingsTable:
+def _cells(run: ExperimentRun) -> Table[Any]:
     """Return how long pages take in each cell, and what they lose."""
     cells = [name.removesuffix(".seconds") for name in run.figures if name.endswith(".seconds")]
     rows = [
@@ -295,7 +284,7 @@ def _cells(run: ExperimentRun) -> FindingsTable:
         for cell in cells
     ]
     headers = ("cell", "load time, s", "packets lost, %", "loads without loss, %", "longest burst")
-    return FindingsTable("medians over pages", headers, rows)
+    return Table(headers, rows, title="medians over pages")
 
 
 def _percent(figure: Estimate | None) -> str:
@@ -324,12 +313,6 @@ def _counted_as(verdict: Verdict, number: int) -> str:
 def _sentence(text: str) -> str:
     """Return *text* as a sentence: a capital in front, a full stop behind."""
     return f"{text[0].upper()}{text[1:]}".rstrip(".") + "."
-
-
-def _pipe_table(table: FindingsTable) -> list[str]:
-    """Return the lines of a table of Markdown."""
-    rule = ["---"] * len(table.headers)
-    return [f"| {' | '.join(cells)} |" for cells in (table.headers, rule, *table.rows)]
 
 
 _RULES = """\

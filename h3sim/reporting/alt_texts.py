@@ -12,7 +12,7 @@ from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.time_series import shown_set
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.schema import format_value
-from h3sim.text import decimals_of
+from h3sim.table import decimals_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def byte_index_alt(
     indexes = [load.byte_index_or_none(shown, sample_ms=sample_ms) for load in loads]
     decimals = decimals_of(indexes, least=0)
     sampled = "" if sample_ms is None else f" (sampled every {sample_ms:g} ms)"
-    said = ", ".join(
+    stated = ", ".join(
         f"{name} has a ByteIndex of {index_ms:,.{decimals}f} ms{sampled}"
         for name, index_ms in zip(lane_labels(loads), indexes, strict=True)
         if index_ms is not None
     )
-    return f"A line per load rises from 0 to 1: {said or 'none has a byte to weigh'}."
+    return f"A line per load rises from 0 to 1: {stated or 'none has a byte to weigh'}."
 
 
 def waterfall_alt(load: Load, fold: waterfall.Fold | None = None) -> str:
@@ -93,9 +93,10 @@ def congestion_alt(load: Load, connection: Connection) -> str:
     samples = time_series.samples_of(connection.trace)
     lost = sum(sample.n_lost for sample in samples)
     largest = max(sample.congestion_window for sample in samples)
-    told = time_series.told_connection(load, connection)
+    description = time_series.told_connection(load, connection)
     return (
-        f"The window{f' of {told}' if told else ''} grows to {largest:,} bytes at most; {lost:,}"
+        f"The window{f' of {description}' if description else ''} grows to {largest:,} bytes at"
+        f" most; {lost:,}"
         " packets were declared lost."
     )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from PIL import ImageDraw, ImageFont
 
-    from h3sim.reporting.palette import Palette
+    from h3sim.reporting.labels import Palette
     from h3sim.results import Load
 
 
@@ -214,7 +214,7 @@ def words_of(load: Load, scene: Scene) -> list[str]:
     """Return in sentences what the animation shows, for who does not see it."""
     n, n_lost, _ = load.packets
     own = "QUIC" if load.protocol.value == "quic" else "TCP"
-    said = [
+    stated = [
         f"{n:,} packets go from the server to the browser, {n_lost:,} of them are lost. The load"
         f" ran over {own}; below the wire stands what either order of delivery makes of these"
         " packets."
@@ -228,11 +228,11 @@ def words_of(load: Load, scene: Scene) -> list[str]:
             and given_ms > flight.came_ms
         ]
         longest = f", the longest {max(waits):,.1f} ms" if waits else ""
-        said.append(
+        stated.append(
             f"{name}: {len(waits):,} packets are held back for {sum(waits):,.1f} ms in"
             f" sum{longest}."
         )
-    return said
+    return stated
 
 
 def _title(load: Load) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting.document import Report, ReportTable
+from h3sim.reporting.document import Report
 from h3sim.reporting.load_sections import named, part_of, part_of_log, verdict_of, verdict_of_log
 from h3sim.reporting.study_sections import (
     note_of_example,
@@ -24,6 +24,7 @@ from h3sim.results.configuration import identity
 from h3sim.results.qlog_metrics import Measurement
 from h3sim.schema import format_value
 from h3sim.study import Comparison, Recommendation, Results, SavedLoad, SearchResult, Sequential
+from h3sim.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,16 +68,20 @@ def report(
     for value in values:
         if isinstance(value, Load):
             groups.setdefault(value.page.digest, []).append(value)
-    told = [_parts_of_page(loads, baseline) for loads in groups.values()]
+    description = [_parts_of_page(loads, baseline) for loads in groups.values()]
     others = [value for value in values if not isinstance(value, Load)]
-    told += [one for value in others for one in _parts_of(value, baseline)]
+    description += [one for value in others for one in _parts_of(value, baseline)]
     loads = [load for group in groups.values() for load in group]
-    made = [("h3sim", __version__), *_made_of(loads), *(row for one in told for row in one.made)]
+    made = [
+        ("h3sim", __version__),
+        *_made_of(loads),
+        *(row for one in description for row in one.made),
+    ]
     return Report(
-        title=title or f"h3sim: {_title([*dict.fromkeys(one.name for one in told)], loads)}",
-        verdict=[sentence for one in told for sentence in one.verdict],
-        parts=[one.part for one in told],
-        made=ReportTable(title="Everything it rests on", columns=("setting", "value"), rows=made),
+        title=title or f"h3sim: {_title([*dict.fromkeys(one.name for one in description)], loads)}",
+        verdict=[sentence for one in description for sentence in one.verdict],
+        parts=[one.part for one in description],
+        made=Table(("setting", "value"), made, title="Everything it rests on"),
         command=command,
     )
 
@@ -106,9 +111,9 @@ def _parts_of(value: _Other, baseline: str | None) -> Iterator[_ReportParts]:
         yield _ReportParts(name, verdict_of_advice(value), part_of_advice(value), made)
         if loads:
             # Without a verdict of their own: one load each says less than the search.
-            told = _parts_of_page(loads, baseline or value.comparison.baseline)
-            words = [note_of_example(value), *told.part.words]
-            yield told._replace(verdict=(), part=replace(told.part, words=words))
+            description = _parts_of_page(loads, baseline or value.comparison.baseline)
+            words = [note_of_example(value), *description.part.words]
+            yield description._replace(verdict=(), part=replace(description.part, words=words))
     elif isinstance(value, SearchResult):
         made = settings_of_found(value)
         yield _ReportParts("the best scheme", [value.verdict], part_of_found(value), made)
@@ -159,8 +164,8 @@ _KINDS = (
 
 
 def _base(pairs: Sequence[NamedLoad], baseline: str | None) -> NamedLoad:
-    wanted = "rr" if baseline is None else baseline
-    found = next((pair for pair in pairs if pair.load.scheme.name == wanted), None)
+    requested = "rr" if baseline is None else baseline
+    found = next((pair for pair in pairs if pair.load.scheme.name == requested), None)
     if found is None and baseline is not None:
         names = ", ".join(dict.fromkeys(pair.load.scheme.name for pair in pairs))
         message = f"must be the scheme of a load ({names}), is {baseline!r}"
@@ -169,21 +174,26 @@ def _base(pairs: Sequence[NamedLoad], baseline: str | None) -> NamedLoad:
 
 
 def _title(names: Sequence[str], loads: Sequence[Load]) -> str:
-    told = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    description = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     schemes = dict.fromkeys(load.scheme.name for load in loads)
     if not schemes:
-        return told
-    return f"{told} with {next(iter(schemes)) if len(schemes) == 1 else f'{len(schemes)} schemes'}"
+        return description
+    of_schemes = next(iter(schemes)) if len(schemes) == 1 else f"{len(schemes)} schemes"
+    return f"{description} with {of_schemes}"
 
 
 def _made_of(loads: Sequence[Load]) -> list[tuple[str, Any]]:
     """Return every setting of *loads*: once where all have the same, else with each load."""
     if not loads:
         return []
-    told = [_flat(load) for load in loads]
-    shared = {key: value for key, value in told[0].items() if all(t[key] == value for t in told)}
+    description = [_flat(load) for load in loads]
+    shared = {
+        key: value
+        for key, value in description[0].items()
+        if all(t[key] == value for t in description)
+    }
     rows: list[tuple[str, Any]] = list(shared.items())
-    for number, own in enumerate(told, start=1):
+    for number, own in enumerate(description, start=1):
         differs = [f"{key} {value}" for key, value in own.items() if key not in shared]
         if differs:
             rows.append((f"load {number}", ", ".join(differs)))
@@ -194,9 +204,9 @@ def _made_of(loads: Sequence[Load]) -> list[tuple[str, Any]]:
 
 def _flat(load: Load) -> dict[str, Any]:
     known = identity(load)
-    told = {key: known[key] for key in ("build", "page", "page_digest", "scheme")}
+    description = {key: known[key] for key in ("build", "page", "page_digest", "scheme")}
     # As text: a byte count of 1000 in a table of settings is no figure to be read with commas.
-    values = told | known["configuration"]
+    values = description | known["configuration"]
     return {
         key: "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
         for key, value in values.items()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,12 @@ from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import write_whole
 from h3sim.schema.arguments import PATH, check_arguments
-from h3sim.text import SURE, are_apart, decimals_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
+
+    from h3sim.table import Table
 
 
 _STYLE = """
@@ -58,7 +58,6 @@ def html_page(title: str, body: str, *, style: str, width_rem: int, script: str 
 
 MAX_ROWS = 2000
 """A longer table is cut, and says so: browsers lay out tables slowly."""
-_NUMBER = ' class="number"'
 _LARGEST, _LEAST_POINTS = 1.1, 560.0
 """A figure is shown at most so many times as large as it was drawn: its text is then 9 points."""
 _HTML_STYLE = """
@@ -77,7 +76,7 @@ caption { padding: 0.25rem 0; }
 th, td { text-align: left; vertical-align: top; padding: 0.15rem 0.75rem 0.15rem 0;
   border-bottom: 1px solid #d6d6d6; overflow-wrap: break-word; min-width: 3rem;
   max-width: 36rem; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+[style] { font-variant-numeric: tabular-nums; white-space: nowrap; }
 thead th { border-bottom: 2px solid #767676; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
@@ -174,74 +173,15 @@ def _inline_svg(name: str, picture: Picture) -> str:
     return opening + svg[svg.index(">") + 1 :].strip()
 
 
-def _table(table: ReportTable) -> str:
-    first = [isinstance(value, int | float) for value in table.rows[0]] if table.rows else []
-    head = "".join(
-        f'<th scope="col"{_NUMBER * (number and is_number)}>{html.escape(column)}</th>'
-        for number, (column, is_number) in enumerate(
-            zip(table.columns, [*first, *[False] * len(table.columns)], strict=False)
-        )
-    )
-    rows = table.rows[:MAX_ROWS]
-    texts = zip(*map(_texts, zip(*rows, strict=True)), strict=True)
-    body = "".join(f"<tr>{_cells(*of_row)}</tr>" for of_row in zip(rows, texts, strict=True))
-    left = len(table.rows) - len(rows)
-    more = f"<p>and {left:,} rows more</p>" if left else ""
+def _table(table: Table[Any]) -> str:
     title = html.escape(table.title)
     return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}"><table>'
-        f"<caption>{title}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>{more}\n"
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
+        f"{table.to_html(most_rows=MAX_ROWS)}</div>\n"
     )
-
-
-def _cells(row: Sequence[Any], texts: Sequence[str]) -> str:
-    first, *rest = texts
-    return f'<th scope="row">{first}</th>' + "".join(map(_cell, row[1:], rest))
-
-
-def _cell(value: Any, text: str) -> str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"<td{_NUMBER * is_number}>{text}</td>"
-
-
-def _texts(column: Sequence[Any]) -> list[str]:
-    """Return a column as it is shown; numbers that differ are given so many digits that it shows.
-
-    >>> _texts([1.0, 1.254, None]), _texts([1.00004, 1.0003])
-    (['1', '1.254', '-'], ['1.0000', '1.0003'])
-    """
-    texts = [*map(_text, column)]
-    numbers = sorted(one for one in zip(column, texts, strict=True) if type(one[0]) is float)
-    if not any(a[1] == b[1] and are_apart(a[0], b[0], apart=SURE) for a, b in pairwise(numbers)):
-        return texts
-    decimals = decimals_of((value for value, _ in numbers), least=1, apart=SURE)
-    return [
-        f"{value:,.{decimals}f}" if type(value) is float else text
-        for value, text in zip(column, texts, strict=True)
-    ]
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.1f}" if abs(value) >= 100 else f"{value:,.4g}"
-    return f"{value:,}" if isinstance(value, int) else html.escape(str(value))
 
 
 SUFFIXES = (".html", ".htm")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportTable:
-    """Rows under *columns*; *title* is the caption."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +191,7 @@ class Picture:
     title: str
     alt: str
     svg: str
-    data: ReportTable
+    data: Table[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +201,7 @@ class Section:
     title: str
     words: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
-    tables: Sequence[ReportTable] = ()
+    tables: Sequence[Table[Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -274,7 +214,7 @@ class Report:
     title: str
     verdict: Sequence[str]
     parts: Sequence[Section]
-    made: ReportTable
+    made: Table[Any]
     command: str = field(default="")
 
     def to_html(self) -> str:
@@ -291,7 +231,6 @@ class Report:
         write_whole(path, self.to_html())
 
     def _repr_html_(self) -> str:
-
         return body_of(self)
 
     def __repr__(self) -> str:

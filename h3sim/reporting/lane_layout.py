@@ -14,7 +14,7 @@ from h3sim.units import NS_PER_MS, ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.reporting.palette import Palette
+    from h3sim.reporting.labels import Palette
     from h3sim.results import Load
 
 

@@ -24,6 +24,7 @@ from h3sim.reporting.alt_texts import (
     throughput_alt,
     waterfall_alt,
 )
+from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import instant_ns, window_of
 from h3sim.reporting.output import (
     Saved,
@@ -34,7 +35,6 @@ from h3sim.reporting.output import (
     save_figure,
     say,
 )
-from h3sim.reporting.palette import Palette
 from h3sim.reporting.qlog_plots import CURVE_IN, byte_ranges_height_in, new_axes
 from h3sim.reporting.style import SMALL, in_style
 from h3sim.units import to_ms
@@ -115,8 +115,8 @@ class LoadDetails:
         load = self.loads[0]
         chosen = time_series.connection_of(load, connection)
         words = congestion_alt(load, chosen)
-        told = time_series.told_connection(load, chosen)
-        what = f"Congestion window of {told}:" if told else "Congestion window of"
+        description = time_series.told_connection(load, chosen)
+        what = f"Congestion window of {description}:" if description else "Congestion window of"
 
         def draw(ax: Axes, _: Trace, title: str, *, end_ms: float, note: str) -> None:
             time_series.draw_congestion(ax, chosen.trace, title, end_ms=end_ms, note=note)
@@ -368,7 +368,7 @@ class LoadPlots(LoadDetails, Saved):
                 ax = _figure_of(self._curve_in + _LOADS_AXIS_IN).subplots()
             names = labels.lane_labels(self.loads)
             time_series.draw_progress(
-                ax, self.loads, names, shown=shown, wanted=which, sample_ms=sample_ms
+                ax, self.loads, names, shown=shown, requested=which, sample_ms=sample_ms
             )
         say(ax, alt_texts.byte_index_alt(self.loads, which, sample_ms=sample_ms))
         return ax
@@ -496,7 +496,7 @@ class LoadPlots(LoadDetails, Saved):
         grid = figure.add_gridspec(len(heights_in), 1, height_ratios=heights_in)
         axes = [figure.add_subplot(grid[row]) for row in range(len(heights_in))]
         if is_beside:
-            multiplexing.beside(axes[0], self._palette)
+            multiplexing.draw_legend_beside(axes[0], self._palette)
         else:
             multiplexing.below(axes.pop(1), self._palette)
         return figure, axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import NothingToMeasureError
 from h3sim.reporting import time_series, trees
-from h3sim.reporting.document import Picture, ReportTable, Section
+from h3sim.reporting.document import Picture, Section
 from h3sim.reporting.labels import lane_labels
 from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.load_plots import LoadPlots
@@ -15,7 +15,7 @@ from h3sim.reporting.output import alt_text, render
 from h3sim.reporting.time_series import bins_of, curve, shown_set
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.study.fidelity import Grade, fidelity
-from h3sim.text import APART, decimals_of
+from h3sim.table import APART, Table, decimals_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ _SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above the fold"))
 
 
-def picture(drawn: Axes | Figure, *, title: str, data: ReportTable) -> Picture:
+def picture(drawn: Axes | Figure, *, title: str, data: Table[Any]) -> Picture:
     """Return what was *drawn*, whose words stand with it, as a picture of a report."""
     figure = drawn.get_figure(root=True)
     assert figure is not None  # noqa: S101 - axes of h3sim.reporting stand in a figure
@@ -71,24 +71,24 @@ def pictures_of_two(first: NamedLoad, second: NamedLoad) -> list[Picture]:
         picture(
             LoadPlots([first.load, second.load]).deltas(),
             title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
-            data=ReportTable(
-                title=f"When resources were complete with {first.name} and {second.name}",
-                columns=(
+            data=Table(
+                (
                     *("resource", "kind", "bytes", "above the fold"),
                     *(f"{first.name}, ms", f"{second.name}, ms", "difference, ms"),
                 ),
-                rows=rows,
+                rows,
+                title=f"When resources were complete with {first.name} and {second.name}",
             ),
         )
     ]
 
 
-def table_of_bins(bins: Sequence[Bin]) -> ReportTable:
+def table_of_bins(bins: Sequence[Bin]) -> Table[Any]:
     """Return throughput as a table."""
-    return ReportTable(
+    return Table(
+        ("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s"),
+        bins,
         title="Throughput by span of time",
-        columns=("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s"),
-        rows=bins,
     )
 
 
@@ -105,13 +105,13 @@ def _byte_ranges(load: Load) -> Picture:
     return picture(
         load.plot.byte_ranges(),
         title=f"{load.page.name}: byte ranges per stream",
-        data=ReportTable(
-            title="Packets by resource, times in ms",
-            columns=("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
-            rows=[
+        data=Table(
+            ("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
+            [
                 (row.id, *sent[row.id], row.bytes, row.first_byte_ms, row.finished_ms)
                 for row in load.timings
             ],
+            title="Packets by resource, times in ms",
         ),
     )
 
@@ -127,18 +127,18 @@ def _throughput(load: Load) -> Picture:
 
 def _congestion(load: Load, connection: Connection) -> Picture:
     samples = time_series.samples_of(connection.trace)
-    told = time_series.told_connection(load, connection)
+    description = time_series.told_connection(load, connection)
     # Losses stay; between them every so many rows tell enough.
     step = -(-len(samples) // _MAX_SAMPLES)
     shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
     return picture(
         load.plot.congestion(connection=connection.number),
         title=f"{load.page.name}: congestion window and bytes in flight"
-        + (f", {told}" if told else ""),
-        data=ReportTable(
+        + (f", {description}" if description else ""),
+        data=Table(
+            ("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
+            shown,
             title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
-            columns=("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
-            rows=shown,
         ),
     )
 
@@ -156,10 +156,10 @@ def _dependencies(load: Load) -> Picture:
     return picture(
         load.plot.dependencies(),
         title=f"{page.name}: what asked for what",
-        data=ReportTable(
+        data=Table(
+            ("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
+            rows,
             title="What made the browser ask for each resource",
-            columns=("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
-            rows=rows,
         ),
     )
 
@@ -172,8 +172,8 @@ def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
         return fits + _verdict_of_one(pairs[0])
     if judged is not None and judged.grade is Grade.POOR:
         return fits
-    said = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
-    return [*said, _uncertainty(pairs)]
+    stated = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
+    return [*stated, _uncertainty(pairs)]
 
 
 def _uncertainty(pairs: Sequence[NamedLoad]) -> str:
@@ -212,7 +212,7 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
 
 def _verdict_of_one(pair: NamedLoad) -> list[str]:
     load = pair.load
-    said = [
+    stated = [
         f"{load.page.name} with {load.scheme.name} over {load.network.name}"
         f" ({load.protocol.value.upper()}): the last of {len(load.timings)} resources was complete"
         f" {load.page_load_ms:,.0f} ms after navigation start."
@@ -220,24 +220,24 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
     for which, what in _SETS:
         index_ms, of = load.byte_index_or_none(which), "of " if which == "all" else ""
         if index_ms is None:
-            said.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
+            stated.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
             continue
-        said.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
+        stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
     last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
     if last is not None:
-        said.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
+        stated.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
     hol = load.hol
     in_order = hol.stream_bytes if load.protocol.value == "quic" else hol.connection_bytes
     if in_order:
-        said.append(
+        stated.append(
             f"{in_order:,} bytes had arrived and waited for others (head-of-line blocking)."
         )
     packets = load.packets
     if packets.lost:
-        said.append(
+        stated.append(
             f"{packets.lost:,} of {packets.sent:,} packets were lost: another seed differs."
         )
-    return said
+    return stated
 
 
 def _finished(row: Any) -> float:
@@ -326,19 +326,19 @@ def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
         picture(
             _waterfall(pair.load, end_ms),
             title=f"{pair.load.page.name}: waterfall with {pair.name}",
-            data=ReportTable(
-                title=f"Resources with {pair.name}, in request order, times in ms",
-                columns=(
+            data=Table(
+                (
                     *("resource", "kind", "bytes", "above the fold"),
                     *("requested ms", "first byte ms", "finished ms"),
                 ),
-                rows=[
+                [
                     (
                         *(row.id, row.kind, row.bytes, row.above_the_fold),
                         *(row.requested_ms, row.first_byte_ms, row.finished_ms),
                     )
                     for row in pair.load.timings
                 ],
+                title=f"Resources with {pair.name}, in request order, times in ms",
             ),
         )
         for pair in pairs
@@ -352,12 +352,11 @@ def _waterfall(load: Load, end_ms: float) -> Axes:
     return ax
 
 
-def _by_resource(pairs: Sequence[NamedLoad]) -> ReportTable:
+def _by_resource(pairs: Sequence[NamedLoad]) -> Table[Any]:
     finished = [{row.id: row.finished_ms for row in pair.load.timings} for pair in pairs]
-    return ReportTable(
-        title="When each resource was complete, in ms since navigation start",
-        columns=("resource", "kind", "bytes", "above the fold", *(f"{p.name}, ms" for p in pairs)),
-        rows=[
+    return Table(
+        ("resource", "kind", "bytes", "above the fold", *(f"{p.name}, ms" for p in pairs)),
+        [
             (
                 *(resource.id, resource.kind.value, resource.size_bytes),
                 resource.above_the_fold,
@@ -365,10 +364,11 @@ def _by_resource(pairs: Sequence[NamedLoad]) -> ReportTable:
             )
             for resource in pairs[0].load.page.resources
         ],
+        title="When each resource was complete, in ms since navigation start",
     )
 
 
-def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> ReportTable:
+def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> Table[Any]:
     rows = []
     curves = [curve(pair.load, which) for pair in pairs]
     for share in _SHARES:
@@ -378,14 +378,14 @@ def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> ReportTable:
             for times, ys in curves
         ]
         rows.append((f"{share:.0%}", *reached))
-    return ReportTable(
+    return Table(
+        ("share", *(f"{pair.name}, ms" for pair in pairs)),
+        rows,
         title=f"When so many of the bytes were there in whole resources ({what}), in ms",
-        columns=("share", *(f"{pair.name}, ms" for pair in pairs)),
-        rows=rows,
     )
 
 
-def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> ReportTable:
+def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
     rows = []
     base = baseline.load
     for name, load in pairs:
@@ -405,15 +405,15 @@ def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> ReportTable:
             )
         )
     against = f"speedup to {baseline.name}"
-    return ReportTable(
-        title="Figures; a speedup above 1 is faster",
-        columns=(
+    return Table(
+        (
             *("load", "ByteIndex all, ms", f"{against}, all"),
             *("ByteIndex above the fold, ms", f"{against}, above the fold", "page load, ms"),
             *("bytes blocked within streams", "bytes blocked in one order"),
             *("packets sent", "packets lost"),
         ),
-        rows=rows,
+        rows,
+        title="Figures; a speedup above 1 is faster",
     )
 
 
@@ -425,19 +425,19 @@ def _has_path(pair: NamedLoad) -> bool:
     return pair.load.first_paint_ms is not None
 
 
-def _steps(pair: NamedLoad) -> ReportTable:
+def _steps(pair: NamedLoad) -> Table[Any]:
     """Return the critical path to the load event, where the browser computed one."""
     path = pair.load.critical_path()
-    return ReportTable(
-        title=f"What the load event waited for with {pair.name}, times in ms",
-        columns=("what was done", "resource", "from", "to", "network", "bandwidth", "computing"),
-        rows=[
+    return Table(
+        ("what was done", "resource", "from", "to", "network", "bandwidth", "computing"),
+        [
             (
                 *(step.work, step.id, step.began_ms, step.ended_ms),
                 *(step.network_ms, step.bandwidth_ms, step.computation_ms),
             )
             for step in path
         ],
+        title=f"What the load event waited for with {pair.name}, times in ms",
     )
 
 
@@ -450,18 +450,18 @@ def verdict_of_log(measured: Measurement) -> list[str]:
     """Return what is to be known first, in sentences."""
     known = measured.to_dict()
     n, index_ms = len(known["resources"]), known["byte_index_ms"]["all"]
-    said = [
+    stated = [
         f"{known['page']}, a log over {known['transport'].upper()}: the last of {n}"
         f" response{'s' * (n != 1)} was complete {known['page_load_ms']:,.0f} ms after the log"
         " began."
     ]
     if index_ms is not None:
-        said.append(f"The ByteIndex of all responses is {index_ms:,.0f} ms.")
+        stated.append(f"The ByteIndex of all responses is {index_ms:,.0f} ms.")
     packets, hol = known["packets"], known["hol"]
-    said.append(f"{packets['lost']:,} of {packets['sent']:,} packets were lost.")
+    stated.append(f"{packets['lost']:,} of {packets['sent']:,} packets were lost.")
     if hol["stream_bytes"]:
-        said.append(f"{hol['stream_bytes']:,} bytes waited for others of their own stream.")
-    return [*said, *(f"Not known: {what}." for what in measured.unknown)]
+        stated.append(f"{hol['stream_bytes']:,} bytes waited for others of their own stream.")
+    return [*stated, *(f"Not known: {what}." for what in measured.unknown)]
 
 
 def part_of_log(measured: Measurement) -> Section:
@@ -480,16 +480,16 @@ def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
         picture(
             plots.byte_ranges(),
             title=f"{known['page']}: byte ranges per stream",
-            data=ReportTable(
-                title="Responses, times in ms",
-                columns=("stream", "resource", "bytes", "requested", "first byte", "finished"),
-                rows=[
+            data=Table(
+                ("stream", "resource", "bytes", "requested", "first byte", "finished"),
+                [
                     (
                         *(row["stream_id"], row["id"], row["bytes"]),
                         *(row["requested_ms"], row["first_byte_ms"], row["finished_ms"]),
                     )
                     for row in known["resources"]
                 ],
+                title="Responses, times in ms",
             ),
         ),
         picture(
@@ -500,12 +500,11 @@ def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
     ]
 
 
-def _hol(known: dict[str, Any]) -> ReportTable:
+def _hol(known: dict[str, Any]) -> Table[Any]:
     hol = known["hol"]
-    return ReportTable(
-        title="Head-of-line blocking",
-        columns=("order", "bytes", "ms summed over packets", "bytes as Sander 2022 counts"),
-        rows=[
+    return Table(
+        ("order", "bytes", "ms summed over packets", "bytes as Sander 2022 counts"),
+        [
             (
                 "within streams",
                 *(hol["stream_bytes"], hol["stream_delay_ms"], hol["sander_stream_bytes"]),
@@ -516,4 +515,5 @@ def _hol(known: dict[str, Any]) -> ReportTable:
                 hol["sander_connection_bytes"],
             ),
         ],
+        title="Head-of-line blocking",
     )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.labels import Paint, Palette
     from h3sim.reporting.lane_layout import Box, LoadLane, Window
-    from h3sim.reporting.palette import Paint, Palette
 
 
 _LINE_IN = 0.165
@@ -32,7 +32,7 @@ def height_in(palette: Palette, *, columns: int = _COLUMNS) -> float:
     return _LINE_IN * (lines + 0.5)
 
 
-def beside(ax: Axes, palette: Palette) -> None:
+def draw_legend_beside(ax: Axes, palette: Palette) -> None:
     """Put the legend of *palette* in one column to the right of *ax*."""
     ax.legend(
         handles=_handles(palette),
@@ -151,8 +151,8 @@ def draw(
     if any(lane.lost_ms for lane in lanes):
         guide += _LOST_GUIDE + _AGAIN_GUIDE * (len(lanes) == 1)
     note = f"; {window.note}" if window.note else ""
-    told = f"time since navigation start in ms{note}\n{guide}"
-    ax.set_xlabel(within(ax, told), fontsize=SMALL)
+    description = f"time since navigation start in ms{note}\n{guide}"
+    ax.set_xlabel(within(ax, description), fontsize=SMALL)
 
 
 def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]:

@@ -60,7 +60,7 @@ class OptimalityPlots:
             ax = self._axes(ax, len(networks), [v for found in values.values() for v in found])
             for (network, scheme), found in values.items():
                 number = networks.index(network)
-                at = self._at(scheme, number, len(networks))
+                at = self._position(scheme, number, len(networks))
                 _draw_pages(ax, at, number, found)
                 if found:
                     _draw_mean(ax, at, number, math.fsum(found) / len(found), network)
@@ -70,7 +70,7 @@ class OptimalityPlots:
             for (network, scheme), found in values.items()
             if found
         }
-        self._say(ax, which, f"a mark per page and one for the mean: {with_intervals(means)}")
+        self._annotate(ax, which, f"a mark per page and one for the mean: {with_intervals(means)}")
         return ax
 
     def classes(
@@ -104,15 +104,15 @@ class OptimalityPlots:
             ax = self._axes(ax, len(known), [row.mean for row in rows if row.mean is not None])
             for row in rows:
                 number = known.index(row.page_class)
-                _draw_class(ax, self._at(row.scheme, number, len(known)), number, row)
-            told = f"means of pages by {by}, 95 % intervals; {chosen}"
-            self._finish(ax, which, told, len(known))
+                _draw_class(ax, self._position(row.scheme, number, len(known)), number, row)
+            description = f"means of pages by {by}, 95 % intervals; {chosen}"
+            self._finish(ax, which, description, len(known))
         means = {
             _lane(row.scheme, row.page_class, known): Interval(row.mean, row.low, row.high)
             for row in rows
             if row.mean is not None
         }
-        self._say(ax, which, f"{told}: {with_intervals(means)}")
+        self._annotate(ax, which, f"{description}: {with_intervals(means)}")
         return ax
 
     def save(self, path: str | Path, *, by: str | None = None, which: Which = "atf") -> None:
@@ -127,7 +127,7 @@ class OptimalityPlots:
         assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
         output.save_figure(figure, path)
 
-    def _say(self, ax: Axes, which: Which, words: str) -> None:
+    def _annotate(self, ax: Axes, which: Which, words: str) -> None:
         what = f"its regret {_WORDS[which]}, in times of what none can beat"
         output.say(ax, f"A row per scheme, {what}; {words}")
 
@@ -139,7 +139,7 @@ class OptimalityPlots:
     def _schemes(self) -> list[str]:
         return [*dict.fromkeys(row.scheme for row in self._regret.rows)]
 
-    def _at(self, scheme: str, number: int, lanes: int) -> float:
+    def _position(self, scheme: str, number: int, lanes: int) -> float:
         """Return where a lane of a scheme's row is."""
         return self._schemes.index(scheme) + _LANE * ((number + 0.5) / lanes - 0.5)
 
@@ -151,7 +151,7 @@ class OptimalityPlots:
             ax = output.ShownFigure(figsize=(_SIZE_IN, height_in), layout="constrained").subplots()
         return ax
 
-    def _finish(self, ax: Axes, which: Which, told: str, lanes: int) -> None:
+    def _finish(self, ax: Axes, which: Which, description: str, lanes: int) -> None:
         names = self._schemes
         ax.set_xscale("log")
         _tick(ax)
@@ -163,7 +163,7 @@ class OptimalityPlots:
         ax.set_xlabel(
             f"regret {_WORDS[which]}: ByteIndex, times what none can beat", fontsize=SMALL
         )
-        ax.set_title(plain(told), fontsize=SMALL + 1, loc="left")
+        ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
         ax.tick_params(labelsize=SMALL)
         ax.spines[["top", "right"]].set_visible(False)
         if lanes > 1:

@@ -98,8 +98,8 @@ def alt_text(drawn: Axes | Figure) -> str:
         InputError: if *drawn* is neither.
     """
     _check_drawn(drawn)
-    told = drawn.axes if isinstance(drawn, Figure) else [drawn]
-    return " ".join(words for ax in told if (words := str(ax.get_label())))
+    description = drawn.axes if isinstance(drawn, Figure) else [drawn]
+    return " ".join(words for ax in description if (words := str(ax.get_label())))
 
 
 def _check_drawn(drawn: object) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.reporting import trees
-from h3sim.reporting.labels import plain, shortened
+from h3sim.reporting.labels import Palette, plain, shortened
 from h3sim.reporting.output import Saved, ShownFigure, checks_axes, say
-from h3sim.reporting.palette import Palette
 from h3sim.reporting.qlog_plots import new_axes
 from h3sim.reporting.style import SMALL, in_style
 

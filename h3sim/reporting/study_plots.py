@@ -1,4 +1,4 @@
-"""Plots of studies: schemes over pages, seeds and settings."""
+"""Figures of studies: intervals, distributions, ranks, maps, and header compression."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.page.categories import size_class
+from h3sim.reporting import output
 from h3sim.reporting.labels import (
     Interval,
     ends_of,
@@ -22,15 +23,18 @@ from h3sim.reporting.labels import (
 )
 from h3sim.reporting.output import ShownFigure, checks_axes, say
 from h3sim.reporting.style import SIGNIFICANT, SMALL, in_style, line
-from h3sim.study.results import no_column
+from h3sim.study.rows import no_column
 from h3sim.study.statistics import pairs_by_scheme
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Collection, Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from h3sim.study import Results
+    from h3sim.study.header_study import HeaderRow
     from h3sim.study.statistics import Ranks
 
 
@@ -79,7 +83,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
     pairs = pairs_by_scheme(results, baseline, value)
     schemes = [name for name in pairs if name != baseline]
     check_beside(schemes, baseline, value)
-    told = set()
+    description = set()
     drawn: dict[str, list[float]] = {}
     for place, scheme in enumerate(schemes):
         logs: dict[str, list[float]] = {}
@@ -98,9 +102,9 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
                 color=look.color,
                 fillstyle=("none", "left", "full")[number],
                 linestyle="none",
-                label=None if number in told else [*_SIZES.values()][number],
+                label=None if number in description else [*_SIZES.values()][number],
             )
-            told.add(number)
+            description.add(number)
     for place in range(1, len(schemes)):
         ax.axvline(place - 0.5, color="0.85", linewidth=0.6, zorder=0)
     ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
@@ -233,8 +237,10 @@ def draw_ranks(ax: Axes, found: Ranks) -> None:
         ax.plot([rank, rank, end], [0, y, y], color="0.35", linewidth=0.9)
         ax.plot(rank, 0, marker="o", color="0.1", markersize=4, clip_on=False)
         side = "right" if is_left else "left"
-        told = f"{plain(name)} {rank:.2f}" if is_left else f"{rank:.2f} {plain(name)}"
-        ax.text(end + (-0.04 if is_left else 0.04), y, told, ha=side, va="center", fontsize=SMALL)
+        description = f"{plain(name)} {rank:.2f}" if is_left else f"{rank:.2f} {plain(name)}"
+        ax.text(
+            end + (-0.04 if is_left else 0.04), y, description, ha=side, va="center", fontsize=SMALL
+        )
     for place, group in enumerate(groups):
         ends = [found.ranks[group[0]] - 0.03, found.ranks[group[-1]] + 0.03]
         ax.plot(ends, [-0.3 * (place + 1)] * 2, color="0.1", linewidth=3, solid_capstyle="butt")
@@ -249,8 +255,8 @@ def _draw_ruler(ax: Axes, n: int, difference: float) -> None:
         ax.plot([rank, rank], [0, 0.15], color="0.1", linewidth=1)
         ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=SMALL)
     ax.plot([1, 1 + difference], [1.1, 1.1], color="0.1", linewidth=1.4, marker="|", markersize=6)
-    told = f"critical difference {difference:.2f}"
-    ax.text(1, 1.3, told, ha="left", va="bottom", fontsize=SMALL)
+    description = f"critical difference {difference:.2f}"
+    ax.text(1, 1.3, description, ha="left", va="bottom", fontsize=SMALL)
     ax.set_axis_off()
 
 
@@ -293,7 +299,7 @@ class StudyPlots:
         is_own = ax is None
         with in_style():
             ax = _axes(ax)
-            told = []
+            description = []
             for number, scheme in enumerate(schemes):
                 steps = sorted(
                     (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
@@ -301,7 +307,7 @@ class StudyPlots:
                     if row.scheme == scheme
                 )
                 _draw_steps(ax, number, scheme, steps)
-                told.append(_steps_in_words(scheme, steps))
+                description.append(_steps_in_words(scheme, steps))
             ax.axvline(0, color="0.6", linewidth=0.8)
             ax.set_ylim(0, 1.02)
             _label(
@@ -311,7 +317,7 @@ class StudyPlots:
             )
             _explain(ax, is_own=is_own)
         what = f"the share of pages by the change of their median {value} to {relative_to}"
-        say(ax, f"A line of steps per scheme, {what}: {listed(told)}")
+        say(ax, f"A line of steps per scheme, {what}: {listed(description)}")
         return ax
 
     def forest(
@@ -480,11 +486,17 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
             draw_ranks(ax, found)
-            told = f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
-            ax.set_title(plain(told), fontsize=SMALL + 1, loc="left")
+            description = (
+                f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
+            )
+            ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
         ranks = {name: Interval(rank) for name, rank in found.ranks.items()}
         groups = listed(f"{', '.join(group)} are not told apart" for group in found.groups())
-        say(ax, f"A ruler of {told}: {with_intervals(ranks)} Of groups joined by a bar: {groups}")
+        say(
+            ax,
+            f"A ruler of {description}: {with_intervals(ranks)} Of groups joined by a bar:"
+            f" {groups}",
+        )
         return ax
 
     def __repr__(self) -> str:
@@ -589,3 +601,93 @@ def _label(ax: Axes, x: str, y: str) -> None:
     ax.set_ylabel("\n".join(map(plain, y.splitlines())), fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+_PANEL_IN = (3.2, 2.6)
+_LEGEND_IN = 1.6
+_MEASURES = (
+    ("hol_mean_ms", "HOL delay a section in ms"),
+    ("ratio", "bytes sent over uncompressed"),
+)
+
+
+def save_header_plot(rows: Sequence[HeaderRow], path: str | os.PathLike[str]) -> None:
+    """Write the figure of *rows* to *path*, whose ending says how: .png, .svg or .pdf.
+
+    Raises:
+        InputError: if the ending is another, or the file cannot be written.
+    """
+    output.check_ending(path)
+    output.save_figure(header_figure(rows), path)
+
+
+def header_figure(rows: Sequence[HeaderRow]) -> Figure:
+    """Return a panel for each loss and measure, over round-trip times; a line is a scheme.
+
+    With one round-trip time the panels are over losses.
+    """
+    by_rtt = len({row.rtt_ms for row in rows}) > 1 or len({row.loss for row in rows}) == 1
+    losses = list(dict.fromkeys(row.loss for row in rows)) if by_rtt else [None]
+    with in_style():
+        width, height = _PANEL_IN
+        size = (width * len(losses) + _LEGEND_IN, height * len(_MEASURES))
+        figure = output.ShownFigure(figsize=size, layout="constrained")
+        axes = figure.subplots(len(_MEASURES), len(losses), squeeze=False, sharey="row")
+        for index, loss in enumerate(losses):
+            shown = [row for row in rows if loss is None or row.loss == loss]
+            for ax, (name, label) in zip(axes[:, index], _MEASURES, strict=True):
+                lines = _draw(ax, shown, name, by_rtt=by_rtt)
+                over = "RTT in ms" if by_rtt else "loss in %"
+                given = "" if loss is None else f", with a loss of {100 * loss:g} %"
+                output.say(ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}")
+                ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
+                ax.set_ylabel("" if index else label, fontsize=SMALL)
+        for ax in axes.flat:
+            ax.set_ylim(bottom=0)  # once all is drawn: panels of a row share what fits them all
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
+    return figure
+
+
+def _draw(
+    ax: Axes, rows: Sequence[HeaderRow], name: str, *, by_rtt: bool
+) -> dict[str, list[tuple[object, float]]]:
+    """Draw a line per scheme, or a bar under a single condition, and return its points."""
+    lines: dict[str, list[tuple[object, float]]] = {}
+    is_single = len({(row.rtt_ms, row.loss) for row in rows}) == 1
+    for number, scheme in enumerate(dict.fromkeys(row.scheme for row in rows)):
+        own = [row for row in rows if row.scheme == scheme]
+        points = sorted(
+            (row.rtt_ms if by_rtt else 100 * row.loss, _value(row, name)) for row in own
+        )
+        lines[scheme] = [*points]
+        look = line(number)
+        if is_single:  # a line of one point would show nothing
+            ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
+            continue
+        ax.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            color=look.color,
+            linestyle=look.linestyle,
+            marker=look.marker,
+            markersize=4.5,
+            markerfacecolor="white",
+            linewidth=1.2,
+            label=scheme,
+        )
+    if is_single:
+        ax.set_xlabel(f"RTT {rows[0].rtt_ms:g} ms", fontsize=SMALL)
+        for name_label in ax.get_xticklabels():
+            name_label.set(rotation=30, ha="right", rotation_mode="anchor", fontsize=SMALL)
+    else:
+        ax.set_xlabel("RTT in ms" if by_rtt else "loss in %", fontsize=SMALL)
+        ax.set_xlim(left=0)
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return lines
+
+
+def _value(row: HeaderRow, name: str) -> Any:
+    return getattr(row, name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import H3SimError, InputError, ValidationIssue
-from h3sim.reporting.document import ReportTable, Section
+from h3sim.reporting.document import Section
 from h3sim.reporting.labels import Interval
 from h3sim.reporting.load_sections import picture
 from h3sim.reporting.study_plots import draw_ratios
 from h3sim.study.recommendation import EXAMPLE
+from h3sim.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,18 +46,18 @@ def part_of_found(found: SearchResult) -> Section:
     tables = [race]
     if found.robustness:
         tables.append(
-            ReportTable(
-                title=f"Sensitivity of {found.best}: distance from the best under other conditions",
-                columns=("changed", "best there", "loss, %", "low, %", "high, %"),
-                rows=[
+            Table(
+                ("changed", "best there", "loss, %", "low, %", "high, %"),
+                [
                     (row.changed, row.best_there, *map(_percent, (row.loss, row.low, row.high)))
                     for row in found.robustness
                 ],
+                title=f"Sensitivity of {found.best}: distance from the best under other conditions",
             )
         )
     return Section(
         title=f"The best scheme for {', '.join(found.page_digests)}",
-        words=[found.told()],
+        words=[found.describe()],
         pictures=[picture(draw_ratios(ratios, race.title), title=race.title, data=race)],
         tables=tables,
     )
@@ -64,7 +65,7 @@ def part_of_found(found: SearchResult) -> Section:
 
 def note_of_example(advice: Recommendation) -> str:
     """Return what to know of the loads that a recommendation kept."""
-    return f"{EXAMPLE[0].upper()}{EXAMPLE[1:]}: {advice.comparison.told()}."
+    return f"{EXAMPLE[0].upper()}{EXAMPLE[1:]}: {advice.comparison.describe()}."
 
 
 def _percent(share: float | None) -> float | None:
@@ -90,16 +91,16 @@ def settings_of_found(found: SearchResult) -> list[tuple[str, Any]]:
     return [*pages, *own.items(), *config]
 
 
-def _race(found: SearchResult) -> ReportTable:
+def _race(found: SearchResult) -> Table[Any]:
     of = "above the fold" if found.which == "atf" else "of all resources"
     level = f"{100 * found.confidence:g} %"
-    return ReportTable(
-        title=f"ByteIndex {of}: ratio to that of {found.best}, with {level} intervals",
-        columns=("scheme", "pairs", "ratio to the best", "low", "high", "standing"),
-        rows=[
-            (row.scheme, row.pairs, row.ratio, row.low, row.high, found.standing(row))
+    return Table(
+        ("scheme", "pairs", "ratio to the best", "low", "high", "standing"),
+        [
+            (row.scheme, row.pairs, row.ratio, row.low, row.high, found.status(row))
             for row in found.rows
         ],
+        title=f"ByteIndex {of}: ratio to that of {found.best}, with {level} intervals",
     )
 
 
@@ -167,7 +168,7 @@ def told_of_study(results: Results, baseline: str | None) -> tuple[list[str], Se
         + (f"; {failed:,} failed and are left out." if failed else ".")
     ]
     pictures: list[Picture] = []
-    tables: list[ReportTable] = []
+    tables: list[Table[Any]] = []
     for value, what in _VALUES:
         if not _has_values(results, value):
             verdict.append(f"No load has a {what}.")
@@ -198,15 +199,15 @@ def _compared(results: Results, baseline: str, value: str) -> list[ComparedSetti
     return found
 
 
-def _speedups(compared: Sequence[ComparedSetting], title: str) -> ReportTable:
-    return ReportTable(
-        title=f"{title}, with 95 % intervals; above 1 is faster",
-        columns=("setting", *_COMPARED),
-        rows=[
+def _speedups(compared: Sequence[ComparedSetting], title: str) -> Table[Any]:
+    return Table(
+        ("setting", *_COMPARED),
+        [
             (one.setting, *(getattr(row, name) for name in _COMPARED))
             for one in compared
             for row in one.rows
         ],
+        title=f"{title}, with 95 % intervals; above 1 is faster",
     )
 
 
@@ -246,19 +247,19 @@ def _has_values(results: Results, value: str) -> bool:
     return value in results.columns and any(row.get(value) is not None for row in results)
 
 
-def _mean_table(results: Results, value: str, what: str) -> ReportTable:
+def _mean_table(results: Results, value: str, what: str) -> Table[Any]:
     by = [name for name in _BY if name in results.columns]
     by += [name for name in results.axes if name not in (*by, "page", "seed")]
     return _summary_table(results, value, by, f"{what}, ms, over pages and seeds")
 
 
-def _summary_table(results: Results, value: str, by: Sequence[str], title: str) -> ReportTable:
+def _summary_table(results: Results, value: str, by: Sequence[str], title: str) -> Table[Any]:
     rows = [row for row in results.summary(value, by=list(by)) if row["n"]]
     measures = [name for name in rows[0] if name not in (*by, "value")]
-    return ReportTable(
+    return Table(
+        (*by, *measures),
+        [(*(_shown(row[name]) for name in by), *(row[m] for m in measures)) for row in rows],
         title=title,
-        columns=(*by, *measures),
-        rows=[(*(_shown(row[name]) for name in by), *(row[m] for m in measures)) for row in rows],
     )
 
 

@@ -29,7 +29,7 @@ _OTHERS = (
 )
 """Font alternatives; only the first installed one of each row is used, to open few files."""
 _SHOWN = 5
-_told: set[tuple[str, ...]] = set()
+_warned: set[tuple[str, ...]] = set()
 """Installed fonts at the time of the last warning about missing characters."""
 
 
@@ -55,9 +55,9 @@ def is_drawn(character: str) -> bool:
 def tell_missing(characters: str) -> None:
     """Warn, once for what is installed, that no font has some *characters*."""
     names = tuple(families())
-    if names in _told:
+    if names in _warned:
         return
-    _told.add(names)
+    _warned.add(names)
     some = "".join(dict.fromkeys(characters))[:_SHOWN]
     message = (
         f"no font that is installed has {some}: figures show a square for what they lack."
@@ -68,9 +68,9 @@ def tell_missing(characters: str) -> None:
 
 
 @cache
-def _families(wanted: tuple[str, ...], installed: frozenset[str]) -> tuple[str, ...]:
+def _families(requested: tuple[str, ...], installed: frozenset[str]) -> tuple[str, ...]:
     others = [next((name for name in row if name in installed), None) for row in _OTHERS]
-    found = (name for name in (*others, *wanted) if name in installed)
+    found = (name for name in (*others, *requested) if name in installed)
     return tuple(dict.fromkeys((_OWN, *map(str, found))))
 
 
@@ -99,7 +99,7 @@ _MARKERS = "os^DvPX<>*phd"
 
 def in_style() -> AbstractContextManager[None]:
     """Return the context in which figures are built and written, whatever the reader's settings."""
-    return rc_context(cast(Any, _SETTINGS | {"font.family": families()}))
+    return rc_context(cast("Any", _SETTINGS | {"font.family": families()}))
 
 
 class LineStyle(NamedTuple):

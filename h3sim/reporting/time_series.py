@@ -14,7 +14,7 @@ from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.reporting.labels import folded, plain, shortened
 from h3sim.reporting.style import SMALL, line
 from h3sim.schema import format_value
-from h3sim.text import decimals_of
+from h3sim.table import decimals_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def ranges_of(trace: Trace) -> list[ByteRange]:
 def shown_streams(trace: Trace) -> list[int]:
     """Return the streams that are shown, in request order: the largest, where there are many."""
     by_size = sorted(trace.requests, key=lambda request: -request.length_bytes)
-    kept = {request.stream_id: None for request in by_size[:MAX_STREAMS]}
-    return [request.stream_id for request in trace.requests if request.stream_id in kept]
+    retained = {request.stream_id: None for request in by_size[:MAX_STREAMS]}
+    return [request.stream_id for request in trace.requests if request.stream_id in retained]
 
 
 def draw_byte_ranges(
@@ -108,9 +108,9 @@ def draw_byte_ranges(
     _draw_marks(ax, lines)
     _dress(ax, [labels[stream_id] for stream_id in streams], title, end_ms=end_ms)
     more = len(trace.requests) - len(streams)
-    told = f"; the largest of {len(trace.requests)} streams" if more else ""
+    description = f"; the largest of {len(trace.requests)} streams" if more else ""
     cut = f"; {note}" if note else ""
-    ax.set_xlabel(f"time since navigation start in ms{told}{cut}")
+    ax.set_xlabel(f"time since navigation start in ms{description}{cut}")
     _legend(ax, lines)
 
 
@@ -385,7 +385,7 @@ def draw_progress(
     labels: Sequence[str],
     *,
     shown: Which,
-    wanted: Which,
+    requested: Which,
     sample_ms: float | None = None,
 ) -> None:
     """Draw a line per load over the resources *shown*, and name them with their ByteIndexes."""
@@ -397,7 +397,7 @@ def draw_progress(
             name = f"{folded(label)}: BI {index_ms:,.{decimals}f} ms"
             _draw_line(ax, number, len(loads), times_ms, shares, name)
     how = "" if sample_ms is None else f", sampled every {sample_ms:g} ms"
-    title = _title(shown, wanted, loads[0].page.nothing_visible_reason)
+    title = _title(shown, requested, loads[0].page.nothing_visible_reason)
     if len(loads) == 1 and ax.get_lines():
         # A legend of one line would lie over it on some page; beside it, it would take its room.
         title += f": {indexes[0]:,.0f} ms{how}"
@@ -444,10 +444,10 @@ def _draw_line(
     )
 
 
-def _title(shown: Which, wanted: Which, why: str) -> str:
+def _title(shown: Which, requested: Which, why: str) -> str:
     if shown == "atf":
         return "ByteIndex of the resources above the fold"
-    if wanted == "atf":
+    if requested == "atf":
         return f"ByteIndex of all resources (above the fold: {why})"
     return "ByteIndex of all resources"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from h3sim.page import Page, Resource
-    from h3sim.reporting.palette import Paint, Palette
+    from h3sim.reporting.labels import Paint, Palette
     from h3sim.results import Load
     from h3sim.signals import Signal
 
@@ -263,9 +263,9 @@ def _groups(
     """Yield what stands below a node (below none: the first ones), in the order of the page."""
     if len(parents) > 1:
         return
-    wanted = page.resources[parents[0]].id if parents else None
+    requested = page.resources[parents[0]].id if parents else None
     triggers = dict.fromkeys(map(_parent, page.resources))
-    children = [i for i, r in enumerate(page.resources) if _parent(r) == wanted]
+    children = [i for i, r in enumerate(page.resources) if _parent(r) == requested]
     leaves = [
         i
         for i in children
@@ -372,7 +372,7 @@ def _streams_of(load: Load) -> dict[int, _Stream]:
 def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[PrioritizedElement]:
     graph = _replayed(load, streams, at_ns).to_networkx()
     order: dict[Any, int] = {}
-    kept = {node: None for node in graph if _is_shown(graph, node, streams, at_ns)}
+    retained = {node: None for node in graph if _is_shown(graph, node, streams, at_ns)}
 
     def walk(node: Any, parent: int | None) -> Iterator[PrioritizedElement]:
         # Without recursion: an exclusive chain is as long as the page has resources.
@@ -381,7 +381,7 @@ def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[Prior
             current, above = waiting.pop()
             number = order[current] = len(order)
             yield _element(graph, current, above, streams, at_ns)
-            below = [child for child in graph.successors(current) if child in kept]
+            below = [child for child in graph.successors(current) if child in retained]
             below.sort(key=lambda child: graph.nodes[child]["place"], reverse=True)
             waiting += [(child, number) for child in below]
 
@@ -395,8 +395,8 @@ def _replayed(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeSchedu
     tree = made if isinstance(made, TreeScheduler) else TreeScheduler()
     retention_ns = load.scheme.resolved_retention_ns
     happened: list[tuple[int, int, int, int, Signal | None]] = [
-        (told.at_ns, 0, number, told.element_id, told.signal)
-        for number, told in enumerate(load.trace.signals)
+        (description.at_ns, 0, number, description.element_id, description.signal)
+        for number, description in enumerate(load.trace.signals)
     ]
     happened += [
         (stream.done_at_ns + retention_ns, 1, stream_id, stream_id, None)
@@ -459,13 +459,13 @@ def _state_groups(
     load: Load, streams: dict[int, _Stream], at_ns: int
 ) -> Iterator[PrioritizedElement]:
     """Yield the groups, the first to be served first, each with its streams."""
-    said = {
+    stated = {
         element_id: signal
         for told_ns, element_id, signal in load.trace.signals
         if told_ns <= at_ns and element_id >= 0
     }
     groups: dict[tuple[tuple[int, ...], str], list[int]] = {}
-    for stream_id, signal in said.items():
+    for stream_id, signal in stated.items():
         if streams[stream_id].state(at_ns) != "done":
             groups.setdefault(_group(signal), []).append(stream_id)
     yield PrioritizedElement(None, None, f"scheduler: {load.scheme.mechanism.value}", "group")
@@ -474,7 +474,7 @@ def _state_groups(
         yield PrioritizedElement(None, 0, label, "group")
         number = n
         for stream_id in sorted(members):
-            yield _of_stream(stream_id, number, _word(said[stream_id]), streams[stream_id], at_ns)
+            yield _of_stream(stream_id, number, _word(stated[stream_id]), streams[stream_id], at_ns)
         n += 1 + len(members)
 
 
@@ -576,8 +576,8 @@ def _detail(elements: Sequence[PrioritizedElement]) -> str:
     first = elements[0]
     low, high = (pick(element.sent for element in elements) for pick in (min, max))
     share = f"{low:.0%}" if low == high else f"{low:.0%} to {high:.0%}"
-    told = _STATES.get(first.state, f"{share} sent")
-    return ", ".join(part for part in (first.label, told) if part)
+    description = _STATES.get(first.state, f"{share} sent")
+    return ", ".join(part for part in (first.label, description) if part)
 
 
 def priority_tree_height_in(found: Sequence[ElementBox]) -> float:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
 
-from h3sim.reporting.labels import ATF_MARK, plain, resource_label, shortened, within
-from h3sim.reporting.palette import Paint
+from h3sim.reporting.labels import ATF_MARK, Paint, plain, resource_label, shortened, within
 from h3sim.reporting.style import SMALL
 from h3sim.results.requests import priorities_of
 from h3sim.units import NS_PER_MS, to_ms
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.labels import Palette
     from h3sim.reporting.lane_layout import Window
-    from h3sim.reporting.palette import Palette
     from h3sim.results import Load, ResourceTiming
 
 
@@ -72,8 +71,8 @@ class WaterfallRow(NamedTuple):
 def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[WaterfallRow]:
     """Return the rows of *load* in request order: one per resource, or fewer, folded."""
     chunks = _chunks_of(load)
-    said = priorities_of(load.trace)
-    return [_row(load, palette, run, chunks, said) for run in _runs(load, fold)]
+    stated = priorities_of(load.trace)
+    return [_row(load, palette, run, chunks, stated) for run in _runs(load, fold)]
 
 
 def draw_waterfall(
@@ -98,8 +97,8 @@ def draw_waterfall(
     ax.set_title(title, fontsize=SMALL + 1, loc="left")
     guide = _GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
     note = f"; {window.note}" if window.note else ""
-    told = f"time since navigation start in ms{note}\n{guide}"
-    ax.set_xlabel(within(ax, told), fontsize=SMALL)
+    description = f"time since navigation start in ms{note}\n{guide}"
+    ax.set_xlabel(within(ax, description), fontsize=SMALL)
 
 
 def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, least_ms: float) -> None:
@@ -243,14 +242,14 @@ def _row(
     palette: Palette,
     run: list[ResourceTiming],
     chunks: dict[int, list[Chunk]],
-    said: dict[int, str],
+    stated: dict[int, str],
 ) -> WaterfallRow:
     indexes = [load.page.index[timing.id] for timing in run]
     groups = dict.fromkeys(palette.groups[index] for index in indexes)
     look = palette.look(next(iter(groups))) if len(groups) == 1 else _MIXED
     if len(run) == 1:
         label = resource_label(load.page, indexes[0])
-        priority = said.get(run[0].stream_id, "")
+        priority = stated.get(run[0].stream_id, "")
         label += f"  {plain(priority)}" if priority else ""
     else:
         kinds = Counter(timing.kind for timing in run)
@@ -315,21 +314,21 @@ def unshared(rows: Sequence[Delta]) -> str:
     >>> unshared([Delta("a.js", "script", 9, False, 3.0, None, None)])
     'only in the first: a.js'
     """
-    told = []
+    description = []
     for name, own, other in (("first", 4, 5), ("second", 5, 4)):
         ids = [row.id for row in rows if row[own] is not None and row[other] is None]
         names = ", ".join(plain(shortened(id_)) for id_ in ids[:_MOST_NAMED])
         more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
         if ids:
-            told.append(f"only in the {name}: {names}{more}")
-    return "; ".join(told)
+            description.append(f"only in the {name}: {names}{more}")
+    return "; ".join(description)
 
 
 def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
     """Return which resources are shown, by index in the page, and how far each moved in ms."""
     moved = [(index, row.delta_ms) for index, row in enumerate(rows) if row.delta_ms is not None]
-    kept = sorted(moved, key=lambda item: (-abs(item[1]), item[0]))[:MAX_ROWS]
-    return sorted(kept)
+    retained = sorted(moved, key=lambda item: (-abs(item[1]), item[0]))[:MAX_ROWS]
+    return sorted(retained)
 
 
 def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.load import Load
-    from h3sim.results.navigations import RootRow
+    from h3sim.results.milestones import RootRow
     from h3sim.signals import Signal
 
 

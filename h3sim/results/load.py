@@ -10,7 +10,6 @@ from h3sim import metrics
 from h3sim._version import __version__
 from h3sim.accessors import accessor
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
-from h3sim.notebook import escaped, html_table
 from h3sim.page import Kind
 from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
 from h3sim.results.connections import Connection, PacketCount
@@ -18,11 +17,11 @@ from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
 from h3sim.schema import format_value, is_quantity
 from h3sim.schema.errors import plain_number
-from h3sim.trace import Rows
+from h3sim.table import RichDisplay, Rows, Table
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from fractions import Fraction
 
     import pandas as pd
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.connections import CarriedFlow
+    from h3sim.results.milestones import RootRow
     from h3sim.results.multiplexing import Multiplexing
-    from h3sim.results.navigations import RootRow
     from h3sim.results.optimality import Given
     from h3sim.results.spec import LoadSpec
     from h3sim.schemes import Scheme
@@ -71,7 +70,7 @@ class Hol(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Load(WithMilestones):
+class Load(WithMilestones, RichDisplay):
     """One load of a page. Figures are computed from `trace` when they are first asked for."""
 
     spec: LoadSpec
@@ -207,7 +206,7 @@ class Load(WithMilestones):
     @cached_property
     def roots(self) -> Rows[RootRow]:
         """Metrics per root: most pages have one."""
-        from h3sim.results.navigations import RootRow, root_rows  # on use: few ask for it
+        from h3sim.results.milestones import RootRow, root_rows  # on use: few ask for it
 
         return Rows(RootRow, root_rows(self.page, self._timings, self.trace.activities))
 
@@ -274,19 +273,13 @@ class Load(WithMilestones):
             f" {self.page_load_ms:g} ms>"
         )
 
-    def _repr_html_(self) -> str:
-        figures = [
-            ("ByteIndex, all, ms", self._byte_index_shown("all")),
-            ("ByteIndex, above the fold, ms", self._byte_index_shown("atf")),
-            ("page load, ms", self.page_load_ms),
-            ("packets sent", self.packets.sent),
-            ("packets lost", self.packets.lost),
-        ]
-        description = ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
-        return (
-            f"<p>{escaped(repr(self))}</p><p>{escaped(description)}</p>"
-            f"{html_table(('figure', 'value'), figures)}{self.timings._repr_html_()}"
-        )
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield repr(self)
+        yield ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
+        from h3sim.results.tables import metrics_of  # on use: only notebooks show it
+
+        yield Table(("figure", "value"), metrics_of(self))
+        yield self.timings
 
     def byte_index_or_none(
         self, which: Which = "all", *, sample_ms: float | None = None
@@ -302,10 +295,6 @@ class Load(WithMilestones):
         self._check(which)
         all_empty = "none of its resources has bytes"
         return all_empty if which == "all" else self.page.nothing_visible_reason
-
-    def _byte_index_shown(self, which: Which) -> float | str:
-        index_ms = self.byte_index_or_none(which)
-        return self.missing_reason(which) if index_ms is None else index_ms
 
     @cached_property
     def _timings(self) -> list[Timing]:

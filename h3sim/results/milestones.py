@@ -11,17 +11,17 @@ from h3sim import metrics
 from h3sim.metrics.critical_path import dependencies, slacks_ns
 from h3sim.page import Kind
 from h3sim.trace import Rows, Work
-from h3sim.units import to_ms
+from h3sim.units import NS_PER_S, ms, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import networkx as nx
 
     from h3sim.browser import BrowserModel
     from h3sim.metrics import Timing
     from h3sim.metrics.critical_path import Dependency, PathStep
-    from h3sim.page import Page
+    from h3sim.page import Page, Resource
     from h3sim.results.connections import Connection
     from h3sim.trace import Activity, Trace
 
@@ -150,6 +150,8 @@ class Activities:
 
 
 _SEEN = (Kind.IMAGE, Kind.MEDIA)
+_BLOCK_NS = 3 * NS_PER_S
+"""The block period of a font (CSS Fonts 4 § 11.1)."""
 
 
 class PathRow(NamedTuple):
@@ -204,7 +206,8 @@ class Milestones:
     @property
     def largest_paint_ms(self) -> float | None:
         """Time of the largest contentful paint; None also without labels of what is visible."""
-        painted_ns, elements = self._at_ns(Work.FIRST_PAINT), self._elements()
+        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        elements = [*self._elements(), *self._main_texts()]
         if painted_ns is None or not (elements or self._shows_text_only()):
             return None
         return to_ms(metrics.largest_paint_ns(painted_ns, elements))
@@ -270,11 +273,35 @@ class Milestones:
     def _elements(self) -> list[metrics.Element]:
         """Return what is seen: images and media that say so."""
         return [
-            metrics.Element(resource.viewport, resource.hero, timing.finished_at_ns)
+            metrics.Element(
+                resource.viewport, resource.hero, timing.finished_at_ns + self._frame_ns
+            )
             for timing in self.timings
             for resource in (self.page.resources[timing.resource],)
             if resource.kind in _SEEN and (resource.viewport or resource.hero)
         ]
+
+    def _main_texts(self) -> list[metrics.Element]:
+        """Return the text that is the main element, by its font or as part of its document.
+
+        Some wait for their font, for 3 s at most; others are there with the first paint.
+        """
+        return [
+            metrics.Element(None, True, self._text_at_ns(resource, timing))
+            for timing in self.timings
+            for resource in (self.page.resources[timing.resource],)
+            if resource.hero and resource.kind in (Kind.FONT, Kind.DOCUMENT)
+        ]
+
+    def _text_at_ns(self, resource: Resource, timing: Timing) -> int:
+        if resource.kind is Kind.DOCUMENT or not resource.font_display.hides_text:
+            return 0
+        shown_ns = min(timing.finished_at_ns, timing.requested_at_ns + _BLOCK_NS)
+        return shown_ns + self._frame_ns
+
+    @property
+    def _frame_ns(self) -> int:
+        return ms(self.browser.paint_ms * self.browser.cpu_slowdown)
 
     def _row(self, step: PathStep) -> PathRow:
         return PathRow(
@@ -364,3 +391,71 @@ class WithMilestones:
             ValueError: if *by* is none of the three.
         """
         return self._milestones.activities.contributions(by)
+
+
+class RootRow(NamedTuple):
+    """A row of `Load.roots`: one root with all that it brought.
+
+    *requested_ms* counts from navigation start, all other times from then on: so roots compare with
+    loads of theirs alone. A ByteIndex is None where no byte counts; the last three are None unless
+    the browser computed its load.
+    """
+
+    id: str
+    requested_ms: float
+    resources: int
+    bytes: int
+    byte_index_ms: float | None
+    byte_index_atf_ms: float | None
+    finished_ms: float
+    first_paint_ms: float | None
+    dom_content_loaded_ms: float | None
+    load_event_ms: float | None
+
+
+def root_rows(
+    page: Page, timings: Sequence[Timing], activities: Sequence[Activity]
+) -> Iterator[RootRow]:
+    """Yield a row for each root, in the order in which they were asked for."""
+    milestones = _milestones(page, activities)
+    requested_at_ns = {timing.resource: timing.requested_at_ns for timing in timings}
+    for root in sorted(page.roots, key=lambda root: requested_at_ns[root]):
+        of_root = [timing for timing in timings if page.root_of[timing.resource] == root]
+        begun_ns = requested_at_ns[root]
+        seen = [each for each in of_root if page.resources[each.resource].above_the_fold]
+        times = milestones.get(root, {})
+        yield RootRow(
+            id=page.resources[root].id,
+            requested_ms=to_ms(begun_ns),
+            resources=len(of_root),
+            bytes=sum(page.resources[each.resource].size_bytes for each in of_root),
+            byte_index_ms=_byte_index_ms(page, of_root, begun_ns),
+            byte_index_atf_ms=_byte_index_ms(page, seen, begun_ns),
+            finished_ms=to_ms(max(each.finished_at_ns for each in of_root) - begun_ns),
+            first_paint_ms=_since(times.get(Work.FIRST_PAINT), begun_ns),
+            dom_content_loaded_ms=_since(times.get(Work.DOM_CONTENT_LOADED), begun_ns),
+            load_event_ms=_since(times.get(Work.LOAD), begun_ns),
+        )
+
+
+def _byte_index_ms(page: Page, timings: Iterable[Timing], begun_ns: int) -> float | None:
+    weighed = ((page.resources[each.resource].size_bytes, each.finished_at_ns) for each in timings)
+    index_ns = metrics.byte_index_ns(weighed, origin_ns=begun_ns)
+    return None if index_ns is None else float(index_ns / 10**6)
+
+
+def _since(at_ns: int | None, begun_ns: int) -> float | None:
+    return None if at_ns is None else to_ms(at_ns - begun_ns)
+
+
+def _milestones(page: Page, activities: Sequence[Activity]) -> dict[int, dict[Work, int]]:
+    """Return when each root came to what: a milestone follows on activities of its root."""
+    found: dict[int, dict[Work, int]] = {}
+    root = page.root
+    for done in activities:
+        # Activities stand root by root, and each begins with the download of the root itself.
+        if done.resource is not None:
+            root = page.root_of[done.resource]
+        else:
+            found.setdefault(root, {}).setdefault(done.work, done.began_at_ns)
+    return found

@@ -24,6 +24,8 @@ _UNKNOWN_WORKERS = 4
 """Number of workers assumed for an executor that does not reveal it."""
 _MOST_ON_WINDOWS = 61
 """Most processes on Windows: `ProcessPoolExecutor` cannot wait for more handles at once."""
+_MOST = 10_000
+"""Most processes elsewhere: a queue's size must fit a C integer."""
 _PAUSES_S = (0.0, 0.1, 1.0)
 """Pause before retrying to start a process."""
 
@@ -160,22 +162,22 @@ class _Dask(WorkerPool):
         """
         # `pure` would return cached results of equal calls; retries are the driver's task.
         asked = self._client.submit(function, *arguments, pure=False, retries=0)
-        told: Future[Any] = Future()
-        self._in_hand[told] = asked
-        asked.add_done_callback(partial(self._tell, told))
-        return told
+        outcome: Future[Any] = Future()
+        self._in_hand[outcome] = asked
+        asked.add_done_callback(partial(self._tell, outcome))
+        return outcome
 
     def close(self) -> None:
         """Cancel all pending work on the cluster."""
         self._client.cancel(list(self._in_hand.values()))
 
-    def _tell(self, told: Future[Any], asked: Any) -> None:
-        """Copy the outcome of the Dask future to *told*; called in a thread of the client."""
+    def _tell(self, outcome: Future[Any], asked: Any) -> None:
+        """Copy the outcome of the Dask future to *outcome*; called in a client thread."""
         try:
-            told.set_result(asked.result())
+            outcome.set_result(asked.result())
         except BaseException as error:  # noqa: BLE001 - the driver decides
-            told.set_exception(CancelledError() if asked.cancelled() else error)
-        self._in_hand.pop(told, None)
+            outcome.set_exception(CancelledError() if asked.cancelled() else error)
+        self._in_hand.pop(outcome, None)
 
     @property
     def workers(self) -> int:
@@ -186,7 +188,7 @@ class _Dask(WorkerPool):
 def worker_count(workers: int | None) -> int:
     """Return the number of worker processes; None means one per core available to this process.
 
-    On Windows there are at most 61: a pool cannot wait for more.
+    There are at most 10,000, on Windows 61: a pool cannot wait for more.
 
     Raises:
         InputError: if *workers* is not a valid number of processes.
@@ -196,7 +198,7 @@ def worker_count(workers: int | None) -> int:
     # than these cores would only compete.
     can_ask = hasattr(os, "sched_getaffinity")
     n = workers or (len(os.sched_getaffinity(0)) if can_ask else os.cpu_count()) or 1
-    return min(n, _MOST_ON_WINDOWS) if sys.platform == "win32" else n
+    return min(n, _MOST_ON_WINDOWS if sys.platform == "win32" else _MOST)
 
 
 def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> WorkerPool:

@@ -23,6 +23,7 @@ from h3sim.config.load_config import RECORDED, LoadConfig, recorded_network
 from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
+from h3sim.plugins import entry_points_of
 from h3sim.results.configuration import configuration
 from h3sim.schema.fields import write_table
 from h3sim.schemes import scheme_to_dict
@@ -30,7 +31,7 @@ from h3sim.study.run import resolve_config
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from h3sim.page import Page
     from h3sim.schemes import Scheme
@@ -208,10 +209,11 @@ def _codecs() -> Iterator[str]:
 
 def _plugins() -> Iterator[str]:
     for group in _GROUPS:
-        for entry in metadata.entry_points(group=group):
+        for entry in entry_points_of(group):
             if entry.dist is not None:
                 # An editable install keeps its version while its source changes.
-                source = source_digest(entry.module)
+                named = entry.pattern.match(entry.value)
+                source = source_digest(named["module"] if named else "")
                 yield f"{entry.dist.name} {entry.dist.version} {source}"
 
 
@@ -235,8 +237,8 @@ class CellKeys:
     def __init__(self, design: Design, model: str) -> None:
         self._design = design
         self._head = digest(model, *design.metrics)  # rows with other columns are other rows
-        self._pages = [digest(page.digest, page.name, *_recorded(page)) for page in design.pages]
-        self._schemes = [digest(_scheme(scheme)) for scheme in design.schemes]
+        self._pages = [page_digest(page) for page in design.pages]
+        self._schemes = [scheme_digest(scheme) for scheme in design.schemes]
         self._resolved = lru_cache(maxsize=_MOST_RESOLVED)(self._resolve)
 
     def key(self, index: int) -> bytes:
@@ -252,31 +254,8 @@ class CellKeys:
         return hashed.digest()
 
     def _resolve(self, setting: int, scheme: int, page: int | None) -> bytes:
-        """Return what tells a setting from others by what it comes to, however it is given.
-
-        So `cc="cubic"` is the load that a network with CUBIC has by default. A setting that comes
-        to nothing, since something is wrong with it, is known by what is given.
-        """
-        options = self._design.settings[setting]
-        subject = self._design.pages[page or 0]
-        if isinstance(subject, HeaderLists):
-            return digest(_settings(options))
-        try:
-            spec = resolve_config(subject, self._design.schemes[scheme], LoadConfig(**options))
-        except H3SimError:
-            return digest(_settings(options))
-        network = network_to_dict(spec.network)
-        named = options.get("network", RECORDED)
-        return digest(
-            # The name under which rows have the network; that of a changed one lists the changes.
-            getattr(named, "name", str(named)),
-            _settings(configuration(spec) | dict.fromkeys(_NAMES_AND_SEED)),
-            json.dumps({key: network[key] for key in network if key not in _ABOUT_NETWORK}),
-            _plain_text(spec.profile),
-            _plain_text(spec.browser),
-            _plain_text(options.get("header_compression")),
-            str(spec.limit_ns),
-        )
+        subject, options = self._design.pages[page or 0], self._design.settings[setting]
+        return resolved_digest(subject, self._design.schemes[scheme], options)
 
     def token(self) -> str:
         """Return a text that identifies this study: all inputs of its cells, in order."""
@@ -292,6 +271,48 @@ class CellKeys:
         return hashed.hexdigest()
 
 
+def resolved_digest(
+    subject: Page | HeaderLists, scheme: Scheme, options: Mapping[str, Any]
+) -> bytes:
+    """Return what tells a setting from others by what it comes to, however it is given.
+
+    So `cc="cubic"` is the load that a network with CUBIC has by default. A setting that comes
+    to nothing, since something is wrong with it, is known by what is given.
+    """
+    if isinstance(subject, HeaderLists):
+        return digest(_settings(options))
+    try:
+        spec = resolve_config(subject, scheme, LoadConfig(**options))
+    except H3SimError:
+        return digest(_settings(options))
+    network = network_to_dict(spec.network)
+    named = options.get("network", RECORDED)
+    return digest(
+        # The name under which rows have the network; that of a changed one lists the changes.
+        getattr(named, "name", str(named)),
+        _settings(configuration(spec) | dict.fromkeys(_NAMES_AND_SEED)),
+        json.dumps({key: network[key] for key in network if key not in _ABOUT_NETWORK}),
+        _plain_text(spec.profile),
+        _plain_text(spec.browser),
+        _plain_text(options.get("header_compression")),
+        str(spec.limit_ns),
+    )
+
+
+def page_digest(page: Page | HeaderLists) -> bytes:
+    """Return a digest of a page, with its name and recorded network."""
+    return digest(page.digest, page.name, *_recorded(page))
+
+
+def scheme_digest(scheme: Scheme) -> bytes:
+    """Return a digest of a scheme, code of a scheduler included.
+
+    Raises:
+        InputError: if it is code that cannot be identified.
+    """
+    return digest(_scheme(scheme))
+
+
 def _recorded(page: Page | HeaderLists) -> list[str]:
     """Return the recorded network of a page, which the page's digest does not cover."""
     network = recorded_network(page)
@@ -303,7 +324,7 @@ def digest(*parts: str) -> bytes:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_KEY_BYTES).digest()
 
 
-def _settings(options: dict[str, Any]) -> str:
+def _settings(options: Mapping[str, Any]) -> str:
     return json.dumps({name: _plain(value) for name, value in sorted(options.items())})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import html
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,15 +10,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
-from h3sim.config.arguments import SAMPLE_MS, check_known, check_progress, check_some
-from h3sim.config.load_config import LoadConfig, config_of, with_options
+from h3sim.config.arguments import SAMPLE_MS, check_known, check_some
+from h3sim.config.load_config import LoadConfig
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
-from h3sim.results import in_words
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Flag, ListOf, TableOf
-from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
+from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, ResultTable
+from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -26,16 +26,8 @@ if TYPE_CHECKING:
     from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.runner import Execution
     from h3sim.transport import Network, TransportProfile
-
-
-_ARGUMENTS = (
-    *("schemes", "config", "send_buffers_kb", "baseline", "sample_ms", "keep_loads"),
-    "progress",
-)
-
-ProgressCallback = Callable[[int, int], None]
-"""Told, after each load, how many are done and how many there are."""
 
 
 class ComparisonRow(NamedTuple):
@@ -118,6 +110,7 @@ class Comparison(ResultTable):
     """
 
     format = COMPARISON
+    displayed = ("rows", "means")
     baseline: str
     rows: Rows[ComparisonRow]
     loads: tuple[Load, ...]
@@ -178,10 +171,6 @@ class Comparison(ResultTable):
             if row.page == page and row.send_buffer_kb == send_buffer_kb
         ]
 
-    def _repr_html_(self) -> str:
-        told = f"<p>{html.escape(self.told())}</p>"
-        return told + self.rows._repr_html_() + self.means._repr_html_()
-
     def _mean(
         self, scheme: str, send_buffer_kb: float, mean: Callable[[list[float]], float]
     ) -> MeanRow:
@@ -202,13 +191,14 @@ class Comparison(ResultTable):
         )
 
 
+_WHICH: tuple[Which, ...] = ("all", "atf")
 _BUFFERS = Predicate(
     "a list of numbers",
     lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
 )
 
 
-@with_options
+@with_loads
 def compare(
     pages: PageLike | Iterable[PageLike],
     *,
@@ -218,17 +208,16 @@ def compare(
     baseline: SchemeLike = "rr",
     sample_ms: float | None = None,
     keep_loads: bool = False,
-    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Comparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *send_buffers_kb* are: with a large one every scheme, the baseline too, turns into
-    fifo. The loads themselves are kept only with *keep_loads*, since their traces are large.
-    *progress* is told of each load. With *sample_ms*, rows also have ByteIndexes that are sampled
+    fifo. The loads themselves are kept only with *keep_loads*, since their traces are large, and
+    then run in this process. With *sample_ms*, rows also have ByteIndexes that are sampled
     so often: 100 as in Marx 2019, for comparison with that paper only. The other arguments are
-    those of `LoadConfig`, and change *config* where that is given.
+    those of `LoadConfig`, which change *config* where that is given, and of `Execution`.
 
     Raises:
         InputError: listing every mistake, pages or schemes that share a name among them.
@@ -239,29 +228,32 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
-    given = partial(config_of, options, known=_ARGUMENTS, changed=config)
+    given = partial(read_options, compare, options, config)
     with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: _check(keep_loads, sample_ms, progress, options))
-        grid = mistakes.of("", lambda: _grid(pages, schemes, given, send_buffers_kb, baseline))
-    rows: list[ComparisonRow] = []
-    loads: list[Load] = []
-    common: dict[str, Any] = {}
-    notes: dict[str, list[str]] = {}
-    for load, base, send_buffer_kb in grid.loads():
-        common = common or _common(grid, base, grid.configs[0])
-        notes[base.page.name] = base.notes
-        rows.append(_row(load, base, send_buffer_kb, sample_ms))
-        loads += [load] if keep_loads else []
-        if progress is not None:
-            progress(len(rows), len(grid))
+        mistakes.of("", lambda: _check(keep_loads, sample_ms, options))
+        execution, grid = mistakes.of(
+            "",
+            lambda: _grid(pages, schemes, given, send_buffers_kb, baseline),
+            instead=(None, None),
+        )
+    tasks = grid.tasks(sample_ms)
+    with LoadRunner(execution, _measured, keep_loads=keep_loads) as runner:
+        found = dict(zip(tasks, runner.run([*tasks.values()]), strict=True))
+    loads = dict(zip(tasks, runner.loads or (), strict=bool(keep_loads)))
+    first = found[grid.base_of(grid.pages[0])]
+    bases = {page.name: found[grid.base_of(page)] for page in grid.pages}
     return Comparison(
         baseline=grid.baseline.name,
-        rows=Rows(ComparisonRow, rows),
-        loads=tuple(loads),
+        rows=Rows(ComparisonRow, (_row(key, found[key], bases[key[0]]) for key in grid.cells())),
+        loads=tuple(loads[key] for key in grid.cells() if keep_loads),
         sample_ms=sample_ms,
-        notes={name: lines for name, lines in notes.items() if lines},
-        **common,
+        notes={name: base["notes"] for name, base in bases.items() if base["notes"]},
+        **_common(grid, first),
     )
+
+
+_Key = tuple[str, str, LoadConfig]
+"""A load of a comparison: names of page and scheme, and the config."""
 
 
 @dataclass(frozen=True)
@@ -273,25 +265,28 @@ class _Grid:
     schemes: Sequence[Scheme]
     baseline: Scheme
 
-    def __len__(self) -> int:
-        return len(self.pages) * len(self.configs) * len(self.schemes)
+    def cells(self) -> Iterator[_Key]:
+        """Yield the loads that have a row."""
+        for page, config, scheme in itertools.product(self.pages, self.configs, self.schemes):
+            yield page.name, scheme.name, config
 
-    def loads(self) -> Iterator[tuple[Load, Load, float]]:
-        """Yield each load, the one it is compared with, and its send buffer."""
-        for page in self.pages:
-            base = run_config(page, self.baseline, replace(self.configs[0], send_buffer_kb=0))
-            for config in self.configs:
-                for scheme in self.schemes:
-                    yield run_config(page, scheme, config), base, config.send_buffer_kb
+    def base_of(self, page: Page) -> _Key:
+        """Return the load that those of *page* are compared with."""
+        return page.name, self.baseline.name, replace(self.configs[0], send_buffer_kb=0)
+
+    def tasks(self, sample_ms: float | None) -> dict[_Key, LoadTask]:
+        """Return all loads, the baseline's among them, each once."""
+        pages = {page.name: page for page in self.pages}
+        schemes = {scheme.name: scheme for scheme in (*self.schemes, self.baseline)}
+        asked = "" if sample_ms is None else repr(sample_ms)
+        keys = dict.fromkeys((*map(self.base_of, self.pages), *self.cells()))
+        return {key: LoadTask(pages[key[0]], schemes[key[1]], key[2], asked) for key in keys}
 
 
-def _check(
-    keep_loads: object, sample_ms: object, progress: object, options: Mapping[str, Any]
-) -> None:
+def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) -> None:
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
         mistakes.of("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
-        mistakes.of("", lambda: check_progress(progress))
     if "send_buffer_kb" in options:
         message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
         raise InputError([ValidationIssue(key="send_buffer_kb", message=message)])
@@ -300,17 +295,17 @@ def _check(
 def _grid(
     pages: PageLike | Iterable[PageLike],
     schemes: SchemeLike | Iterable[SchemeLike],
-    config: Callable[[], LoadConfig],
+    config: Callable[[], tuple[Execution, LoadConfig]],
     send_buffers_kb: Iterable[float],
     baseline: SchemeLike,
-) -> _Grid:
+) -> tuple[Execution, _Grid]:
     """Return what is meant, checked before anything is loaded."""
     with ErrorCollector() as mistakes:
-        given = mistakes.of("", config, instead=LoadConfig())
+        execution, given = mistakes.of("", config, instead=(None, LoadConfig()))
         configs = mistakes.of("", lambda: _buffered(given, send_buffers_kb))
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
     subjects, relative_to = found
-    return _Grid(subjects.pages, configs, subjects.schemes, relative_to)
+    return execution, _Grid(subjects.pages, configs, subjects.schemes, relative_to)
 
 
 def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
@@ -344,10 +339,10 @@ def resolve_subjects(
     with ErrorCollector() as mistakes:
         # Not empty instead: what is not known is no reason to say that something is needed.
         found = mistakes.of("pages", lambda: resolve_pages(pages), instead=(None,))
-        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
-        mistakes.of("", lambda: check_some(pages=found, schemes=wanted))
-    check_names(pages=found, schemes=wanted)
-    return Subjects(found, wanted)
+        selected = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        mistakes.of("", lambda: check_some(pages=found, schemes=selected))
+    check_names(pages=found, schemes=selected)
+    return Subjects(found, selected)
 
 
 def resolve_compared(
@@ -366,12 +361,15 @@ def resolve_compared(
     return found, relative_to
 
 
-def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
+def _common(grid: _Grid, base: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the loads of a comparison have in common: not scheme and buffer."""
-    known = None if load.profile is None else config.retransmission_order or load.profile.retransmit
-    words = in_words(load)
-    configuration = load.configuration | {"retransmission_order": known}
-    configuration["send_buffer_refill"] = config.send_buffer_refill
+    config, words = grid.configs[0], base["words"]
+    configuration = {
+        **base["configuration"],
+        "retransmission_order": base["retransmit"]
+        and (config.retransmission_order or base["retransmit"]),
+        "send_buffer_refill": config.send_buffer_refill,
+    }
     del configuration["send_buffer_kb"]
     return {
         "version": __version__,
@@ -442,33 +440,40 @@ def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -
         raise InputError(problems)
 
 
-def _row(load: Load, base: Load, send_buffer_kb: float, sample_ms: float | None) -> ComparisonRow:
+def _measured(load: Load, sample_ms: str) -> dict[str, Any]:
+    """Return the figures of a load that rows have, and what is known of its page and profile."""
     above = [timing for timing in load.timings if timing.above_the_fold]
     last = max(above, key=lambda timing: timing.finished_ms, default=None)
     root = load.page.resources[load.page.root].id
-    return ComparisonRow(
-        page=load.page.name,
-        scheme=load.scheme.name,
-        send_buffer_kb=send_buffer_kb,
-        byte_index_all_ms=load.byte_index_or_none("all"),
-        byte_index_atf_ms=load.byte_index_or_none("atf"),
-        speedup_all=_ratio(base.byte_index_or_none("all"), load.byte_index_or_none("all")),
-        speedup_atf=_ratio(base.byte_index_or_none("atf"), load.byte_index_or_none("atf")),
-        page_load_ms=load.page_load_ms,
-        document_ms=next(timing.finished_ms for timing in load.timings if timing.id == root),
-        last_atf_ms=None if last is None else last.finished_ms,
-        last_atf_id=None if last is None else last.id,
-        first_paint_ms=load.first_paint_ms,
-        largest_paint_ms=load.largest_paint_ms,
-        speed_index_ms=load.speed_index_ms,
-        load_event_ms=load.load_event_ms,
-        byte_index_sampled_all_ms=_sampled(load, "all", sample_ms),
-        byte_index_sampled_atf_ms=_sampled(load, "atf", sample_ms),
-    )
+    sampled = {
+        f"byte_index_sampled_{which}_ms": load.byte_index_or_none(which, sample_ms=float(sample_ms))
+        for which in (_WHICH if sample_ms else ())
+    }
+    row = {
+        "byte_index_all_ms": load.byte_index_or_none("all"),
+        "byte_index_atf_ms": load.byte_index_or_none("atf"),
+        "page_load_ms": load.page_load_ms,
+        "document_ms": next(timing.finished_ms for timing in load.timings if timing.id == root),
+        "last_atf_ms": None if last is None else last.finished_ms,
+        "last_atf_id": None if last is None else last.id,
+        "first_paint_ms": load.first_paint_ms,
+        "largest_paint_ms": load.largest_paint_ms,
+        "speed_index_ms": load.speed_index_ms,
+        "load_event_ms": load.load_event_ms,
+        **sampled,
+    }
+    retransmit = None if load.profile is None else load.profile.retransmit
+    return {"row": row, "notes": load.notes, "retransmit": retransmit}
 
 
-def _sampled(load: Load, which: Which, sample_ms: float | None) -> float | None:
-    return None if sample_ms is None else load.byte_index_or_none(which, sample_ms=sample_ms)
+def _row(key: _Key, measured: Mapping[str, Any], base: Mapping[str, Any]) -> ComparisonRow:
+    page, scheme, config = key
+    speedups: dict[str, Any] = {
+        f"speedup_{which}": _ratio(base["row"][name], measured["row"][name])
+        for which in _WHICH
+        for name in (f"byte_index_{which}_ms",)
+    }
+    return ComparisonRow(page, scheme, config.send_buffer_kb, **measured["row"], **speedups)
 
 
 def _ratio(base_ms: float | None, other_ms: float | None) -> float | None:

@@ -11,13 +11,15 @@ import enum
 import statistics
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.config.load_config import recorded_network
+from h3sim.config.load_config import LoadConfig, recorded_network
 from h3sim.importers.result import IMPORT
 from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
 from h3sim.schema.values import Choice, Number, OrNone
-from h3sim.study.run import simulate
+from h3sim.study.run import resolve_scheme
+from h3sim.study.runner import Execution
+from h3sim.study.tasks import LoadRunner, LoadTask
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
@@ -192,10 +194,49 @@ def fidelity(page: Page) -> Fidelity | None:
     >>> fidelity(h3sim.load_page("davies-meenan")) is None
     True
     """
-    known = page.recorded_load
-    if known is None or (known.n_bytes is None and recorded_network(page) is None):
-        return None
-    return _fidelity(page, known)
+    return fidelities([page]).get(page.name)
+
+
+def fidelities(pages: Iterable[Page], execution: Execution | None = None) -> dict[str, Fidelity]:
+    """Return by name how well the replays of those *pages* that were recorded fit."""
+    recorded = {page.name: known for page in pages if (known := _Recorded.of(page)) is not None}
+    tasks = [each.task for each in recorded.values() if each.network is not None]
+    with LoadRunner(execution or Execution(), _measured) as runner:
+        measured = runner.run(tasks)
+    replayed = {task.page.name: found for task, found in zip(tasks, measured, strict=True)}
+    return {name: _fidelity(each, replayed.get(name)) for name, each in recorded.items()}
+
+
+class _Recorded(NamedTuple):
+    """Page with its recorded load, and the network of that as far as it is known."""
+
+    page: Page
+    load: RecordedLoad
+    network: Network | None
+
+    @classmethod
+    def of(cls, page: Page) -> _Recorded | None:
+        known, network = page.recorded_load, recorded_network(page)
+        if known is None or (known.n_bytes is None and network is None):
+            return None
+        return cls(page, known, network)
+
+    @property
+    def task(self) -> LoadTask:
+        """The load with settings as close as possible to the recording."""
+        has_priorities = any(resource.recorded for resource in self.page.resources)
+        transport = "quic" if self.load.protocol.startswith(_QUIC) else "tcp"
+        return LoadTask(
+            self.page,
+            resolve_scheme(_RECORDED if has_priorities else _USUAL),
+            LoadConfig(network=self.network or "", transport=transport),
+        )
+
+
+def _measured(load: Load, _: str) -> dict[str, Any]:
+    """Return when resources were complete, and the page."""
+    finished = {row.id: row.finished_ms for row in load.timings}
+    return {"finished_ms": finished, "page_load_ms": load.page_load_ms}
 
 
 def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
@@ -214,27 +255,16 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     return f"{verdict} {fair}".strip()
 
 
-def replay(page: Page, known: RecordedLoad, network: Network) -> Load:
-    """Load *page* over *network* with settings as close as possible to the recording."""
-    has_priorities = any(resource.recorded for resource in page.resources)
-    return simulate(
-        page,
-        scheme=_RECORDED if has_priorities else _USUAL,
-        network=network,
-        transport="quic" if known.protocol.startswith(_QUIC) else "tcp",
-    )
-
-
-def _fidelity(page: Page, known: RecordedLoad) -> Fidelity:
-    lacks, network = tuple(_lacks(page, known)), recorded_network(page)
-    if network is None:
+def _fidelity(of: _Recorded, measured: Mapping[str, Any] | None) -> Fidelity:
+    page, known, _ = of
+    lacks = tuple(_lacks(page, known))
+    if measured is None:
         return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks)
-    load = replay(page, known, network)
-    replayed = {row.id: row.finished_ms for row in load.timings}
+    replayed = measured["finished_ms"]
     recorded = {id_: to_ms(at) for id_, at in known.completed_ns.items() if id_ in replayed}
     milestones = [*_milestones(page, known, recorded, replayed)]
     if not recorded and known.finished_ns is not None:
-        last = Milestone(_ALL, to_ms(known.finished_ns), load.page_load_ms)
+        last = Milestone(_ALL, to_ms(known.finished_ns), measured["page_load_ms"])
         milestones.append(last)
     return Fidelity(
         milestones=Rows(Milestone, milestones),

@@ -87,7 +87,7 @@ class _Run:
         """Bytes of each section that have not arrived."""
         self._result = HeaderRun()
         for train in _trains(sections):
-            self._at(train[0].at_ns, self._send, train)
+            self._schedule(train[0].at_ns, self._send, train)
 
     def run(self) -> HeaderRun:
         """Process all scheduled events."""
@@ -96,7 +96,7 @@ class _Run:
             call(now_ns, value)
         return self._result
 
-    def _at(self, at_ns: int, call: Callable[[int, Any], None], value: object) -> None:
+    def _schedule(self, at_ns: int, call: Callable[[int, Any], None], value: object) -> None:
         heapq.heappush(self._events, (at_ns, self._n_events, call, value))
         self._n_events += 1
 
@@ -131,7 +131,7 @@ class _Run:
         n_losses, delay_ns = self._fate(self._packet_fates)
         self._result.n_packets += 1 + n_losses
         self._result.n_lost += n_losses
-        self._at(now_ns + delay_ns, self._arrive, packet)
+        self._schedule(now_ns + delay_ns, self._arrive, packet)
 
     def _fate(self, source: random.Random) -> tuple[int, int]:
         """Draw how often a packet is lost; return that and its total delay."""
@@ -163,7 +163,7 @@ class _Run:
         streams: list[int | None] = [stream_id for stream_id, _ in decoded]
         for stream_id in streams or ([None] if feedback else []):
             _, delay_ns = self._fate(self._ack_fates)
-            self._at(now_ns + delay_ns, self._on_ack, (stream_id, feedback))
+            self._schedule(now_ns + delay_ns, self._on_ack, (stream_id, feedback))
             feedback = None
 
     def _on_ack(self, now_ns: int, ack: tuple[int | None, StreamPart | None]) -> None:

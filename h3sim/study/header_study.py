@@ -97,9 +97,9 @@ def resolve_swept(
     if not lists:
         return resolve_subjects(several, schemes)
     with ErrorCollector() as mistakes:
-        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes))
+        requested = mistakes.of("schemes", lambda: resolve_schemes(schemes))
         mistakes.of("", lambda: _check_lists(lists, several))
-    return lists, wanted
+    return lists, requested
 
 
 def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:

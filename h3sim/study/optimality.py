@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import html
 import math
 import statistics
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.accessors import accessor
-from h3sim.config.arguments import check_progress
-from h3sim.config.load_config import LoadConfig, config_of, over_networks, with_options
+from h3sim.browser import BrowserMode
+from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.page.categories import PAGE_CLASSES, classes_of
-from h3sim.results import in_words
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, TableOf
 from h3sim.study.compare import check_names, resolve_subjects
-from h3sim.study.run import run_config
 from h3sim.study.table import COMMON, SETTINGS, WHICH, ResultTable
+from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.metrics.lower_bounds import Part
     from h3sim.page import Page
@@ -211,7 +209,6 @@ def _horizon(parts: Sequence[Part]) -> int:
     return latest + sum(part.n_packets for part in parts)
 
 
-_ARGUMENTS = ("schemes", "networks", "given", "config", "progress")
 _WHICH: tuple[Which, ...] = ("all", "atf")
 
 
@@ -294,6 +291,7 @@ class Optimality(ResultTable):
     """Rows by network, page and scheme, in the order given."""
 
     format = REGRET
+    displayed = ("schemes",)
     rows: Rows[OptimalityRow]
     configurations: dict[str, dict[str, Any]]
     """Common settings of the loads over each network, by its name, as `Load.configuration`."""
@@ -370,9 +368,6 @@ class Optimality(ResultTable):
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
         return accessor("regret.plot", self)
 
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.told())}</p>{self.schemes._repr_html_()}"
-
 
 def _at_least_1(end: float | None) -> float | None:
     return None if end is None else max(1.0, end)
@@ -396,7 +391,7 @@ def _check_by(by: object) -> None:
         raise InputError([ValidationIssue(key="by", message=message)])
 
 
-@with_options
+@with_loads
 def optimality(
     pages: PageLike | Iterable[PageLike],
     *,
@@ -404,7 +399,6 @@ def optimality(
     networks: Sequence[str] = (),
     given: Given | None = None,
     config: LoadConfig | None = None,
-    progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Optimality:
     """Load each page with each scheme, and compare each load with a lower bound.
@@ -412,8 +406,8 @@ def optimality(
     *given* is the kind of bound, as for `Load.lower_bound`: given the "page", one bound for all
     schemes, or given the "requests" as each load made them. The default is "page" where that is
     available: at a constant rate with a replaying browser. *networks*, if any, replace the
-    network of the other arguments, which are fields of `LoadConfig` and override *config*.
-    *progress* is called after each load with the numbers of loads done and in all.
+    network of the other arguments, which are fields of `LoadConfig` and override *config*, or of
+    `Execution`.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -427,35 +421,27 @@ def optimality(
     """
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: _check_given(given))
-        mistakes.of("", lambda: check_progress(progress))
-        run_with = mistakes.of(
-            "", partial(config_of, options, known=_ARGUMENTS, changed=config), instead=LoadConfig()
+        execution, run_with = mistakes.of(
+            "", lambda: read_options(optimality, options, config), instead=(None, LoadConfig())
         )
         over = mistakes.of("networks", lambda: over_networks(run_with, networks), instead=[])
         settings = over or [run_with]
         found = mistakes.of("", lambda: resolve_subjects(pages, schemes))
         mistakes.of("", lambda: check_names(networks=[one.path.network for one in settings]))
-    n_loads = len(settings) * len(found.pages) * len(found.schemes)
-    rows: list[OptimalityRow] = []
-    first_of: dict[str, Load] = {}
-    for load, bounds, used in _held(*found, settings, given):
-        rows.append(_row(load, bounds, used))
-        first_of.setdefault(load.network.name, load)
-        if progress is not None:
-            progress(len(rows), n_loads)
-    return _regret(rows, first_of, found.pages)
-
-
-def _regret(rows: list[OptimalityRow], first_of: dict[str, Load], pages: list[Page]) -> Optimality:
-    """Return the result table of *rows*, described by the first load over each network."""
+    tasks = list(_tasks(*found, settings, given))
+    with LoadRunner(execution, _measured) as runner:
+        measured = runner.run(tasks)
+    first_of: dict[str, dict[str, Any]] = {}
+    for one in measured:
+        first_of.setdefault(one["network"], one)
     return Optimality(
-        rows=Rows(OptimalityRow, rows),
+        rows=Rows(OptimalityRow, _rows(tasks, measured)),
         version=__version__,
-        configuration=_common([load.configuration for load in first_of.values()]),
-        words=_common([in_words(load) for load in first_of.values()]),
-        configurations={name: load.configuration for name, load in first_of.items()},
-        page_digests={page.name: page.digest for page in pages},
-        page_classes={page.name: classes_of(page) for page in pages},
+        configuration=_common([one["configuration"] for one in first_of.values()]),
+        words=_common([one["words"] for one in first_of.values()]),
+        configurations={name: one["configuration"] for name, one in first_of.items()},
+        page_digests={page.name: page.digest for page in found.pages},
+        page_classes={page.name: classes_of(page) for page in found.pages},
     )
 
 
@@ -465,47 +451,57 @@ def _check_given(given: object) -> None:
         raise InputError([ValidationIssue(key="given", message=message)])
 
 
-Bounds = dict["Which", float | None]
+_SAME_BOUND = "as for the scheme before"
 
 
-def _held(
+def _tasks(
     pages: list[Page], schemes: list[Scheme], settings: list[LoadConfig], given: Given | None
-) -> Iterator[tuple[Load, Bounds, Given]]:
-    """Yield each load with its bounds; those given the page are computed once for all schemes."""
+) -> Iterator[LoadTask]:
+    """Yield each load, and which bounds it has; those given the page once for all schemes."""
     for config in settings:
         for page in pages:
-            bounds: Bounds | None = None
+            used = given or _strongest(config_for(page, config))
             for scheme in schemes:
-                load = run_config(page, scheme, config)
-                used = given or _strongest(load)
-                if bounds is None or used == "requests":
-                    bounds = {which: _bound(load, which, used) for which in _WHICH}
-                yield load, bounds, used
+                is_known = used == "page" and scheme is not schemes[0]
+                yield LoadTask(page, scheme, config, _SAME_BOUND if is_known else used)
 
 
-def _strongest(load: Load) -> Given:
-    replays = load.configuration["browser"] == "replay"
-    return "page" if load.network.constant_rate is not None and replays else "requests"
+def _strongest(config: LoadConfig) -> Given:
+    replays = config.browser_model.mode is BrowserMode.REPLAY
+    return "page" if config.path.network.constant_rate is not None and replays else "requests"
 
 
-def _bound(load: Load, which: Which, given: Given) -> float | None:
-    if load.byte_index_or_none(which) is None:
-        return None
-    return load.lower_bound(which, given=given)
+def _measured(load: Load, asked: str) -> dict[str, Any]:
+    """Return the ByteIndexes of a load and, where *asked*, their lower bounds."""
+    indexes = {which: load.byte_index_or_none(which) for which in _WHICH}
+    given: Given = "page" if asked == "page" else "requests"
+    bounds = {
+        which: None if index_ms is None else load.lower_bound(which, given=given)
+        for which, index_ms in indexes.items()
+        if asked != _SAME_BOUND
+    }
+    return {"network": load.network.name, "indexes": indexes, "bounds": bounds}
 
 
-def _row(load: Load, bounds: Bounds, given: Given) -> OptimalityRow:
-    figures: list[float | None] = []
-    for which in _WHICH:
-        index_ms, bound_ms = load.byte_index_or_none(which), bounds[which]
-        ratio = index_ms / bound_ms if index_ms is not None and bound_ms else None
-        figures += [index_ms, bound_ms, ratio]
-    return OptimalityRow(load.page.name, load.network.name, load.scheme.name, given, *figures)
+def _rows(
+    tasks: Sequence[LoadTask], measured: Sequence[Mapping[str, Any]]
+) -> Iterator[OptimalityRow]:
+    given: Given = "page"
+    bounds: Mapping[Which, float | None] = {}
+    for (page, scheme, _, asked), one in zip(tasks, measured, strict=True):
+        if asked != _SAME_BOUND:
+            given, bounds = "page" if asked == "page" else "requests", one["bounds"]
+        figures: list[float | None] = []
+        for which in _WHICH:
+            index_ms, bound_ms = one["indexes"][which], bounds[which]
+            ratio = index_ms / bound_ms if index_ms is not None and bound_ms else None
+            figures += [index_ms, bound_ms, ratio]
+        yield OptimalityRow(page.name, one["network"], scheme.name, given, *figures)
 
 
-def _common(said: list[dict[str, Any]]) -> dict[str, Any]:
+def _common(stated: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the entries of the first that all others share."""
-    first, *others = said
+    first, *others = stated
     return {
         key: value
         for key, value in first.items()

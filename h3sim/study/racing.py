@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.config.arguments import LEVEL, check_progress
+from h3sim.config.arguments import LEVEL
 from h3sim.errors import InputError, SchemeError, ValidationIssue
 from h3sim.schema import format_value
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
 from h3sim.schema.values import Number, OrNone, ValueType, Whole
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
@@ -60,17 +60,14 @@ _TAKEN: dict[str, ValueType] = {
 }
 
 
-def check_race(*, progress: object, **given: object) -> dict[str, Any]:
+def check_race(**given: object) -> dict[str, Any]:
     """Return what is *given* of the arguments of `search`, as it takes them.
 
     Raises:
         InputError: listing every one of them.
     """
     taken = {key: (_TAKEN[key], value) for key, value in given.items()}
-    with ErrorCollector() as mistakes:
-        known = mistakes.of("", lambda: check_arguments(InputError, **taken))
-        mistakes.of("", lambda: check_progress(progress))
-    return known
+    return check_arguments(InputError, **taken)
 
 
 @dataclass(frozen=True)
@@ -161,9 +158,9 @@ def _arms(scheme: Scheme, vary: Mapping[str, Sequence[Any]]) -> Iterator[Arm]:
     for chosen in itertools.product(*known.values()):
         given = dict(zip(known, chosen, strict=True))
         options = {key: value for key, value in given.items() if key in OF_SERVER}
-        told = "".join(f" {key}={value}" for key, value in given.items())
+        description = "".join(f" {key}={value}" for key, value in given.items())
         of_scheme = {key: value for key, value in given.items() if key not in OF_SERVER}
-        named = replace(_changed(scheme, of_scheme), name=f"{scheme.name}{told}")
+        named = replace(_changed(scheme, of_scheme), name=f"{scheme.name}{description}")
         yield Arm(named.name, named, options)
 
 
@@ -226,14 +223,16 @@ class Race:
 
 def race(
     n_arms: int,
-    measure: Callable[[int, int], float],
+    measure: Callable[[Sequence[tuple[int, int]]], Sequence[float]],
     n_instances: int,
     *,
     confidence: float = 0.95,
     first_batch: int = 8,
     is_random: bool = False,
 ) -> Race:
-    """Return which arm has the least mean of *measure(arm, instance)* over instances 0 to n - 1.
+    """Return which arm has the least mean over instances 0 to n - 1, as *measure* has them.
+
+    It is called with all pairs of arm and instance that are needed at once.
 
     First comes successive halving (Karnin, Koren and Somekh 2013), on pairs: all arms run on the
     first batch of instances, the better half goes on, and the number of instances doubles. An arm
@@ -251,7 +250,7 @@ def race(
     is random, and the sign decides; so it does for a single instance unless that *is_random*.
 
     >>> times = [[5, 6, 5, 7], [4, 5, 4, 6], [9, 9, 8, 9]]
-    >>> found = race(3, lambda arm, instance: times[arm][instance], 4, first_batch=2)
+    >>> found = race(3, lambda pairs: [times[arm][n] for arm, n in pairs], 4, first_batch=2)
     >>> found.best, found.level_with_best
     (1, (1,))
     """
@@ -265,7 +264,7 @@ class _Course:
     def __init__(
         self,
         n_arms: int,
-        measure: Callable[[int, int], float],
+        measure: Callable[[Sequence[tuple[int, int]]], Sequence[float]],
         n_instances: int,
         confidence: float,
         first_batch: int,
@@ -304,9 +303,9 @@ class _Course:
 
     def _measured(self, arms: list[int], n_instances: int) -> list[int]:
         """Return *arms*, the best first, once they have run on so many instances."""
-        for arm in arms:
-            values = self._values[arm]
-            values += (self._measure(arm, i) for i in range(len(values), n_instances))
+        pairs = [(arm, i) for arm in arms for i in range(len(self._values[arm]), n_instances)]
+        for (arm, _), value in zip(pairs, self._measure(pairs), strict=True):
+            self._values[arm].append(value)
         # By number where means are equal: it is the order in which they were given.
         return sorted(
             arms, key=lambda arm: (statistics.fmean(self._values[arm][:n_instances]), arm)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim._version import __version__
-from h3sim.config.load_config import config_for, config_of, with_options
+from h3sim.config.load_config import config_for
 from h3sim.errors import InputError
 from h3sim.importers import ImportedPage, import_page
 from h3sim.importers.result import IMPORT
@@ -24,25 +23,24 @@ from h3sim.study.compare import COMPARISON, baseline_of, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
 from h3sim.study.racing import check_race
 from h3sim.study.run import resolve_schemes
-from h3sim.study.search import DEPLOYABLE, FOUND, ROBUSTNESS_NETWORKS, config_over, search
+from h3sim.study.search import DEPLOYABLE, FOUND, ROBUSTNESS_NETWORKS, options_over, search
+from h3sim.study.tasks import read_options, with_loads
+from h3sim.table import RichDisplay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from h3sim.config.load_config import LoadConfig
     from h3sim.results.load import Which
     from h3sim.study.compare import Comparison
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.search import SearchResult
+    from h3sim.table import Table
 
 
 EXAMPLE = "one load of each scheme, as an example (the verdict rests on the pairs)"
 _PAGE_FILE = b"h3sim-page/"
 _HEAD_BYTES = 1000
-_ARGUMENTS = (
-    *("schemes", "baseline", "which", "n_seeds", "confidence", "networks", "network_within"),
-    *("keep_loads", "config", "progress"),
-)
 
 
 ADVICE = OutputSchema(
@@ -75,7 +73,7 @@ ADVICE = OutputSchema(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Recommendation:
+class Recommendation(RichDisplay):
     """Which scheme suits a page best: a search, with what was imported and an example load each."""
 
     page: Page
@@ -108,10 +106,9 @@ class Recommendation:
     def __repr__(self) -> str:
         return f"<Recommendation: {self.sentence}>"
 
-    def _repr_html_(self) -> str:
-        judged = [] if self.fidelity is None else self.fidelity.lines()
-        told = "".join(f"<p>{html.escape(line)}</p>" for line in judged)
-        return told + self.found._repr_html_()
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield from () if self.fidelity is None else self.fidelity.lines()
+        yield from self.found._display()
 
 
 def read_subject(
@@ -143,7 +140,7 @@ def _is_page_file(path: str | Path) -> bool:
         return _PAGE_FILE in file.read(_HEAD_BYTES)
 
 
-@with_options
+@with_loads
 def recommend(
     page: PageLike | ImportedPage,
     *,
@@ -156,7 +153,6 @@ def recommend(
     network_within: float | None = None,
     keep_loads: bool = False,
     config: LoadConfig | None = None,
-    progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Recommendation:
     """Return which of *schemes* suits *page*, a page or a recording such as a HAR, best.
@@ -175,21 +171,28 @@ def recommend(
     """
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
     racing["network_within"] = network_within
-    read = partial(config_of, options, known=_ARGUMENTS, changed=config)
+    read = partial(read_options, recommend, options, config)
     with ErrorCollector() as mistakes:
         subject, imported = mistakes.of("page", lambda: _subject(page), instead=(None, None))
-        given = mistakes.of("", lambda: config_over(read, networks))
-        racing = mistakes.of("", lambda: check_race(progress=progress, **racing))
+        execution, given = mistakes.of(
+            "", lambda: options_over(read, networks), instead=(None, None)
+        )
+        racing = mistakes.of("", lambda: check_race(**racing))
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
         what = mistakes.of("", lambda: _schemes(schemes, baseline))
     what["config"] = given
+    how = {entry.name: getattr(execution, entry.name) for entry in fields(execution)}
     send_buffer_kb = config_for(subject, given).send_buffer_kb
     return Recommendation(
         page=subject,
         imported=imported,
-        found=search(subject, networks=networks, progress=progress, **racing, **what),
+        found=search(subject, networks=networks, **racing, **what, **how),
         comparison=compare(
-            subject, send_buffers_kb=[send_buffer_kb], keep_loads=keep_loads, **what
+            subject,
+            send_buffers_kb=[send_buffer_kb],
+            keep_loads=keep_loads,
+            **what,
+            **(how | {"progress": False}),
         ),
     )
 
@@ -197,9 +200,9 @@ def recommend(
 def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
     """Return what is compared with what, the baseline among it."""
     with ErrorCollector() as mistakes:
-        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=[])
-        base = mistakes.of("baseline", lambda: baseline_of(baseline, wanted))
-    return {"schemes": wanted + ([] if base in wanted else [base]), "baseline": base}
+        requested = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=[])
+        base = mistakes.of("baseline", lambda: baseline_of(baseline, requested))
+    return {"schemes": requested + ([] if base in requested else [base]), "baseline": base}
 
 
 def _subject(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:

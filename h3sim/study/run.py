@@ -93,12 +93,12 @@ def simulate(
     taken = {"processes": (_PROCESSES, processes), "record_packets": (Flag(), record_packets)}
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: check_arguments(InputError, **taken))
-        wanted = mistakes.of("scheme", lambda: _scheduled(scheme, scheduler))
+        requested = mistakes.of("scheme", lambda: _scheduled(scheme, scheduler))
         given = mistakes.of(
             "", lambda: config_of(options, known=("scheme", "scheduler", *taken), changed=config)
         )
         found = mistakes.of("page", lambda: resolve_page(page))
-    return run_config(found, wanted, given, record_packets=record_packets, processes=processes)
+    return run_config(found, requested, given, record_packets=record_packets, processes=processes)
 
 
 def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Scheme:
@@ -106,9 +106,11 @@ def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Sc
     if scheduler is None:
         return resolve_scheme("rr" if scheme is None else scheme)
     with ErrorCollector() as mistakes:
-        wanted = mistakes.of("scheme", lambda: resolve_scheme("fifo" if scheme is None else scheme))
+        requested = mistakes.of(
+            "scheme", lambda: resolve_scheme("fifo" if scheme is None else scheme)
+        )
         mistakes.of("scheduler", lambda: scheduler_named(scheduler))
-    return with_scheduler(wanted, scheduler)
+    return with_scheduler(requested, scheduler)
 
 
 def run_config(
@@ -239,9 +241,9 @@ def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
         UnknownNameError: if it is an unknown name.
     """
     name, given = scheduler_named(scheduler)
-    said = scheme.mechanism
+    stated = scheme.mechanism
     kind = CustomScheduler(
-        value=name, factory=given, signal_kind=said.signal_kind, weights=said.weights
+        value=name, factory=given, signal_kind=stated.signal_kind, weights=stated.weights
     )
     title = f"{name}, with the client signals of {scheme.name}"
     plain = replace(scheme, name=name, title=title, source="", notes="", caveat="")

@@ -10,24 +10,25 @@ import sys
 import warnings
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.config.arguments import check_running
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.notebook import in_notebook
 from h3sim.schema.files import shown_path
 from h3sim.study.backends import pool_of
-from h3sim.study.results import Counts, is_row_of
+from h3sim.study.rows import Counts, is_row_of
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.worker import Done, run_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+    from types import TracebackType
 
     from h3sim.study.backends import WorkerPool
-    from h3sim.study.results import Stored
+    from h3sim.study.rows import Stored
     from h3sim.study.worker import Cells, StudyWork
 
 
@@ -49,6 +50,52 @@ _DIE_AT_START = (
 _SMALL_S = 2.0
 """Expected duration below which a study runs in this process: starting others would not pay."""
 _LOST = "the worker that ran it died each time (killed, or out of memory)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """Options of functions that load more than once: how loads run, and where results are kept.
+
+    With a *store*, a file, only missing loads run, and each finished load is stored at once.
+    *executor* is "serial", "processes" (one per core, or *workers*), an executor of
+    `concurrent.futures` or a `dask.distributed` client. *progress* is called with the numbers of
+    loads done and in all; True shows a progress bar, False none, None one in a terminal or
+    notebook. Results are identical, byte for byte, for any executor and any number of resumptions.
+
+    Raises:
+        InputError: listing every invalid value.
+
+    >>> Execution(workers=2).workers
+    2
+    """
+
+    store: str | Path | Store | None = None
+    executor: Any = None
+    workers: int | None = None
+    progress: ProgressCallback | bool | None = None
+
+    def __post_init__(self) -> None:
+        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        if isinstance(self.store, Store):
+            del given["store"]
+        check_running(**given)
+
+
+_HOW = tuple(entry.name for entry in fields(Execution))
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return those of *options* that are fields of `Execution`, and the others."""
+    how = {name: options[name] for name in options if name in _HOW}
+    return how, {name: options[name] for name in options if name not in _HOW}
+
+
+class CellFailedError(H3SimError):
+    """Cell that failed, in a study that ends with its first failure."""
+
+    def __init__(self, cell: int, message: str) -> None:
+        super().__init__(message)
+        self.cell = cell
 
 
 class _Batch(NamedTuple):
@@ -81,7 +128,7 @@ class Driver:
         self._pending: Iterator[int] = iter(())
         self._n_pending = 0
         self._n_stillborn = 0
-        self._told: Callable[[int], None] = lambda _: None
+        self._advance: Callable[[int], None] = lambda _: None
         self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
         self.reused = self.ran = self.failed = 0
 
@@ -148,13 +195,13 @@ class Driver:
                 break
         return self._n_pending * self._cost_s() < seconds
 
-    def run(self, pool: WorkerPool, progress: Any) -> None:
-        """Run all missing cells; *progress* as for `sweep`."""
-        with _progress(progress, self.reused + self.ran, len(self._study)) as self._told:
-            if pool.is_serial:
-                self._run_here()
-            else:
-                self._run_in(pool)
+    def run(self, pool: WorkerPool, advance: Callable[[int], None]) -> None:
+        """Run all missing cells; *advance* is called with the size of each stored batch."""
+        self._advance = advance
+        if pool.is_serial:
+            self._run_here()
+        else:
+            self._run_in(pool)
 
     def _run_here(self) -> None:
         """Run in this process, storing results every half second and at any exit."""
@@ -275,11 +322,11 @@ class Driver:
                     self._keep(done)
 
     def _keep(self, done: Iterable[Done]) -> None:
-        outcomes = []
-        for one in done:
+        outcomes, retained = [], list(done)
+        for one in retained:
             error = one.error
             if error is not None:
-                error = f"{self._study.told(one.cell)}: {error}"
+                error = f"{self._study.describe(one.cell)}: {error}"
                 self.failed += 1
             else:
                 self.ran += 1
@@ -288,7 +335,11 @@ class Driver:
             outcomes.append(CellOutcome(key, model, one.row, one.resources, error, one.seconds))
         if outcomes:
             self._store.put(outcomes)
-            self._told(len(outcomes))
+            self._advance(len(outcomes))
+        if self._study.is_strict and self.failed:
+            failed = next(one for one in outcomes if one.error is not None)
+            cell = next(one.cell for one in retained if one.error is not None)
+            raise CellFailedError(cell, failed.error or "")
 
     def _take(self, n: int) -> tuple[int, ...]:
         indices = tuple(itertools.islice(self._pending, n))
@@ -307,51 +358,82 @@ class Driver:
 
     def _payload(self) -> bytes:
         try:
-            return pickle.dumps(self._work)
+            # An error would have to survive the way back: workers return it as text.
+            lenient = replace(self._work, is_strict=False) if self._work.is_strict else self._work
+            return pickle.dumps(lenient)
         except Exception as error:
             message = f"cannot be sent to workers ({error}): use executor='serial'"
             raise InputError([ValidationIssue(key="schemes", message=message)]) from error
 
 
-def run_cells(
-    cells: Cells,
-    *,
-    store: str | Path | Store | None = None,
-    executor: Any = None,
-    workers: int | None = None,
-    retry_failed: bool = False,
-    progress: ProgressCallback | bool | None = None,
-) -> tuple[Callable[[], Iterator[Stored]], Counts]:
-    """Run the *cells* missing in the store; arguments as for `sweep`.
+class Runner:
+    """Runner of the cells of one call: one store, one pool of workers, one count of progress."""
 
-    Returns an iterable of row, resources and error of all cells, in their order, and the counts.
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        store = ":memory:" if execution.store is None else execution.store
+        self._store = store if isinstance(store, Store) else Store(store)
+        self._pool: WorkerPool | None = None
+        self._progress = _Progress(execution.progress)
 
-    Raises:
-        StoreError: if the store cannot be read or written; finished loads are kept.
-    """
-    check_running(executor=executor, workers=workers, retry_failed=retry_failed, progress=progress)
-    kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
-    driver = Driver(cells, kept, retry_failed=retry_failed)
-    driver.place()
-    small = driver.try_some(_SMALL_S) if executor is None and workers is None else False
-    pool = pool_of(executor, workers, is_small=small)
-    try:
-        driver.run(pool, progress)
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_what_is_kept(kept, driver))
-        raise
-    finally:
-        pool.close()
+    def __enter__(self) -> Self:
+        return self
 
-    def source() -> Iterator[Stored]:
-        n = 0
-        for stored in kept.rows(driver.study_id):
-            yield stored
-            n += 1
-        if n < len(cells):  # damaged pages end the iteration
-            raise kept.damaged(f"{len(cells) - n:,} of the {len(cells):,} loads are lost")
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._progress.close()
+        if self._pool is not None:
+            self._pool.close()
 
-    return source, Counts(driver.reused, driver.ran, driver.failed)
+    def close_store(self) -> None:
+        """Close the store, whose rows have been read, unless it is the caller's own."""
+        if self._store is not self._execution.store:
+            self._store.close()
+
+    def expect(self, n: int) -> None:
+        """Announce that there will be *n* cells more."""
+        self._progress.expect(n)
+
+    def run(
+        self, cells: Cells, *, retry_failed: bool = False
+    ) -> tuple[Callable[[], Iterator[Stored]], Counts]:
+        """Run the *cells* missing in the store.
+
+        Returns an iterable of row, resources and error of all cells, in their order, and the
+        counts.
+
+        Raises:
+            StoreError: if the store cannot be read or written; finished loads are kept.
+        """
+        driver = Driver(cells, self._store, retry_failed=retry_failed)
+        driver.place()
+        pool = self._pool_for(driver)
+        self._progress.begin(driver.reused + driver.ran, len(cells))
+        try:
+            driver.run(pool, self._progress.advance)
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(_what_is_kept(self._store, driver))
+            raise
+
+        def source() -> Iterator[Stored]:
+            n = 0
+            for stored in self._store.rows(driver.study_id):
+                yield stored
+                n += 1
+            if n < len(cells):  # damaged pages end the iteration
+                what = f"{len(cells) - n:,} of the {len(cells):,} loads are lost"
+                raise self._store.damaged(what)
+
+        return source, Counts(driver.reused, driver.ran, driver.failed)
+
+    def _pool_for(self, driver: Driver) -> WorkerPool:
+        """Return the workers of earlier cells; those are started for the first that need them."""
+        if self._pool is None or self._pool.is_serial:
+            executor, workers = self._execution.executor, self._execution.workers
+            small = executor is None and workers is None and driver.try_some(_SMALL_S)
+            self._pool = pool_of(executor, workers, is_small=small)
+        return self._pool
 
 
 def _what_is_kept(store: Store, driver: Driver) -> str:
@@ -362,29 +444,38 @@ def _what_is_kept(store: Store, driver: Driver) -> str:
     return f"{finished}, which are kept in {shown_path(store.path)}: run the same again to resume"
 
 
-@contextmanager
-def _progress(wanted: Any, done: int, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield the function that is called with the size of each stored batch."""
-    if callable(wanted):
-        state = [done]
+class _Progress:
+    """Count of cells, shown by a callback or a bar."""
 
-        def tell(n: int) -> None:
-            state[0] += n
-            wanted(state[0], total)
+    def __init__(self, shown: ProgressCallback | bool | None) -> None:
+        self._done = self._total = 0
+        self._callback = shown if callable(shown) else None
+        is_shown = shown if isinstance(shown, bool) else sys.stderr.isatty() or in_notebook()
+        self._has_bar = is_shown and self._callback is None
+        self._bar: Any = None
 
-        yield tell
-        return
-    is_shown = wanted if isinstance(wanted, bool) else sys.stderr.isatty() or in_notebook()
-    if not is_shown:
-        yield lambda _: None
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without ipywidgets a notebook gets a text bar
-        from tqdm.auto import tqdm
+    def expect(self, n: int) -> None:
+        self._total = self._done + n
 
-    with tqdm(total=total, initial=done, unit="load", leave=False) as bar:
+    def begin(self, done: int, n: int) -> None:
+        """Count *n* more cells, of which so many are *done* already."""
+        self._total = max(self._total, self._done + n)
+        self._done += done
+        if self._has_bar and self._bar is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets a notebook gets a text bar
+                from tqdm.auto import tqdm
+            self._bar = tqdm(total=self._total, initial=self._done, unit="load", leave=False)
 
-        def advance(n: int) -> None:
-            bar.update(n)
+    def advance(self, n: int) -> None:
+        for _ in range(n):
+            self._done += 1
+            if self._callback is not None:
+                self._callback(self._done, self._total)
+        if self._bar is not None:
+            self._bar.total = self._total
+            self._bar.update(self._done - self._bar.n)
 
-        yield advance
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()

@@ -15,7 +15,7 @@ from h3sim.trace import Rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from h3sim.study.results import Results
+    from h3sim.study.rows import StudyRows
     from h3sim.study.statistics import Pair
 
 
@@ -57,7 +57,7 @@ class _Spread(NamedTuple):
 
 
 def power_of_schemes(
-    results: Results,
+    results: StudyRows,
     *,
     speedup: float,
     baseline: str,

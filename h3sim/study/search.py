@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import html
+import itertools
 import math
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,22 +16,19 @@ from h3sim.config.load_config import (
     RECORDED,
     LoadConfig,
     config_for,
-    config_of,
     over_networks,
     recorded_network,
-    with_options,
 )
 from h3sim.errors import NothingToMeasureError
-from h3sim.results import in_words
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Number, TableOf
 from h3sim.study.compare import Subjects, check_names, resolve_compared
-from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
-from h3sim.study.run import run_config
 from h3sim.study.statistics import ratio_end
 from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
+from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile
 from h3sim.units import to_ms
@@ -45,6 +42,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study.racing import ArmRow, Race
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.runner import Execution
     from h3sim.transport import Network
 
     ConfigOfPage: TypeAlias = Callable[[Page], LoadConfig]
@@ -151,10 +149,6 @@ def _least_bytes(page: Page, id_: str) -> int:
     return max((d.offset_bytes or 0 for d in triggers if d is not None and d.by == id_), default=0)
 
 
-_ARGUMENTS = (
-    *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks"),
-    *("network_within", "config", "progress"),
-)
 _ROBUST_SEEDS = 3
 _LEAST_PAGES_TO_SPLIT = 4
 
@@ -218,6 +212,7 @@ class SearchResult(ResultTable):
     """Result of `search`."""
 
     format = FOUND
+    displayed = ("rows", "robustness")
     best: str
     which: Which
     baseline: str
@@ -239,11 +234,11 @@ class SearchResult(ResultTable):
         """The other schemes that may be as good as the best."""
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
 
-    def standing(self, row: SearchRow) -> str:
+    def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it can be deployed."""
         is_best = row.scheme == self.best and not self.level_with_best
-        standing = "worse" if row.is_worse else "best" if is_best else "tied"
-        return f"{standing}, {_KNOWING}" if row.needs_server_knowledge else standing
+        status = "worse" if row.is_worse else "best" if is_best else "tied"
+        return f"{status}, {_KNOWING}" if row.needs_server_knowledge else status
 
     @property
     def gain(self) -> float:
@@ -309,9 +304,9 @@ class SearchResult(ResultTable):
         varied = f", {varied}" if (varied := varied_network(self.network_within)) else ""
         return f"{100 * self.confidence:g} % confidence, {row.pairs} pairs of loads{varied}"
 
-    def _repr_html_(self) -> str:
-        verdict = f"<p>{html.escape(self.verdict)}</p><p>{html.escape(self.told())}</p>"
-        return verdict + self.rows._repr_html_() + self.robustness._repr_html_()
+    @property
+    def _sentences(self) -> tuple[str, ...]:
+        return self.verdict, self.describe()
 
 
 _KNOWING = "needs server knowledge"
@@ -358,7 +353,7 @@ def _less(ratio: float) -> str:
 _LEAST_SHOWN = 0.05
 
 
-@with_options
+@with_loads
 def search(
     pages: PageLike | Iterable[PageLike],
     *,
@@ -371,7 +366,6 @@ def search(
     networks: Sequence[str] | None = ROBUSTNESS_NETWORKS,
     network_within: float | None = None,
     config: LoadConfig | None = None,
-    progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> SearchResult:
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
@@ -383,7 +377,8 @@ def search(
 
     RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
     factors between 1 / *network_within* and *network_within*, by default 2 for such a network and
-    1 for one that is named. *progress* is called with the number of loads done and the most.
+    1 for one that is named. *options* are fields of `LoadConfig`, which change *config*, and of
+    `Execution`.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
@@ -402,25 +397,32 @@ def search(
 
     >>> found = search("davies-meenan", schemes=["fifo", "bucket-html"], networks=[])
     >>> found.best, round(found.gain, 2), found.level_with_best
-    ('bucket-html', 3.22, ())
+    ('bucket-html', 3.24, ())
     """
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
-    racing |= {"network_within": network_within, "vary": vary, "progress": progress}
-    read = partial(config_of, options, known=_ARGUMENTS, changed=config)
+    racing |= {"network_within": network_within, "vary": vary}
+    read = partial(read_options, search, options, config)
     with ErrorCollector() as mistakes:
         taken = mistakes.of("", lambda: check_race(**racing))
-        given = mistakes.of("", lambda: config_over(read, networks))
+        execution, given = mistakes.of(
+            "", lambda: options_over(read, networks), instead=(None, None)
+        )
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
-    ground = _ground(*found, given, taken, progress)
-    return ground.found(given, taken["n_seeds"], taken["confidence"], networks)
+    with LoadRunner(execution, _measured) as runner:
+        ground = _ground(*found, given, taken, runner)
+        result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)
+    fits = fidelities(ground.pages, replace(execution, progress=False))
+    return replace(result, fidelity=fits)
 
 
-def config_over(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> LoadConfig:
-    """Return the config, checked over each of *networks* before anything is loaded."""
+def options_over(
+    read: Callable[[], tuple[Execution, LoadConfig]], networks: Sequence[str] | None
+) -> tuple[Execution, LoadConfig]:
+    """Return what is *read*; the config is checked over each of *networks* before any load."""
     with ErrorCollector() as mistakes:
-        config = mistakes.of("", given, instead=LoadConfig())
+        execution, config = mistakes.of("", read, instead=(None, LoadConfig()))
         mistakes.of("networks", lambda: over_networks(config, () if networks is None else networks))
-    return config
+    return execution, config
 
 
 def _ground(
@@ -428,7 +430,7 @@ def _ground(
     base: Scheme,
     config: LoadConfig,
     racing: Mapping[str, Any],
-    progress: Callable[[int, int], None] | None,
+    runner: LoadRunner,
 ) -> _Ground:
     """Return what is compared, checked before anything is loaded; *racing* is as `check_race`'s."""
     which = racing["which"] or default_which(given.pages)
@@ -443,7 +445,7 @@ def _ground(
     if within is None:
         is_estimated = config.network == RECORDED and any(map(recorded_network, known))
         within = ESTIMATED_WITHIN if is_estimated else 1
-    return _Ground(known, arms, base.name, which, progress, within=float(within))
+    return _Ground(known, arms, base.name, which, runner, within=float(within))
 
 
 def default_which(pages: Sequence[Page]) -> Which:
@@ -475,20 +477,19 @@ class _Ground:
         arms: Sequence[Arm],
         baseline: str,
         which: Which,
-        progress: Callable[[int, int], None] | None,
+        runner: LoadRunner,
         *,
         within: float,
     ) -> None:
-        self._pages = pages
+        self.pages = pages
         self._arms = arms
         self._baseline = baseline
         self._which = which
-        self._progress = progress
+        self._runner = runner
         self.within = within
         """Largest factor by which the network of a seed may differ from the named one."""
         self.is_random = False
         self.n_loads = 0
-        self._n_most = 0
 
     def found(
         self,
@@ -503,9 +504,10 @@ class _Ground:
         if networks is not None:
             changes = tuple(self._robustness(ended.best, config, networks, confidence))
         best = self._arms[ended.best]
-        load = run_config(self._pages[0], best.scheme, best.config(config))
+        task = LoadTask(self.pages[0], best.scheme, best.config(config), _NOTHING)
+        (stated,) = self._runner.run([task])
         rows = [_found_row(self._arms[row.arm], row) for row in ended.rows]
-        seeds_ran = -(-max(row.pairs for row in rows) // len(self._pages))
+        seeds_ran = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
             best=best.name,
             which=self._which,
@@ -518,37 +520,35 @@ class _Ground:
             network_within=self.within,
             n_loads=self.n_loads,
             version=__version__,
-            configuration=load.configuration,
-            words=self._words(load, config.seed, seeds_ran),
-            page_digests={page.name: page.digest for page in self._pages},
-            fidelity={
-                page.name: judged for page in self._pages if (judged := fidelity(page)) is not None
-            },
+            configuration=stated["configuration"],
+            words=self._words(stated["words"], config.seed, seeds_ran),
+            page_digests={page.name: page.digest for page in self.pages},
         )
 
-    def _words(self, load: Load, seed: int, seeds_ran: int) -> dict[str, str]:
+    def _words(self, words: dict[str, str], seed: int, seeds_ran: int) -> dict[str, str]:
         """Return what all loads have in common: of the seeds those that ran."""
-        words = in_words(load)
         seeds = words.pop("seed") if seeds_ran == 1 else f"seeds {seed} to {seed + seeds_ran - 1}"
         varied = varied_network(self.within)
         return {**words, **({"varied": varied} if varied else {}), "seed": seeds}
 
     def _race(self, config: LoadConfig, n_seeds: int, confidence: float) -> Race:
         """Return how the schemes come in: pages stand side by side in each seed."""
-        pages = self._pages
+        pages = self.pages
 
-        def log_index(arm: int, instance: int) -> float:
+        def logs(pairs: Sequence[tuple[int, int]]) -> list[float]:
+            return self._log_indexes((pages[n % len(pages)], arm, drawn(n)) for arm, n in pairs)
+
+        def drawn(instance: int) -> LoadConfig:
             seed, page = divmod(instance, len(pages))
             seeded = _seeded(config, seed)
             if self.within > 1:
                 seeded = with_drawn_network(config_for(pages[page], seeded), self.within)
-            return self._log_index(pages[page], arm, seeded)
+            return seeded
 
         self.is_random = self.within > 1 or self._varies(pages, partial(_over, config), n_seeds)
-        n = n_seeds if self.is_random else 1
-        self._n_most = self.n_loads + len(self._arms) * n * len(pages)
-        n_arms, n_instances = len(self._arms), n * len(pages)
-        return race(n_arms, log_index, n_instances, confidence=confidence, is_random=self.is_random)
+        n_arms, n_instances = len(self._arms), (n_seeds if self.is_random else 1) * len(pages)
+        self._runner.expect(n_arms * n_instances)
+        return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
 
     def _varies(self, pages: Sequence[Page], config: ConfigOfPage, n_seeds: int) -> bool:
         """Return whether another of so many seeds makes another load of one of *pages*."""
@@ -558,32 +558,33 @@ class _Ground:
             if number and not is_lossy:
                 continue
             # Two seeds say it but where little is lost: then both may have met no loss at all.
-            seeds = range(1, max(2, n_seeds) if is_lossy else 2)
-            first = self._digest(page, own, 0)
-            if any(first != self._digest(page, own, seed) for seed in seeds):
+            seeds = range(2, max(2, n_seeds) if is_lossy else 2)
+            first, second = self._digests(page, own, (0, 1))
+            if first != second or any(self._digests(page, own, (n,)) != [first] for n in seeds):
                 return True
         return False
 
-    def _digest(self, page: Page, config: LoadConfig, seed: int) -> str:
+    def _digests(self, page: Page, config: LoadConfig, seeds: Iterable[int]) -> list[str]:
         # Of all that happened: a page of one packet may come out alike over a lossy link.
-        return self._load(page, 0, _seeded(config, seed)).trace.digest()
+        loads = [(page, 0, _seeded(config, seed)) for seed in seeds]
+        return [found["digest"] for found in self._loaded(loads, _DIGEST)]
 
-    def _log_index(self, page: Page, arm: int, config: LoadConfig) -> float:
-        """Return the logarithm of the ByteIndex of a load."""
-        return math.log(self._load(page, arm, config).byte_index(self._which))
+    def _log_indexes(self, loads: Iterable[tuple[Page, int, LoadConfig]]) -> list[float]:
+        """Return the logarithms of the ByteIndexes of loads."""
+        return [found["log"] for found in self._loaded(loads, self._which)]
 
     def _robustness(
         self, chosen: int, config: LoadConfig, networks: Iterable[str], confidence: float
     ) -> Iterator[RobustnessRow]:
         """Yield what the choice loses elsewhere."""
-        for name, setting, there in elsewhere(self._pages, config, networks):
+        for name, setting, there in elsewhere(self.pages, config, networks):
             yield self._lost(name, self._logs(there, setting), chosen, confidence)
-        if len(self._pages) >= _LEAST_PAGES_TO_SPLIT:
+        if len(self.pages) >= _LEAST_PAGES_TO_SPLIT:
             yield self._other_half(config, confidence)
 
     def _other_half(self, config: LoadConfig, confidence: float) -> RobustnessRow:
         # By digest, which has nothing to do with the order given, nor with sizes or names.
-        drawn = sorted(self._pages, key=lambda page: page.digest)
+        drawn = sorted(self.pages, key=lambda page: page.digest)
         one, other = (
             self._logs(half, partial(_over, config)) for half in (drawn[0::2], drawn[1::2])
         )
@@ -607,23 +608,39 @@ class _Ground:
         """Return logarithms at a few seeds, of each scheme: one per page, of one page per seed."""
         n_seeds = _ROBUST_SEEDS if self._varies(pages, config, _ROBUST_SEEDS) else 1
 
-        def logs(arm: int) -> list[float]:
-            by_page = [
-                [self._log_index(page, arm, _seeded(config(page), n)) for n in range(n_seeds)]
-                for page in pages
-            ]
-            if len(by_page) == 1:
-                return by_page[0]
-            return [math.fsum(of_page) / n_seeds for of_page in by_page]
+        n_arms, n_pages = len(self._arms), len(pages)
+        cells = itertools.product(range(n_arms), pages, range(n_seeds))
+        found = self._log_indexes((page, arm, _seeded(config(page), n)) for arm, page, n in cells)
+        if n_pages == 1:
+            return [found[arm * n_seeds : (arm + 1) * n_seeds] for arm in range(n_arms)]
+        means = [
+            math.fsum(found[first : first + n_seeds]) / n_seeds
+            for first in range(0, len(found), n_seeds)
+        ]
+        return [means[arm * n_pages : (arm + 1) * n_pages] for arm in range(n_arms)]
 
-        return [logs(arm) for arm in range(len(self._arms))]
+    def _loaded(
+        self, loads: Iterable[tuple[Page, int, LoadConfig]], asked: str
+    ) -> list[dict[str, Any]]:
+        """Run loads, each of a page with an arm; return what is *asked* of each."""
+        tasks = [
+            LoadTask(page, self._arms[arm].scheme, self._arms[arm].config(config), asked)
+            for page, arm, config in loads
+        ]
+        self.n_loads += len(tasks)
+        return self._runner.run(tasks)
 
-    def _load(self, page: Page, arm: int, config: LoadConfig) -> Load:
-        self.n_loads += 1
-        if self._progress is not None:
-            self._progress(self.n_loads, max(self.n_loads, self._n_most))
-        chosen = self._arms[arm]
-        return run_config(page, chosen.scheme, chosen.config(config))
+
+_NOTHING, _DIGEST = "", "digest"
+
+
+def _measured(load: Load, asked: str) -> dict[str, Any]:
+    """Return what is *asked*: the digest of the trace, or the logarithm of a ByteIndex."""
+    if asked == _DIGEST:
+        return {"digest": load.trace.digest()}
+    if asked == _NOTHING:
+        return {}
+    return {"log": math.log(load.byte_index("atf" if asked == "atf" else "all"))}
 
 
 def _least(logs: Sequence[Sequence[float]]) -> int:

@@ -8,27 +8,27 @@ scheme's speedup with at most that probability, whenever sampling stops.
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.config.load_config import with_fields
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.study.design import StoppingRule
+from h3sim.study.runner import Execution, split_options
 from h3sim.study.statistics import pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
 from h3sim.study.sweep import load_study
-from h3sim.trace import Rows
+from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from h3sim.study.results import Results
+    from h3sim.study.rows import StudyRows
     from h3sim.study.run import PageLike, SchemeLike
-    from h3sim.study.runner import ProgressCallback
     from h3sim.study.statistics import Pair
     from h3sim.study.sweep import Study
 
@@ -47,7 +47,7 @@ class SequentialRow(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Sequential:
+class Sequential(RichDisplay):
     """Result of a sequential study.
 
     `is_narrow` is True if every interval became narrow enough before the seeds were used up.
@@ -63,7 +63,7 @@ class Sequential:
         """Numbers of seeds at the interim analyses."""
         return self.rule.looks
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Describe the outcome in a sentence."""
         n_seeds = max(row.seeds for row in self.rows)
         width = f"{100 * self.rule.width:g} %"
@@ -74,12 +74,14 @@ class Sequential:
         return f"After {n_seeds} seeds, the intervals of {of} {end}."
 
     def __repr__(self) -> str:
-        return f"<Sequential: {self.told()}>"
+        return f"<Sequential: {self.describe()}>"
 
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield self.describe()
+        yield self.rows
 
 
+@with_fields(Execution)
 def sequential_sweep(
     pages: PageLike | Iterable[PageLike],
     *,
@@ -89,10 +91,6 @@ def sequential_sweep(
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     confidence: float = 0.95,
     most_seeds: int = 200,
-    store: str | Path | None = None,
-    executor: Any = None,
-    workers: int | None = None,
-    progress: ProgressCallback | bool | None = None,
     **options: Any,
 ) -> Sequential:
     """Add seeds until the interval of each scheme's speedup is narrower than *width*.
@@ -118,16 +116,16 @@ def sequential_sweep(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 8)
     """
-    wanted: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
-    wanted |= {"confidence": confidence, "most_seeds": most_seeds}
-    own = {name: given for name, given in options.items() if name != "seeds"}
+    requested: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
+    requested |= {"confidence": confidence, "most_seeds": most_seeds}
+    how, of_study = split_options(options)
+    own = {name: given for name, given in of_study.items() if name != "seeds"}
     with ErrorCollector() as mistakes:
-        rule = mistakes.of("", lambda: StoppingRule(**wanted))
+        rule = mistakes.of("", lambda: StoppingRule(**requested))
         mistakes.of("", lambda: _refuse_seeds(options))
+        mistakes.of("", lambda: Execution(**how))
         study = mistakes.of("", lambda: load_study(pages, schemes=schemes, **own))
-    return run_until(
-        study, rule, store=store, executor=executor, workers=workers, progress=progress
-    )
+    return run_until(study, rule, **how)
 
 
 def _refuse_seeds(options: Mapping[str, Any]) -> None:
@@ -135,24 +133,19 @@ def _refuse_seeds(options: Mapping[str, Any]) -> None:
         raise InputError([ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)])
 
 
-def run_until(
-    study: Study,
-    rule: StoppingRule,
-    *,
-    store: str | Path | None = None,
-    progress: ProgressCallback | bool | None = None,
-    **how: Any,
-) -> Sequential:
+@with_fields(Execution)
+def run_until(study: Study, rule: StoppingRule, **how: Any) -> Sequential:
     """Run *study* with more and more seeds until *rule* is met.
 
-    *how* are the other arguments of `Study.run`. Raises the errors of `sequential_sweep`.
+    *how* are the fields of `Execution`. Raises the errors of `sequential_sweep`.
     """
     n_compared = _check_study(study, rule)
     # Each analysis includes all earlier seeds: without a store in memory they would run again.
-    kept = Store(":memory:" if store is None else store)
+    path = how.get("store")
+    store = Store(":memory:" if path is None else path)
     ran = 0
     for n_seeds in rule.looks:
-        results = study.with_seeds(range(n_seeds)).run(store=kept, progress=progress, **how)
+        results = study.with_seeds(range(n_seeds)).run(**{**how, "store": store})
         if results.counts is not None:
             ran += results.counts.ran
             # Loads of an earlier analysis count as run, not as reused.
@@ -201,7 +194,7 @@ def _critical(freedom: int, level: float) -> float:
     return float(stats.t.ppf(1 - level / 2, freedom))
 
 
-def _rows(results: Results, rule: StoppingRule) -> list[SequentialRow]:
+def _rows(results: StudyRows, rule: StoppingRule) -> list[SequentialRow]:
     rows = []
     for scheme, pairs in pairs_by_scheme(results, rule.baseline, rule.value).items():
         if scheme == rule.baseline:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from h3sim.study.results import Results
+    from h3sim.study.rows import StudyRows
     from h3sim.study.run import PageLike, SchemeLike
 
 
@@ -93,7 +93,7 @@ def sensitivity(
     return Rows(SensitivityRow, rows)
 
 
-def _column(results: Results, value: str, n: int) -> list[float]:
+def _column(results: StudyRows, value: str, n: int) -> list[float]:
     """Return the *value* of all *n* loads."""
     if len(results):
         check_columns(results, value=value)

@@ -14,13 +14,13 @@ from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, nee
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.values import ListOf, OrNone, Scalar, Text
-from h3sim.study.results import no_column
+from h3sim.study.rows import no_column
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from h3sim.study.results import Results
+    from h3sim.study.rows import StudyRows
 
 
 Method: TypeAlias = Literal["bootstrap-t", "bca"]
@@ -158,7 +158,7 @@ class Pair(NamedTuple):
 
 
 def check_columns(
-    results: Results, *, value: object, baseline: object = None, over: str = _SCHEME
+    results: StudyRows, *, value: object, baseline: object = None, over: str = _SCHEME
 ) -> None:
     """Refuse a *value* that is not a numeric column, and a *baseline* that column *over* lacks.
 
@@ -189,12 +189,12 @@ def check_columns(
         raise InputError(problems)
 
 
-def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, list[Pair]]:
+def pairs_by_scheme(results: StudyRows, baseline: str, value: str) -> dict[str, list[Pair]]:
     """Return the pairs of each scheme, as `pairs_over`."""
     return pairs_over(results, _SCHEME, baseline, value)
 
 
-def pairs_over(results: Results, over: str, baseline: Any, value: str) -> dict[Any, list[Pair]]:
+def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict[Any, list[Pair]]:
     """Return the pairs of each value of *over*, the baseline's own among them, in row order.
 
     The two loads of a pair have all axes but *over* in common, page and seed among them. Loads
@@ -321,7 +321,7 @@ class Correlation(NamedTuple):
 
 
 def compare_schemes(
-    results: Results,
+    results: StudyRows,
     *,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
@@ -376,7 +376,7 @@ def compare_schemes(
 
 
 def check_pooled(
-    results: Results, *, over: str, by: Sequence[str] = (), pool: Sequence[str] = ()
+    results: StudyRows, *, over: str, by: Sequence[str] = (), pool: Sequence[str] = ()
 ) -> None:
     """Refuse to average over axes that nobody named; pages and seeds are what is averaged over.
 
@@ -411,7 +411,7 @@ _NAMES = ListOf(Text(), "names of columns")
 
 
 def compare_over(
-    results: Results,
+    results: StudyRows,
     *,
     over: str,
     baseline: Any,
@@ -469,7 +469,7 @@ def _setting(by: Sequence[str], key: Sequence[Any]) -> str:
 
 def _contrasts(
     setting: str,
-    results: Results,
+    results: StudyRows,
     over: str,
     baseline: Any,
     value: str,
@@ -607,7 +607,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def relative_medians(
-    results: Results, *, baseline: str = "rr", value: str = "byte_index_all_ms"
+    results: StudyRows, *, baseline: str = "rr", value: str = "byte_index_all_ms"
 ) -> Rows[RelativeRow]:
     """Return relative changes of the median over seeds, by page and setting (Sander 2022 § 5).
 
@@ -648,9 +648,9 @@ def _relative_row(
     if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
         p = float(_stats_statistics().mannwhitneyu(values, base).pvalue)
     page, *settings = key
-    told = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
+    description = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
     delta = (median - base_median) / (base_median + EPSILON)
-    return RelativeRow(page, told, scheme, len(values), median, base_median, delta, p)
+    return RelativeRow(page, description, scheme, len(values), median, base_median, delta, p)
 
 
 def _median(values: Sequence[float]) -> float:
@@ -659,7 +659,7 @@ def _median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
-def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
+def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
     """Return the rank correlation of columns *x* and *y* over the rows with both.
 
     Tau's interval follows Fieller, Hartley and Pearson 1957: atanh(tau) is nearly normal with
@@ -751,7 +751,7 @@ class Ranks(NamedTuple):
         return found
 
 
-def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
+def mean_ranks(results: StudyRows, *, value: str, level: float) -> Ranks:
     """Rank schemes by the median of *value* over seeds, by page and setting.
 
     Each page and setting is a block that ranks all schemes, with mean ranks for ties; Friedman's
@@ -799,7 +799,7 @@ def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
     return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
 
 
-def _blocks(results: Results, value: str) -> tuple[list[str], list[Sequence[float]]]:
+def _blocks(results: StudyRows, value: str) -> tuple[list[str], list[Sequence[float]]]:
     """Return the schemes, and for each block their medians in that order."""
     import statistics  # lazy: keeps imports fast
 

@@ -16,7 +16,7 @@ from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import collected
 from h3sim.schema.fields import (
     NumbersByPath,
-    Table,
+    Record,
     declare,
     fields_of,
     keys_of,
@@ -87,7 +87,7 @@ class _Setting(Scalar):
         return {"type": ["string", "number", "boolean", "object"]}
 
 
-class _RangeTable(Table):
+class _RangeTable(Record):
     """Field type of a range: a table, or a list of its two ends."""
 
     def read(self, given: Any) -> Any:
@@ -214,12 +214,12 @@ class StudyFile:
     )
     samples: Samples | None = field(
         default=None,
-        metadata=declare(Table(Samples, is_kept=True), "settings sampled from ranges"),
+        metadata=declare(Record(Samples, is_kept=True), "settings sampled from ranges"),
     )
     until: StoppingRule | None = field(
         default=None,
         metadata=declare(
-            Table(StoppingRule),
+            Record(StoppingRule),
             "instead of `seeds`: add seeds"
             " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
         ),
@@ -233,7 +233,7 @@ class StudyFile:
     )
     quick: Quick = field(
         default_factory=Quick,
-        metadata=declare(Table(Quick), "how `h3sim reproduce` reduces it without `--full`"),
+        metadata=declare(Record(Quick), "how `h3sim reproduce` reduces it without `--full`"),
     )
 
     def __post_init__(self) -> None:
@@ -243,7 +243,7 @@ class StudyFile:
         """Yield issues between its values."""
         if self.until is not None and self.seeds is not None:
             yield ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)
-        told = dict.fromkeys(
+        description = dict.fromkeys(
             keys_of(StudyFile), "is not an option of a load: move it to the top level"
         )
         ranges = () if self.samples is None else self.samples.ranges
@@ -254,13 +254,13 @@ class StudyFile:
             *((f"cells[{n}]", cell, "") for n, cell in enumerate(self.cells or ())),
         ):
             for name in names:
-                if name in told:
-                    yield ValidationIssue(key=f"{table}.{name}", message=told[name])
+                if name in description:
+                    yield ValidationIssue(key=f"{table}.{name}", message=description[name])
                 elif name not in OPTIONS:
                     unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
                     yield ValidationIssue(key=f"{table}.{name}", message=unknown.message)
                 if message:
-                    told[name] = message
+                    description[name] = message
         given = ((key, name, value) for key, name, value in self._given() if name in OPTIONS)
         yield from collected((key, _KINDS[name].accept, value) for key, name, value in given)[1]
 

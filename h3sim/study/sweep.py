@@ -17,6 +17,7 @@ from h3sim.config.load_config import (
     config_for,
     recorded_network,
     refuse_options,
+    with_fields,
 )
 from h3sim.config.options import ReorderOption
 from h3sim.errors import InputError, ValidationIssue
@@ -31,7 +32,7 @@ from h3sim.study.compare import check_names
 from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
 from h3sim.study.header_study import resolve_swept
 from h3sim.study.results import Results
-from h3sim.study.runner import ProgressCallback, run_cells
+from h3sim.study.runner import Execution, Runner, split_options
 from h3sim.study.store import Store
 from h3sim.study.worker import LoadWork
 from h3sim.transport import Network, TransportProfile
@@ -98,15 +99,15 @@ def _missing(cells: Cells, store: str | Path) -> int:
     with Store(store, may_write=False) as known:
         for first in range(0, len(cells), _CHUNK):
             some = range(first, min(first + _CHUNK, len(cells)))
-            wanted = [keys.key(index) for index in some]
+            requested = [keys.key(index) for index in some]
             done = {
                 key
-                for key, outcome in known.known(wanted).items()
+                for key, outcome in known.known(requested).items()
                 if outcome.error is not None
                 or outcome.resources is not None
                 or not cells.has_resources
             }
-            n_missing += sum(key not in done for key in wanted)
+            n_missing += sum(key not in done for key in requested)
     return n_missing
 
 
@@ -157,6 +158,7 @@ class Study:
     model: str = field(default_factory=model_version)
     stand_in: Callable[[Any], dict[str, Any]] | None = None
     """Substitute for loading, used by tests of the runner."""
+    is_strict = False
     stopping: StoppingRule | None = None
     """Stopping rule, if seeds are added automatically (`h3sim.study.sequential`)."""
 
@@ -192,7 +194,7 @@ class Study:
         """Return the cache keys of the loads."""
         return CellKeys(self.design, self.model)
 
-    def told(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         """Return the description of the load at *index* for error messages."""
         cell = self.design[index]
         options = "".join(
@@ -240,57 +242,36 @@ class Study:
         """
         return plan_cells(self, store=store, workers=workers)
 
-    def run(
-        self,
-        *,
-        store: str | Path | Store | None = None,
-        executor: Any = None,
-        workers: int | None = None,
-        retry_failed: bool = False,
-        progress: ProgressCallback | bool | None = None,
-    ) -> Results:
+    @with_fields(Execution)
+    def run(self, *, retry_failed: bool = False, **how: Any) -> Results:
         """Run the loads missing in the store, and return all rows; arguments as for `sweep`.
 
         Raises:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
-        source, counts = run_cells(
-            self,
-            store=store,
-            executor=executor,
-            workers=workers,
-            retry_failed=retry_failed,
-            progress=progress,
-        )
+        check_running(retry_failed=retry_failed)
+        with Runner(Execution(**how)) as runner:
+            source, counts = runner.run(self, retry_failed=retry_failed)
         return Results(source, axes=self.axes, counts=counts)
 
 
+@with_fields(Execution)
 def sweep(
     pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     seeds: int | Iterable[int] = 1,
-    store: str | Path | None = None,
-    executor: Any = None,
-    workers: int | None = None,
     retry_failed: bool = False,
-    progress: ProgressCallback | bool | None = None,
-    **study: Any,
+    **options: Any,
 ) -> Results:
     """Load every page with every setting, scheme and seed, and return one row per load.
 
     Pages may be replaced by `HeaderLists`, compressed as `headers=` selects: their rows have
     compression ratios and head-of-line blocking (`h3sim.study.header_study`).
-    *study* are the other arguments of `load_study`: options of a load, each with one value or a
-    list of values, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
-
-    With a *store*, a file, only missing loads run, and each finished load is stored at once. Failed
-    loads keep their error, and run again with *retry_failed*. *executor* is "serial", "processes"
-    (one per core, or *workers*), a `concurrent.futures.Executor` or a `dask.distributed` client;
-    None chooses by the duration of the study. *progress* is called with the numbers of loads done
-    and in all; True shows a progress bar, False none, None one in a terminal or notebook.
-
-    The rows are identical, byte for byte, for any executor and any number of resumptions.
+    *options* are the other arguments of `load_study`: options of a load, each with one value or a
+    list of values, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`; and the fields of
+    `Execution`. Without *executor* and *workers* the duration of the study decides. Failed loads
+    keep their error in the *store*, and run again with *retry_failed*.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -302,12 +283,12 @@ def sweep(
     >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
-    how: dict[str, Any] = {"executor": executor, "workers": workers, "progress": progress}
-    how |= {"store": store, "retry_failed": retry_failed}
+    how, study = split_options(options)
     with ErrorCollector() as mistakes:
-        mistakes.of("", partial(check_running, **how))
-        wanted = mistakes.of("", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study))
-    return wanted.run(**how)
+        mistakes.of("", lambda: Execution(**how))
+        mistakes.of("", lambda: check_running(retry_failed=retry_failed))
+        planned = mistakes.of("", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study))
+    return planned.run(retry_failed=retry_failed, **how)
 
 
 def load_study(

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.schema.output import TEXT, VERSION, Property
 from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, TableOf
+from h3sim.table import RichDisplay
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
     from h3sim.schema.output import OutputSchema
-    from h3sim.trace import Rows
+    from h3sim.table import Rows, Table
 
 
 SETTINGS = TableOf(OrNone(Scalar(), none=None))
@@ -27,10 +30,12 @@ WHICH = Choice(("all", "atf"))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ResultTable:
+class ResultTable(RichDisplay):
     """Result table: `rows`, the settings of the loads, and conversion to a document."""
 
     format: ClassVar[OutputSchema]
+    displayed: ClassVar[tuple[str, ...]] = ("rows",)
+    """Names of the tables that a notebook shows."""
     rows: Rows[Any]
     version: str
     configuration: dict[str, Any]
@@ -45,6 +50,15 @@ class ResultTable:
         pages = f"{1 + len(others)} pages" if others else first
         rows = f"{len(self.rows):,} row{'s' * (len(self.rows) != 1)}"
         return f"<{type(self).__name__} of {pages}: {rows}>"
+
+    @property
+    def _sentences(self) -> tuple[str, ...]:
+        """Sentences that a notebook shows above the tables: here the common settings."""
+        return (self.describe(),)
+
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield from self._sentences
+        yield from (getattr(self, name) for name in self.displayed)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `rows` as a pandas DataFrame; its `attrs` have the rest of the document.
@@ -62,6 +76,6 @@ class ResultTable:
         """Return the result as a document of its `format`."""
         return self.format.write(self)
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Describe the common settings of all loads in words."""
         return f"{', '.join(self.words.values())}; h3sim {self.version}"

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import html
+import itertools
 import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
-from h3sim.config.arguments import check_progress
-from h3sim.config.load_config import LoadConfig, config_of, with_options
+from h3sim.config.load_config import LoadConfig
 from h3sim.page.transforms import with_cached
-from h3sim.results import in_words
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import OutputSchema, Property, rows_of
 from h3sim.study.compare import resolve_subjects
-from h3sim.study.run import resolve_scheme, run_config
+from h3sim.study.run import resolve_scheme
 from h3sim.study.table import COMMON, ResultTable
+from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page
     from h3sim.results import Load
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 WHAT_IFS = ("as it is", "no computation", "no network", "half the RTT", "all cached")
 """Variants of each page, in order; "all cached" still fetches the document."""
-_ARGUMENTS = ("scheme", "config", "progress")
+_CRITERIA = ("policy", "kind", "part")
 _AT_ONCE: dict[str, Any] = {"network": "marx-2019", "rate_mbps": 10_000.0, "rtt_ms": 0.0}
 """Practically no network: 2 MB take 1.6 ms, without congestion control."""
 
@@ -87,25 +86,20 @@ class WhatIf(ResultTable):
         """Return the geometric mean over pages of the ratio for variant *what*."""
         return statistics.geometric_mean(row.part for row in self.rows if row.what == what)
 
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"
 
-
-@with_options
+@with_loads
 def what_if(
     pages: PageLike | Iterable[PageLike],
     *,
     scheme: SchemeLike = "rr",
     config: LoadConfig | None = None,
-    progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> WhatIf:
     """Load each page as it is, and without computation, network and so on.
 
     The browser computes every load (`browser="parse"`). "No network" is 10 Gbit/s without delay.
     With "all cached" only the document is fetched, and the main thread takes as long as before. The
-    other arguments are fields of `LoadConfig` and override *config*. *progress* is told after each
-    load how many are done and how many there are.
+    other arguments are fields of `LoadConfig`, which override *config*, and of `Execution`.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -114,40 +108,32 @@ def what_if(
 
     >>> found = what_if("davies-meenan", scheme="dfifo", network="cable")
     >>> [round(row.part, 2) for row in found.rows]
-    [1.0, 1.0, 0.0, 0.95, 0.05]
+    [1.0, 1.0, 0.02, 0.96, 0.07]
     """
     with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: check_progress(progress))
-        given = mistakes.of("", lambda: config_of(options, known=_ARGUMENTS, changed=config))
+        execution, given = mistakes.of(
+            "", lambda: read_options(what_if, options, config), instead=(None, None)
+        )
         used = mistakes.of("scheme", lambda: resolve_scheme(scheme), instead="rr")
         found = mistakes.of("", lambda: resolve_subjects(pages, used).pages)
     run_with = replace(given, browser=replace(given.browser_model, mode=BrowserMode.PARSE))
-    rows: list[WhatIfRow] = []
-    as_they_are: list[Load] = []
-    for page in found:
-        for row, load in _asked(page, used, run_with):
-            rows.append(row)
-            if row.what == WHAT_IFS[0]:
-                as_they_are.append(load)
-            if progress is not None:
-                progress(len(rows), len(found) * len(WHAT_IFS))
-    return _told(rows, as_they_are)
-
-
-def _told(rows: list[WhatIfRow], loads: list[Load]) -> WhatIf:
-    """Return the result table of *rows*, described by the *loads* of the pages as they are."""
-    first = loads[0]
+    with LoadRunner(execution, _measured) as runner:
+        measured = runner.run([task for page in found for task in _tasks(page, used, run_with)])
+    as_they_are = measured[:: len(WHAT_IFS)]
+    first = as_they_are[0]
     return WhatIf(
-        rows=Rows(WhatIfRow, rows),
-        contributions=Rows(PathShareRow, _contributions(loads)),
+        rows=Rows(WhatIfRow, _rows(found, measured)),
+        contributions=Rows(
+            PathShareRow, _contributions([one["contributions"] for one in as_they_are])
+        ),
         version=__version__,
-        configuration={**first.configuration, "scheme": first.scheme.name},
-        words={**in_words(first), "scheme": first.scheme.name},
-        page_digests={load.page.name: load.page.digest for load in loads},
+        configuration={**first["configuration"], "scheme": used.name},
+        words={**first["words"], "scheme": used.name},
+        page_digests={page.name: page.digest for page in found},
     )
 
 
-def _asked(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[tuple[WhatIfRow, Load]]:
+def _tasks(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[LoadTask]:
     rtt_ms = to_ms(config.path.network.rtt_ns)
     asked = {
         "as it is": (page, config),
@@ -157,13 +143,31 @@ def _asked(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[tuple[Wha
         "half the RTT": (page, replace(config, rtt_ms=rtt_ms / 2)),
         "all cached": (_with_all_cached(page), config),
     }
-    whole_ms = 0.0
     for what in WHAT_IFS:
         changed_page, changed = asked[what]
-        load = run_config(changed_page, scheme, changed)
-        event_ms, paint_ms = load.load_event_ms or 0.0, load.first_paint_ms or 0.0
-        whole_ms = whole_ms or event_ms
-        yield WhatIfRow(page.name, what, event_ms, paint_ms, event_ms / whole_ms), load
+        yield LoadTask(changed_page, scheme, changed, what)
+
+
+def _measured(load: Load, what: str) -> dict[str, Any]:
+    """Return load event and first paint and, of the page as it is, what they were due to."""
+    criteria = _CRITERIA if what == WHAT_IFS[0] else ()
+    return {
+        "load_event_ms": load.load_event_ms or 0.0,
+        "first_paint_ms": load.first_paint_ms or 0.0,
+        "contributions": {
+            by: [(row.name, row.time_ms, row.share) for row in load.contributions(by)]
+            for by in criteria
+        },
+    }
+
+
+def _rows(pages: Sequence[Page], measured: Sequence[Mapping[str, Any]]) -> Iterator[WhatIfRow]:
+    cells = itertools.product(pages, WHAT_IFS)
+    whole_ms = 0.0
+    for (page, what), one in zip(cells, measured, strict=True):
+        event_ms = one["load_event_ms"]
+        whole_ms = event_ms if what == WHAT_IFS[0] else whole_ms or event_ms
+        yield WhatIfRow(page.name, what, event_ms, one["first_paint_ms"], event_ms / whole_ms)
 
 
 def _without_computation(page: Page) -> Page:
@@ -183,13 +187,15 @@ def _with_all_cached(page: Page) -> Page:
     return warm.with_resources([replace(root, execute_ns=root.execute_ns + computing_ns)])
 
 
-def _contributions(loads: list[Load]) -> Iterator[PathShareRow]:
-    for by in ("policy", "kind", "part"):
+def _contributions(
+    of_loads: Sequence[Mapping[str, Iterable[tuple[str, float, float]]]],
+) -> Iterator[PathShareRow]:
+    n_loads = len(of_loads)
+    for by in _CRITERIA:
         found: dict[str, list[tuple[float, float]]] = {}
-        for load in loads:
-            for row in load.contributions(by):
-                found.setdefault(row.name, []).append((row.time_ms, row.share))
-        n_loads = len(loads)
+        for of_load in of_loads:
+            for name, time_ms, share in of_load[by]:
+                found.setdefault(name, []).append((time_ms, share))
         means = {
             name: (sum(ms for ms, _ in values) / n_loads, sum(part for _, part in values) / n_loads)
             for name, values in found.items()

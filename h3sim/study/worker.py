@@ -63,6 +63,10 @@ class Cells(Protocol):
         """True if rows of each cell's parts (the resources of a load) are kept as well."""
 
     @property
+    def is_strict(self) -> bool:
+        """True if the study ends with the first cell that fails."""
+
+    @property
     def axes(self) -> tuple[str, ...]:
         """Columns in which the cells differ, slowest first."""
 
@@ -81,7 +85,7 @@ class Cells(Protocol):
     def columns(self, index: int) -> Mapping[str, Any]:
         """Return the values that the row of the cell at *index* must have in some columns."""
 
-    def told(self, index: int) -> str:
+    def describe(self, index: int) -> str:
         """Return the description of the cell at *index* for error messages."""
 
 
@@ -104,6 +108,8 @@ class StudyWork(ABC):
     """Data of a study that each worker needs once."""
 
     timeout_s: float | None = None
+    is_strict: bool = False
+    """True if an error is raised as it is, which only this process can do."""
 
     @abstractmethod
     def row(self, index: int) -> tuple[str, str | None]:
@@ -119,7 +125,9 @@ class StudyWork(ABC):
         # An interrupt is not a failure of the cell: stored as one, it would not run again.
         except Terminated:
             raise
-        except (Exception, SystemExit) as caught:  # noqa: BLE001 - plug-ins may raise anything
+        except (Exception, SystemExit) as caught:
+            if self.is_strict:
+                raise
             error = f"{type(caught).__name__}: {caught}"
         return Done(index, row, resources, error, time.perf_counter() - began)
 

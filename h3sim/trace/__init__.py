@@ -1,5 +1,6 @@
 """Traces: flat rows of the events of a load, in order."""
 
+from h3sim.table import Rows
 from h3sim.trace.delivery import (
     ConnectionOrder,
     DeliveryTimes,
@@ -20,7 +21,6 @@ from h3sim.trace.model import (
     Packet,
     RecoveryRow,
     Request,
-    Rows,
     SignalSent,
     Trace,
     WireRow,

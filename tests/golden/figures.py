@@ -18,8 +18,8 @@ from h3sim.reporting import (
     waterfall,
 )
 from h3sim.reporting.animation import scene_of
+from h3sim.reporting.labels import Palette
 from h3sim.reporting.page_plots import kinds_of
-from h3sim.reporting.palette import Palette
 
 __all__ = ["RECORDED", "compute", "text_of"]
 

@@ -25,7 +25,7 @@ from h3sim.reporting import (
     alt_text,
     output,
 )
-from h3sim.reporting.header_plots import header_figure
+from h3sim.reporting.study_plots import header_figure
 from h3sim.results.configuration import write_load_qlog
 from h3sim.study import Results
 from tests.helpers import page_of

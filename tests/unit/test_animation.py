@@ -22,7 +22,7 @@ from h3sim.reporting.animation import (
     state_of,
     words_of,
 )
-from h3sim.reporting.palette import Palette
+from h3sim.reporting.labels import Palette
 from h3sim.trace import Delivery, Request, with_delivery
 from tests.helpers import page_of as page_from
 from tools.check_report import hostile_page, mistakes_in

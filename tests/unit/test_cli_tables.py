@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.cli import main
-from h3sim.cli.tables import figures, table
+from h3sim.table import Table, format_pairs
 from h3sim.text import cell_width, truncate, wrap
 from tests.helpers import page_file
 
@@ -33,7 +33,7 @@ def widest(text: str) -> int:
 
 
 def test_a_table_that_fits_is_as_narrow_as_it_can_be() -> None:
-    assert table(["scheme", "ms"], [["rr", "1.5"], ["fifo", "12.25"]], width=80).splitlines() == [
+    assert Table(["scheme", "ms"], [["rr", "1.5"], ["fifo", "12.25"]]).to_text(80).splitlines() == [
         "scheme     ms",
         "------  -----",
         "rr        1.5",
@@ -43,7 +43,7 @@ def test_a_table_that_fits_is_as_narrow_as_it_can_be() -> None:
 
 def test_heads_are_folded_before_anything_is_cut() -> None:
     rows = [["index.html", "12"]]
-    assert table(["resource", "first byte ms"], rows, width=20).splitlines() == [
+    assert Table(["resource", "first byte ms"], rows).to_text(20).splitlines() == [
         "               first",
         "resource     byte ms",
         "----------  --------",
@@ -53,7 +53,7 @@ def test_heads_are_folded_before_anything_is_cut() -> None:
 
 def test_words_are_folded_and_names_without_a_space_are_shortened_in_their_middle() -> None:
     rows = [["one", "two words and then some more"], ["two", "a/very/long/path/to/index.html"]]
-    assert table(["name", "text"], rows, width=25).splitlines() == [
+    assert Table(["name", "text"], rows).to_text(25).splitlines() == [
         "name  text",
         "----  -------------------",
         "one   two words and then",
@@ -64,18 +64,18 @@ def test_words_are_folded_and_names_without_a_space_are_shortened_in_their_middl
 
 def test_with_shorten_each_row_is_one_line() -> None:
     rows = [["one", "two words and then some more"]] * 3
-    assert len(table(["name", "text"], rows, width=20, shorten=True).splitlines()) == 5
+    assert len(Table(["name", "text"], rows).to_text(20, shorten=True).splitlines()) == 5
 
 
 def test_what_cannot_be_seen_is_spelt_out() -> None:
-    assert table(["name"], [["a\x1b[2J\nb"]]).splitlines()[-1] == r"a\x1b[2J\nb"
-    assert figures([("name", "a\x1b]0;x\x07")]) == r"name  a\x1b]0;x\x07"
+    assert str(Table(["name"], [["a\x1b[2J\nb"]])).splitlines()[-1] == r"a\x1b[2J\nb"
+    assert format_pairs([("name", "a\x1b]0;x\x07")]) == r"name  a\x1b]0;x\x07"
 
 
 def test_wide_characters_fill_two_cells_and_combining_ones_none() -> None:
     assert cell_width("\u65e5\u672c") == 4
     assert cell_width("e\u0301") == 1
-    lines = table(["name", "n"], [["\u65e5\u672c", "1"], ["ab", "22"]]).splitlines()
+    lines = Table(["name", "n"], [["\u65e5\u672c", "1"], ["ab", "22"]]).to_text().splitlines()
     assert lines[2:] == ["\u65e5\u672c   1", "ab    22"]
 
 
@@ -221,7 +221,8 @@ def test_a_file_on_standard_output_is_one_that_can_be_read(
 
 def test_no_number_is_cut_in_a_narrow_table() -> None:
     rows = [["a-page-with-a-long-name", "1,169.6 (1.00)", "2,743.8 (0.98)"]]
-    lines = table(["page", "as it is", "no network"], rows, width=40, shorten=True).splitlines()
+    columns = ["page", "as it is", "no network"]
+    lines = Table(columns, rows).to_text(40, shorten=True).splitlines()
     assert max(map(cell_width, lines)) <= 40
     for number in ("1,169.6", "(1.00)", "2,743.8", "(0.98)"):
         assert number in "\n".join(lines)

@@ -10,14 +10,24 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
-from h3sim.study.racing import arms_of, race
+from h3sim.study.racing import Race, arms_of
+from h3sim.study.racing import race as race_by_pairs
 from tests.effort import scaled
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _N_RACES = 200
+
+
+def race(n_arms: int, measure: Callable[[int, int], float], n_instances: int) -> Race:
+    """Return the outcome of a race whose arms are measured one by one."""
+
+    def all_of(pairs: Sequence[tuple[int, int]]) -> list[float]:
+        return [measure(*pair) for pair in pairs]
+
+    return race_by_pairs(n_arms, all_of, n_instances)
 
 
 def noisy(seed: int, means: list[float]) -> Callable[[int, int], float]:
@@ -211,7 +221,7 @@ def test_schemes_that_know_more_than_a_client_never_win_silently() -> None:
         "fifo": False,
         "chrome-eps": False,
     }
-    assert found.standing(found.rows[0]) == "best, needs server knowledge"
+    assert found.status(found.rows[0]) == "best, needs server knowledge"
     assert "Of the schemes that a client can use, fifo comes closest" in found.verdict
     usual = h3sim.search("davies-meenan", networks=[])
     assert not any(row.needs_server_knowledge for row in usual.rows)
@@ -227,7 +237,7 @@ def test_one_random_load_of_each_scheme_is_no_evidence() -> None:
 
 def test_seeds_that_ran_are_named_and_not_the_first_alone() -> None:
     found = h3sim.search("davies-meenan", n_seeds=8, seed=3, networks=[], **LOSSY)
-    assert "seeds 3 to 10" in found.told()
+    assert "seeds 3 to 10" in found.describe()
 
 
 def test_conditions_that_hold_anyway_are_no_other_conditions() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from h3sim.reporting.header_plots import header_figure
+from h3sim.reporting.study_plots import header_figure
 
 
 def test_panels_of_a_row_share_an_axis_that_fits_all_of_them() -> None:

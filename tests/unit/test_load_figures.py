@@ -13,7 +13,7 @@ import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.page import page_from_dict
 from h3sim.reporting import LoadPlots, time_series, trees, waterfall
-from h3sim.reporting.palette import Palette
+from h3sim.reporting.labels import Palette
 from h3sim.reporting.waterfall import rows_of
 from h3sim.trace import Delivery, PacketRows, Request, Trace
 from tests.helpers import page_of

@@ -14,7 +14,7 @@ import h3sim
 from h3sim.errors import InputError
 from h3sim.page import Kind, page_from_dict
 from h3sim.reporting import LoadPlots, labels, lane_layout, output
-from h3sim.reporting.palette import KINDS, Palette, paint
+from h3sim.reporting.labels import KINDS, Palette, paint
 
 if TYPE_CHECKING:
     from pathlib import Path

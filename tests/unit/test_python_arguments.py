@@ -182,7 +182,7 @@ def test_what_is_no_row_is_refused(rows: Any) -> None:
 def test_a_notebook_says_of_few_rows_that_these_are_all() -> None:
     assert "The first" not in RESULTS._repr_html_()
     joined = h3sim.Results.of([{"a": 1}, {"b": 2}])
-    assert joined._repr_html_().count("<td") == 2
+    assert joined._repr_html_().count("<tr>") == 3
 
 
 def test_figures_that_cannot_stand_over_axes_are_told() -> None:
@@ -212,7 +212,7 @@ def test_a_study_that_adds_seeds_says_how_far_it_came() -> None:
         f"{words} narrower than 50 %.>",
         f"{words} not all narrower than 0.0001 %.>",
     ]
-    assert found[0]._repr_html_().count("<td") == 5
+    assert found[0]._repr_html_().count("<td") == 4
 
 
 # Figures

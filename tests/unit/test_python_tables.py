@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
-from h3sim.notebook import html_table
-from h3sim.reporting.document import Report, ReportTable, Section, body_of
-from h3sim.text import decimals_of
+from h3sim.reporting.document import Report, Section, body_of
+from h3sim.table import Table, decimals_of
 from h3sim.units import unit_of
 
 if TYPE_CHECKING:
@@ -79,10 +78,10 @@ def test_values_that_differ_look_different_in_every_kind_of_table() -> None:
     assert decimals_of(close, least=0) == 1
     assert decimals_of((7.0, 7.0), least=0) == 0
     rows = [("a", 0.00011), ("b", 0.00012)]
-    assert "0.00011" in html_table(("name", "value"), rows)
-    assert "0.00012" in html_table(("name", "value"), rows)
-    table = ReportTable(title="t", columns=("name", "ratio"), rows=[("a", 1.0), ("b", 1.0003)])
-    made = ReportTable(title="made", columns=("a", "b"), rows=[])
+    assert "0.00011" in Table(("name", "value"), rows).to_html()
+    assert "0.00012" in Table(("name", "value"), rows).to_html()
+    table = Table(("name", "ratio"), [("a", 1.0), ("b", 1.0003)], title="t")
+    made = Table[Any](("a", "b"), [], title="made")
     shown = body_of(
         Report(title="r", verdict=[], parts=[Section(title="s", tables=[table])], made=made)
     )

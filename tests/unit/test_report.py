@@ -17,6 +17,7 @@ from h3sim.importers.chromium import find_chromium
 from h3sim.page import page_from_dict
 from h3sim.reporting import load_sections
 from h3sim.reporting.document import MAX_ROWS
+from h3sim.table import Table
 from tests.effort import HANG_S
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def loads_of(page: Any, *schemes: str, **options: Any) -> list[Any]:
 
 
 def settings_of(made: Report) -> dict[str, Any]:
-    return {row[0]: row[1] for row in made.made.rows}
+    return {row[0]: row[1] for row in made.made}
 
 
 def small_study() -> Any:
@@ -150,8 +151,8 @@ def test_each_figure_says_in_words_what_it_shows_and_has_its_data(made: Report) 
     assert len(parsed.of("figure")) == len(parsed.of("details")) == len(figures)
     for picture in figures:
         assert picture.alt
-        assert picture.data.rows
-        assert all(len(row) == len(picture.data.columns) for row in picture.data.rows)
+        assert picture.data
+        assert all(len(row) == len(picture.data.columns) for row in picture.data)
     scrolled = [each for each in parsed.of("div") if each.get("class") == "scroll"]
     assert {(each.get("tabindex"), bool(each.get("aria-label"))) for each in scrolled} == {
         ("0", True)
@@ -217,9 +218,9 @@ def test_what_loads_differ_in_is_told_load_by_load() -> None:
 
 
 def test_a_long_table_is_cut_and_says_how_many_rows_are_left_out() -> None:
-    from h3sim.reporting.document import ReportTable, _table
+    from h3sim.reporting.document import _table
 
-    long = ReportTable(title="t", columns=["n"], rows=[(n,) for n in range(MAX_ROWS + 5)])
+    long = Table(["n"], [(n,) for n in range(MAX_ROWS + 5)], title="t")
     assert _table(long).count("<tr>") == MAX_ROWS + 1
     assert "and 5 rows more" in _table(long)
 
@@ -340,7 +341,7 @@ def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseli
     assert "keep_loads=True" in " ".join(short.parts[0].words)
     assert [len(made.parts) for made in (short, whole)] == [1, 2]
     race, _ = whole.parts[0].tables
-    assert [row[0] for row in race.rows] == [row.scheme for row in kept.found.rows]
+    assert [row[0] for row in race] == [row.scheme for row in kept.found.rows]
     assert "as an example" in whole.parts[1].words[0]
     assert "speedup to chrome-eps, all" in whole.parts[1].tables[0].columns
     assert whole.title == "h3sim: davies-meenan"
@@ -350,8 +351,8 @@ def test_what_find_found_is_reported() -> None:
     found = h3sim.search("davies-meenan", schemes=["rr", "fifo"], networks=["cable"])
     made = h3sim.report(found)
     assert made.verdict == [found.verdict]
-    assert [len(table.rows) for table in made.parts[0].tables] == [3, len(found.robustness)]
-    assert ("seeds at most", 30) in made.made.rows
+    assert [len(table) for table in made.parts[0].tables] == [3, len(found.robustness)]
+    assert ("seeds at most", 30) in made.made
 
 
 def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None:

@@ -13,14 +13,15 @@ from h3sim.results.configuration import write_load_qlog
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.reporting.document import Report, ReportTable
+    from h3sim.reporting.document import Report
+    from h3sim.table import Table
 
 PAGES = ["davies-meenan", "creative", "http2rulez"]
 LOSSY: dict[str, Any] = {"loss": 0.02, "rtt_ms": 50, "schemes": ["rr", "fifo"]}
 
 
-def column(table: ReportTable, name: str) -> list[Any]:
-    return [row[table.columns.index(name)] for row in table.rows]
+def column(table: Table[Any], name: str) -> list[Any]:
+    return [row[table.columns.index(name)] for row in table]
 
 
 def number(text: str) -> float:
@@ -38,7 +39,7 @@ def check_search(made: Report, sentence: str) -> None:
     less, other, low, high = re.findall(
         r": (?:\S+ has )?([\d.]+) % less .*? than (\S+) \(([\d.-]+) to ([\d.-]+) %", sentence
     )[0]
-    row = dict(zip(race.columns, race.rows[column(race, "scheme").index(other)], strict=True))
+    row = dict(zip(race.columns, race[column(race, "scheme").index(other)], strict=True))
     names = ("ratio to the best", "low", "high")
     for said, name, ratio in zip((less, low, high), names, drawn(figure.alt)[other], strict=True):
         assert number(said) == pytest.approx(100 * (1 - 1 / row[name]), abs=0.06)
@@ -61,7 +62,7 @@ def test_a_recommendation_says_what_its_search_says_and_its_examples_have_no_ver
     made = h3sim.report(advice)
     assert list(made.verdict) == [advice.found.verdict]
     check_search(made, made.verdict[0])
-    settings = dict(map(tuple, made.made.rows))
+    settings = dict(map(tuple, made.made))
     assert settings["seeds run"].startswith("seeds 0 to ")
 
 
@@ -83,8 +84,8 @@ def test_a_study_says_draws_and_lists_the_same_numbers_in_each_setting(what: str
     for sentence, figure in zip(said, figures, strict=True):
         (setting,) = re.findall(r"rtt_ms \d+", sentence)
         assert setting in figure.title
-        rows = [row for row in speedups.rows if row[0] == setting]
-        assert figure.data.rows == rows
+        rows = [row for row in speedups if row[0] == setting]
+        assert list(figure.data) == rows
         row = max((row for row in rows if row[1] != "rr"), key=lambda row: row[4])
         assert row[1] in sentence
         assert f"{row[4]:.2f} ({row[5]:.2f} to {row[6]:.2f}, 95 % interval" in sentence
@@ -117,7 +118,7 @@ def test_loads_of_a_page_say_and_list_the_same_numbers_with_their_uncertainty() 
     assert number(ratio) == pytest.approx(indexes["rr"] / indexes[best], abs=0.005)
     assert "no interval" in made.verdict[-1]
     curves = next(each for each in part.pictures if "share of the bytes" in each.title)
-    ended = {name: curves.data.rows[-1][1 + place] for place, name in enumerate(indexes)}
+    ended = {name: curves.data[-1][1 + place] for place, name in enumerate(indexes)}
     assert ended == pytest.approx({load.scheme.name: load.page_load_ms for load in loads})
 
 

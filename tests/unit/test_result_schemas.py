@@ -22,7 +22,7 @@ from h3sim.headers import CodecSettings
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.importers import import_page
 from h3sim.papers import reproduce
-from h3sim.results.navigations import RootRow
+from h3sim.results.milestones import RootRow
 from h3sim.schema.output import COUNT, ObjectType, Property, rows_of
 from h3sim.study import prioritization_test, result_schemas, sweep, validate_scheme
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity

@@ -1,0 +1,171 @@
+"""Tables of a load: its metrics, multiplexing, connections, navigations and critical path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.metrics import SAMPLE_MS
+from h3sim.table import MISSING, Column, Table
+from h3sim.text import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.results.load import Load, Which
+
+
+def _in_ms(value_ms: float | None) -> str:
+    return MISSING if value_ms is None else f"{value_ms:,.1f}"
+
+
+def connections_table(load: Load) -> Table[Any]:
+    """Return the table of connections."""
+    rows = (
+        (
+            connection.number,
+            ", ".join(connection.hosts),
+            *(connection.rtt_ms, connection.opened_ms, connection.ready_ms),
+            *(connection.n_requests, connection.stream_bytes),
+        )
+        for connection in load.connections
+    )
+    times = map(Column.ms, ("RTT ms", "opened ms", "ready ms"))
+    return Table(("connection", "hosts", *times, "requests", "bytes"), rows)
+
+
+def navigations_table(load: Load) -> Table[Any]:
+    """Return the table of navigations, with times since each was requested."""
+    computed = (Column.ms("load event ms"), "load_event_ms")
+    return Table.select(
+        load.roots,
+        ("root", "id"),
+        (Column.ms("requested at ms"), "requested_ms"),
+        ("resources", "resources"),
+        ("bytes", "bytes"),
+        (Column.ms("ByteIndex all ms"), "byte_index_ms"),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ms("complete ms"), "finished_ms"),
+        *((computed,) if load.load_event_ms is not None else ()),
+    )
+
+
+_PARTS = ("network", "bandwidth", "computation", "blocking")
+
+
+def critical_path_table(load: Load) -> Table[Any]:
+    """Return the critical path to the load event."""
+    names = ("from ms", "to ms", "network ms", "bandwidth ms", "compute ms", "blocking ms")
+    rows = ((row.work, row.id or "", *row[2:]) for row in load.critical_path())
+    return Table(("critical path", "resource", *map(Column.ms, names)), rows)
+
+
+def critical_path_sums(load: Load) -> str:
+    """Return the time of the critical path by activity."""
+    path = load.critical_path()
+    return ", ".join(f"{part} {_in_ms(sum(path.column(f'{part}_ms')))} ms" for part in _PARTS)
+
+
+def sampled_every(sample_ms: float) -> str:
+    """Return the label that tells a sampled ByteIndex from the exact integral.
+
+    >>> sampled_every(100)
+    'sampled every 100 ms, as in Marx 2019'
+    """
+    as_there = ", as in Marx 2019" if sample_ms == SAMPLE_MS else ""
+    return f"sampled every {sample_ms:g} ms{as_there}"
+
+
+def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str, str]]:
+    """Return the metrics of a load as (name, value); *sample_ms* adds sampled ByteIndexes."""
+    hol = load.hol
+    return [
+        ("ByteIndex, all", _index(load, "all")),
+        ("ByteIndex, above the fold", _index(load, "atf")),
+        *_sampled(load, sample_ms),
+        ("page load", _ms(load.page_load_ms)),
+        *_milestones(load),
+        ("packets", _packets(load)),
+        ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
+        ("HOL blocking across streams", _hol(hol.connection_bytes, hol.connection_delay_ms)),
+        ("delivery batches", batches(hol.stack_histogram)),
+    ]
+
+
+def _sampled(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
+    if sample_ms is None:
+        return []
+    how = sampled_every(sample_ms)
+    return [
+        (f"ByteIndex, all, {how}", _index(load, "all", sample_ms)),
+        (f"ByteIndex, above the fold, {how}", _index(load, "atf", sample_ms)),
+    ]
+
+
+def _milestones(load: Load) -> list[tuple[str, str]]:
+    """Return paint and load-event times, which only computing browsers have."""
+    if load.first_paint_ms is None:
+        return []
+    return [
+        ("first paint", _ms(load.first_paint_ms)),
+        ("largest paint", _ms(load.largest_paint_ms)),
+        (
+            "SpeedIndex",
+            "the page has no viewport shares"
+            if load.speed_index_ms is None
+            else _ms(load.speed_index_ms),
+        ),
+        ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
+        ("load event", _ms(load.load_event_ms)),
+    ]
+
+
+def multiplexing_of(load: Load) -> list[tuple[str, str]]:
+    """Return the metrics of multiplexing and prioritization that apply to the load."""
+    found, visual = load.multiplexing, load.visual
+    window = f"in {_in_ms(found.window_ms)} ms"
+    rows: list[tuple[str, str | None]] = [
+        ("interleaving", f"{found.interleaving:.3f}, runs of {found.mean_run_packets:.1f} packets"),
+        ("streams in flight", f"{found.streams_in_flight:.1f} {window}"),
+        ("Jain's index", _or_none(found.jain_index, f"{{:.3f}} {window}")),
+        ("priority inversion", _or_none(found.inversion_bytes, "{:,} bytes")),
+        ("reprioritization delay", _or_none(found.reprioritization_delay_ms, "{:,.1f} ms")),
+        ("TTFB slope", _or_none(found.ttfb_slope_ms, "{:+,.1f} ms per request")),
+        ("ImageIndex", _or_none(load.image_index_ms, "{:,.1f} ms")),
+        ("loss bursts", batches(found.loss_bursts) or None),
+    ]
+    if visual is not None:
+        shown = ", ".join(_in_ms(value_ms) for value_ms in visual)
+        rows.append(("first change, VC85, 95, 99, last", f"{shown} ms"))
+    return [(name, text) for name, text in rows if text is not None]
+
+
+def _or_none(value: float | None, text: str) -> str | None:
+    return None if value is None else text.format(value)
+
+
+def batches(histogram: Mapping[Any, int]) -> str:
+    """Describe the sizes of delivery batches.
+
+    >>> batches({1: 1168, 2: 3})
+    '1,168 x 1 packet, 3 x 2 packets'
+    """
+    return ", ".join(f"{n:,} x {plural(int(height), 'packet')}" for height, n in histogram.items())
+
+
+def _packets(load: Load) -> str:
+    packets = load.packets
+    return f"{packets.sent:,} sent, {packets.lost:,} lost, {packets.retransmitted:,} retransmitted"
+
+
+def _index(load: Load, which: Which, sample_ms: float | None = None) -> str:
+    index_ms = load.byte_index_or_none(which, sample_ms=sample_ms)
+    return load.missing_reason(which) if index_ms is None else f"{_in_ms(index_ms)} ms"
+
+
+def _ms(value_ms: float | None) -> str:
+    return "unknown" if value_ms is None else f"{_in_ms(value_ms)} ms"
+
+
+def _hol(n_bytes: int, delay_ms: float) -> str:
+    """Format bytes and delay; the delay is a sum over packets and may exceed the load's time."""
+    return f"{n_bytes:,} bytes, {_in_ms(delay_ms)} ms summed over packets"

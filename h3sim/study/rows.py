@@ -1,0 +1,358 @@
+"""The rows of a study: read lazily from the store, checked, filtered, grouped, summarized."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
+
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.results.figures import FIGURES
+from h3sim.schema import format_value, join_words
+from h3sim.schema.arguments import Predicate, check_arguments
+from h3sim.schema.errors import RejectedValueError, collected, plain_values
+from h3sim.schema.values import ValueType
+from h3sim.study.store_file import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class RunningStats:
+    """Running count, mean and standard deviation (Welford 1962)."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.mean = self._squares = 0.0
+        self.least = math.inf
+        self.most = -math.inf
+
+    def add(self, value: float) -> None:
+        """Add one number."""
+        self.n += 1
+        before = value - self.mean
+        self.mean += before / self.n
+        # With the mean before and after: sums of squares cancel if the spread is small.
+        self._squares += before * (value - self.mean)
+        self.least, self.most = min(self.least, value), max(self.most, value)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the statistics; None for those that need more numbers."""
+        if not self.n:
+            return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
+        spread = math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
+        numbers = {"mean": self.mean, "sd": spread, "min": self.least, "max": self.most}
+        return {"n": self.n, **numbers}
+
+
+Row: TypeAlias = dict[str, Any]
+Stored: TypeAlias = tuple[str | None, str | None, str | None]
+"""Row and resources as JSON, or an error."""
+_COLUMNS = Predicate("a list of names of columns", lambda value: isinstance(value, list | tuple))
+_LOAD = ("page", "scheme", "network", "seed")
+"""Columns of the load in rows of resources, besides the axes."""
+_SCALARS = {str, int, float, bool, type(None)}
+_TEXTS: dict[str, Any] = {"page": str, "scheme": str, "network": (str, type(None))}
+"""Types of nullable columns; the path model has no network."""
+_FIGURES = tuple(figure.name for figure in FIGURES)
+_SAME = 1e-6
+"""Relative tolerance of settings: times are stored as whole nanoseconds."""
+
+
+class Counts(NamedTuple):
+    """Numbers of cells of a study that were reused, ran and failed."""
+
+    reused: int
+    ran: int
+    failed: int
+
+    def __str__(self) -> str:
+        return f"reused {self.reused:,}, ran {self.ran:,}, failed {self.failed:,}"
+
+
+class StudyRows:
+    """Rows of a study, read lazily from their source on each access."""
+
+    def __init__(
+        self,
+        source: Callable[[], Iterator[Stored]],
+        *,
+        axes: Sequence[str] = (),
+        counts: Counts | None = None,
+        predicate: Callable[[Row], bool] | None = None,
+        is_interrupted: bool = False,
+    ) -> None:
+        self._source = source
+        self._predicate = predicate
+        self.axes = tuple(axes)
+        self.counts = counts
+        self.is_interrupted = is_interrupted
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], *, axes: Sequence[str] = ()) -> Self:
+        """Return results with these *rows*, given as dicts; NaN becomes None.
+
+        Raises:
+            InputError: if they are not a list of dicts.
+        """
+        taken = check_arguments(InputError, rows=(_Lines(), rows))["rows"]
+        texts: list[Stored] = [(line, None, None) for line in taken]
+        return cls(lambda: iter(texts), axes=axes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return a pickle that contains the rows, since their source is local."""
+        predicate = self._predicate or (lambda _: True)
+        retained = [one for one in self._source() if one[0] is None or predicate(_read_row(one[0]))]
+        return _restored, (type(self), retained, self.axes, self.counts, self.is_interrupted)
+
+    def __iter__(self) -> Iterator[Row]:
+        for text, _, _ in self._source():
+            if text is not None:
+                row: Row = _read_row(text)
+                if self._predicate is None or self._predicate(row):
+                    yield row
+
+    def __len__(self) -> int:
+        # Counted without parsing the JSON.
+        if self._predicate is None:
+            return sum(text is not None for text, _, _ in self._source())
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        """Return the row at *index*, which may be negative, or the rows of a slice as a list."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        number_of_row = index if index >= 0 else len(self) + index
+        for number, row in enumerate(self):
+            if number == number_of_row:
+                return row
+        raise IndexError(f"index {index} is out of range: there are {len(self)} rows")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(next(iter(self), {}))
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column as a list.
+
+        Raises:
+            KeyError: if a column is unknown.
+        """
+        self._check_columns([name])
+        return [row.get(name) for row in self]
+
+    @property
+    def errors(self) -> list[str]:
+        """Descriptions of failed loads, with their errors."""
+        return [error for _, _, error in self._source() if error is not None]
+
+    def resources(self) -> Self:
+        """Return one row per resource: identity of its load, and times of request and response.
+
+        Raises:
+            NothingToMeasureError: if they were not kept (use `sweep(..., resources=True)`).
+        """
+        # Failed loads have none; those that another study kept for some loads are incomplete.
+        has_resources = {
+            text is not None for row_text, text, _ in self._source() if row_text is not None
+        }
+        if has_resources != {True}:
+            raise NothingToMeasureError(
+                "the resources were not kept: use sweep(..., resources=True)"
+            )
+
+        def source() -> Iterator[Stored]:
+            for row_text, text, _ in self._source():
+                if row_text is None or text is None:
+                    continue
+                row = _read_row(row_text)
+                if self._predicate is None or self._predicate(row):
+                    load = {key: row.get(key) for key in dict.fromkeys((*_LOAD, *self.axes))}
+                    for resource in _read(text, list):
+                        yield json.dumps(load | resource), None, None
+
+        return type(self)(source, axes=(*self.axes, "id"))
+
+    def filter(self, predicate: Callable[[Row], bool] | None = None, /, **equal: Any) -> Self:
+        """Return the rows that satisfy *predicate* and have the given values, or one of a list.
+
+        Raises:
+            KeyError: if a column is unknown.
+        """
+        self._check_columns(equal)
+        allowed = {
+            name: [*value]
+            if isinstance(value, Iterable) and not isinstance(value, str)
+            else [value]
+            for name, value in zip(equal, map(plain_values, equal.values()), strict=True)
+        }
+
+        def holds(row: Row) -> bool:
+            before = self._predicate is None or self._predicate(row)
+            return (
+                before
+                and all(row.get(name) in values for name, values in allowed.items())
+                and (predicate is None or predicate(row))
+            )
+
+        return type(self)(self._source, axes=self.axes, predicate=holds)
+
+    def group(self, *columns: str) -> dict[tuple[Any, ...], Self]:
+        """Group the rows by the values of *columns*, in order of first occurrence.
+
+        Raises:
+            KeyError: if a column is unknown.
+        """
+        self._check_columns(columns)
+        keys = dict.fromkeys(tuple(row.get(name) for name in columns) for row in self)
+        return {key: self.filter(**dict(zip(columns, key, strict=True))) for key in keys}
+
+    def join(self, *others: StudyRows) -> Self:
+        """Return these rows followed by those of *others*."""
+        parts: tuple[StudyRows, ...] = (self, *others)
+
+        def source() -> Iterator[Stored]:
+            for part in parts:
+                yield from ((json.dumps(row), None, None) for row in part)
+
+        axes = dict.fromkeys(name for part in parts for name in part.axes)
+        return type(self)(source, axes=tuple(axes))
+
+    def summary(self, value: str = "byte_index_all_ms", *, by: Sequence[str] = ("scheme",)) -> Self:
+        """Return count, mean, standard deviation, minimum and maximum, grouped *by* columns.
+
+        Computed in one pass; rows without the value are skipped.
+
+        Raises:
+            KeyError: if a column is unknown.
+        """
+        check_arguments(InputError, by=(_COLUMNS, by))
+        self._check_columns([value, *by])
+        sums: dict[tuple[Any, ...], RunningStats] = {}
+        for row in self:
+            moments = sums.setdefault(tuple(row.get(name) for name in by), RunningStats())
+            number = row.get(value)
+            if isinstance(number, str):
+                raise InputError(
+                    [ValidationIssue(key=value, message=f"is text: {format_value(number)}")]
+                )
+            if number is not None:
+                moments.add(number)
+        return self.of(
+            dict(zip(by, key, strict=True)) | {"value": value} | moments.describe()
+            for key, moments in sums.items()
+        )
+
+    def _check_columns(self, names: Iterable[str]) -> None:
+        columns = self.columns
+        for name in names:
+            if columns and name not in columns:
+                raise KeyError(no_column(name, columns))
+
+
+def _restored(
+    kind: type[StudyRows], retained: list[Stored], axes: tuple[str, ...], *rest: Any
+) -> StudyRows:
+    counts, is_interrupted = rest
+    return kind(lambda: iter(retained), axes=axes, counts=counts, is_interrupted=is_interrupted)
+
+
+class _Lines(ValueType):
+    """Field type of rows given by the user; each becomes a line of JSON."""
+
+    def accept(self, value: Any) -> list[str]:
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+            raise RejectedValueError(f"must be a list of tables, is {format_value(value)}")
+        entries = ((f"[{number}]", _line, row) for number, row in enumerate(value))
+        lines, problems = collected(entries)
+        if problems:
+            raise RejectedValueError(problems)
+        return lines
+
+
+def _line(row: Any) -> str:
+    if not isinstance(row, Mapping):
+        hint = "for a DataFrame use `frame.to_dict('records')`"
+        raise RejectedValueError(f"must be a table of columns, is {format_value(row)} ({hint})")
+    cells = {key: plain_values(value) for key, value in row.items()}
+    # pandas represents missing values as NaN.
+    plain = {key: None if value != value else value for key, value in cells.items()}
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise RejectedValueError(f"cannot be written: {error}") from error
+
+
+def no_column(name: object, columns: Iterable[str]) -> str:
+    """Return the message for an unknown column, with similar names from *columns*.
+
+    >>> no_column("los", ["loss", "rtt_ms"])
+    "there is no column 'los'; there are loss, rtt_ms"
+    """
+    return f"there is no column {format_value(name)}; there are {join_words(columns, near=name)}"
+
+
+def row_problem(row: Row) -> str | None:
+    """Return the error in a stored row, or None.
+
+    >>> row_problem({"page": "a", "page_load_ms": "soon"})
+    "page_load_ms: must be a number, is 'soon'"
+    """
+    if not set(map(type, row.values())) <= _SCALARS:
+        name = next(name for name, value in row.items() if type(value) not in _SCALARS)
+        return f"{name}: must be one value, is {format_value(row[name])}"
+    for name, kinds in _TEXTS.items():
+        if not isinstance(row.get(name, ""), kinds):
+            return f"{name}: must be text, is {format_value(row[name])}"
+    for name in _FIGURES:
+        value = row.get(name)
+        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+            return f"{name}: must be a number, is {format_value(value)}"
+    return None
+
+
+def is_row_of(columns: Mapping[str, Any], text: str | None, *, figures: Iterable[str] = ()) -> bool:
+    """Return whether the row *text* has all *figures*, and equals *columns* where it has them.
+
+    >>> is_row_of({"seed": 1, "rtt_ms": 1 / 3}, '{"seed": 1, "rtt_ms": 0.333333}')
+    True
+    """
+    row = _read_row(text or "")
+    has_all = all(name in row for name in figures)
+    return has_all and all(_is_same(row.get(key, value), value) for key, value in columns.items())
+
+
+def _is_same(found: Any, value: Any) -> bool:
+    if isinstance(found, float) and isinstance(value, int | float):
+        return math.isclose(found, value, rel_tol=_SAME, abs_tol=_SAME)
+    return bool(found == value)
+
+
+def _read_row(text: str) -> Row:
+    row: Row = _read(text, dict)
+    if problem := row_problem(row):
+        raise StoreError(f"a row cannot be read: {problem}")
+    return row
+
+
+def _read(text: str, kind: type) -> Any:
+    """Parse stored JSON; a damaged file may contain anything.
+
+    Raises:
+        StoreError: if it is not of that *kind*.
+    """
+    try:
+        value = json.loads(text)
+        if isinstance(value, kind):
+            return value
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise StoreError(
+        "a row cannot be read: the file is damaged; run `h3sim store verify` to find out where"
+    )
