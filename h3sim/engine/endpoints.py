@@ -411,6 +411,11 @@ class EndpointDriver:
             if self._log is not None:
                 self._log.on_departed(packet, arrives_at_ns)
 
+    def drain(self) -> None:
+        """Record the arrivals of packets that are in a queue at the end of the load."""
+        if self._handles_packets and not self._environment.has_overrun:
+            self._link.drain()
+
     def flush_soon(self, now_ns: int) -> None:
         """Flush after all other events of this instant.
 
@@ -567,6 +572,8 @@ class EndpointTransport:
 
     def carried(self) -> TransportTrace:
         """Return the recorded packets."""
+        self._server.drain()
+        self._client.drain()
         return self._log.carried()
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:

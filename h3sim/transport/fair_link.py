@@ -172,7 +172,7 @@ class FairLink(ChangingLink):
         NetworkError: by `send`, since the arrival of a packet is not known when it is sent.
     """
 
-    __slots__ = ("_is_busy", "_queue", "_rank", "_schedule")
+    __slots__ = ("_is_busy", "_leaves_next_ns", "_queue", "_rank", "_schedule")
 
     def __init__(
         self,
@@ -193,6 +193,8 @@ class FairLink(ChangingLink):
         )
         self._is_busy = False
         """True if a packet is in service, whose departure is scheduled."""
+        self._leaves_next_ns = 0
+        """The time of this departure."""
         self._schedule: Schedule | None = None
         self._rank = 0
 
@@ -215,6 +217,11 @@ class FairLink(ChangingLink):
         if not self._is_busy:
             self._serve(None, now_ns)
 
+    def drain(self) -> None:
+        """Serve the packets in the queue, without any that would come later."""
+        while self._is_busy:
+            self._serve(None, self._leaves_next_ns)
+
     def _serve(self, value: Any, now_ns: int) -> None:
         """Serve packets that leave at once, and the first that takes time."""
         del value
@@ -232,7 +239,7 @@ class FairLink(ChangingLink):
             from_ns = max(entry.at_ns, now_ns - 1)
             leaves_at_ns = max(now_ns, bottleneck.leaves_at_ns(from_ns, entry.wire_bytes))
             if leaves_at_ns > now_ns:
-                self._is_busy = True
+                self._is_busy, self._leaves_next_ns = True, leaves_at_ns
                 schedule(leaves_at_ns, self._rank, self._serve, None)
             arrives_at_ns = self._arrives_at_ns(leaves_at_ns, entry.wire_bytes)
             entry.flow.on_departed(entry.packet, arrives_at_ns)

@@ -220,6 +220,9 @@ class Link:
     def attach(self, schedule: Schedule, rank: int) -> None:
         """Set how calls are scheduled, for links that decide later."""
 
+    def drain(self) -> None:
+        """Report the fates of packets in the queue; the load is over."""
+
     def _arrives_at_ns(self, leaves_at_ns: int, wire_bytes: int) -> int | None:
         """Return the arrival time of a packet that leaves the bottleneck; None if it is lost."""
         arrives_at_ns = leaves_at_ns + self._delay_ns
@@ -423,6 +426,10 @@ class RemoteLink(Link):
     def attach(self, schedule: Schedule, rank: int) -> None:
         """Set how the shared link schedules calls."""
         self._link.attach(schedule, rank)
+
+    def drain(self) -> None:
+        """Drain the shared link."""
+        self._link.drain()
 
 
 class ChangingLink(Link):

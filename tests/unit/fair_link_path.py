@@ -84,7 +84,7 @@ class FairPath:
 
         self.at(at_ns, 1, send, None)
 
-    def run(self) -> None:
-        while self._events:
+    def run(self, until_ns: int = 10**18) -> None:
+        while self._events and self._events[0][0] <= until_ns:
             at_ns, _, _, call, value = heappop(self._events)
             call(value, at_ns)

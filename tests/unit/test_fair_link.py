@@ -140,3 +140,13 @@ def test_the_arrival_of_a_foreign_packet_is_not_known() -> None:
     profile = LinkProfile(rate_bps=8_000_000, fq_codel=CODEL)
     with pytest.raises(NetworkError, match="fq_codel"):
         FairLink(profile, rtt_ns=0, streams=random.Random).send(0, 1000)
+
+
+def test_packets_in_the_queue_at_the_end_of_a_load_arrive_all_the_same() -> None:
+    path, flow = FairPath(), Flow()
+    for _ in range(3):
+        path.put(flow, 0, 1000)
+    path.run(until_ns=ms(0.5))
+    assert flow.arrivals_ms == [1]
+    path.link.drain()
+    assert flow.arrivals_ms == [1, 2, 3]
