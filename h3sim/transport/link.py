@@ -215,6 +215,8 @@ class Link:
         if codel is not None and codel.has_marked:
             packet.ecn = CE
             self.ecn_marks += 1
+        if codel is not None:
+            codel.is_ect = False  # foreign packets come by `send`
         flow.on_departed(packet, arrives_at_ns)
 
     def attach(self, schedule: Schedule, rank: int) -> None:
