@@ -35,10 +35,23 @@ from h3sim.results import MAX_LOAD_NS
 from h3sim.schedulers import Retransmit
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.fields import fields_of, validation_errors
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Flag, Number, Whole
 from h3sim.signals import Signalling
-from h3sim.transport import ConstantRate, HandshakeMode, Jitter, LinkProfile, Network, Protocol
-from h3sim.transport.congestion import controller_named, controller_names, is_controller
+from h3sim.transport import (
+    ConstantRate,
+    HandshakeMode,
+    Jitter,
+    LinkProfile,
+    Network,
+    Protocol,
+    QueueDiscipline,
+)
+from h3sim.transport.congestion import (
+    controller_named,
+    controller_names,
+    is_controller,
+    responds_to_ecn,
+)
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
 
 if TYPE_CHECKING:
@@ -84,7 +97,8 @@ def recorded_network(page: Page | HeaderLists) -> Network | None:
 
 _OF_TRANSPORT = (
     *("transport", "cc", "transport_profile", "rate_mbps", "interval_ms", "packet_bytes"),
-    *("mean_loss_burst", "queue_bdp", "queue_bytes", "reorder", "retransmission_order"),
+    *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_discipline", "ecn", "reorder"),
+    "retransmission_order",
     *("cross_traffic", "time_limit_s"),
 )
 
@@ -107,8 +121,8 @@ def changed_network(config: LoadConfig, network: Network) -> Network:
 
 
 def _needs_links(config: LoadConfig) -> bool:
-    asked = (config.loss, config.mean_loss_burst, config.queue_bdp, config.queue_bytes)
-    return config.cc not in (None, "constant") or any(value is not None for value in asked)
+    names = ("loss", "mean_loss_burst", "queue_bdp", "queue_bytes", "queue_discipline")
+    return config.cc not in (None, "constant") or bool(_given(config, *names))
 
 
 def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: ConstantRate) -> Network:
@@ -140,9 +154,18 @@ def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network
         down = replace(down, hold=Jitter.parse(str(config.reorder)), jitter=None)
     return replace(
         network,
-        down=replace(down, **_link_changes(config, down)),
-        up=replace(up, **_link_changes(config, up)),
+        down=_changed_link(config, down),
+        up=_changed_link(config, up),
     )
+
+
+def _changed_link(config: LoadConfig, link: LinkProfile) -> LinkProfile:
+    link = replace(link, **_link_changes(config, link))
+    if config.queue_discipline is not None and link.mean_rate_bps is not None:
+        link = link.with_discipline(QueueDiscipline(config.queue_discipline))
+    if config.ecn is not None and link.queue_discipline is not QueueDiscipline.DROP_TAIL:
+        link = replace(link, ecn=config.ecn)
+    return link
 
 
 def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
@@ -181,6 +204,7 @@ def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> Non
         is_named_so = path.named.constant_rate is None
         links = [link for link in (network.down, network.up) if link is not None]
         problems = list(_with_links(config, links, is_named_so=is_named_so))
+        problems += _without_ecn(config, links, path.profile)
         if network.down is not None and network.down.mean_rate_bps is None:
             # The window of a flow would grow without limit: no queue ever fills.
             message = "needs a downlink with a rate: without one flows do not share anything"
@@ -208,14 +232,28 @@ def _with_links(
                 message="changes the rate of a bottleneck, but no link of this network has one",
             )
     if all(link.mean_rate_bps is None for link in links):
-        for name in _given(config, "queue_bytes", "queue_bdp"):
+        for name in _given(config, "queue_bytes", "queue_bdp", "queue_discipline"):
             yield ValidationIssue(
                 key=name,
-                message="limits the queue of a bottleneck, but no link of this network has one",
+                message="applies to the queue of a bottleneck, but no link of this network has one",
             )
     if config.mean_loss_burst is not None and not any(link.loss for link in links):
         message = "clusters losses, but there is no loss: set loss as well"
         yield ValidationIssue(key="mean_loss_burst", message=message)
+
+
+def _without_ecn(
+    config: LoadConfig, links: list[LinkProfile], profile: TransportProfile | None
+) -> Iterator[ValidationIssue]:
+    """Yield what a load with ECN lacks."""
+    if not config.ecn:
+        return
+    if all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
+        message = "needs a queue that marks: set queue_discipline to codel or fq-codel"
+        yield ValidationIssue(key="ecn", message=message)
+    if profile is not None and not responds_to_ecn(profile.cc):
+        message = f"needs a controller that responds to marks, such as cubic; is {profile.cc}"
+        yield ValidationIssue(key="ecn", message=message)
 
 
 def _without_transport(config: LoadConfig) -> Iterator[ValidationIssue]:
@@ -228,6 +266,9 @@ def _without_links(config: LoadConfig) -> Iterator[ValidationIssue]:
     if config.mode is HandshakeMode.ZERO_RTT:
         message = "'0-rtt' needs links: a constant rate has no handshake packets"
         yield ValidationIssue(key="handshake", message=message)
+    for name in _given(config, "ecn"):
+        message = "needs links: at a constant rate there is no queue"
+        yield ValidationIssue(key=name, message=message)
     for name in _given(config, "time_limit_s"):
         yield ValidationIssue(
             key=name, message="needs links: at a constant rate every load completes"
@@ -257,7 +298,7 @@ ControllerLike: TypeAlias = "Callable[[ControllerSettings], CongestionController
 
 OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
-    *("queue_bdp", "queue_bytes", "reorder"),
+    *("queue_bdp", "queue_bytes", "queue_discipline", "ecn", "reorder"),
 )
 """Options that change the network."""
 _ABOUT_NETWORK = (
@@ -334,6 +375,20 @@ class LoadConfig:
     )
     queue_bytes: int | None = option(
         Whole(low=1514, high=10**12), "queue of the bottleneck in bytes", "BYTES"
+    )
+    queue_discipline: str | None = option(
+        NameOf(QueueDiscipline),
+        "queue of the bottleneck: drop-tail, codel (RFC 8289), or fq-codel with a queue per"
+        " connection (RFC 8290) (default: that of the network)",
+    )
+    ecn: bool | None = option(
+        Flag(),
+        "explicit congestion notification: packets are ECN-capable, and CoDel marks them in place"
+        " of drops (default: those of the transport profile and the network)",
+        switches=(
+            ("--ecn", True, "packets are ECN-capable, and CoDel marks them in place of drops"),
+            ("--no-ecn", False, "packets are not ECN-capable"),
+        ),
     )
     reorder: str | Mapping[str, Any] | None = option(
         ReorderOption(),
@@ -601,7 +656,8 @@ def _changed_profile(
     # Settings for the profile's controller do not apply to another one.
     beta = profile.beta if cc == profile.cc else None
     retransmit = config.retransmission_order or profile.retransmit
-    return replace(profile, cc=cc, controller=controller, beta=beta, retransmit=retransmit)
+    ecn = profile.ecn if config.ecn is None else config.ecn
+    return replace(profile, cc=cc, controller=controller, beta=beta, retransmit=retransmit, ecn=ecn)
 
 
 def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:

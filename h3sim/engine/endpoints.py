@@ -44,6 +44,10 @@ class SendHook:
         """Record a packet that leaves now, and its arrival time; None if it is lost."""
         raise NotImplementedError
 
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
+        """Record the arrival time of a packet that was recorded without one."""
+        raise NotImplementedError
+
 
 class DownlinkRecorder(SendHook):
     """The trace rows of packets down: one per stream frame."""
@@ -69,6 +73,10 @@ class DownlinkRecorder(SendHook):
             self._recorder.pack()
             self._pack_from_row = first_row + self._recorder.max_pending
 
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
+        """Record the arrival time of a packet of the server."""
+        self._recorder.set_arrival(packet.first_row, len(packet.frames), arrives_at_ns)
+
 
 class PacketTraceRecorder(SendHook):
     """Records every packet of one endpoint; packets down go to *rows* as well."""
@@ -79,6 +87,8 @@ class PacketTraceRecorder(SendHook):
         self._endpoint = endpoint
         self._log = log
         self._rows = rows
+        self._wire_rows: dict[int, int] = {}
+        """The rows of packets recorded without an arrival time, by number."""
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
         """Record a packet and its acknowledgements, and report progress."""
@@ -88,9 +98,19 @@ class PacketTraceRecorder(SendHook):
             log.report(number)
         if log.record_packets:
             acked, is_down = self._endpoint.ack_ranges(packet), self._rows is not None
+            if arrives_at_ns is None:
+                self._wire_rows[number] = len(log.wire)
             log.wire.append(
                 WireRow(is_down, number, now_ns, arrives_at_ns, packet.size_bytes, acked)
             )
+
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
+        """Record the arrival time of a packet that was recorded without one."""
+        if self._rows is not None:
+            self._rows.on_departed(packet, arrives_at_ns)
+        if self._log.record_packets:
+            row = self._wire_rows.pop(packet.number)
+            self._log.wire[row] = self._log.wire[row]._replace(arrived_at_ns=arrives_at_ns)
 
 
 class PacketLog:
@@ -184,7 +204,7 @@ class EndpointFactory:
         network.check_packets(
             down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
         )
-        make = ChangingLink if changes_links else make_link
+        make: Callable[..., Link] = ChangingLink if changes_links else make_link
         self.links = links or {role: self._link(role, make) for role in Role}
         """The links by the role of their sender."""
 
@@ -236,6 +256,10 @@ class EndpointFactory:
             return rng.substream(self._seed, f"{purpose}.{direction}")
 
         upward = role is Role.CLIENT
+        if profile.fq_codel is not None:
+            from h3sim.transport.fair_link import FairLink  # on use: few links have flow queues
+
+            make = FairLink
         return make(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
 
     def _quic(self, role: Role, source: Source, path_rtt_ns: int | None) -> QuicEndpoint:
@@ -250,6 +274,7 @@ class EndpointFactory:
             Handshake(self._profile.quic, role, self._mode),
             peer_max_ack_delay_ns=peer.max_ack_delay_ns,
             path_rtt_ns=path_rtt_ns,
+            has_ecn=self._profile.ecn,
         )
 
     def _tcp(self, role: Role, source: Source, path_rtt_ns: int | None) -> TcpEndpoint:
@@ -267,6 +292,7 @@ class EndpointFactory:
             self._mode,
             path_rtt_ns=path_rtt_ns,
             frame_header_bytes=header_bytes,
+            has_ecn=self._profile.ecn,
         )
 
     def _packet_bytes(self, role: Role) -> int:
@@ -313,6 +339,7 @@ class EndpointDriver:
         "_armed_at_ns",
         "_due_at_ns",
         "_environment",
+        "_handles_packets",
         "_is_flush_due",
         "_link",
         "_log",
@@ -341,6 +368,9 @@ class EndpointDriver:
         self._under_way = self.arrivals.under_way
         self._peer_arrivals = self.arrivals
         self._link = end.link
+        self._handles_packets = end.link.handles_packets
+        if self._handles_packets:
+            end.link.attach(environment.at, _DELIVERY)
         self._overhead_bytes = end.overhead_bytes
         self._environment = environment
         self._log = log
@@ -359,6 +389,9 @@ class EndpointDriver:
         """Send all packets of the endpoint that may leave, and set its timer."""
         endpoint = self.endpoint
         packets: list[WirePacket] = endpoint.packets_to_send(now_ns)
+        if self._handles_packets:
+            self._send_packets(packets, now_ns)
+            packets = []
         for packet in packets:
             arrives_at_ns = self._link.send(now_ns, packet.size_bytes + self._overhead_bytes)
             if arrives_at_ns is not None:
@@ -373,6 +406,18 @@ class EndpointDriver:
             if not now_ns < next_at_ns <= at_ns:
                 self._arm(at_ns, now_ns)
 
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Schedule the arrival of a packet whose fate is known now."""
+        if arrives_at_ns is not None:
+            self._peer_arrivals.put(arrives_at_ns, packet)
+            if self._log is not None:
+                self._log.on_departed(packet, arrives_at_ns)
+
+    def drain(self) -> None:
+        """Record the arrivals of packets that are in a queue at the end of the load."""
+        if self._handles_packets and not self._environment.has_overrun:
+            self._link.drain()
+
     def flush_soon(self, now_ns: int) -> None:
         """Flush after all other events of this instant.
 
@@ -382,6 +427,14 @@ class EndpointDriver:
         if not self._is_flush_due:
             self._is_flush_due = True
             self._environment.at(now_ns, _TIMER, self._on_flush, None)
+
+    def _send_packets(self, packets: list[WirePacket], now_ns: int) -> None:
+        """Send *packets* over a link that handles packets, and reports their fates."""
+        for packet in packets:
+            if self._log is not None:
+                self._log.on_sent(packet, now_ns, None)
+            size_bytes = packet.size_bytes + self._overhead_bytes
+            self._link.send_packet(now_ns, packet, size_bytes, self)
 
     def _arm(self, at_ns: int, now_ns: int) -> None:
         """Arm the timer for *at_ns*, unless an earlier event makes it unnecessary.
@@ -521,6 +574,8 @@ class EndpointTransport:
 
     def carried(self) -> TransportTrace:
         """Return the recorded packets."""
+        self._server.drain()
+        self._client.drain()
         return self._log.carried()
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:

@@ -82,7 +82,7 @@ def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     buckets, shared = at["cloudflare", "cubic", 0], at["edge-h2", "cubic", 0]
     return {
         "slowdown": Estimate(at["chrome-h2", "cubic", 1000] / chrome),
-        "mended": Estimate(at["chrome-h2", "bbr", 16] / at["chrome-h2", "bbr", 0]),
+        "mended": Estimate(at["chrome-h2", "bbr1", 16] / at["chrome-h2", "bbr1", 0]),
         "buckets-save": Estimate(1 - buckets / shared),
         **{
             f"atf.{scheme}.{cc}.{send_buffer_kb:g}": Estimate(value)
@@ -138,7 +138,7 @@ def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         )
         shared = here.where(cc="cubic", scheme="sander-rr", transport="quic")
         found[f"rr.{percent}pct"] = median([*shared.deltas(quic, _SPEED).values()])
-        bbr = here.where(cc="bbr", scheme="sander-chrome", transport="tcp")
+        bbr = here.where(cc="bbr1", scheme="sander-chrome", transport="tcp")
         helped = bbr.deltas(tcp, _LOAD)
         found[f"bbr.{percent}pct"] = median([*helped.values()])
         if percent == 10:

@@ -59,6 +59,7 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
         "transport": spec.protocol.value,
         "transport_profile": None if profile is None else profile.name,
         "cc": None if profile is None else profile.cc,
+        "ecn": None if profile is None else profile.ecn,
         **_path(spec.network),
         "send_buffer_kb": spec.buffer_bytes / 1000,
         "send_buffer_refill": spec.send_buffer_refill.value if spec.buffer_bytes else None,
@@ -93,7 +94,8 @@ def _path(network: Network) -> dict[str, Any]:
     values: dict[str, Any] = dict.fromkeys(
         (
             *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss"),
-            *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_packets", "reorder"),
+            *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_packets"),
+            *("queue_discipline", "reorder"),
         )
     )
     values["rtt_ms"] = to_ms(network.rtt_ns)
@@ -112,6 +114,8 @@ def _path(network: Network) -> dict[str, Any]:
         }
         for name in ("queue_bdp", "queue_bytes", "queue_packets"):
             values[name] = getattr(down, name)
+        if mean_bps is not None:
+            values["queue_discipline"] = down.queue_discipline.value
     return values
 
 
@@ -220,7 +224,11 @@ def _loss_words(link: LinkProfile) -> str:
 
 
 def _queue_words(link: LinkProfile) -> str:
-    codel = " with CoDel" if link.codel is not None else ""
+    codel = {"codel": " with CoDel", "fq-codel": " with FQ-CoDel"}.get(
+        link.queue_discipline.value, ""
+    )
+    if link.ecn:
+        codel += " that marks"
     for value, unit in (
         (link.queue_bdp, "BDP"),
         (link.queue_bytes, "bytes"),

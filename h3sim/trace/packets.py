@@ -62,6 +62,10 @@ class PackedTimes(Sequence[int | None]):
         number = self._numbers[index]
         return None if number == _NEVER else number
 
+    def set(self, index: int, at_ns: int) -> None:
+        """Set a time."""
+        self._numbers[index] = at_ns
+
     def __len__(self) -> int:
         return len(self._numbers)
 
@@ -345,6 +349,17 @@ class RowRecorder:
         for column, values in zip(self._numbers, (sent, *others), strict=True):
             column.extend(values)
         self.pending.clear()
+
+    def set_arrival(self, first_row: int, n_rows: int, arrives_at_ns: int) -> None:
+        """Set the arrival time of a packet that was recorded without one."""
+        n_packed = len(self._arrived_at_ns)
+        for row in range(first_row, first_row + n_rows):
+            if row < n_packed:
+                self._arrived_at_ns.set(row, arrives_at_ns)
+            else:
+                sent_at_ns, _, stream_id, offset, n_bytes, number = self.pending[row - n_packed]
+                entry = (sent_at_ns, arrives_at_ns, stream_id, offset, n_bytes, number)
+                self.pending[row - n_packed] = entry
 
     def rows(self) -> PacketRows:
         """Return the recorded table; nothing may be recorded afterwards."""

@@ -5,6 +5,7 @@ from h3sim.transport.link import Link as Link
 from h3sim.transport.link_profile import HoldEveryNth as HoldEveryNth
 from h3sim.transport.link_profile import Jitter as Jitter
 from h3sim.transport.link_profile import LinkProfile as LinkProfile
+from h3sim.transport.link_profile import QueueDiscipline as QueueDiscipline
 from h3sim.transport.network import ConstantRate as ConstantRate
 from h3sim.transport.network import IndependentPackets as IndependentPackets
 from h3sim.transport.network import Network as Network

@@ -80,6 +80,15 @@ class CoDelState:
         self._has_just_dropped = True
         return True
 
+    def on_marked(self) -> None:
+        """Record that the packet was marked in place of the drop (RFC 8290 § 5.2.6).
+
+        Linux then moves drop_next at once, since no other packet takes its turn.
+        """
+        if self._has_just_dropped:
+            self._has_just_dropped = False
+            self._drop_next_ns = self._next_drop_ns(self._drop_next_ns)
+
     def _may_drop(self, now_ns: int, sojourn_ns: int, waiting_bytes: int, n_bytes: int) -> bool:
         """Return whether packets have waited for too long, throughout an interval."""
         self._max_packet_bytes = max(self._max_packet_bytes, n_bytes)
@@ -306,9 +315,12 @@ class CoDelQueue(DropTail):
     The fate of a packet is decided when it enters, with one approximation: CoDel lets a packet pass
     if no more than one packet's bytes wait behind it at its turn, and those may not have arrived
     yet. The bytes ahead of it on arrival are used instead; in a standing queue they are as many.
+
+    A packet that is ECN-capable, as *is_ect* tells of the next one, is marked in place of a drop by
+    CoDel; *has_marked* tells of the last one. A full queue drops it all the same.
     """
 
-    __slots__ = ("_codel",)
+    __slots__ = ("_codel", "has_marked", "is_ect")
 
     def __init__(
         self,
@@ -320,6 +332,8 @@ class CoDelQueue(DropTail):
     ) -> None:
         super().__init__(bottleneck, limit_bytes=limit_bytes, limit_packets=limit_packets)
         self._codel = codel
+        self.is_ect = False
+        self.has_marked = False
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
         """Return the departure time of a packet that arrives now, or None if it is dropped."""
@@ -327,11 +341,15 @@ class CoDelQueue(DropTail):
         while waiting and waiting[0][0] <= now_ns:
             self._backlog_bytes -= waiting.popleft()[1]
         before_bytes = self._backlog_bytes
+        self.has_marked = False
         if before_bytes + n_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
             return None
         # Only a query: a packet that is dropped at the head of the queue takes no time of the link.
         turn_at_ns = self._bottleneck.ready_at_ns(now_ns)
         is_dropped = self._codel.drops(turn_at_ns, turn_at_ns - now_ns, before_bytes, n_bytes)
+        if is_dropped and self.is_ect:
+            self._codel.on_marked()
+            self.has_marked, is_dropped = True, False
         leaves_at_ns = turn_at_ns if is_dropped else self._bottleneck.leaves_at_ns(now_ns, n_bytes)
         if leaves_at_ns > now_ns:  # a packet that CoDel will drop occupies the queue until then
             waiting.append((leaves_at_ns, n_bytes))
@@ -346,19 +364,27 @@ def make_bottleneck(profile: LinkProfile) -> TokenBucket | OpportunityTrace | No
     return None if profile.mahimahi is None else OpportunityTrace(profile.mahimahi)
 
 
+def make_codel_queue(
+    profile: LinkProfile, rtt_ns: int, bottleneck: Bottleneck | None
+) -> CoDelQueue | None:
+    """Return the CoDel queue of *profile*, None where it has none."""
+    codel = profile.codel
+    if codel is None or bottleneck is None:
+        return None
+    return CoDelQueue(
+        bottleneck,
+        CoDelState(target_ns=codel.target_ns, interval_ns=codel.interval_ns),
+        limit_bytes=profile.queue_limit_bytes(rtt_ns),
+        limit_packets=profile.queue_packets,
+    )
+
+
 def make_queue(profile: LinkProfile, rtt_ns: int, bottleneck: Bottleneck | None) -> Leaves:
-    """Return the function from arrival to departure times at the bottleneck of *profile*."""
+    """Return the function from arrival to departure times at a bottleneck without CoDel."""
     if bottleneck is None:
         return lambda now_ns, _: now_ns
     limit_bytes = profile.queue_limit_bytes(rtt_ns)
     limit_packets = profile.queue_packets
-    if profile.codel is not None:
-        return CoDelQueue(
-            bottleneck,
-            CoDelState(target_ns=profile.codel.target_ns, interval_ns=profile.codel.interval_ns),
-            limit_bytes=limit_bytes,
-            limit_packets=limit_packets,
-        ).leaves_at_ns
     if limit_bytes is None and limit_packets is None:
         return bottleneck.leaves_at_ns
     return DropTail(bottleneck, limit_bytes=limit_bytes, limit_packets=limit_packets).leaves_at_ns

@@ -9,17 +9,19 @@ Read next, on the path of docs/reading.md: `h3sim/trace/delivery.py`.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.transport.bottleneck import (
     UNLIMITED,
     TokenBucket,
     make_bottleneck,
+    make_codel_queue,
     make_queue,
     token_units,
 )
 from h3sim.transport.link_profile import HoldEveryNth, make_draw
+from h3sim.transport.packets import CE, NOT_ECT
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from h3sim.transport.link_profile import LinkProfile
+    from h3sim.transport.packets import WirePacket
+
+    Schedule = Callable[[int, int, Callable[[Any, int], None], Any], None]
+    """(at_ns, rank, call, value): calls *call* with *value* and the time at *at_ns*."""
 
 
 class Loss(Protocol):
@@ -114,6 +120,13 @@ def make_loss(profile: LinkProfile, streams: Callable[[str], random.Random]) -> 
     return GilbertElliottLoss(loss=profile.loss, burst=profile.loss_burst, source=streams("loss"))
 
 
+class PacketFlow(Protocol):
+    """The sender of the packets of one connection in one direction."""
+
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Handle that the fate of *packet* is known: its arrival time, or None if it is lost."""
+
+
 class Link:
     """A path in one direction: returns for each packet, in the order sent, its time of arrival.
 
@@ -132,6 +145,7 @@ class Link:
 
     __slots__ = (
         "_bottleneck",
+        "_codel",
         "_delay_ns",
         "_extra_ns",
         "_is_lost",
@@ -141,6 +155,8 @@ class Link:
         "_leaves_at_ns",
         "_loss",
         "_overhead_bytes",
+        "ecn_marks",
+        "handles_packets",
         "loss_drops",
         "offered",
         "queue_drops",
@@ -157,9 +173,16 @@ class Link:
         self.offered = 0
         self.queue_drops = 0
         self.loss_drops = 0
+        self.ecn_marks = 0
+        self.handles_packets = profile.ecn or profile.fq_codel is not None
+        """True if packets have to be sent by `send_packet`."""
         self._overhead_bytes = profile.frame_overhead_bytes
         self._bottleneck = make_bottleneck(profile)
-        self._leaves_at_ns = make_queue(profile, rtt_ns, self._bottleneck)
+        self._codel = make_codel_queue(profile, rtt_ns, self._bottleneck)
+        if self._codel is None:
+            self._leaves_at_ns = make_queue(profile, rtt_ns, self._bottleneck)
+        else:
+            self._leaves_at_ns = self._codel.leaves_at_ns
         self._delay_ns = rtt_ns - rtt_ns // 2 if upward else rtt_ns // 2
         self._extra_ns = _make_extra(profile, streams)
         self._loss = make_loss(profile, streams)
@@ -179,6 +202,31 @@ class Link:
         if leaves_at_ns is None:
             self.queue_drops += 1
             return None
+        return self._arrives_at_ns(leaves_at_ns, wire_bytes)
+
+    def send_packet(
+        self, now_ns: int, packet: WirePacket, size_bytes: int, flow: PacketFlow
+    ) -> None:
+        """Send *packet* of *flow* now, and report its fate to *flow* once it is known."""
+        codel = self._codel
+        if codel is not None:
+            codel.is_ect = packet.ecn != NOT_ECT
+        arrives_at_ns = self.send(now_ns, size_bytes)
+        if codel is not None and codel.has_marked:
+            packet.ecn = CE
+            self.ecn_marks += 1
+        if codel is not None:
+            codel.is_ect = False  # foreign packets come by `send`
+        flow.on_departed(packet, arrives_at_ns)
+
+    def attach(self, schedule: Schedule, rank: int) -> None:
+        """Set how calls are scheduled, for links that decide later."""
+
+    def drain(self) -> None:
+        """Report the fates of packets in the queue; the load is over."""
+
+    def _arrives_at_ns(self, leaves_at_ns: int, wire_bytes: int) -> int | None:
+        """Return the arrival time of a packet that leaves the bottleneck; None if it is lost."""
         arrives_at_ns = leaves_at_ns + self._delay_ns
         # Drawn before the loss: a lost packet draws its delay too, so later packets keep theirs.
         if self._extra_ns is not None:
@@ -250,8 +298,14 @@ class PlainLink(Link):
     @staticmethod
     def is_plain(profile: LinkProfile) -> bool:
         """Return whether a link of that profile can be of this class."""
-        is_steady = profile.jitter is None and profile.hold is None and profile.codel is None
-        return is_steady and profile.rate_bps is not None and not profile.loss_list_from_bytes
+        is_steady = profile.jitter is None and profile.hold is None
+        is_fifo = profile.codel is None and profile.fq_codel is None
+        return (
+            is_steady
+            and is_fifo
+            and profile.rate_bps is not None
+            and not profile.loss_list_from_bytes
+        )
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
         """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost."""
@@ -344,17 +398,40 @@ class RemoteLink(Link):
     (20000000, 35000000, 40000000)
     """
 
-    __slots__ = ("_link", "_more_ns")
+    __slots__ = ("_flow", "_link", "_more_ns")
 
     def __init__(self, link: Link, extra_ns: int) -> None:
         # No bottleneck of its own: callers need a `Link`, and everything else is *link*'s.
         self._link = link
         self._more_ns = extra_ns
+        self.handles_packets = link.handles_packets
+        self._flow: PacketFlow | None = None
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
         """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost."""
         arrives_at_ns = self._link.send(now_ns, size_bytes)
         return None if arrives_at_ns is None else arrives_at_ns + self._more_ns
+
+    def send_packet(
+        self, now_ns: int, packet: WirePacket, size_bytes: int, flow: PacketFlow
+    ) -> None:
+        """Send *packet* of the only flow over this link."""
+        self._flow = flow
+        self._link.send_packet(now_ns, packet, size_bytes, self)
+
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Report the fate of *packet*, which arrives later by the rest of the path."""
+        assert self._flow is not None  # noqa: S101 - it has sent the packet
+        later_ns = None if arrives_at_ns is None else arrives_at_ns + self._more_ns
+        self._flow.on_departed(packet, later_ns)
+
+    def attach(self, schedule: Schedule, rank: int) -> None:
+        """Set how the shared link schedules calls."""
+        self._link.attach(schedule, rank)
+
+    def drain(self) -> None:
+        """Drain the shared link."""
+        self._link.drain()
 
 
 class ChangingLink(Link):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -205,6 +205,7 @@ OPPORTUNITY_BYTES = 1500
 _MAX_BYTES = 10**12
 _CODEL_TIME = Milliseconds(low=0, high=60_000, is_above=True)
 _QUEUES = ("queue_bytes", "queue_packets", "queue_bdp")
+_DISCIPLINES = ("codel", "fq_codel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,16 +223,39 @@ class CoDel:
         validate(self, NetworkError)
 
 
+class QueueDiscipline(enum.Enum):
+    """The discipline of the queue before a bottleneck."""
+
+    DROP_TAIL = "drop-tail"
+    CODEL = "codel"
+    FQ_CODEL = "fq-codel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FqCoDel(CoDel):
+    """FQ-CoDel's parameters; the defaults are those of RFC 8290 § 5.2."""
+
+    quantum_bytes: int = field(
+        default=PACKET_BYTES,
+        metadata=declare(Whole(low=1, high=10**9), "what a flow may send per round"),
+    )
+
+
 class _CoDelTable(Record):
     """A table, true for the defaults, or false for none."""
 
+    def __init__(self, kind: type[CoDel]) -> None:
+        super().__init__(kind)
+        self._codel = kind
+
     def read(self, raw: Any) -> CoDel | None:
         if isinstance(raw, bool):
-            return CoDel() if raw else None
+            return self._codel() if raw else None
         if not isinstance(raw, dict):
-            keys = " and ".join(keys_of(CoDel))
+            *keys, last = keys_of(self._codel)
             raise RejectedValueError(
-                f"must be true, false, or a table with {keys}, is {format_value(raw)}"
+                f"must be true, false, or a table with {', '.join(keys)} and {last}, "
+                f"is {format_value(raw)}"
             )
         codel: CoDel = super().read(raw)
         return codel
@@ -312,11 +336,11 @@ class LinkProfile:
     opportunities of a *mahimahi* trace (milliseconds, 1500 bytes each), or everything at once.
     *frame_overhead_bytes* is added to the size of each packet. The queue before it holds
     *queue_bytes*, or *queue_packets*, or *queue_bdp* times rate times round-trip time, or has no
-    limit. A share *loss* of the packets that leave the bottleneck is lost, in bursts of mean
-    *loss_burst* if set; or exactly those of *loss_list*, counted there from 0 (packets with fewer
-    bytes than *loss_list_from_bytes* are not counted, since a recording may not include them).
-    *jitter* draws an extra delay for each packet; *hold* delays every n-th one by the time of k and
-    a half packets of its size.
+    limit; *codel* or *fq_codel* drop from it, or with *ecn* mark. A share *loss* of the packets
+    that leave the bottleneck is lost, in bursts of mean *loss_burst* if set; or exactly those of
+    *loss_list*, counted there from 0 (packets with fewer bytes than *loss_list_from_bytes* are not
+    counted, since a recording may not include them). *jitter* draws an extra delay for each packet;
+    *hold* delays every n-th one by the time of k and a half packets of its size.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -355,6 +379,14 @@ class LinkProfile:
     codel: CoDel | None = field(
         default=None, metadata=declare(_CoDelTable(CoDel), "active queue management (RFC 8289)")
     )
+    fq_codel: FqCoDel | None = field(
+        default=None,
+        metadata=declare(_CoDelTable(FqCoDel), "a queue with CoDel per flow (RFC 8290)"),
+    )
+    ecn: bool = field(
+        default=False,
+        metadata=declare(Flag(), "whether CoDel marks packets that are ECN-capable"),
+    )
     loss: float = field(
         default=0.0,
         metadata=declare(
@@ -388,6 +420,30 @@ class LinkProfile:
             return None
         bits = len(self.mahimahi) * OPPORTUNITY_BYTES * BITS_PER_BYTE
         return Fraction(bits * MS_PER_S, self.mahimahi[-1])
+
+    @property
+    def queue_discipline(self) -> QueueDiscipline:
+        """The discipline of the queue."""
+        if self.fq_codel is not None:
+            return QueueDiscipline.FQ_CODEL
+        return QueueDiscipline.DROP_TAIL if self.codel is None else QueueDiscipline.CODEL
+
+    def with_discipline(self, discipline: QueueDiscipline) -> LinkProfile:
+        """Return the link with that queue discipline, with its own parameters if it has them.
+
+        >>> link = LinkProfile(rate_bps=2_000_000, codel=CoDel(target_ns=1), ecn=True)
+        >>> link.with_discipline(QueueDiscipline.FQ_CODEL).fq_codel.target_ns
+        1
+        >>> link.with_discipline(QueueDiscipline.DROP_TAIL).ecn
+        False
+        """
+        known = self.fq_codel or self.codel or CoDel()
+        times = {"target_ns": known.target_ns, "interval_ns": known.interval_ns}
+        if discipline is QueueDiscipline.CODEL:
+            return replace(self, codel=CoDel(**times), fq_codel=None)
+        if discipline is QueueDiscipline.FQ_CODEL:
+            return replace(self, codel=None, fq_codel=self.fq_codel or FqCoDel(**times))
+        return replace(self, codel=None, fq_codel=None, ecn=False)
 
     def queue_limit_bytes(self, rtt_ns: int) -> int | None:
         """Return the size of the queue in bytes at this RTT; None if bytes are not limited.
@@ -432,8 +488,15 @@ class LinkProfile:
         raw = [name for name in _QUEUES if getattr(self, name) is not None]
         for name in raw[1:]:
             yield ValidationIssue(key=name, message=f"says the same as {raw[0]}: give only one")
-        if self.codel is not None:
-            raw.append("codel")
+        disciplines = [name for name in _DISCIPLINES if getattr(self, name) is not None]
+        for name in disciplines[1:]:
+            yield ValidationIssue(
+                key=name, message=f"cannot be combined with {disciplines[0]}: give only one"
+            )
+        if self.ecn and not disciplines:
+            message = "needs codel or fq_codel: a drop-tail queue marks nothing"
+            yield ValidationIssue(key="ecn", message=message)
+        raw += disciplines
         if self.rate_bps is None and self.mahimahi is None:
             for name in raw:
                 message = "needs rate_mbps or mahimahi: without them nothing waits"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from h3sim._mypyc import mypyc_attr
 
 StreamBytes: TypeAlias = tuple[int, int, int]
 """A stream, an offset and a number of bytes."""
+
+NOT_ECT: Final = 0
+ECT: Final = 2
+"""ECT(0), of a packet whose sender responds to marks (RFC 3168 § 5)."""
+CE: Final = 3
+"""Congestion Experienced: the mark of a queue, in place of a drop."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -17,7 +23,7 @@ class WirePacket:
     # Classes and not protocols: the compiled build reads attributes of a class at fixed offsets,
     # those of a protocol by name.
 
-    __slots__ = ("first_row", "frames", "number", "sent_at_ns", "size_bytes")
+    __slots__ = ("ecn", "first_row", "frames", "number", "sent_at_ns", "size_bytes")
 
     number: int
     sent_at_ns: int
@@ -27,20 +33,33 @@ class WirePacket:
     """The stream bytes that it carries."""
     first_row: int
     """The trace row of the first of them, set by the writer of the trace."""
+    ecn: int
+    """The ECN codepoint in its IP header; not set in records of a sender."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SentPacket(WirePacket):
     """A packet (or segment) that was sent, as controllers see it.
 
-    The last four are for delivery-rate sampling: the state when the packet was sent
+    Four are for delivery-rate sampling: the state when the packet was sent
     (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* is the sum of the sizes of
     all packets acknowledged before. They are set for a controller that `reads_delivery`.
     """
 
-    __slots__ = ("delivered_at_ns", "delivered_bytes", "first_sent_at_ns", "is_app_limited")
+    __slots__ = (
+        "delivered_at_ns",
+        "delivered_bytes",
+        "first_sent_at_ns",
+        "in_flight_bytes",
+        "is_app_limited",
+        "lost_before_bytes",
+    )
 
     is_app_limited: bool
     delivered_bytes: int
     delivered_at_ns: int
     first_sent_at_ns: int
+    in_flight_bytes: int
+    """The bytes in flight when it had been sent; set by controllers that need it."""
+    lost_before_bytes: int
+    """The bytes lost by then; likewise."""

@@ -77,6 +77,14 @@ class TransportProfile:
             "HyStart++ in slow start, with `cubic` and `newreno`; HyStart with `cubic-linux`",
         ),
     )
+    ecn: bool = field(
+        default=False,
+        metadata=declare(
+            Flag(),
+            "packets are ECN-capable, both ways, if the controller responds to marks: `cubic`, "
+            "`cubic-linux` and `newreno` do",
+        ),
+    )
     retransmit: str = field(
         default="first",
         metadata=declare(

@@ -142,9 +142,11 @@ class _Path:
 
 
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
+    "bbr1": {},
+    "bbr1, 10 kB": {"max_datagram_bytes": 10_000},
+    "bbr1, 100 kB": {"max_datagram_bytes": 100_000},
     "bbr": {},
     "bbr, 10 kB": {"max_datagram_bytes": 10_000},
-    "bbr, 100 kB": {"max_datagram_bytes": 100_000},
     "constant": {"rate_bps": 1_000_000},
     "cubic": {},
     "cubic, hystart": {"hystart": True, "initial_window_bytes": 4000},

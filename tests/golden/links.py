@@ -23,7 +23,9 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     # Stacks and controllers over losses both ways.
     ("rr", {**_LOSSY, "seed": 1}),
     ("rr", {**_LOSSY, "seed": 2, "transport": "tcp"}),
-    ("fifo", {**_LOSSY, "cc": "bbr", "retransmission_order": "turn"}),
+    ("fifo", {**_LOSSY, "cc": "bbr1", "retransmission_order": "turn"}),
+    ("fifo", {**_LOSSY, "cc": "bbr1", "transport": "tcp"}),
+    ("fifo", {**_LOSSY, "cc": "bbr"}),
     ("fifo", {**_LOSSY, "cc": "bbr", "transport": "tcp"}),
     ("p+", {**_LOSSY, "cc": "cubic-quicly", "retransmission_order": "priority"}),
     (
@@ -48,7 +50,11 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("dfifo", {"network": "wifi-lossy", "seed": 3}),
     ("dfifo", {"network": "wifi-lossy", "seed": 4, "transport": "tcp"}),
     ("rr", {"network": "leo-satellite", "seed": 5}),
-    ("rr", {"network": "slow-3g", "cross_traffic": "cubic+bbr@500+on-off:0.1"}),
+    ("rr", {"network": "slow-3g", "cross_traffic": "cubic+bbr1@500+on-off:0.1"}),
+    ("rr", {"network": "dsl", "queue_discipline": "codel", "ecn": True}),
+    ("rr", {"network": "dsl", "queue_discipline": "codel", "ecn": True, "transport": "tcp"}),
+    ("rr", {"network": "slow-3g", "queue_discipline": "fq-codel", "cross_traffic": "cubic+bbr"}),
+    ("rr", {"network": "dsl", "queue_discipline": "fq-codel", "ecn": True, "transport": "http1"}),
     ("firefox", {"network": "geo-satellite", "handshake": "0-rtt"}),
     ("firefox", {"reorder": "4:1-3", "rtt_ms": 30, "rate_mbps": 2, "transport": "tcp", "seed": 2}),
     # HTTP: signals on the wire, buffers, headers, hosts.

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from h3sim.rng import substream
 from h3sim.transport.link import Link, PlainLink, make_link
-from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
+from h3sim.transport.link_profile import (
+    CoDel,
+    Distribution,
+    FqCoDel,
+    Jitter,
+    LinkJitter,
+    LinkProfile,
+)
+from h3sim.transport.packets import CE, ECT, NOT_ECT
 from h3sim.units import NS_PER_MS, NS_PER_S
 from tests.effort import law
+from tests.unit.fair_link_path import FairPath, Flow, NoCoDel
 
 LAW = law(150)
 
@@ -278,3 +288,47 @@ def test_never_more_waits_than_the_queue_holds(profile: Any, sent: Any) -> None:
         waiting = [size for leaves_ns, size in accepted if leaves_ns > now_ns]
         assert limit_bytes is None or sum(waiting) <= limit_bytes
         assert limit_packets is None or len(waiting) <= limit_packets
+
+
+# FQ-CoDel
+
+fair_sends = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 5 * 10**6), st.integers(40, 1514)), max_size=60
+)
+
+
+@LAW
+@given(profiles(jittered=False), fair_sends, st.booleans())
+def test_each_packet_of_a_fair_link_has_one_fate_and_flows_keep_their_order(
+    profile: Any, sent: Any, marks: bool
+) -> None:
+    assume(profile.mean_rate_bps is not None)
+    fair = replace(profile, codel=None, fq_codel=FqCoDel(target_ns=1, interval_ns=1000), ecn=marks)
+    path, flows = FairPath.of(fair), [Flow(), Flow(), Flow()]
+    for flow, at_ns, n_bytes in sent:
+        path.put(flows[flow], at_ns, n_bytes, ECT if n_bytes % 2 else NOT_ECT)
+    path.run()
+    link = path.link
+    delivered = sum(at_ns is not None for flow in flows for at_ns in flow.fates.values())
+    assert link.offered == len(sent) == delivered + link.queue_drops + link.loss_drops
+    for flow in flows:
+        arrivals = [at_ns for at_ns in flow.fates.values() if at_ns is not None]
+        assert arrivals == sorted(arrivals)
+    marked = sum(ecn == CE for flow in flows for ecn in flow.codepoints.values())
+    assert marked == link.ecn_marks
+    assert marks or not marked
+
+
+@LAW
+@given(profiles(jittered=False), packets, st.integers(0, 10**9))
+def test_a_fair_link_with_one_flow_and_no_drops_is_a_plain_one(
+    profile: Any, sent: Any, rtt_ns: int
+) -> None:
+    assume(profile.mean_rate_bps is not None)
+    endless = replace(profile, codel=None, queue_bytes=None, queue_packets=None, queue_bdp=None)
+    _, arrivals = send(endless, sent, rtt_ns)
+    path, flow = FairPath.of(replace(endless, fq_codel=NoCoDel), rtt_ns), Flow()
+    for at_ns, n_bytes in sent:
+        path.put(flow, at_ns, n_bytes)
+    path.run()
+    assert [flow.fates[number] for number in range(len(sent))] == arrivals

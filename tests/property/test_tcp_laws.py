@@ -215,7 +215,7 @@ def test_a_path_that_loses_everything_is_tried_ever_more_rarely(recovery: Any) -
 
 @pytest.mark.parametrize("recovery", ["sack", "rack"])
 @pytest.mark.parametrize(
-    "name", ["constant", "newreno", "cubic", "cubic-quicly", "reno-quicly", "bbr"]
+    "name", ["constant", "newreno", "cubic", "cubic-quicly", "reno-quicly", "bbr", "bbr1"]
 )
 @given(seed=SEEDS, loss=LOSSES, late_ms=LATENESS)
 @settings(max_examples=10)

@@ -7,7 +7,7 @@ minimum.
 
 from __future__ import annotations
 
-from h3sim.transport.congestion import BbrController, ControllerSettings
+from h3sim.transport.congestion import Bbr1Controller, ControllerSettings
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 from tests.unit.congestion_sender import Sent
@@ -25,7 +25,7 @@ class RoundRing:
 
     def __init__(self, *, window: int = 10_000, datagram: int = 1000) -> None:
         settings = ControllerSettings(max_datagram_bytes=datagram, initial_window_bytes=window)
-        self.bbr = BbrController(settings)
+        self.bbr = Bbr1Controller(settings)
         self.rtt = RttEstimator(initial_ns=ms(100))
         self.now_ns = 0
         self.number = 0

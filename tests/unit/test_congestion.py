@@ -19,7 +19,7 @@ QUICLY = ("cubic-quicly", "reno-quicly")
 # Windows before and in slow start
 
 
-@pytest.mark.parametrize("name", [*LOSS_BASED, "bbr"])
+@pytest.mark.parametrize("name", [*LOSS_BASED, "bbr", "bbr1"])
 @pytest.mark.parametrize(
     ("datagram", "window"),
     [(1200, 12_000), (1280, 12_800), (1472, 14_720), (1500, 14_720), (9000, 18_000)],

@@ -265,11 +265,11 @@ def test_bbr_and_http3_gain_what_the_luckiest_page_gains() -> None:
             transport=transport,
             speed_index_ms=1000.0,
             byte_index_all_ms=1000.0,
-            page_load_ms={"tcp": 1000.0, "quic": 1000.0 - gain}[transport] / (1 + (cc == "bbr")),
+            page_load_ms={"tcp": 1000.0, "quic": 1000.0 - gain}[transport] / (1 + (cc == "bbr1")),
         )
         for page, gain in (("a", 100.0), ("b", 500.0))
         for loss in (0.0, 0.02, 0.1)
-        for cc in ("cubic", "bbr")
+        for cc in ("cubic", "bbr1")
         for transport in ("tcp", "quic")
         for scheme in ("sander-chrome", "sander-rr")
     ]

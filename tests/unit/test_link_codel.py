@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from h3sim.errors import NetworkError
 from h3sim.transport.bottleneck import CoDelState
 from h3sim.transport.cross_traffic import parse_cross_traffic
-from h3sim.transport.link_profile import Distribution, LinkJitter, make_draw
+from h3sim.transport.link import Link
+from h3sim.transport.link_profile import CoDel, Distribution, LinkJitter, LinkProfile, make_draw
+from h3sim.transport.packets import CE, ECT
 from h3sim.units import ms
+from tests.unit.fair_link_path import Flow, Packet
 from tests.unit.test_links import Scripted
 
 NEXT_NS = 328_445_704
@@ -95,3 +99,18 @@ def test_each_flow_that_cannot_be_read_is_told_as_it_was_written() -> None:
     lines = [problem.message for problem in caught.value.problems]
     assert [line.rsplit(" ", maxsplit=1)[-1] for line in lines[:2]] == ["'Cubic'", "'on-off:0'"]
     assert lines[2].endswith("'b b'")
+
+
+def test_foreign_packets_are_dropped_where_others_are_marked() -> None:
+    profile = LinkProfile(rate_bps=8_000_000, burst_bytes=0, codel=CoDel(), ecn=True)
+    link, flow = Link(profile, rtt_ns=0, streams=random.Random), Flow()
+    fates = []
+    for number in range(400):
+        at_ns = max(0, ms(number - 30))
+        if number % 2:
+            fates.append(link.send(at_ns, 1000))
+        else:
+            link.send_packet(at_ns, Packet(number, ECT), 1000, flow)
+    assert None in fates
+    assert None not in flow.fates.values()
+    assert link.ecn_marks == [*flow.codepoints.values()].count(CE) > 0

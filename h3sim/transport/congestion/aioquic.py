@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.loss_based import (
@@ -84,6 +84,8 @@ class AioquicRenoController(NewRenoController):
 
     __slots__ = ("_acked_bytes", "_monitor")
 
+    responds_to_ecn: ClassVar[bool] = False
+
     def __init__(self, settings: ControllerSettings) -> None:
         super().__init__(settings)
         self._acked_bytes = 0
@@ -139,6 +141,8 @@ class AioquicCubicController(LossBasedController):
         "_w_est",
         "_w_max",
     )
+
+    responds_to_ecn: ClassVar[bool] = False
 
     def __init__(self, settings: ControllerSettings) -> None:
         super().__init__(settings, beta=_CUBIC_BETA)

@@ -1,4 +1,7 @@
-"""BBR, version 1: delivery-rate samples, the path model, and the states."""
+"""BBR, version 3: draft-ietf-ccwg-bbr, the working copy of August 2026 behind its version 06.
+
+Section numbers are the draft's.
+"""
 
 # ruff: noqa: ARG002 - a controller need not use every argument
 
@@ -6,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
@@ -68,271 +71,186 @@ class WindowedMaximum:
         return values[0][1]
 
 
-_BANDWIDTH_FILTER_ROUNDS: Final = 10
-_MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
+UNLIMITED: Final = 1 << 62
+"""In place of infinity, which would turn bounds into floats."""
+_BITS_BY_NS: Final = BITS_PER_BYTE * NS_PER_S
 _FULL_GROWTH: Final = 1.25
 _FULL_ROUNDS: Final = 3
-_NOT_YET: Final = 1 << 62
-"""Above the number of any packet."""
 
 
-class PathModel:
-    """BtlBw, RTprop and round trips (draft-cardwell-iccrg-bbr-congestion-control-00 § 4.1).
+class FullPipeDetector:
+    """The estimator of whether sending faster still raises the delivery rate (§ 5.3.1.2).
 
-    `bandwidth_bps` is the largest delivery rate of ten round trips, `min_rtt_ns` the smallest RTT
-    of ten seconds (None before there is one). `is_full`: three round trips in a row did not bring
-    a quarter more bandwidth (§ 4.3.2.2), so the path is used in full.
+    >>> detector = FullPipeDetector()
+    >>> for rate_bps in (100, 124, 124, 124): detector.on_round(rate_bps)
+    >>> detector.is_full, detector.was_full
+    (True, True)
     """
 
+    __slots__ = ("_base_bps", "_rounds", "is_full", "was_full")
+
+    def __init__(self) -> None:
+        self.was_full = False
+        """True if the path was ever full (full_bw_reached)."""
+        self.restart(0)
+
+    def restart(self, base_bps: int) -> None:
+        """Look for growth over *base_bps* from now on."""
+        self._base_bps = base_bps
+        self._rounds = 0
+        self.is_full = False
+        """True if the path was full since the last restart (full_bw_now)."""
+
+    def on_round(self, rate_bps: int) -> None:
+        """Handle the delivery rate at the start of a round that the application did not limit."""
+        if self.is_full:
+            return
+        if rate_bps >= self._base_bps * _FULL_GROWTH:
+            self.restart(rate_bps)
+            return
+        self._rounds += 1
+        if self._rounds >= _FULL_ROUNDS:
+            self.is_full = self.was_full = True
+
+
+_EXTRA_ACKED_ROUNDS: Final = 10
+
+
+class AckAggregation:
+    """The estimator of how much more than a path delivers ACKs report at once (§ 5.5.9)."""
+
+    __slots__ = ("_began_at_ns", "_delivered_bytes", "_maximum", "extra_bytes")
+
+    def __init__(self) -> None:
+        self._began_at_ns = 0
+        self._delivered_bytes = 0
+        self._maximum = WindowedMaximum(length=_EXTRA_ACKED_ROUNDS)
+        self.extra_bytes = 0
+
+    def restart(self, now_ns: int) -> None:
+        """Count from now on."""
+        self._began_at_ns = now_ns
+
+    def forget(self) -> None:
+        """Forget the maximum of earlier rounds."""
+        self._maximum = WindowedMaximum(length=_EXTRA_ACKED_ROUNDS)
+
+    def on_acked(
+        self, acked_bytes: int, now_ns: int, bandwidth_bps: int, window: int, round_count: int
+    ) -> None:
+        """Handle newly acknowledged bytes."""
+        expected_bytes = bandwidth_bps * (now_ns - self._began_at_ns) // _BITS_BY_NS
+        if self._delivered_bytes <= expected_bytes:
+            self._delivered_bytes = expected_bytes = 0
+            self._began_at_ns = now_ns
+        self._delivered_bytes += acked_bytes
+        extra_bytes = min(self._delivered_bytes - expected_bytes, window)
+        self.extra_bytes = self._maximum.put(extra_bytes, round_count)
+
+
+class RateSample:
+    """The measurements of one ACK: RS, a rate sample (§ 2.3)."""
+
     __slots__ = (
-        "_bandwidths",
-        "_full_bandwidth_bps",
-        "_full_rounds",
-        "_largest_acked",
-        "_limited_from",
-        "_limited_to",
-        "_product_bytes",
-        "_round_ends_at_bytes",
-        "bandwidth_bps",
+        "acked_bytes",
         "delivered_bytes",
-        "is_full",
-        "is_min_rtt_expired",
-        "is_round_start",
-        "limited_until_bytes",
-        "min_rtt_at_ns",
-        "min_rtt_ns",
-        "round_count",
+        "in_flight_bytes",
+        "is_app_limited",
+        "lost_bytes",
+        "prior_bytes",
+        "rate_bps",
     )
 
     def __init__(self) -> None:
-        self.bandwidth_bps = 0
-        self.min_rtt_ns: int | None = None
-        self._product_bytes = 0
-        """The bandwidth-delay product: asked for with each ACK, and changes with few."""
-        self.min_rtt_at_ns = 0
-        self.is_min_rtt_expired = False
+        self.rate_bps = 0
+        """The delivery rate; 0 if it is unknown."""
         self.delivered_bytes = 0
-        self.round_count = 0
-        self.is_round_start = False
-        self.is_full = False
-        self._round_ends_at_bytes = 0
-        self._bandwidths = WindowedMaximum(length=_BANDWIDTH_FILTER_ROUNDS)
-        self._full_bandwidth_bps = 0
-        self._full_rounds = 0
-        self._largest_acked = -1
-        self.limited_until_bytes: int | None = None
-        """Delivered bytes below which a low rate reflects the sender, not the path; None: none
-        do."""
-        # The packets that were sent meanwhile; none if the first number is above the last.
-        self._limited_from = 0
-        self._limited_to = -1
-
-    def inflight_bytes(self, gain: float) -> int | None:
-        """Return *gain* times the bandwidth-delay product, or None before an RTT was measured."""
-        if self.min_rtt_ns is None:
-            return None
-        # The product stays whole until the gain: on fast paths it is above 2**53.
-        return int(gain * self._product_bytes)
-
-    def start_round(self) -> None:
-        """Begin a round trip."""
-        self._round_ends_at_bytes = self.delivered_bytes
-
-    def ignore_low_rates(self, bytes_in_flight: int) -> None:
-        """Treat packets as app-limited until everything in flight has been delivered."""
-        if self.limited_until_bytes is None:
-            self._limited_from = _NOT_YET
-        self.limited_until_bytes = self.delivered_bytes + bytes_in_flight
-
-    def on_sent(self, number: int) -> None:
-        """Record a packet that is sent, which matters only while low rates are ignored."""
-        if self.limited_until_bytes is None:
-            return
-        if self._limited_from > number:
-            self._limited_from = number
-        self._limited_to = number
-
-    def on_acked(self, packets: Sequence[SentPacket], now_ns: int, rtt: RttEstimator) -> None:
-        """Count rounds, and measure bandwidth by the packet sent last (§ 4.1.1)."""
-        newest, delivered_bytes = packets[-1], self.delivered_bytes
-        # No `sum` over a generator: this runs for each ACK, mostly with one or two packets.
-        for packet in packets:
-            delivered_bytes += packet.size_bytes
-        self.delivered_bytes = delivered_bytes
-        # A round is over when a packet is delivered that was sent after its beginning (§ 4.1.1.3).
-        self.is_round_start = newest.delivered_bytes >= self._round_ends_at_bytes
-        if self.is_round_start:
-            self._round_ends_at_bytes = delivered_bytes
-            self.round_count += 1
-        limit_bytes = self.limited_until_bytes
-        if limit_bytes is not None and delivered_bytes > limit_bytes:
-            self.limited_until_bytes = None
-        is_cwnd_underutilized = newest.is_app_limited or (
-            self._limited_from <= newest.number <= self._limited_to
-        )
-        rate_bps = delivery_rate_bps(newest, delivered_bytes, now_ns, rtt.min_rtt_ns)
-        # § 4.1.1.2: an app-limited sample underestimates the path, so only a higher one counts.
-        if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):
-            bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
-            if bandwidth_bps != self.bandwidth_bps:
-                self.bandwidth_bps = bandwidth_bps
-                self._set_product()
-        if self.is_round_start and not is_cwnd_underutilized:
-            self._check_full()
-
-    def on_rtt(self, number: int, latest_rtt_ns: int, now_ns: int) -> None:
-        """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
-        # Before the sample is taken: the state machine checks whether the old one had expired
-        # (§ 4.1.2.3).
-        self.is_min_rtt_expired = (
-            self.min_rtt_ns is not None and now_ns > self.min_rtt_at_ns + _MIN_RTT_FILTER_NS
-        )
-        if number <= self._largest_acked:
-            return
-        self._largest_acked = number
-        # An equal sample is as good, and younger.
-        if self.min_rtt_ns is None or latest_rtt_ns <= self.min_rtt_ns or self.is_min_rtt_expired:
-            self.min_rtt_ns = latest_rtt_ns
-            self._set_product()
-            self.min_rtt_at_ns = now_ns
-
-    def _set_product(self) -> None:
-        min_rtt_ns = self.min_rtt_ns or 0
-        self._product_bytes = self.bandwidth_bps * min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)
-
-    def _check_full(self) -> None:
-        if self.is_full:
-            return
-        if self.bandwidth_bps >= self._full_bandwidth_bps * _FULL_GROWTH:
-            self._full_bandwidth_bps = self.bandwidth_bps
-            self._full_rounds = 0
-            return
-        self._full_rounds += 1
-        self.is_full = self._full_rounds >= _FULL_ROUNDS
-
-
-_HIGH_GAIN: Final = 2.8853900817779268
-"""2 / ln 2: the least gain that doubles the rate in each round."""
-_PROBE_GAINS = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-_PROBE_RTT_NS: Final = 200 * NS_PER_MS
+        """The bytes delivered since the newest packet was sent."""
+        self.prior_bytes = 0
+        """The bytes delivered before it was sent."""
+        self.acked_bytes = 0
+        self.lost_bytes = 0
+        """The bytes lost since it was sent."""
+        self.in_flight_bytes = 0
+        """The bytes in flight when it had been sent."""
+        self.is_app_limited = False
 
 
 class BbrState(enum.Enum):
-    """The state of the BBR state machine (§ 4.3)."""
+    """The state of the BBR state machine (§ 5.1)."""
 
     STARTUP = "startup"
     DRAIN = "drain"
-    PROBE_BW = "probe_bw"
+    PROBE_BW_DOWN = "probe_bw_down"
+    PROBE_BW_CRUISE = "probe_bw_cruise"
+    PROBE_BW_REFILL = "probe_bw_refill"
+    PROBE_BW_UP = "probe_bw_up"
     PROBE_RTT = "probe_rtt"
 
 
-GAINS: dict[BbrState, tuple[float, float]] = {
-    BbrState.STARTUP: (_HIGH_GAIN, _HIGH_GAIN),
-    BbrState.DRAIN: (1 / _HIGH_GAIN, _HIGH_GAIN),
-    BbrState.PROBE_BW: (1.0, 2.0),
-    BbrState.PROBE_RTT: (1.0, 1.0),
+class AckPhase(enum.Enum):
+    """The part of a probe for bandwidth that ACKs belong to (§ 2.14)."""
+
+    INIT = "init"
+    REFILLING = "refilling"
+    STARTING = "starting"
+    FEEDBACK = "feedback"
+    STOPPING = "stopping"
+
+
+GAINS: Final[dict[BbrState, tuple[float, float]]] = {
+    BbrState.STARTUP: (2.77, 2.0),
+    BbrState.DRAIN: (0.5, 2.0),
+    BbrState.PROBE_BW_DOWN: (0.9, 2.0),
+    BbrState.PROBE_BW_CRUISE: (1.0, 2.0),
+    BbrState.PROBE_BW_REFILL: (1.0, 2.0),
+    BbrState.PROBE_BW_UP: (1.25, 2.25),
+    BbrState.PROBE_RTT: (1.0, 0.5),
 }
-"""The gains of pacing and window that each state begins with."""
+"""The gains of pacing and window of each state (§ 5.6.1)."""
 
+_STARTUP, _DRAIN, _PROBE_RTT = BbrState.STARTUP, BbrState.DRAIN, BbrState.PROBE_RTT
+_DOWN, _CRUISE = BbrState.PROBE_BW_DOWN, BbrState.PROBE_BW_CRUISE
+_REFILL, _UP = BbrState.PROBE_BW_REFILL, BbrState.PROBE_BW_UP
+# Tuples: a set would compute the hash of a member by a function of Python.
+_PROBE_BW: Final = (_DOWN, _CRUISE, _REFILL, _UP)
+_ACCELERATING: Final = (_STARTUP, _REFILL, _UP)
 
-class GainCycle:
-    """The phases of ProbeBW, which alternately raise and lower the rate (§ 4.3.4).
-
-    *phases* draws the one in which it begins; without it, it is always the first, in which the rate
-    is raised.
-    """
-
-    __slots__ = ("_at_ns", "_phase", "_phases")
-
-    def __init__(self, phases: random.Random | None) -> None:
-        self._phases = phases
-        self._phase = 0
-        self._at_ns = 0
-        """Time when the phase began."""
-
-    def begin(self, now_ns: int) -> float:
-        """Return the gain of any phase but the one that lowers the rate (§ 4.3.4.3)."""
-        # 8 - (0 to 6) is 8 or 2 to 7, that is any phase but 1, which lowers the rate: there is no
-        # queue yet to be drained.
-        draw = 0 if self._phases is None else self._phases.randint(0, 6)
-        return self._enter(len(_PROBE_GAINS) - draw, now_ns)
-
-    def advance(self, now_ns: int) -> float:
-        """Enter the next phase; return its gain."""
-        return self._enter(self._phase + 1, now_ns)
-
-    def has_lasted(self, now_ns: int, min_rtt_ns: int | None) -> bool:
-        """Return whether the phase has lasted for the smallest round trip."""
-        return min_rtt_ns is not None and now_ns - self._at_ns > min_rtt_ns
-
-    def _enter(self, phase: int, now_ns: int) -> float:
-        self._phase = phase % len(_PROBE_GAINS)
-        self._at_ns = now_ns
-        return _PROBE_GAINS[self._phase]
-
-
-class ProbeRtt:
-    """ProbeRTT: little is in flight, for 200 ms and a round trip (§ 4.3.5)."""
-
-    __slots__ = ("_is_round_done", "_pipe_bytes", "_until_ns")
-
-    def __init__(self, pipe_bytes: int) -> None:
-        self._pipe_bytes = pipe_bytes
-        self._until_ns: int | None = None
-        """Earliest end of ProbeRTT; None while more than *pipe_bytes* are in flight."""
-        self._is_round_done = False
-
-    def begin(self) -> None:
-        """Begin; the packets in flight have to arrive first."""
-        self._until_ns = None
-
-    def is_over(self, model: PathModel, now_ns: int, left_bytes: int) -> bool:
-        """Return whether ProbeRTT is over, with *left_bytes* in flight."""
-        # Throughout: the state itself holds packets back, which must not lower the bandwidth.
-        model.ignore_low_rates(left_bytes)
-        if self._until_ns is None:
-            # The 200 ms begin when the pipe is empty enough for its RTT to be seen, not when the
-            # state does.
-            if left_bytes <= self._pipe_bytes:
-                self._until_ns = now_ns + _PROBE_RTT_NS
-                self._is_round_done = False
-                model.start_round()
-            return False
-        if model.is_round_start:
-            self._is_round_done = True
-        return self._is_round_done and now_ns > self._until_ns
-
-
+_LOSS_THRESHOLD: Final = 0.02
+_BETA: Final = 0.7
+_HEADROOM: Final = 0.15
 _MIN_PIPE_PACKETS: Final = 4
-"""With fewer in flight a receiver that acknowledges every second packet leaves the sender waiting
-(BBRMinPipeCwnd, § 4.2.3.2)."""
-_UNKNOWN_RTT_NS: Final = NS_PER_MS
-"""For the first pacing rate, before a round-trip time was measured (BBRInitPacingRate, § 4.2.1)."""
-_SLOW_BPS: Final = 1_200_000
-_FAST_BPS: Final = 24_000_000
+_MAX_BANDWIDTH_CYCLES: Final = 2
+_STARTUP_LOST_RANGES: Final = 6
+_MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
+_PROBE_RTT_INTERVAL_NS: Final = 5 * NS_PER_S
+_PROBE_RTT_NS: Final = 200 * NS_PER_MS
+_PACING_SHARE: Final = 0.99
+"""The share of the bandwidth that PacingMarginPercent leaves."""
+_MOST_RENO_ROUNDS: Final = 63
+_LEAST_WAIT_NS: Final = 2 * NS_PER_S
 _MAX_QUANTUM_BYTES: Final = 65_536
-"""The limits of send_quantum (§ 4.2.2): what is slow leaves packet by packet, what is fast in
-bursts of a millisecond, 64 KB at most."""
-
-
-# Looking a member of an enum up costs as much as the comparison with it; and `min` and `max` as
-# much as ten comparisons, so what each ACK comes by does without.
-_STARTUP, _DRAIN = BbrState.STARTUP, BbrState.DRAIN
-_PROBE_BW, _PROBE_RTT = BbrState.PROBE_BW, BbrState.PROBE_RTT
+_MOST_UP_ROUNDS: Final = 30
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BbrController(CongestionController):
-    """BBR: paces at the measured bandwidth, with at most two bandwidth-delay products in flight.
+    """BBR: paces at the measured bandwidth, and bounds what is in flight by a model of the path.
 
-    This is BBRv1: draft-cardwell-iccrg-bbr-congestion-control-00 of July 2017 (-01 of 2021 already
-    describes version 2); section numbers here are the draft's. There is no `ssthresh`. Choices that
-    the draft leaves to the transport: recovery ends when a packet sent after its beginning is
-    acknowledged, so that all of it is the round trip of packet conservation (§ 4.2.3.4); persistent
-    congestion takes the place of a timeout, with the minimum window of RFC 9002.
+    The long-term model is the highest delivery rate of two probing cycles, and what could be in
+    flight without excess loss (*inflight_longterm*, Linux's inflight_hi); the short-term model
+    (*bandwidth_shortterm_bps* and *inflight_shortterm*, bw_lo and inflight_lo) follows losses
+    between probes. Choices that the draft leaves open, and what is missing:
 
-    *phases* draws the phase in which probing for bandwidth begins (§ 4.3.4.3); without it, it is
-    always the first, in which the rate is raised.
+    - Recovery ends when a packet sent after its beginning is acknowledged; persistent congestion
+      takes the place of a retransmission timeout.
+    - No sender or receiver offload is simulated, so its budget is one quantum, as for QUIC
+      (§ 5.5.8.2).
+    - Spurious losses are not undone, as the transports do not report them.
+    - The draft specifies no response to marks (§ 3.7): packets are not ECN-capable.
+
+    *source* draws when bandwidth is probed again (§ 5.3.3.8); without it, that is 2.5 s and 63
+    round trips at most, the mean.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> bbr = BbrController(ControllerSettings(max_datagram_bytes=1200))
@@ -341,67 +259,165 @@ class BbrController(CongestionController):
     """
 
     __slots__ = (
-        "_cycle",
+        "_ack_phase",
+        "_aggregation",
+        "_bandwidth_latest_bps",
+        "_bandwidths",
+        "_cycle_at_ns",
+        "_cycle_count",
         "_datagram_bytes",
+        "_delivered_bytes",
+        "_drain_round",
         "_first_window_bytes",
-        "_has_lost",
+        "_flight_bytes",
+        "_full_pipe",
+        "_gains",
+        "_inflight_latest",
+        "_is_cwnd_limited",
         "_is_idle_restart",
+        "_is_loss_in_round",
+        "_is_loss_round_new",
+        "_is_probe_rtt_expired",
+        "_is_probe_rtt_round_done",
+        "_is_probe_sample",
+        "_is_round_start",
+        "_largest_acked",
+        "_last_lost",
+        "_limited_until_bytes",
+        "_loss_round_bytes",
+        "_lost_bytes",
+        "_lost_ranges",
         "_min_pipe_bytes",
+        "_min_rtt_at_ns",
         "_minimum_bytes",
-        "_model",
-        "_pacing_gain",
         "_pacing_rate_bps",
+        "_prior_flight_bytes",
         "_prior_window",
-        "_probe_rtt",
+        "_probe_rtt_min_at_ns",
+        "_probe_rtt_min_ns",
+        "_probe_rtt_until_ns",
+        "_probe_wait_ns",
         "_recovery_end",
-        "_window_gain",
+        "_round_count",
+        "_round_ends_at_bytes",
+        "_rounds_since_up",
+        "_sample",
+        "_source",
+        "_up_acked_bytes",
+        "_up_bytes_per_packet",
+        "_up_rounds",
+        "_was_cwnd_limited",
+        "_was_precautionary",
+        "_was_too_high",
+        "bandwidth_shortterm_bps",
+        "inflight_longterm",
+        "inflight_shortterm",
+        "max_bandwidth_bps",
+        "min_rtt_ns",
         "state",
     )
 
+    reads_losses: ClassVar[bool] = True
+
     def __init__(
-        self, settings: ControllerSettings, *, phases: random.Random | None = None
+        self, settings: ControllerSettings, *, source: random.Random | None = None
     ) -> None:
         self.congestion_window = settings.initial_congestion_window
         self.ssthresh = None
-        self.state = _STARTUP
+        self._enter(_STARTUP)
+        self.max_bandwidth_bps = 0
+        """The largest delivery rate of this probing cycle and the last (max_bw)."""
+        self.min_rtt_ns: int | None = None
+        """The smallest round-trip time of ten seconds; None without a sample."""
+        self.bandwidth_shortterm_bps = UNLIMITED
+        self.inflight_shortterm = UNLIMITED
+        self.inflight_longterm = UNLIMITED
+        self._source = source
         self._datagram_bytes = settings.max_datagram_bytes
         self._first_window_bytes = settings.initial_congestion_window
         self._minimum_bytes = settings.minimum_window_bytes
         self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
-        self._model = PathModel()
         self._pacing_rate_bps: int | None = None
-        self._pacing_gain, self._window_gain = GAINS[self.state]
-        self._cycle = GainCycle(phases)
-        self._probe_rtt = ProbeRtt(self._min_pipe_bytes)
-        self._prior_window = 0
+        self._full_pipe = FullPipeDetector()
+        self._aggregation = AckAggregation()
+        self._sample = RateSample()
+        self._flight_bytes = self._prior_flight_bytes = 0
+        self._begin_rounds()
+        self._begin_probing()
+
+    def _begin_rounds(self) -> None:
+        """Set up the counters of rounds, deliveries and losses."""
+        self._bandwidths = WindowedMaximum(length=_MAX_BANDWIDTH_CYCLES)
+        self._cycle_count = 0
+        self._delivered_bytes = 0
+        self._round_count = 0
+        self._round_ends_at_bytes = 0
+        self._is_round_start = False
+        self._lost_bytes = 0
+        self._loss_round_bytes = 0
+        """Delivered bytes at whose next delivery the round of losses ends."""
+        self._is_loss_round_new = False
+        """True if a loss began a round, which the next ACK places."""
+        self._is_loss_in_round = False
+        self._lost_ranges = 0
+        """The discontiguous ranges of packets lost in this round."""
+        self._last_lost = -2
+        self._bandwidth_latest_bps = 0
+        self._inflight_latest = 0
+        self._largest_acked = -1
+        self._limited_until_bytes: int | None = None
+        """Delivered bytes up to which packets that are sent count as app-limited."""
+        self._is_cwnd_limited = self._was_cwnd_limited = False
+        """True if the window was full in this round, and in the one before."""
         self._recovery_end: int | None = None
         """The first packet that was sent after recovery began; None outside recovery."""
-        self._has_lost = False
+        self._prior_window = 0
         self._is_idle_restart = False
+
+    def _begin_probing(self) -> None:
+        """Set up the probes for bandwidth and for the round-trip time."""
+        self._drain_round = 0
+        self._ack_phase = AckPhase.INIT
+        self._is_probe_sample = False
+        """True while ACKs are for data sent in REFILL or UP that no loss was attributed to."""
+        self._was_too_high = False
+        self._was_precautionary = False
+        self._cycle_at_ns = 0
+        self._probe_wait_ns = 0
+        self._rounds_since_up = 0
+        self._up_rounds = 0
+        self._up_acked_bytes = 0
+        self._up_bytes_per_packet = UNLIMITED
+        """The bytes to be acknowledged for one more packet in *inflight_longterm*."""
+        self._min_rtt_at_ns = 0
+        self._probe_rtt_min_ns: int | None = None
+        self._probe_rtt_min_at_ns = 0
+        self._is_probe_rtt_expired = False
+        self._probe_rtt_until_ns: int | None = None
+        self._is_probe_rtt_round_done = False
 
     @property
     def bandwidth_bps(self) -> int:
-        """The estimate of the bottleneck's bandwidth (BtlBw)."""
-        return self._model.bandwidth_bps
-
-    @property
-    def min_rtt_ns(self) -> int | None:
-        """The estimate of the round trip's propagation time (RTprop); None without a sample."""
-        return self._model.min_rtt_ns
+        """The bandwidth to be used: the long-term one, bounded by the short-term one."""
+        return min(self.max_bandwidth_bps, self.bandwidth_shortterm_bps)
 
     @property
     def pacing_gain(self) -> float:
-        """The factor between the bandwidth estimate and the pacing rate."""
-        return self._pacing_gain
+        """The factor between bandwidth and pacing rate."""
+        return self._gains[0]
+
+    # Events
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
-        """Restart from idle at the rate of the path (§ 4.3.4.4)."""
-        if self._model.limited_until_bytes is not None:  # else it would do nothing
-            self._model.on_sent(packet.number)
+        """Store the state with the packet; restart from idle at the path's rate (§ 5.4)."""
+        packet.in_flight_bytes = bytes_in_flight
+        packet.lost_before_bytes = self._lost_bytes
+        if bytes_in_flight + self._datagram_bytes > self.congestion_window:
+            self._is_cwnd_limited = True
         if bytes_in_flight <= packet.size_bytes and packet.is_app_limited:
-            self._is_idle_restart = True
-            if self.state is _PROBE_BW:
-                self._set_pacing_rate(1.0)
+            self._restart_from_idle(packet.sent_at_ns)
+        if self._limited_until_bytes is not None:
+            packet.is_app_limited = True
 
     def on_acked(
         self,
@@ -411,31 +427,42 @@ class BbrController(CongestionController):
         bytes_in_flight: int,
         is_cwnd_underutilized: bool,
     ) -> None:
-        """Update the model, the state, the rate and the window, in this order (§ 3.3)."""
-        model = self._model
-        before_bytes = model.delivered_bytes  # before the model counts this ACK
-        number = packets[-1].number
-        model.on_acked(packets, now_ns, rtt)
-        acked_bytes = model.delivered_bytes - before_bytes
-        left_bytes = bytes_in_flight - acked_bytes if bytes_in_flight > acked_bytes else 0
+        """Update the model, the state, the rate and the window, in this order (§ 5.2.3)."""
+        newest = packets[-1]
         if self._pacing_rate_bps is None:  # until then it follows the RTT
             self._pacing_rate_bps = self.pacing_rate_bps(rtt)
-        if self._recovery_end is not None and number >= self._recovery_end:
-            self._end_recovery()
-        # With the bytes in flight before this ACK: they show whether the raised rate filled the
-        # path. The order is that of BBRUpdateModelAndState (§ 3.3): a changed order changes the
-        # phases.
-        if self.state is _PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
-            self._pacing_gain = self._cycle.advance(now_ns)
-        if self.state is _STARTUP or self.state is _DRAIN:
-            self._check_drain(now_ns, left_bytes)
-        model.on_rtt(number, rtt.latest_rtt_ns, now_ns)
-        if model.is_min_rtt_expired or self.state is _PROBE_RTT:
-            self._check_probe_rtt(now_ns, left_bytes)
-        self._is_idle_restart = False  # it spared the ACK after an idle time only
-        self._set_pacing_rate(self._pacing_gain)
-        self._set_window(acked_bytes, left_bytes)
-        self._has_lost = False
+        self._take_sample(packets, now_ns, rtt)
+        sample = self._sample
+        self._prior_flight_bytes = bytes_in_flight
+        self._flight_bytes = max(0, bytes_in_flight - sample.acked_bytes)
+        is_loss_round_over = self._update_latest()
+        self._update_max_bandwidth()
+        if is_loss_round_over:
+            self._adapt_lower_bounds()
+        if self._is_round_start and not self._full_pipe.was_full:
+            self._aggregation.forget()  # in Startup only this round counts
+        window, bandwidth_bps = self.congestion_window, self.bandwidth_bps
+        self._aggregation.on_acked(
+            sample.acked_bytes, now_ns, bandwidth_bps, window, self._round_count
+        )
+        if self._is_round_start and not sample.is_app_limited:
+            self._full_pipe.on_round(sample.rate_bps)
+        self._check_startup_and_drain(now_ns, is_loss_round_over=is_loss_round_over)
+        if is_loss_round_over:
+            self._is_loss_in_round = False
+            self._lost_ranges = 0
+        if self._recovery_end is not None and newest.number >= self._recovery_end:
+            self._recovery_end = None
+            self.congestion_window = max(self.congestion_window, self._prior_window)
+        if self._full_pipe.was_full:
+            self._update_cycle(now_ns)
+        self._update_min_rtt(newest.number, rtt.latest_rtt_ns, now_ns)
+        self._check_probe_rtt(now_ns)
+        if is_loss_round_over:  # AdvanceLatestDeliverySignals
+            self._bandwidth_latest_bps = sample.rate_bps
+            self._inflight_latest = sample.delivered_bytes
+        self._set_pacing_rate(self.pacing_gain)
+        self._set_window()
 
     def on_lost(
         self,
@@ -444,18 +471,20 @@ class BbrController(CongestionController):
         bytes_in_flight: int,
         next_number: int,
     ) -> None:
-        """Send no more than is delivered for a round trip; the model remains (§ 4.2.3.4)."""
-        lost_bytes = sum(packet.size_bytes for packet in packets)
-        self._has_lost = True
-        if self._recovery_end is not None:
-            window = self.congestion_window - lost_bytes
-            self.congestion_window = max(window, self._datagram_bytes)  # one may always go
-            # § 4.2.3.4: in later losses of the same episode only the lost packets leave the window.
-            return
-        self._save_window()
-        self._recovery_end = next_number
-        # What the same ACK delivers is added in `_set_window`, which runs after this.
-        self.congestion_window = max(0, bytes_in_flight - lost_bytes) + self._datagram_bytes
+        """Note losses; in a probe, find out what in flight was too much (§ 5.5.10)."""
+        self._flight_bytes = bytes_in_flight
+        if self._recovery_end is None:
+            self._save_window()
+            self._recovery_end = next_number
+        for packet in packets:
+            self._lost_bytes += packet.size_bytes
+            if not self._is_loss_in_round:
+                self._is_loss_in_round = self._is_loss_round_new = True
+            if packet.number != self._last_lost + 1:
+                self._lost_ranges += 1
+            self._last_lost = packet.number
+            if self._is_probe_sample:
+                self._judge_probe(packet, now_ns)
 
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window until recovery is over (RFC 9002 § 7.6.2)."""
@@ -463,117 +492,357 @@ class BbrController(CongestionController):
         self.congestion_window = self._minimum_bytes
 
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
-        """Return the rate; before the first ACK that of the first window (§ 4.2.1)."""
+        """Return the rate; before the first ACK that of the first window (§ 5.6.2)."""
         if self._pacing_rate_bps is not None:
             return self._pacing_rate_bps
-        rtt_ns = max(1, rtt.smoothed_rtt_ns) if rtt.has_sample else _UNKNOWN_RTT_NS
-        nominal_bps = self._first_window_bytes * BITS_PER_BYTE * NS_PER_S // rtt_ns
-        return max(1, int(self._pacing_gain * nominal_bps))
+        rtt_ns = max(1, rtt.smoothed_rtt_ns) if rtt.has_sample else NS_PER_MS
+        nominal_bps = self._first_window_bytes * _BITS_BY_NS // rtt_ns
+        return max(1, int(self.pacing_gain * nominal_bps))
+
+    # Samples and the model
+
+    def _take_sample(self, packets: Sequence[SentPacket], now_ns: int, rtt: RttEstimator) -> None:
+        """Measure by the packet sent last (§ 4.1), and count rounds (§ 5.5.1)."""
+        sample, newest, acked_bytes = self._sample, packets[-1], 0
+        for packet in packets:
+            acked_bytes += packet.size_bytes
+        self._delivered_bytes = delivered_bytes = self._delivered_bytes + acked_bytes
+        sample.acked_bytes = acked_bytes
+        sample.prior_bytes = newest.delivered_bytes
+        sample.delivered_bytes = delivered_bytes - newest.delivered_bytes
+        sample.rate_bps = delivery_rate_bps(newest, delivered_bytes, now_ns, rtt.min_rtt_ns) or 0
+        sample.is_app_limited = newest.is_app_limited
+        sample.in_flight_bytes = newest.in_flight_bytes
+        sample.lost_bytes = self._lost_bytes - newest.lost_before_bytes
+        limit_bytes = self._limited_until_bytes
+        if limit_bytes is not None and delivered_bytes > limit_bytes:
+            self._limited_until_bytes = None
+        self._is_round_start = newest.delivered_bytes >= self._round_ends_at_bytes
+        if self._is_round_start:
+            self._start_round()
+            self._round_count += 1
+            self._rounds_since_up += 1
+            self._was_cwnd_limited, self._is_cwnd_limited = self._is_cwnd_limited, False
+
+    def _start_round(self) -> None:
+        self._round_ends_at_bytes = self._delivered_bytes
+
+    def _update_latest(self) -> bool:
+        """Update the largest samples of the round; return whether a round of losses is over."""
+        sample = self._sample
+        self._bandwidth_latest_bps = max(self._bandwidth_latest_bps, sample.rate_bps)
+        self._inflight_latest = max(self._inflight_latest, sample.delivered_bytes)
+        if self._is_loss_round_new:
+            # Placed here, and not with the loss, so that what this ACK delivers is before it.
+            self._is_loss_round_new = False
+            self._loss_round_bytes = self._delivered_bytes
+            return False
+        if sample.prior_bytes < self._loss_round_bytes:
+            return False
+        self._loss_round_bytes = self._delivered_bytes
+        return True
+
+    def _update_max_bandwidth(self) -> None:
+        """Put the sample into the filter, unless the application limited it (§ 5.5.5)."""
+        rate_bps = self._sample.rate_bps
+        if rate_bps and (rate_bps >= self.max_bandwidth_bps or not self._sample.is_app_limited):
+            self.max_bandwidth_bps = self._bandwidths.put(rate_bps, self._cycle_count)
+
+    def _adapt_lower_bounds(self) -> None:
+        """Follow the latest deliveries after a round with losses, unless probing (§ 5.5.10.3)."""
+        if self.state in _ACCELERATING or not self._is_loss_in_round:
+            return
+        bandwidth_bps, inflight = self.bandwidth_shortterm_bps, self.inflight_shortterm
+        if bandwidth_bps == UNLIMITED:
+            bandwidth_bps = self.max_bandwidth_bps
+        if inflight == UNLIMITED:
+            inflight = self.congestion_window
+        self.bandwidth_shortterm_bps = max(self._bandwidth_latest_bps, int(_BETA * bandwidth_bps))
+        self.inflight_shortterm = max(self._inflight_latest, int(_BETA * inflight))
+
+    def _reset_shortterm(self) -> None:
+        self.bandwidth_shortterm_bps = self.inflight_shortterm = UNLIMITED
+
+    def _is_too_high(self) -> bool:
+        """Return whether the loss rate says that too much was in flight."""
+        sample = self._sample
+        return sample.lost_bytes > sample.in_flight_bytes * _LOSS_THRESHOLD
+
+    def _judge_probe(self, packet: SentPacket, now_ns: int) -> None:
+        """Bound what may be in flight where losses exceeded the threshold (§ 5.5.10.2)."""
+        sample, size = self._sample, packet.size_bytes
+        sample.in_flight_bytes = packet.in_flight_bytes
+        sample.lost_bytes = self._lost_bytes - packet.lost_before_bytes
+        sample.is_app_limited = packet.is_app_limited
+        if not self._is_too_high():
+            return
+        before_bytes = sample.in_flight_bytes - size
+        excess = _LOSS_THRESHOLD * before_bytes - (sample.lost_bytes - size)
+        at_loss = before_bytes + int(excess / (1 - _LOSS_THRESHOLD))
+        self._was_too_high = True
+        self._is_probe_sample = False  # once per probe
+        if not sample.is_app_limited:
+            self.inflight_longterm = max(at_loss, int(self._target_inflight() * _BETA))
+        if self.state is _UP:
+            self._start_down(now_ns)
 
     # States
 
     def _enter(self, state: BbrState) -> None:
         self.state = state
-        self._pacing_gain, self._window_gain = GAINS[state]
+        self._gains = GAINS[state]
 
-    def _check_drain(self, now_ns: int, left_bytes: int) -> None:
-        """Leave Startup when the path is full, and Drain when the queue is gone (§ 4.3.3)."""
-        if self.state is _STARTUP and self._model.is_full:
+    def _check_startup_and_drain(self, now_ns: int, *, is_loss_round_over: bool) -> None:
+        """Leave Startup when the path is full or loses much, and Drain when its queue is gone."""
+        full_pipe = self._full_pipe
+        is_lossy = is_loss_round_over and self._lost_ranges >= _STARTUP_LOST_RANGES
+        if self.state is _STARTUP and is_lossy and self._is_too_high():  # § 5.3.1.3
+            full_pipe.is_full = full_pipe.was_full = True
+            self.inflight_longterm = max(self._bdp_bytes(1.0), self._inflight_latest)
+        if self.state is _STARTUP and full_pipe.was_full:
             self._enter(_DRAIN)
-        # No `elif`: a path may be found full when its queue is already gone.
-        if self.state is _DRAIN and left_bytes <= self._inflight_bytes(1.0):
-            self._enter_probe_bw(now_ns)
+            self._drain_round = self._round_count
+        if self.state is _DRAIN:  # § 5.3.2
+            is_late = self._round_count > self._drain_round + 3
+            if is_late or self._flight_bytes <= self._inflight(1.0):
+                self._start_down(now_ns)
 
-    def _enter_probe_bw(self, now_ns: int) -> None:
-        self._enter(_PROBE_BW)
-        self._pacing_gain = self._cycle.begin(now_ns)
+    def _start_down(self, now_ns: int) -> None:
+        self._is_loss_in_round = False
+        self._bandwidth_latest_bps = self._inflight_latest = 0
+        self._up_bytes_per_packet = UNLIMITED
+        source = self._source
+        self._rounds_since_up = 0 if source is None else source.randint(0, 1)
+        spread = 0.5 if source is None else source.random()
+        self._probe_wait_ns = _LEAST_WAIT_NS + int(spread * NS_PER_S)
+        self._cycle_at_ns = now_ns
+        self._ack_phase = AckPhase.STOPPING
+        self._start_round()
+        self._enter(_DOWN)
 
-    def _is_phase_over(self, now_ns: int, prior_bytes: int) -> bool:
-        """Return whether the next phase of the gain cycle is due (§ 4.3.4.3)."""
-        is_full_length = self._cycle.has_lasted(now_ns, self._model.min_rtt_ns)
-        gain = self._pacing_gain
-        if gain > 1:
-            # Only when the raised rate has shown in what is in flight, or lost something.
-            return is_full_length and (self._has_lost or prior_bytes >= self._inflight_bytes(gain))
-        if gain < 1:
-            return is_full_length or prior_bytes <= self._inflight_bytes(1.0)
-        return is_full_length
+    def _start_refill(self) -> None:
+        self._reset_shortterm()
+        self._up_rounds = self._up_acked_bytes = 0
+        self._was_precautionary = False
+        self._ack_phase = AckPhase.REFILLING
+        self._start_round()
+        self._enter(_REFILL)
 
-    def _check_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
-        """Empty the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
-        model = self._model
-        # Outside ProbeRTT this runs only because the RTprop filter has expired.
-        if self.state is not _PROBE_RTT and not self._is_idle_restart:
+    def _start_up(self) -> None:
+        self._is_probe_sample = True
+        self._ack_phase = AckPhase.STARTING
+        self._start_round()
+        self._full_pipe.restart(self._sample.rate_bps)
+        self._enter(_UP)
+        self._raise_slope()
+
+    def _update_cycle(self, now_ns: int) -> None:
+        """Advance the states of ProbeBW (§ 5.3.3.9)."""
+        if self._adapt_longterm():
+            return
+        state = self.state
+        if state is _DOWN or state is _CRUISE:
+            if self._is_time_to_probe(now_ns):
+                self._start_refill()
+            elif state is _DOWN and self._flight_bytes <= min(
+                self._with_headroom(), self._inflight_at(self.max_bandwidth_bps)
+            ):
+                self._enter(_CRUISE)
+        elif state is _REFILL:
+            if self._is_round_start:
+                self._start_up()
+        elif state is _UP and self._is_time_to_go_down():
+            self._was_too_high = False
+            self._start_down(now_ns)
+
+    def _is_time_to_probe(self, now_ns: int) -> bool:
+        """Return whether 2 to 3 s, or as many rounds as Reno would need, have passed."""
+        if now_ns > self._cycle_at_ns + self._probe_wait_ns:
+            return True
+        reno_rounds = self._target_inflight() // self._datagram_bytes
+        return self._rounds_since_up >= min(reno_rounds, _MOST_RENO_ROUNDS)
+
+    def _is_time_to_go_down(self) -> bool:
+        """Return whether UP has found what the path has, or is at a bound that was too high."""
+        longterm = self.inflight_longterm
+        # Before the ACK, as in Linux (prior_in_flight): the window keeps it at the bound at most.
+        if self._was_too_high and self._prior_flight_bytes >= longterm:
+            self._was_precautionary = True
+            return True
+        if self._is_window_full() and self.congestion_window >= longterm:
+            self._full_pipe.restart(self._sample.rate_bps)  # the bound limits it, not the path
+            return False
+        return self._full_pipe.is_full
+
+    def _is_window_full(self) -> bool:
+        return self._is_cwnd_limited or self._was_cwnd_limited
+
+    def _adapt_longterm(self) -> bool:
+        """Update the long-term model by what ACKs of a probe show; True if that began REFILL."""
+        if self._is_round_start and self._ack_phase is AckPhase.STARTING:
+            self._ack_phase = AckPhase.FEEDBACK
+        is_probe_bw = self.state in _PROBE_BW
+        if self._is_round_start and self._ack_phase is AckPhase.STOPPING:
+            self._is_probe_sample = False
+            self._ack_phase = AckPhase.INIT
+            if is_probe_bw and not self._sample.is_app_limited:
+                self._cycle_count += 1
+            if is_probe_bw and self._was_precautionary and not self._was_too_high:
+                self._start_refill()
+                return True
+        if self.inflight_longterm == UNLIMITED or self._is_too_high():
+            return False
+        self.inflight_longterm = max(self.inflight_longterm, self._sample.in_flight_bytes)
+        if self.state is _UP:
+            self._raise_longterm()
+        return False
+
+    def _raise_longterm(self) -> None:
+        """Raise the bound by 1, 2, 4, ... packets per round trip (§ 5.3.3.5)."""
+        if not self._is_window_full() or self.congestion_window < self.inflight_longterm:
+            return
+        self._up_acked_bytes += self._sample.acked_bytes
+        steps, self._up_acked_bytes = divmod(self._up_acked_bytes, self._up_bytes_per_packet)
+        self.inflight_longterm += steps * self._datagram_bytes
+        if self._is_round_start:
+            self._raise_slope()
+
+    def _raise_slope(self) -> None:
+        growth = 1 << self._up_rounds
+        self._up_rounds = min(self._up_rounds + 1, _MOST_UP_ROUNDS)
+        self._up_bytes_per_packet = max(self.congestion_window // growth, self._datagram_bytes)
+
+    # ProbeRTT and idle times
+
+    def _update_min_rtt(self, number: int, latest_rtt_ns: int, now_ns: int) -> None:
+        """Take an RTT sample, if *number* is the highest acknowledged yet (§ 5.3.4.3)."""
+        expires_at_ns = self._probe_rtt_min_at_ns + _PROBE_RTT_INTERVAL_NS
+        self._is_probe_rtt_expired = self._probe_rtt_min_ns is not None and now_ns > expires_at_ns
+        if number <= self._largest_acked:
+            return
+        self._largest_acked = number
+        probed_ns = self._probe_rtt_min_ns
+        if probed_ns is None or latest_rtt_ns < probed_ns or self._is_probe_rtt_expired:
+            self._probe_rtt_min_ns = probed_ns = latest_rtt_ns
+            self._probe_rtt_min_at_ns = now_ns
+        is_expired = now_ns > self._min_rtt_at_ns + _MIN_RTT_FILTER_NS
+        if self.min_rtt_ns is None or probed_ns < self.min_rtt_ns or is_expired:
+            self.min_rtt_ns = probed_ns
+            self._min_rtt_at_ns = self._probe_rtt_min_at_ns
+
+    def _check_probe_rtt(self, now_ns: int) -> None:
+        """Empty the path for a moment if no small RTT was seen for 5 s (§ 5.3.4)."""
+        is_due = self._is_probe_rtt_expired and not self._is_idle_restart
+        self._is_idle_restart = False
+        if self.state is not _PROBE_RTT:
+            if not is_due:
+                return
             self._save_window()
             self._enter(_PROBE_RTT)
-            self._probe_rtt.begin()
-        if self.state is _PROBE_RTT and self._probe_rtt.is_over(model, now_ns, left_bytes):
-            model.min_rtt_at_ns = now_ns  # valid for another ten seconds
-            self._restore_window()
-            if model.is_full:
-                self._enter_probe_bw(now_ns)
-            else:
-                self._enter(_STARTUP)
+            self._probe_rtt_until_ns = None
+            self._ack_phase = AckPhase.STOPPING
+            self._start_round()
+        # The state holds packets back: rates measured in it say nothing about the path.
+        self._limited_until_bytes = self._delivered_bytes + self._flight_bytes
+        if self._probe_rtt_until_ns is None:
+            if self._flight_bytes <= self._probe_rtt_window():
+                self._probe_rtt_until_ns = now_ns + _PROBE_RTT_NS
+                self._is_probe_rtt_round_done = False
+                self._start_round()
+            return
+        if self._is_round_start:
+            self._is_probe_rtt_round_done = True
+        if self._is_probe_rtt_round_done:
+            self._end_probe_rtt(now_ns)
+
+    def _end_probe_rtt(self, now_ns: int) -> None:
+        """Leave ProbeRTT once its time is over (§ 5.3.4.4)."""
+        until_ns = self._probe_rtt_until_ns
+        if until_ns is None or now_ns <= until_ns:
+            return
+        self._probe_rtt_min_at_ns = now_ns
+        self.congestion_window = max(self.congestion_window, self._prior_window)
+        self._reset_shortterm()
+        if self._full_pipe.was_full:
+            self._start_down(now_ns)
+            self._enter(_CRUISE)
+        else:
+            self._enter(_STARTUP)
+
+    def _restart_from_idle(self, now_ns: int) -> None:
+        self._is_idle_restart = True
+        self._aggregation.restart(now_ns)
+        if self.state in _PROBE_BW:
+            self._set_pacing_rate(1.0)
+        elif self.state is _PROBE_RTT:
+            self._end_probe_rtt(now_ns)
 
     # Rate and window
 
     def _set_pacing_rate(self, gain: float) -> None:
-        """Follow the bandwidth; before the path is full, only upwards (§ 4.2.1)."""
-        rate_bps = int(gain * self._model.bandwidth_bps)
+        """Follow the bandwidth; before the path is full, only upwards (§ 5.6.2)."""
+        rate_bps = int(gain * self.bandwidth_bps * _PACING_SHARE)
         current_bps = self._pacing_rate_bps
-        # In Startup a low sample reflects the sender rather than the path, and must not slow it
-        # down.
-        if rate_bps and (self._model.is_full or current_bps is None or rate_bps > current_bps):
+        if rate_bps and (self._full_pipe.was_full or current_bps is None or rate_bps > current_bps):
             self._pacing_rate_bps = rate_bps
 
-    def _inflight_bytes(self, gain: float) -> int:
-        """Return what may be in flight at *gain*, with room for bursts (§ 4.2.3.2)."""
-        inflight_bytes = self._model.inflight_bytes(gain)
-        if inflight_bytes is None:
+    def _bdp_bytes(self, gain: float) -> int:
+        return self._product_bytes(self.bandwidth_bps, gain)
+
+    def _product_bytes(self, bandwidth_bps: int, gain: float) -> int:
+        if self.min_rtt_ns is None:
             return self._first_window_bytes
-        return inflight_bytes + 3 * _quantum_bytes(self._pacing_rate_bps or 0, self._datagram_bytes)
+        return int(gain * (bandwidth_bps * self.min_rtt_ns // _BITS_BY_NS))
 
-    def _set_window(self, acked_bytes: int, left_bytes: int) -> None:
-        """Grow towards the target; in recovery, send what was delivered (§ 4.2.3.6)."""
-        window = self.congestion_window
-        model, least_bytes = self._model, self._min_pipe_bytes
-        # § 4.2.3.4: packet conservation, so that a lost packet does not let a burst out.
-        if self._recovery_end is not None:
-            window = max(window, left_bytes + acked_bytes)
-        else:
-            target_bytes = self._inflight_bytes(self._window_gain)
-            if model.is_full:
-                grown = window + acked_bytes
-                window = grown if grown < target_bytes else target_bytes
-            # The first window is let out whatever the target: early samples make it too small.
-            elif window < target_bytes or model.delivered_bytes < self._first_window_bytes:
-                window += acked_bytes
-            if window < least_bytes:
-                window = least_bytes
-        if window > least_bytes and self.state is _PROBE_RTT:
-            window = least_bytes
-        self.congestion_window = window
+    def _target_inflight(self) -> int:
+        return min(self._bdp_bytes(1.0), self.congestion_window)
 
-    def _end_recovery(self) -> None:
-        """Restore the window: what was sent after the loss arrives."""
-        self._recovery_end = None
-        self._restore_window()
+    def _quantized(self, inflight: int) -> int:
+        """Return at least a quantum and the minimum window (§ 5.6.4.2)."""
+        in_a_ms_bytes = (self._pacing_rate_bps or 0) * NS_PER_MS // _BITS_BY_NS
+        quantum_bytes = max(min(in_a_ms_bytes, _MAX_QUANTUM_BYTES), 2 * self._datagram_bytes)
+        inflight = max(inflight, quantum_bytes, self._min_pipe_bytes)
+        return inflight + 2 * self._datagram_bytes if self.state is _UP else inflight
+
+    def _inflight(self, gain: float) -> int:
+        return self._quantized(self._bdp_bytes(gain))
+
+    def _inflight_at(self, bandwidth_bps: int) -> int:
+        return self._quantized(self._product_bytes(bandwidth_bps, 1.0))
+
+    def _with_headroom(self) -> int:
+        """Return what may be in flight with room for other flows."""
+        longterm = self.inflight_longterm
+        if longterm == UNLIMITED:
+            return UNLIMITED
+        headroom = max(self._datagram_bytes, int(_HEADROOM * longterm))
+        return max(longterm - headroom, self._min_pipe_bytes)
+
+    def _probe_rtt_window(self) -> int:
+        return max(self._bdp_bytes(GAINS[_PROBE_RTT][1]), self._min_pipe_bytes)
+
+    def _set_window(self) -> None:
+        """Grow towards the most that may be in flight, within the model's bounds (§ 5.6.4.6)."""
+        gain = self._gains[1]
+        most = self._quantized(self._bdp_bytes(gain) + self._aggregation.extra_bytes)
+        window, acked_bytes = self.congestion_window, self._sample.acked_bytes
+        if self._full_pipe.was_full:
+            window = min(window + acked_bytes, most)
+        elif window < most or self._delivered_bytes < self._first_window_bytes:
+            window += acked_bytes
+        window = max(window, self._min_pipe_bytes)
+        bound = UNLIMITED
+        if self.state is _PROBE_RTT:
+            window = min(window, self._probe_rtt_window())
+        if self.state is _PROBE_RTT or self.state is _CRUISE:
+            bound = self._with_headroom()
+        elif self.state in _PROBE_BW:
+            bound = self.inflight_longterm
+        bound = max(min(bound, self.inflight_shortterm), self._min_pipe_bytes)
+        self.congestion_window = min(window, bound)
 
     def _save_window(self) -> None:
         window = self.congestion_window
         if self._recovery_end is not None or self.state is _PROBE_RTT:
             window = max(self._prior_window, window)
         self._prior_window = window
-
-    def _restore_window(self) -> None:
-        self.congestion_window = max(self.congestion_window, self._prior_window)
-
-
-def _quantum_bytes(rate_bps: int, datagram_bytes: int) -> int:
-    """Return the size of an aggregate that is sent at once (send_quantum, § 4.2.2)."""
-    if rate_bps < _SLOW_BPS:
-        return datagram_bytes
-    if rate_bps < _FAST_BPS:
-        return 2 * datagram_bytes
-    in_a_ms_bytes = rate_bps * NS_PER_MS // (BITS_PER_BYTE * NS_PER_S)
-    return min(in_a_ms_bytes, _MAX_QUANTUM_BYTES)

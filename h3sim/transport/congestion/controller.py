@@ -32,6 +32,11 @@ class CongestionController:
     """True if it uses the delivery-rate fields of `SentPacket`; otherwise they are not set, which
     saves a twentieth of the cost of a packet. A controller that derives from one that does not use
     them, and does so itself, sets it to True."""
+    reads_losses: ClassVar[bool] = False
+    """True if TCP has to report every loss to it, and not only the first of an episode."""
+    responds_to_ecn: ClassVar[bool] = False
+    """True if it defines `on_congestion_experienced`; otherwise its packets are sent as Not-ECT,
+    and queues drop them."""
 
     congestion_window: int
     """The limit of bytes in flight: an integer, at least one packet
@@ -68,6 +73,12 @@ class CongestionController:
         """Handle packets that are declared lost together, at least one.
 
         *bytes_in_flight* still includes them; *next_number* is the number of the next packet.
+        """
+
+    def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
+        """Handle an acknowledgement that reports new marks (CE), before its packets are reported.
+
+        *sent_at_ns* is when the newest packet that it acknowledges was sent (RFC 9002 § B.7).
         """
 
     def on_persistent_congestion(self, now_ns: int) -> None:

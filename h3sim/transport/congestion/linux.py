@@ -147,6 +147,7 @@ class LinuxCubicController(CongestionController):
         "_last_sent_at_ns",
         "_least_segments",
         "_origin",
+        "_reduced_at_ns",
         "_reno",
         "_reno_eighths",
         "_segment_bytes",
@@ -157,6 +158,7 @@ class LinuxCubicController(CongestionController):
     )
 
     reads_delivery: ClassVar[bool] = False
+    responds_to_ecn: ClassVar[bool] = True
 
     def __init__(self, settings: ControllerSettings) -> None:
         self.congestion_window = settings.initial_congestion_window
@@ -170,6 +172,8 @@ class LinuxCubicController(CongestionController):
         """Eighths of a window that Reno takes to grow by a segment (beta_scale)."""
         self._has_hystart = settings.hystart
         self._last_sent_at_ns = 0
+        self._reduced_at_ns = -1
+        """Time of the last reduction."""
         self._credit = 0
         """Segments acknowledged towards the next one in the window (snd_cwnd_cnt)."""
         self._hystart: LinuxHyStart | None
@@ -237,6 +241,15 @@ class LinuxCubicController(CongestionController):
         next_number: int,
     ) -> None:
         """Reduce the window, with fast convergence (RFC 9438 §§ 4.6, 4.7)."""
+        self._reduce(now_ns)
+
+    def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
+        """Reduce the window as after a loss, once per round trip."""
+        if sent_at_ns > self._reduced_at_ns:
+            self._reduce(now_ns)
+
+    def _reduce(self, now_ns: int) -> None:
+        self._reduced_at_ns = now_ns
         window = self._segments
         is_shrinking = window < self._last_max
         self._last_max = int(window * (1 + self._beta) / 2) if is_shrinking else window

@@ -225,6 +225,7 @@ class LossBasedController(CongestionController):
     )
 
     reads_delivery: ClassVar[bool] = False
+    responds_to_ecn: ClassVar[bool] = True
 
     def __init__(self, settings: ControllerSettings, *, beta: float) -> None:
         self.congestion_window = settings.initial_congestion_window
@@ -288,10 +289,14 @@ class LossBasedController(CongestionController):
         next_number: int,
     ) -> None:
         """Reduce the window once per recovery period (RFC 9002 §§ B.6, B.8)."""
+        # RFC 9002 § B.8 passes the send time of the last loss to OnCongestionEvent.
+        self.on_congestion_experienced(max(packet.sent_at_ns for packet in packets), now_ns)
+
+    def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
+        """Reduce the window as after a loss (RFC 9002 § 7.1; RFC 9438 § 4.6)."""
         start_ns = self._recovery_start_ns
-        # RFC 9002 § B.8 passes the send time of the last loss to OnCongestionEvent: one reduction
-        # per round trip.
-        if start_ns is not None and max(packet.sent_at_ns for packet in packets) <= start_ns:
+        # One reduction per round trip, whatever signals it.
+        if start_ns is not None and sent_at_ns <= start_ns:
             return
         self._recovery_start_ns = now_ns
         # HyStart++ is for the initial slow start (RFC 9406 § 4.3): after a loss `ssthresh` ends it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.errors import (
     ControllerError,
@@ -61,6 +61,10 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         """Forward packets that are declared lost together."""
         self._pass_on("on_lost", *event)
 
+    def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
+        """Forward new marks."""
+        self._pass_on("on_congestion_experienced", sent_at_ns, now_ns)
+
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Forward losses that span the period of RFC 9002 § 7.6."""
         self._pass_on("on_persistent_congestion", now_ns)
@@ -99,6 +103,12 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         self.congestion_window, self.ssthresh = n_bytes, threshold
 
 
+class CheckedEcnController(CheckedController):
+    """The same for a plug-in that responds to marks."""
+
+    responds_to_ecn: ClassVar[bool] = True
+
+
 if TYPE_CHECKING:
     Factory = Callable[[ControllerSettings], CongestionController]
 
@@ -109,6 +119,7 @@ ENTRY_POINT_GROUP = "h3sim.congestion"
 _HERE = "h3sim.transport.congestion"
 BUILT_IN: dict[str, Factory | str] = {
     "bbr": f"{_HERE}.bbr:BbrController",
+    "bbr1": f"{_HERE}.bbr1:Bbr1Controller",
     "constant": f"{_HERE}.loss_based:ConstantRateController",
     "cubic": f"{_HERE}.loss_based:CubicController",
     "cubic-aioquic": f"{_HERE}.aioquic:AioquicCubicController",
@@ -194,7 +205,8 @@ def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> Conge
     if not isinstance(controller, CongestionController):
         what = f"makes a {type(controller).__name__}, which derives from no CongestionController"
         raise _not_made(name, what)
-    return CheckedController(controller, name=name, packet_bytes=settings.max_datagram_bytes)
+    check = CheckedEcnController if controller.responds_to_ecn else CheckedController
+    return check(controller, name=name, packet_bytes=settings.max_datagram_bytes)
 
 
 def _not_made(name: str, message: str) -> InputError:
@@ -217,3 +229,12 @@ def controller_names() -> tuple[str, ...]:
     True
     """
     return REGISTRY.names()
+
+
+def responds_to_ecn(name: str) -> bool:
+    """Return whether the controller of that name responds to marks.
+
+    >>> responds_to_ecn("cubic"), responds_to_ecn("cubic-aioquic")
+    (True, False)
+    """
+    return bool(getattr(REGISTRY.named(name), "responds_to_ecn", True))

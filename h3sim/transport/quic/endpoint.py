@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.endpoint import Endpoint, make_recovery_row
 from h3sim.transport.pacing import AioquicPacer, Pacer
+from h3sim.transport.packets import ECT
 from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
 from h3sim.transport.quic.packets import QuicPacket
 from h3sim.transport.quic.recovery import AckState, Recovery
@@ -123,8 +124,10 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         *,
         peer_max_ack_delay_ns: int,
         path_rtt_ns: int | None = None,
+        has_ecn: bool = False,
     ) -> None:
         self._source = source
+        self._is_ecn_capable = has_ecn and controller.responds_to_ecn
         self._handshake = handshake
         self._controller = controller
         self.recovery = Recovery.of(settings, controller, peer_max_ack_delay_ns)
@@ -164,10 +167,12 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             )  # before duplicates are dropped: § 8.1 counts all bytes
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return []
+        if packet.ecn:
+            self._acks.on_ecn(packet.ecn, now_ns, packet.is_ack_eliciting)
         ack = packet.ack
         if ack is not None:
             self._is_settled = False
-            acked, lost = self.recovery.on_ack(ack, packet.ack_delay_ns, now_ns)
+            acked, lost = self.recovery.on_ack(ack, packet.ack_delay_ns, now_ns, packet.ce_count)
             if acked:
                 self._on_acked(acked)
             for gone in lost:
@@ -230,6 +235,9 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             if packet.is_ack_eliciting or not self._handshake.is_over:
                 self._on_sent(packet)
             packets.append(packet)
+        if self._is_ecn_capable:  # every packet, those with ACKs alone included (RFC 9000 § 13.4.2)
+            for packet in packets:
+                packet.ecn = ECT
         return packets
 
     def ack_ranges(self, packet: QuicPacket) -> tuple[tuple[int, int], ...]:
@@ -457,6 +465,7 @@ class TimerGranularityEndpoint(QuicEndpoint):
         *,
         peer_max_ack_delay_ns: int,
         path_rtt_ns: int | None = None,
+        has_ecn: bool = False,
     ) -> None:
         super().__init__(
             settings,
@@ -465,6 +474,7 @@ class TimerGranularityEndpoint(QuicEndpoint):
             handshake,
             peer_max_ack_delay_ns=peer_max_ack_delay_ns,
             path_rtt_ns=path_rtt_ns,
+            has_ecn=has_ecn,
         )
         self._loop = EventLoop(
             granularity_ns=settings.timer_granularity_ns,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim.transport.quic.packets import QuicPacket, StreamFrameHeader, ack_frame_bytes
+from h3sim.transport.quic.packets import QuicPacket, StreamFrameHeader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,9 +115,11 @@ class Packer:
         ack = acks.take()
         number = recovery.next_number
         recovery.next_number = number + 1
-        size_bytes = self._header_bytes + ack_frame_bytes(ack)
+        size_bytes = self._header_bytes + acks.frame_bytes(ack)
         delay_ns = now_ns - acks.largest_at_ns
-        return QuicPacket(number, now_ns, size_bytes, [], ack, (), False, (), delay_ns)
+        packet = QuicPacket(number, now_ns, size_bytes, [], ack, (), False, (), delay_ns)
+        packet.ce_count = acks.ce_count
+        return packet
 
     def _probe(
         self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
@@ -159,7 +161,7 @@ class Packer:
         number = self._take_number()
         if self._is_ack_ready(now_ns):  # always so for a bare ACK
             ack = self._acks.take()
-            used += ack_frame_bytes(ack)
+            used += self._acks.frame_bytes(ack)
             every = self._ack_ping_every
             # Without an ACK of an ACK the older spans would be reported for ever (RFC 9000 §
             # 13.2.4).
@@ -169,7 +171,11 @@ class Packer:
         if not self._handshake.is_over:
             used = self._handshake.padded(crypto, used)
         delay_ns = now_ns - self._acks.largest_at_ns
-        return QuicPacket(number, now_ns, used, frames, ack, limits, is_eliciting, crypto, delay_ns)
+        packet = QuicPacket(
+            number, now_ns, used, frames, ack, limits, is_eliciting, crypto, delay_ns
+        )
+        packet.ce_count = self._acks.ce_count
+        return packet
 
     def _ping(self, now_ns: int) -> QuicPacket:
         """Return a probe that carries only a PING."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from h3sim.transport.endpoint import FrameHeader
-from h3sim.transport.packets import SentPacket
+from h3sim.transport.packets import NOT_ECT, SentPacket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +81,7 @@ class QuicPacket(SentPacket):
     __slots__ = (
         "ack",
         "ack_delay_ns",
+        "ce_count",
         "crypto",
         "eliciting_index",
         "is_ack_eliciting",
@@ -112,6 +113,9 @@ class QuicPacket(SentPacket):
         self.ack_delay_ns = ack_delay_ns
         self.limits = limits
         """MAX_DATA (stream None) and MAX_STREAM_DATA frames: a stream and its new limit."""
+        self.ecn = NOT_ECT
+        self.ce_count = 0
+        """The packets with a mark that its ACK reports (RFC 9000 § 19.3.2)."""
         self.is_ack_eliciting = is_ack_eliciting
         self.crypto = crypto
         """CRYPTO frames (RFC 9000 § 19.6), each an offset and a number of handshake bytes. They are

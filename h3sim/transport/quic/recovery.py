@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from h3sim.ranges import Ranges
+from h3sim.transport.packets import CE
+from h3sim.transport.quic.packets import ack_frame_bytes, varint_bytes
 from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
 from h3sim.units import NS_PER_S
 
@@ -46,7 +48,9 @@ class AckState:
         "_older",
         "_received",
         "_reported_to",
+        "ce_count",
         "due_at_ns",
+        "ect_count",
         "largest_at_ns",
     )
 
@@ -67,6 +71,10 @@ class AckState:
         self._eliciting = 0
         self.due_at_ns: int | None = None
         """Time when an ACK is due; None if no ack-eliciting packet has arrived since the last."""
+        self.ect_count = 0
+        """The packets that arrived as ECT(0)."""
+        self.ce_count = 0
+        """The packets that arrived with a mark."""
 
     @classmethod
     def of(cls, settings: QuicSettings) -> AckState:
@@ -96,6 +104,22 @@ class AckState:
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns
         return True
+
+    def on_ecn(self, ecn: int, now_ns: int, is_ack_eliciting: bool) -> None:
+        """Count a packet that is ECN-capable; a mark is reported at once (RFC 9000 § 13.2.1)."""
+        if ecn != CE:
+            self.ect_count += 1
+            return
+        self.ce_count += 1
+        if is_ack_eliciting:
+            self.due_at_ns = now_ns
+
+    def frame_bytes(self, spans: Spans) -> int:
+        """Return the length of an ACK frame, with ECN counts if any packet was ECN-capable."""
+        n_bytes = ack_frame_bytes(spans)
+        if self.ect_count or self.ce_count:  # the count of ECT(1) is 0 (RFC 9000 § 19.3.2)
+            n_bytes += varint_bytes(self.ect_count) + 1 + varint_bytes(self.ce_count)
+        return n_bytes
 
     def take(self) -> Spans:
         """Return the spans of an ACK of everything so far; nothing is due any more."""
@@ -185,6 +209,8 @@ class Recovery:
         """Delivered bytes below which rates reflect the application rather than the path."""
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
+        self._ce_count = 0
+        """The packets with marks that the peer has reported (RFC 9002 § B.2)."""
 
     @classmethod
     def of(
@@ -238,11 +264,12 @@ class Recovery:
         self.controller.on_sent(packet, in_flight)
 
     def on_ack(
-        self, spans: Spans, delay_ns: int, now_ns: int
+        self, spans: Spans, delay_ns: int, now_ns: int, ce_count: int = 0
     ) -> tuple[list[QuicPacket], list[QuicPacket]]:
         """Return the newly acknowledged packets, and those that are now declared lost.
 
-        *delay_ns* is the ACK Delay of the largest number as reported by the peer.
+        *delay_ns* is the ACK Delay of the largest number as reported by the peer, *ce_count* the
+        number of packets that arrived there with a mark.
         """
         before = self.bytes_in_flight
         acked = self._newly_acked(spans)
@@ -269,6 +296,9 @@ class Recovery:
             self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0  # § 6.2.1 keeps a client's backoff until its address is surely validated
         self._timeout_ns = None
+        if ce_count > self._ce_count:  # before losses, as in RFC 9002 § A.7
+            self._ce_count = ce_count
+            self.controller.on_congestion_experienced(newest.sent_at_ns, now_ns)
         lost: list[QuicPacket] = []
         in_flight = before
         if self._lowest <= self._largest_acked:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from h3sim.constants import FRAME_HEADER_BYTES
 from h3sim.transport.endpoint import Endpoint, make_recovery_row
 from h3sim.transport.pacing import Pacer
+from h3sim.transport.packets import ECT
 from h3sim.transport.tcp.packer import Handshake, Packer, State
 from h3sim.transport.tcp.reassembly import Reassembly
 from h3sim.transport.tcp.records import AutotunedSendStream, SendStream
@@ -45,7 +46,9 @@ class TcpEndpoint(Endpoint[Segment]):
         *,
         path_rtt_ns: int | None = None,
         frame_header_bytes: int = FRAME_HEADER_BYTES,
+        has_ecn: bool = False,
     ) -> None:
+        self._is_ecn_capable = has_ecn and controller.responds_to_ecn
         self._mss_bytes = settings.mss_bytes
         self._controller = controller
         autotunes = settings.send_buffer is SocketBuffer.AUTOTUNED
@@ -150,6 +153,9 @@ class TcpEndpoint(Endpoint[Segment]):
         due_at_ns = received.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             segments.append(self._packer.pure_ack(now_ns))
+        if received.echoes_mark:
+            for segment in segments:
+                segment.is_ece = True
         return segments
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
@@ -211,7 +217,11 @@ class TcpEndpoint(Endpoint[Segment]):
         self.recovery.on_sent(sent)
         if self._pacer.rate_bps is not None:
             self._pacer.on_sent(n_bytes, now_ns)
-        return self._packer.segment(sent, now_ns)
+        segment = self._packer.segment(sent, now_ns)
+        if self._is_ecn_capable:  # new data only: neither retransmissions nor ACKs (RFC 3168 § 6.1)
+            segment.ecn = ECT
+            segment.is_cwr = self.recovery.take_cwr()
+        return segment
 
     def _lost(self, lost: SentSegment, left: int, now_ns: int) -> Segment | None:
         """Return a retransmission of *lost*, if it may leave now."""

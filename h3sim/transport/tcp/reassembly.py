@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from h3sim.ranges import Ranges
+from h3sim.transport.packets import CE
 
 if TYPE_CHECKING:
     from h3sim.transport.tcp.records import TlsRecord
@@ -38,6 +39,7 @@ class Reassembly:
         "_unacked",
         "due_at_ns",
         "echo_ns",
+        "echoes_mark",
         "last_ack",
         "next_seq",
         "wants_sack",
@@ -64,10 +66,16 @@ class Reassembly:
         """Time when an ACK is due."""
         self.wants_sack = False
         """True if an ACK needs a SACK option; read with each segment, so it is an attribute."""
+        self.echoes_mark = False
+        """True if ACKs carry ECN-Echo: from a mark until CWR arrives (RFC 3168 § 6.1.3)."""
 
     def on_segment(self, segment: Segment, now_ns: int) -> list[TlsRecord]:
         """Handle a data segment; return the records that are now complete, in order."""
         seq = segment.seq
+        if segment.is_cwr:
+            self.echoes_mark = False
+        if segment.ecn == CE:  # after CWR: the segment that carries it may be marked itself
+            self.echoes_mark = True
         # Converted to ranges only for a log: most loads pay for an append only.
         self._numbers.append(segment.number)
         if seq != self.next_seq:

@@ -92,6 +92,7 @@ class Recovery:
 
     A loss is reported once per recovery episode, since TCP reduces its window once per window of
     data (RFC 5681 § 4.3); until the end of an episode without a timeout, the window does not grow.
+    Marks that the receiver echoes reduce it as well, likewise once per window (RFC 3168 § 6.1.2).
     """
 
     def __init__(self, settings: TcpSettings, controller: CongestionController) -> None:
@@ -115,6 +116,11 @@ class Recovery:
         """The end of the bytes that were ever retransmitted."""
         self._due_at_ns: int | None = None
         self._is_due_known = True  # False if `_due_at_ns` has to be computed again
+        self._cwr_point = -1
+        """SND.NXT when a mark or a loss was last handled."""
+        self._marked_to = -1
+        """The same, if the mark reduced the window."""
+        self._is_cwr_due = False
 
     # Sending
 
@@ -173,7 +179,7 @@ class Recovery:
         is_advance = ack > board.una
         in_flight = board.pipe_bytes
         # The ACK that ends an episode does not grow the window yet.
-        was_held = self.episode.holds_window
+        was_held = self.episode.holds_window or board.una < self._marked_to
         news = board.take_acked(ack) if is_advance else []
         if is_advance:
             self._on_advance(ack, segment.echo_ns, now_ns)
@@ -188,6 +194,8 @@ class Recovery:
         # advances always delivers a segment that was not SACKed before.
         if not news:
             return
+        if segment.is_ece:
+            self._on_echo(ack, now_ns)
         lost = self._detect(news, is_advance=is_advance, now_ns=now_ns)
         in_flight -= sum(gone.size_bytes for gone in lost) if lost else 0
         if self.probe is not None:
@@ -197,6 +205,11 @@ class Recovery:
             self._prr.on_ack(n_bytes, pipe_bytes=board.pipe_bytes, is_safe=is_advance and not lost)
         is_held = was_held or self.episode.holds_window or not is_advance
         self._on_delivered(news, in_flight, now_ns, is_held=is_held)
+
+    def take_cwr(self) -> bool:
+        """Return whether the next new data reports a reduced window (CWR)."""
+        is_due, self._is_cwr_due = self._is_cwr_due, False
+        return is_due
 
     # Timers
 
@@ -231,6 +244,18 @@ class Recovery:
             self._on_timeout(now_ns)
 
     # Internals
+
+    def _on_echo(self, ack: int, now_ns: int) -> None:
+        """Reduce the window for a mark, unless it was reduced for the same window of data."""
+        # Also at the very point: the data behind it, with CWR, is what stops the echo.
+        if ack <= self._cwr_point:
+            return
+        self._cwr_point = self.board.next_seq
+        self._is_cwr_due = True
+        if self.episode.point is None:  # else a timeout has reduced it
+            self._marked_to = self._cwr_point
+            # By sequence numbers, not by the time of sending: data of this instant is behind it.
+            self.controller.on_congestion_experienced(now_ns, now_ns)
 
     def _on_transmission(self, segment: SentSegment) -> None:
         """Record a transmission with the sampler, the detector and the controller."""
@@ -302,11 +327,15 @@ class Recovery:
             if not is_recovering:
                 self._begin(lost, in_flight, now_ns)
                 self.episode.reduce(news)
+            elif self.controller.reads_losses:
+                self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
         return lost
 
     def _begin(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
         """Begin an episode."""
         self.episode.begin()
+        self._cwr_point = self.board.next_seq
+        self._is_cwr_due = True
         if self.probe is not None:
             self.probe.forget()
         self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
@@ -339,6 +368,8 @@ class Recovery:
             self._tell_lost([repaired], self.board.pipe_bytes, now_ns)
 
     def _tell_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
+        if self.board.una < self._marked_to:  # RFC 3168 § 6.1.2: a mark has reduced this window
+            return
         self.controller.on_lost(lost, now_ns, in_flight, self._next_number)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from h3sim.constants import IP_HEADER_BYTES
-from h3sim.transport.packets import SentPacket, WirePacket
+from h3sim.transport.packets import NOT_ECT, SentPacket, WirePacket
 
 if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
@@ -44,6 +44,8 @@ class Segment(WirePacket):
     __slots__ = (
         "ack",
         "echo_ns",
+        "is_cwr",
+        "is_ece",
         "is_syn",
         "length",
         "records",
@@ -78,6 +80,11 @@ class Segment(WirePacket):
         self.frames = frames
         self.records = records
         self.is_syn = is_syn
+        self.ecn = NOT_ECT
+        self.is_ece = False
+        """ECN-Echo: a mark has arrived, and no CWR since (RFC 3168 § 6.1)."""
+        self.is_cwr = False
+        """Congestion Window Reduced."""
         self.size_bytes = HEADER_BYTES + length
         """Its size with TCP's header, without that of IP."""
         if sack:

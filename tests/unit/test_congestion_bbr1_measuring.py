@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.transport.congestion.bbr import PathModel, ProbeRtt
+from h3sim.transport.congestion.bbr1 import PathModel, ProbeRtt
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 from tests.unit.congestion_rounds import HIGH_GAIN, RATE_BPS, SIZE, RoundRing, in_probe_bw
