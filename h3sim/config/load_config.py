@@ -251,7 +251,7 @@ def _without_ecn(
     if all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
         message = "needs a queue that marks: set queue_discipline to codel or fq-codel"
         yield ValidationIssue(key="ecn", message=message)
-    if profile is not None and not responds_to_ecn(profile.cc):
+    if profile is not None and not responds_to_ecn(profile.cc, profile.controller):
         message = f"needs a controller that responds to marks, such as cubic; is {profile.cc}"
         yield ValidationIssue(key="ecn", message=message)
 

@@ -231,10 +231,10 @@ def controller_names() -> tuple[str, ...]:
     return REGISTRY.names()
 
 
-def responds_to_ecn(name: str) -> bool:
-    """Return whether the controller of that name responds to marks.
+def responds_to_ecn(name: str, controller: Any = None) -> bool:
+    """Return whether *controller*, or else the one of that name, responds to marks.
 
     >>> responds_to_ecn("cubic"), responds_to_ecn("cubic-aioquic")
     (True, False)
     """
-    return bool(getattr(REGISTRY.named(name), "responds_to_ecn", True))
+    return bool(getattr(controller or REGISTRY.named(name), "responds_to_ecn", True))
