@@ -23,8 +23,10 @@ def agreement(names: tuple[str, ...]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {}
     for name in names:
         page = catalog.load_page(name)
-        # Most recordings do not have what each image covers of the viewport, which decides.
-        blind = page.with_resources(replace(each, viewport=None) for each in page.resources)
+        # Most recordings have neither the largest paint nor the share of the viewport of an image.
+        blind = page.with_resources(
+            replace(each, viewport=None, hero=False) for each in page.resources
+        )
         inferred = infer_above_the_fold(blind)
         for said, guess in zip(page.resources, inferred.resources, strict=True):
             count = counts.setdefault(said.kind.value, Counter())

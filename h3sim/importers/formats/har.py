@@ -126,6 +126,42 @@ def times_of_page(page: Fields) -> dict[str, float]:
     return {name: time_ms for name, time_ms in found.items() if time_ms}
 
 
+_PAINTS = ("LargestImagePaint", "LargestContentfulPaint")
+
+
+def largest_image(page: Fields) -> str:
+    """Return the URL of the image that a page of the log calls its largest paint, "" without one.
+
+    WebPageTest lists each candidate in `_largestPaints`, with the element and its rectangle: Chrome
+    takes only elements that are visible in the viewport. The last one counts, unless that is text.
+    """
+    if url := page.text("_LargestContentfulPaintImageURL"):
+        return url
+    last = max(
+        page.tables("_largestPaints"), key=lambda paint: paint.number("time") or 0.0, default=None
+    )
+    if last is None:
+        return ""
+    at_ms = last.number("time")
+    for paint in page.tables("_largestPaints"):
+        if paint.number("time") == at_ms and paint.text("event") in _PAINTS:
+            node, element = paint.table("nodeInfo"), paint.table("element")
+            url = node.text("sourceURL") or element.text("currentSrc", "src")
+            url = url or _background(node.table("styles")) or _background(element)
+            if url:
+                return url
+    return ""
+
+
+def _background(styles: Fields) -> str:
+    """Return the URL in a `background-image`, "" without one."""
+    found = _URL.match(styles.text("background-image"))
+    return "" if found is None else found[1]
+
+
+_URL = re.compile(r"""url\(["']?([^"')]+)["']?\)""")
+
+
 def headers_of(message: Fields) -> Headers:
     """Return the fields of a request or a response, names in lower case."""
     return [
@@ -324,6 +360,9 @@ class HarReader:
             return
         page = self._pages.get(ids[number - 1])
         recording.times_ms |= {} if page is None else times_of_page(page)
+        hero = "" if page is None else without_fragment(largest_image(page))
+        for request in recording.requests:
+            request.is_hero = bool(hero) and without_fragment(request.url) == hero
         if len(ids) > 1:
             recording.found["pages"] = len(ids)
         kept = [each for each in recording.requests if each.page in ("", ids[number - 1])]
