@@ -65,7 +65,7 @@ def load_to_chrome_trace(load: Load) -> dict[str, Any]:
     >>> import h3sim
     >>> trace = load_to_chrome_trace(h3sim.simulate("davies-meenan", scheme="fifo"))
     >>> sorted({event["ph"] for event in trace["traceEvents"]})
-    ['C', 'I', 'M', 'X']
+    ['I', 'M', 'X']
     """
     events = [*_page_events(load)]
     for connection in load.connections:

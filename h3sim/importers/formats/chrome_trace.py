@@ -97,7 +97,7 @@ def work_of(tasks: Iterable[Task | None]) -> dict[str, CpuTime]:
     ...        "args": {"data": {"url": "a.js"}}}
     >>> compiled = run | {"name": "v8.compile", "ts": 10, "dur": 2000}
     >>> work_of([task_of(run), task_of(compiled)])
-    {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0)}
+    {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0.0)}
     """
     threads: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
     for task in tasks:
