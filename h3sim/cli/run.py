@@ -130,7 +130,7 @@ def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
             message = f"saved by h3sim {saved.version}, this is {__version__}"
             print(f"h3sim run: {message}", file=sys.stderr)
     load = run_config(
-        page, scheme, config, record_packets=options.qlog is not None, progress=progress
+        page, scheme, config, record_packets=bool(options.qlog or options.trace), progress=progress
     )
     if options.diff is not None:
         load.plot.save_against(run_config(options.diff, scheme, config), options.plot)
@@ -144,6 +144,10 @@ def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
         from h3sim.results.har import write_load_har  # lazy: few loads are written as HAR
 
         write_load_har(load, options.har)
+    if options.trace is not None:
+        from h3sim.results.chrome_trace import write_chrome_trace  # lazy, as above
+
+        write_chrome_trace(load, options.trace)
     return load
 
 
@@ -228,6 +232,11 @@ COMMANDS = {
                 "--har FILE",
                 "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
                 output=(".har",),
+            ),
+            Argument(
+                "--trace FILE",
+                "write a Chrome trace for ui.perfetto.dev: FILE.json",
+                output=(".json",),
             ),
             Argument(
                 "--animate FILE",

@@ -18,7 +18,6 @@ from h3sim.config.load_config import RECORDED, WITHOUT_RECORDING, config_for, un
 from h3sim.config.options import flags_of, option_of, switch_of
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.page import Page
-from h3sim.schedulers import DriverScheduler
 from h3sim.schema import read_text
 from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Choice, Flag, Number, Whole
@@ -29,6 +28,7 @@ from h3sim.table import format_pairs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from h3sim.schedulers import DriverScheduler
     from h3sim.schema.arguments import ErrorCollector
     from h3sim.schema.fields import FieldSpec
     from h3sim.schemes import Scheme
@@ -295,6 +295,8 @@ def read_driver(command: str, _: argparse.Namespace) -> DriverScheduler:
         InputError: if the command cannot be started.
         SchedulerError: if it does not speak the protocol.
     """
+    from h3sim.schedulers import DriverScheduler  # lazy: starting processes imports much
+
     driver = DriverScheduler(command)
     driver.start()
     return driver

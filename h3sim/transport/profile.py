@@ -15,8 +15,10 @@ from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from h3sim.transport.congestion import CongestionController, ControllerSettings
 
 
 FORMAT = "h3sim-profile/1"
@@ -49,6 +51,8 @@ class TransportProfile:
         ),
     )
     cc: str = field(default="cubic", metadata=declare(Text(), "the server's congestion controller"))
+    controller: Callable[[ControllerSettings], CongestionController] | None = None
+    """Factory of the controller if it is not a registered one; *cc* is then its display name."""
     own_cubic: str = field(
         default="cubic",
         metadata=declare(Text(), "the controller that `--cc cubic` selects for this stack"),
