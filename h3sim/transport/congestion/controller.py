@@ -33,7 +33,8 @@ class CongestionController:
     saves a twentieth of the cost of a packet. A controller that derives from one that does not use
     them, and does so itself, sets it to True."""
     reads_losses: ClassVar[bool] = False
-    """True if TCP has to report every loss to it, and not only the first of an episode."""
+    """True if TCP has to report every loss to it, and not only the first of an episode; read of
+    built-in controllers only."""
     responds_to_ecn: ClassVar[bool] = False
     """True if it defines `on_congestion_experienced`; otherwise its packets are sent as Not-ECT,
     and queues drop them."""

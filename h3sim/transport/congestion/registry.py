@@ -231,10 +231,11 @@ def controller_names() -> tuple[str, ...]:
     return REGISTRY.names()
 
 
-def responds_to_ecn(name: str, controller: Any = None) -> bool:
-    """Return whether *controller*, or else the one of that name, responds to marks.
+def responds_to_ecn(name: str, factory: Factory | None = None) -> bool:
+    """Return whether the controller of that name, or of *factory*, responds to marks.
 
     >>> responds_to_ecn("cubic"), responds_to_ecn("cubic-aioquic")
     (True, False)
     """
-    return bool(getattr(controller or REGISTRY.named(name), "responds_to_ecn", True))
+    # A function does not tell: then its packets are Not-ECT if its controllers do not respond.
+    return bool(getattr(factory or REGISTRY.named(name), "responds_to_ecn", True))
