@@ -1,13 +1,21 @@
-# Plain `make` lists the targets. Each sets up its own .venv on first use.
+# Plain `make` shows the targets that a newcomer needs, `make help-all` all of them. Each sets up its
+# own .venv on first use. On Windows GNU make finds the shell of Git for Windows; targets marked
+# "POSIX" do not run there.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-PYTHON ?= python3
 VENV := .venv
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN := $(VENV)/Scripts
+else
+PYTHON ?= python3
 BIN := $(VENV)/bin
+endif
 # What runs h3sim, and, on top, what its developers run.
 READY := $(VENV)/.ready
 DEV := $(VENV)/.ready-dev
-PIP := $(BIN)/pip --quiet --disable-pip-version-check
+OLDEST := build/oldest/$(notdir $(BIN))/python
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 $(READY): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -21,8 +29,13 @@ $(DEV): $(READY)
 	@touch $@
 
 .PHONY: help
-help: ## list the targets
-	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+help: ## show the targets that a newcomer needs
+	@grep -E '^(demo|test|check|docs):.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /'
+	@echo 'help-all: list the other targets'
+
+.PHONY: help-all
+help-all: ## list all targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | sort
 
 .PHONY: demo
 demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 2019; figures go to demo/
@@ -30,7 +43,7 @@ demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 20
 	$(BIN)/h3sim compare http2rulez davies-meenan --plot demo/schemes.png
 
 .PHONY: test
-test: lint ## lint, types, floors, then every test, on all cores
+test: lint ## lint, types, floors, then every test, on all cores: what a change must pass
 	$(BIN)/pytest --numprocesses auto
 
 .PHONY: check
@@ -46,16 +59,30 @@ RUNS ?= 20
 test-orders: $(DEV) ## the tests 20 times, or RUNS=n, in random orders by 1 to 4 workers: all must find the same; goes on where it stopped (two hours; ARGS="tests/unit" for a part)
 	$(BIN)/python -m tests.orders $(RUNS) $(ARGS)
 
-PYTHONS ?= python3.11 python3.12 python3.13
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 .PHONY: test-pythons
 test-pythons: ## what was recorded and the laws of loads, under each Python that is installed (minutes; ARGS="tests" for all, PYTHONS=... for others)
 	@for python in $(PYTHONS); do \
 	  $$python -c '' 2>/dev/null || { echo "$$python is not installed: left out"; continue; }; \
 	  venv=build/$$(basename $$python); \
-	  $$python -m venv $$venv && $$venv/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]' \
-	    && $$venv/bin/python -m pytest -p no:cacheprovider --numprocesses auto $(or $(ARGS),tests/golden tests/property/test_determinism.py tests/property/test_load_laws.py) \
+	  $$python -m venv $$venv && $$venv/$(notdir $(BIN))/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+	    && $$venv/$(notdir $(BIN))/python -m pytest -p no:cacheprovider --numprocesses auto $(or $(ARGS),tests/golden tests/property/test_determinism.py tests/property/test_load_laws.py) \
 	    || exit 1; \
 	done
+
+.PHONY: test-oldest
+test-oldest: ## the same with the oldest version of every library that setup.cfg allows (minutes; ARGS="tests" for all)
+	$(PYTHON) -m venv build/oldest
+	$(OLDEST) -m pip install --quiet --disable-pip-version-check uv
+	$(OLDEST) -m uv pip install --quiet --python $(OLDEST) --resolution lowest-direct --editable '.[dev]'
+	@# Old libraries use what newer ones below them have deprecated.
+	$(OLDEST) -m pytest -W ignore::DeprecationWarning -o cache_dir=build/oldest/.cache --numprocesses auto $(or $(ARGS),tests/golden tests/property/test_determinism.py tests/property/test_load_laws.py)
+
+.PHONY: constraints
+constraints: $(DEV) ## resolve the newest version of every library into constraints.txt; PIP_CONSTRAINT=constraints.txt make ... installs these
+	$(PIP) install uv
+	$(BIN)/python -m uv pip compile setup.cfg --quiet --all-extras --universal --python-version 3.11 \
+	  --no-emit-index-url --no-annotate --no-header --upgrade --output-file constraints.txt
 
 .PHONY: lint
 lint: $(DEV) ## ruff, mypy and the floors (import-linter)
@@ -76,9 +103,9 @@ wheel-compiled: $(DEV) ## a wheel for this platform with the core compiled by my
 	H3SIM_COMPILE=1 $(BIN)/python -m build --wheel
 
 .PHONY: test-compiled
-test-compiled: ## every test on the compiled build, in a copy under build/ (minutes; needs a C compiler; ARGS="tests/unit" for a part)
+test-compiled: ## every test on the compiled build, in a copy under build/ (POSIX; minutes; needs a C compiler; ARGS="tests/unit" for a part)
 	rm -rf $(COMPILED) && mkdir -p $(COMPILED)
-	git ls-files -z | xargs -0 cp --parents --target-directory=$(COMPILED)
+	git ls-files -z | tar -c --null -T - -f - | tar -x -C $(COMPILED) -f -
 	$(PYTHON) -m venv $(COMPILED)/.venv
 	cd $(COMPILED) && H3SIM_COMPILE=1 .venv/bin/pip install --quiet --disable-pip-version-check '.[dev]'
 	@# What was installed is imported, and not the folder h3sim beside the tests.
@@ -87,6 +114,48 @@ test-compiled: ## every test on the compiled build, in a copy under build/ (minu
 .PHONY: coverage
 coverage: $(DEV) ## the tests again, with branch coverage
 	$(BIN)/pytest --cov --cov-report=term
+
+.PHONY: guard-speed
+guard-speed: $(DEV) ## count, without a clock, what twelve loads cost; fails at 5 % more than recorded (seconds; ARGS=--write records, ARGS=--compiled counts the build of test-compiled with valgrind)
+	PYTHONHASHSEED=0 $(BIN)/python -m benchmarks.guard $(ARGS)
+
+RELEASE := build/release
+.PHONY: release-check
+release-check: $(DEV) ## build sdist and wheel, check their metadata, install each into an empty environment, and draw the demo with it (minutes)
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	$(BIN)/python -m build --outdir $(RELEASE)/dist >$(RELEASE)/build.log 2>&1 || { tail -n 30 $(RELEASE)/build.log; exit 1; }
+	$(BIN)/python -m twine check --strict $(RELEASE)/dist/*
+	@cd $(RELEASE) && for kind in whl tar.gz; do \
+	  echo "an empty environment with h3sim's .$$kind" \
+	  && $(PYTHON) -m venv venv-$$kind \
+	  && venv-$$kind/$(notdir $(BIN))/python -m pip install --quiet --disable-pip-version-check dist/*.$$kind \
+	  && venv-$$kind/$(notdir $(BIN))/h3sim --version \
+	  && venv-$$kind/$(notdir $(BIN))/h3sim compare http2rulez davies-meenan --plot $$kind.png >$$kind.txt \
+	  && test -s $$kind-davies-meenan.png || exit 1; \
+	done
+	@cmp $(RELEASE)/whl.txt $(RELEASE)/tar.gz.txt
+
+.PHONY: check-tag
+check-tag: ## fail unless TAG=vX.Y.Z is this version, in the code, the citation and the changelog
+	@version=$$(sed -nE 's/^__version__ = "(.*)"/\1/p' h3sim/_version.py); \
+	  test "$(TAG)" = "v$$version" || { echo "the tag $(TAG) is not v$$version"; exit 1; }; \
+	  grep -q "^version: $$version$$" CITATION.cff && grep -q "^## $$version, " CHANGELOG.md
+
+CIBW := build/cibuildwheel
+.PHONY: wheels
+wheels: ## wheels compiled for this platform, one for each Python, into build/wheels (half an hour; Linux needs Docker; pyproject.toml says which)
+	$(PYTHON) -m venv $(CIBW)
+	$(CIBW)/$(notdir $(BIN))/python -m pip install --quiet --disable-pip-version-check 'cibuildwheel>=4,<5'
+	$(CIBW)/$(notdir $(BIN))/python -m cibuildwheel --output-dir build/wheels
+
+.PHONY: site
+site: ## put the documentation and, below play/, the playground into build/site (after docs and test-playground)
+	rm -rf build/site && cp -R $(DOCS)/html build/site && cp -R build/playground build/site/play
+
+.PHONY: lint-workflows
+lint-workflows: ## lint .github/workflows with actionlint (needs it, or Go)
+	@PATH="$$PATH:$(CURDIR)/build/bin"; command -v actionlint >/dev/null || GOBIN="$(CURDIR)/build/bin" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12; \
+	  actionlint -color .github/workflows/*.yml
 
 .PHONY: bench
 bench: $(DEV) ## speed, as ratios to probes measured in the same run
@@ -155,6 +224,10 @@ formats: $(READY) ## write the published schemas of all formats anew, from their
 docs-tables: $(READY) ## write the tables of the documentation that say what is declared
 	$(BIN)/python -m tools.docs_tables
 
+.PHONY: croissant
+croissant: $(READY) ## write the Croissant metadata of validation/data from its READMEs and files
+	$(BIN)/python -m tools.croissant
+
 .PHONY: playground
 playground: $(DEV) ## build the playground and serve it on this machine: h3sim in a browser page (needs npm once; ARGS="--port 9000")
 	$(BIN)/python -m tools.playground --serve $(ARGS)
@@ -168,36 +241,46 @@ test-playground: $(DEV) ## build the playground, run its core under Node and its
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
 
+.PHONY: validate
+validate: $(DEV) ## print every table of docs/validation.md that needs no server (at most 20 minutes on two cores; ARGS=headers for those whose names contain it)
+	$(BIN)/python -m validation $(ARGS)
+
+.PHONY: validate-all
+validate-all: $(DEV) ## the same, and what takes longer or needs servers, browsers or toolchains; says what is missing (hours)
+	$(BIN)/python -m validation --all $(ARGS)
+
 .PHONY: validate-hosts
 validate-hosts: $(DEV) ## what a connection for each host costs the shipped pages, by scheme (a minute)
 	$(BIN)/python -m validation.hosts
 
 .PHONY: validate-synthetic
-validate-synthetic: $(DEV) ## compare made-up pages with recorded ones (seconds; needs the recordings beside the checkout)
+validate-synthetic: $(DEV) ## compare made-up pages with recorded ones (seconds)
 	$(BIN)/python -m validation.synthetic
 
 .PHONY: validate-stacks
-validate-stacks: $(DEV) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
+validate-stacks: $(DEV) ## compare with downloads measured with real stacks (minutes)
 	$(BIN)/python -m validation.stacks $(ARGS)
 
 .PHONY: validate-trees
-validate-trees: $(DEV) ## hold the trees to the order of nghttpd's and h2o's frames (a minute; needs apt-get install nghttp2-server h2o)
+validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's and h2o's frames (a minute; needs Node, apt-get install nghttp2-server h2o)
 	$(BIN)/python -m validation.trees
 
 .PHONY: validate-drivers
-validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, and check them (half a minute)
+validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers, and check them (minutes; needs apt-get install libnghttp3-dev, and Go)
 	$(BIN)/python -m validation.scheduler_drivers
+	$(BIN)/python -m validation.server_drivers
+	$(BIN)/python -m validation.go_handlers
 
 .PHONY: validate-writes
 validate-writes: $(DEV) ## hold what 30 responses at once write to nghttpd's and h2o's frames (seconds; needs apt-get install nghttp2-server h2o)
 	$(BIN)/python -m validation.http2_writes $(ARGS)
 
 .PHONY: validate-sander
-validate-sander: $(DEV) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
+validate-sander: $(DEV) ## the directions of Sander 2022 over recorded pages (minutes)
 	$(BIN)/python -m validation.sander $(ARGS)
 
 .PHONY: validate-pages
-validate-pages: $(DEV) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
+validate-pages: $(DEV) ## import tables of real pages and load each under every scheme (minutes)
 	$(BIN)/python -m validation.pages
 
 .PHONY: record-corpus
@@ -211,6 +294,10 @@ corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/image
 .PHONY: validate-recordings
 validate-recordings: $(DEV) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
 	$(BIN)/python -m validation.recordings
+
+.PHONY: validate-chrome
+validate-chrome: $(DEV) ## hold requests, urgencies, paints and edits of made-up sites to a real Chromium over a link (ten minutes; needs Chromium)
+	$(BIN)/python -m validation.chrome $(ARGS)
 
 .PHONY: validate-intervals
 validate-intervals: $(READY) ## how often intervals of made-up studies cover the truth (minutes)
@@ -242,7 +329,7 @@ validate-h3sim-1: $(READY) ## how far scheme h3sim-1 is from the optimum, on pag
 	$(BIN)/python -m validation.h3sim_1 $(ARGS)
 
 .PHONY: validate-headers
-validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
+validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; part of it needs H3SIM_QIF_DIR, see docs/headers.md)
 	$(BIN)/python -m validation.headers
 
 .PHONY: record-headers

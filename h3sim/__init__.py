@@ -11,7 +11,7 @@ True
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
 - recordings: `recommend` (the scheme that suits a HAR's page best), `import_page`, `read_har`;
-  `measure` reads a qlog; `load.to_har` writes a HAR
+  `measure` reads a qlog, `identify` names the scheduler behind it; `load.to_har` writes a HAR
 - checks: `prioritization_test`, `validate_scheme`, `reproduce` (the papers), `show_versions`
 - options: `help(h3sim.LoadConfig)` explains those that `simulate` and the others take
 - your own: `help(h3sim.schedulers)`, `help(h3sim.conformance)`, `help(h3sim.engine)`
@@ -33,6 +33,10 @@ register_accessor(
 )
 register_accessor(
     "measured.plot", lambda log: importlib.import_module("h3sim.reporting").LogPlots([log])
+)
+register_accessor(
+    "identification.plot",
+    lambda found: importlib.import_module("h3sim.reporting").IdentificationPlots(found),
 )
 register_accessor(
     "page.plot", lambda page: importlib.import_module("h3sim.reporting").PagePlots(page)

@@ -50,6 +50,8 @@ from h3sim.results.qlog_metrics import Measurement as Measurement
 from h3sim.results.qlog_metrics import measure as measure
 from h3sim.schemes import Scheme as Scheme
 from h3sim.schemes import read_scheme as read_scheme
+from h3sim.study.identification import Identification as Identification
+from h3sim.study.identification import identify as identify
 from h3sim.study.recommendation import Recommendation as Recommendation
 from h3sim.study.recommendation import recommend as recommend
 from h3sim.study.compare import Comparison as Comparison

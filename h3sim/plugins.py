@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 NO_PLUGINS_VARIABLE = "H3SIM_NO_PLUGINS"
 """The environment variable that, set to 1, leaves plug-ins out."""
 _OWN = "h3sim"
+_MOST_PLUGINS = 1000
+"""Most entry points of a kind that are looked at; each is imported to be listed."""
 
 PartT = TypeVar("PartT")
 
@@ -142,13 +144,15 @@ class PluginRegistry(Generic[PartT]):
         return self._found
 
     def _look(self) -> dict[str, EntryPoint]:
-        import importlib.metadata  # on use: importing h3sim should stay quick
-
         found: dict[str, EntryPoint] = {}
-        entry_points = importlib.metadata.entry_points(group=self._group)
+        entry_points = entry_points_of(self._group)
         # By name and value, as the order of installed packages differs between machines: which of
         # two equal names is left out must not.
-        for entry_point in sorted(entry_points, key=lambda found: (found.name, found.value)):
+        ordered = sorted(entry_points, key=lambda found: (found.name, found.value))
+        for number, entry_point in enumerate(ordered):
+            if number == _MOST_PLUGINS:
+                self._warn(entry_point, f"it and all behind it are more than {_MOST_PLUGINS}")
+                break
             if entry_point.name in self._built_in or entry_point.name in found:
                 self._warn(entry_point, "the name is taken")
             else:
@@ -179,6 +183,25 @@ class PluginRegistry(Generic[PartT]):
         what = f"the {self._kind} {entry_point.name!r} ({entry_point.value})"
         message = f"{what} of {_origin(entry_point)} is left out: {reason}"
         warnings.warn(escape_control(message), PluginWarning, stacklevel=2)
+
+
+def entry_points_of(group: str) -> list[EntryPoint]:
+    """Return the entry points of a *group*; packages whose own are damaged are left out."""
+    import importlib.metadata  # on use: importing h3sim should stay quick
+
+    try:
+        return list(importlib.metadata.entry_points(group=group))
+    # The library stops at the first damaged file of any installed package, with any exception.
+    except Exception:  # noqa: BLE001
+        found: list[EntryPoint] = []
+        for distribution in importlib.metadata.distributions():
+            try:
+                found += [each for each in distribution.entry_points if each.group == group]
+            except Exception as error:  # noqa: BLE001
+                where = f"the package {distribution.name!r} has entry points that cannot be read"
+                message = escape_control(f"{where}: {raised_words(error)}")
+                warnings.warn(message, PluginWarning, stacklevel=2)
+        return found
 
 
 def _origin(entry_point: EntryPoint) -> str:

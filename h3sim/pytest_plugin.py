@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from h3sim.conformance import ConformanceReport
 
@@ -31,12 +31,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the suite look as long as was asked for."""
+    """Make the suite look as long as was asked for, and where Hypothesis's options say."""
     profile = config.getoption("--h3sim-profile")
-    if profile != _USUAL:
+    seed = config.getoption("--hypothesis-seed", default=None)
+    if profile != _USUAL or seed is not None:
         from h3sim.conformance.runner import set_profile
 
-        set_profile(profile)
+        set_profile(profile, seed=seed, keeps_failures=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the history that breaks a law to the report, as a test that can be pasted."""
+    del item
+    report = yield
+    # By its method: the package of the error is not imported unless it is used.
+    as_test = None if call.excinfo is None else getattr(call.excinfo.value, "as_test", None)
+    text = as_test() if as_test is not None else ""
+    if text:
+        report.sections.append(("h3sim: the history as a test", text))
+    return report
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

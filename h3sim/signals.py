@@ -27,6 +27,7 @@ __all__ = [
     "SignalChange",
     "Signalling",
     "StrictPriority",
+    "WithoutSignal",
     "placeholder_id",
 ]
 
@@ -126,6 +127,20 @@ class Eps:
         """
         parts = [] if self.urgency == DEFAULT_URGENCY else [f"u={self.urgency}"]
         return ", ".join([*parts, "i"] if self.incremental else parts)
+
+
+class WithoutSignal(enum.Enum):
+    """The priority of a request without a Priority field (RFC 9218 § 4 gives a default).
+
+    Servers that took turns before they knew priorities go on to do so for clients that send none.
+    """
+
+    NOT_INCREMENTAL = "not-incremental"
+    """Urgency 3 and not incremental, as RFC 9218 § 4 has it."""
+    INCREMENTAL = "incremental"
+    """Urgency 3 and incremental (mvfst)."""
+    INCREMENTAL_UNTIL_SIGNAL = "incremental-until-signal"
+    """Urgency 3, and incremental until the connection's client sent any priority (quic-go, Go)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,10 @@ import platform
 import re
 from importlib import metadata
 
-from h3sim._version import __version__
+from h3sim._version import identity
 
-_DEVELOPERS = "dev"
+_DEVELOPERS = ('"dev"', '"docs"', '"fuzz"', '"release"')
+"""As their extras stand in the lines of what h3sim asks for."""
 
 
 def versions() -> dict[str, str]:
@@ -17,7 +18,7 @@ def versions() -> dict[str, str]:
     What is not installed is "-"; libraries for developers only are left out.
     """
     found = {
-        "h3sim": __version__,
+        "h3sim": identity().removeprefix("h3sim "),
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",
         "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
     }
@@ -46,7 +47,11 @@ def _libraries() -> list[str]:
     names: dict[str, None] = {}
     for line in sorted(lines, key=lambda line: "extra ==" in line):
         name = re.match(r"[A-Za-z0-9._-]+", line)
-        if name is not None and name[0] != "h3sim" and f'"{_DEVELOPERS}"' not in line:
+        if (
+            name is not None
+            and name[0] != "h3sim"
+            and not any(each in line for each in _DEVELOPERS)
+        ):
             names[name[0]] = None
     return list(names)
 

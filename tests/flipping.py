@@ -1,25 +1,40 @@
-"""Flips single bits of a store at random and says what becomes of its answers.
+"""Flips single bits of a store and of saved files and says what becomes of their answers.
 
-`python -m tests.flipping 5000` (`make flip-bits`) does it so often; the tests 200 times. The answer
-is the true one, or a refusal, or has fewer rows that the next run makes again: never another one.
+`python -m tests.flipping 5000` (`make flip-bits`) does it so often to each; the tests 200 times.
+`--write` puts the table into docs/validation.md. The answer is the true one, or a refusal; that of
+a store may have fewer rows, which the next run makes again: never another one.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError
-from h3sim.study import Store, StoreError, load_study, read_results
+from h3sim.schema.files import DIGEST
+from h3sim.study import (
+    Store,
+    StoreError,
+    load_study,
+    read_load,
+    read_results,
+    simulate,
+    study_schemas,
+)
 from h3sim.study.store_repair import repair_store
 from tests import standins
 from tests.helpers import page_of
+from tools.documented import put
 
-__all__ = ["Flips", "flip_often", "made_store", "study"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["SAVED", "Flips", "flip_often", "flip_saved", "made_store", "study"]
 
 N_SEEDS = 4
 """Two schemes: the store has 8 cells."""
@@ -58,6 +73,30 @@ def _run(path: Path) -> Any:
     with Store(path) as store:
         results = study().run(store=store, executor="serial")
         return results.axes, list(results), results.errors
+
+
+def _saved_rows(path: Path) -> None:
+    study().run(executor="serial").save(path)
+
+
+def _saved_load(path: Path) -> None:
+    load = simulate(page_of({"id": "/", "kind": "document", "bytes": 2800}), seed=3)
+    path.write_text(json.dumps(load.to_dict()), "utf-8")
+
+
+def _read_saved_load(path: Path) -> Any:
+    saved = read_load(path)
+    # A digest whose key was hit is an unknown key: what it covers is still the truth.
+    document = {key: value for key, value in saved.document.items() if key in _KEYS_OF_LOADS}
+    return document, saved.page, saved.scheme, saved.config
+
+
+_KEYS_OF_LOADS = frozenset(study_schemas()["h3sim-load/2"]["properties"]) - {DIGEST}
+SAVED: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], Any]]] = {
+    "saved rows": ("rows.jsonl", _saved_rows, _read),
+    "saved load": ("load.json", _saved_load, _read_saved_load),
+}
+"""By name: the file, what writes it, and what reads its answer."""
 
 
 def _is_fewer(rows: list[Any], all_rows: list[Any]) -> bool:
@@ -102,6 +141,10 @@ class Flips:
         if outcome == "refused":
             self._note("repair", self._repaired(path, number, true["read"]))
 
+    def try_saved(self, path: Path, number: int, name: str, true: Any) -> None:
+        """Read the saved file at *path*."""
+        self._note(name, self._outcome(number, name, SAVED[name][2], path, true))
+
     def _repaired(self, path: Path, number: int, true: Any) -> str:
         try:
             repair_store(str(path))
@@ -141,29 +184,51 @@ def flip_often(n: int, folder: Path, *, seed: int = 0) -> Flips:
     flips = Flips()
     path = folder / "flipped.db"
     for _ in range(n):
-        data = bytearray(sound)
-        bit = source.randrange(8 * len(data))
-        data[bit // 8] ^= 1 << bit % 8
+        bit = source.randrange(8 * len(sound))
         for ending in ("-wal", "-shm"):
             Path(f"{path}{ending}").unlink(missing_ok=True)
-        path.write_bytes(data)
+        path.write_bytes(_flipped(sound, bit))
         flips.try_one(path, bit, true)
     return flips
 
 
-def main(n: int) -> int:
-    """Flip so often, and print what became of the answers as a table."""
+def flip_saved(n: int, folder: Path, *, seed: int = 0) -> Flips:
+    """Flip one bit of each saved file, *n* times, each time of the sound one."""
+    source, flips = random.Random(seed), Flips()
+    for name, (file_name, save, read) in SAVED.items():
+        path = folder / file_name
+        save(path)
+        sound, true = path.read_bytes(), read(path)
+        for _ in range(n):
+            bit = source.randrange(8 * len(sound))
+            path.write_bytes(_flipped(sound, bit))
+            flips.try_saved(path, bit, name, true)
+    return flips
+
+
+def _flipped(sound: bytes, bit: int) -> bytes:
+    data = bytearray(sound)
+    data[bit // 8] ^= 1 << bit % 8
+    return bytes(data)
+
+
+def main(n: int, *, writes: bool = False) -> int:
+    """Flip so often; print what became of the answers as a table, or write it into a document."""
     with tempfile.TemporaryDirectory() as folder:
-        flips = flip_often(n, Path(folder))
+        flips, saved = flip_often(n, Path(folder)), flip_saved(n, Path(folder))
+    flips.outcomes += saved.outcomes
+    flips.wrong += saved.wrong
     outcomes = ("true", "fewer", "refused", "wrong")
-    print(f"| {n:,} flips | {' | '.join(outcomes)} |")
-    print(f"|---|{'--:|' * len(outcomes)}")
-    for step in ("read", "list", "run", "repair"):
+    lines = [f"| {n:,} flips | {' | '.join(outcomes)} |", f"|---|{'--:|' * len(outcomes)}"]
+    for step in ("read", "list", "run", "repair", *SAVED):
         counts = (f"{flips.outcomes[step, outcome]:,}" for outcome in outcomes)
-        print(f"| {step} | {' | '.join(counts)} |")
-    print("\n".join(flips.wrong), end="")
+        lines.append(f"| {step} | {' | '.join(counts)} |")
+    print(*lines, *flips.wrong, sep="\n")
+    if writes:
+        put("python -m tests.flipping 5000 --write", "\n".join(lines))
     return bool(flips.wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))
+    numbers = [int(each) for each in sys.argv[1:] if each != "--write"]
+    sys.exit(main(*(numbers or [5000]), writes="--write" in sys.argv))

@@ -30,6 +30,15 @@ Step = tuple[Any, ...]
 """(at_ms, kind, n_packets) or (at_ms, kind, n_packets, {key of the page file: value})."""
 
 
+AT_ONCE: dict[str, Any] = {
+    "browser": "parse",
+    "tight_mode": "off",
+    "commit_ms": 0,
+    "paint_ms": 0,
+}
+"""A browser that computes its load, holds no request back, and begins and paints at once."""
+
+
 def page_document(*resources: Mapping[str, Any], name: str = "page") -> dict[str, Any]:
     """Return a page file's document of these entries; they are not checked."""
     return {"format": "h3sim-page/1", "name": name, "resources": list(resources)}

@@ -1,7 +1,7 @@
 """`make corpus-figure`: the shipped pages in numbers and as a figure, beside pages of the web.
 
 The table goes to standard output, as Markdown; docs/corpus.md holds it. Pages that others recorded
-stand beside the checkout, in ../shared/data/pages; where they are not, their columns are left out.
+are the fact tables in validation/data/pages.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tabulate import tabulate
 
 from h3sim import catalog
 from h3sim.page import Kind
+from validation.data import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 FIGURE = CHECKOUT / "docs" / "images" / "corpus.png"
-OTHERS = CHECKOUT.parent / "shared" / "data" / "pages"
 ALMANAC = "HTTP Archive 2024"
 """Web Almanac 2024, chapter Page Weight: medians of home pages on desktop, October 2024."""
 ALMANAC_RESOURCES = 71
@@ -75,9 +75,9 @@ def shape_of(page: Page) -> Shape:
 
 
 def others() -> list[Shape]:
-    """Return the shapes of the pages that others recorded, none where they are not there."""
+    """Return the shapes of the pages that others recorded."""
     shapes = []
-    for file in sorted(OTHERS.glob("*.json")):
+    for file in PAGES:
         document = json.loads(file.read_text(encoding="utf-8"))
         rows = (
             (_KIND_OF_TYPE.get(entry["type"], Kind.OTHER), entry["body_bytes"] or 0)
@@ -103,8 +103,7 @@ def summary(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> str:
     for size in ("small", "medium", "large"):
         names = catalog.page_set(f"corpus:{size}") or ()
         columns.append((f"corpus:{size}", [shape for shape in shapes if shape.name in names]))
-    if theirs:
-        columns.append(("recorded by others", theirs))
+    columns.append(("recorded by others", theirs))
     groups = [group for _, group in columns]
     rows = [
         ["pages", *(f"{len(group)}" for group in groups), "-"],
@@ -171,12 +170,11 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
 
 def _draw_sizes(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
     axes.set(xscale="log", yscale="log", xlabel="resources", ylabel="kB of response bodies")
-    if theirs:
-        x, y = [s.resources for s in theirs], [s.kilobytes for s in theirs]
-        axes.scatter(x, y, 26, marker="^", facecolors="none", edgecolors="#8a8a8a", linewidths=0.9)
-        axes.scatter([], [], 26, marker="^", facecolors="none", edgecolors="#8a8a8a").set_label(
-            f"recorded by others ({len(theirs)})"
-        )
+    x, y = [s.resources for s in theirs], [s.kilobytes for s in theirs]
+    axes.scatter(x, y, 26, marker="^", facecolors="none", edgecolors="#8a8a8a", linewidths=0.9)
+    axes.scatter([], [], 26, marker="^", facecolors="none", edgecolors="#8a8a8a").set_label(
+        f"recorded by others ({len(theirs)})"
+    )
     x, y = [s.resources for s in shapes], [s.kilobytes for s in shapes]
     axes.scatter(x, y, 22, color="#0b4f8c", label=f"shipped ({len(shapes)})", zorder=3)
     axes.scatter(
@@ -205,8 +203,7 @@ def _draw_sizes(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
 
 def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
     groups = [("shipped:\nbytes", shapes, True), ("shipped:\nresources", shapes, False)]
-    if theirs:
-        groups += [("others:\nbytes", theirs, True), ("others:\nresources", theirs, False)]
+    groups += [("others:\nbytes", theirs, True), ("others:\nresources", theirs, False)]
     looks = (
         (Kind.IMAGE, "#c8c8c8", "", "#303030"),
         (Kind.SCRIPT, "#0b4f8c", "", "#ffffff"),
@@ -253,8 +250,6 @@ def main() -> int:
     print(f"{summary(shapes, theirs)}\n")
     print(listing(shapes))
     draw(shapes, theirs)
-    if not theirs:
-        print(f"corpus-figure: there are no pages of others in {OTHERS}", file=sys.stderr)
     return 0
 
 

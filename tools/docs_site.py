@@ -33,7 +33,7 @@ SOURCE = ROOT / "build" / "docs" / "source"
 
 SECTIONS = {
     "Tutorials: learn by doing": (
-        "README",
+        *("README", "docs/tour"),
         *("notebooks/01-prioritization", "notebooks/02-head-of-line-blocking"),
         *("notebooks/03-eleven-schemes", "notebooks/04-when-round-robin-wins"),
         *("notebooks/05-your-own-page", "notebooks/06-own-scheduler", "notebooks/07-study"),
@@ -42,19 +42,24 @@ SECTIONS = {
     ),
     "How-to: one question each": (
         *("docs/how-to", "docs/teaching"),
-        *("docs/importing", "docs/recording", "docs/studies", "docs/testing-schedulers"),
+        *("docs/install", "docs/importing", "docs/recording", "docs/studies"),
+        *("docs/testing-schedulers", "docs/scheduler-in-ci"),
         "docs/conformance-protocol",
-        *("docs/processes", "docs/figures", "CONTRIBUTING"),
+        *("docs/processes", "docs/figures", "docs/releasing"),
+        *("CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"),
     ),
     "Reference: look it up": (
         *("reference/cli", "reference/api", "docs/schemes", "docs/networks", "docs/metrics"),
         *("docs/page-format", "docs/formats", "docs/corpus", "docs/glossary"),
-        *("docs/references", "CHANGELOG"),
+        *("docs/references", "docs/README"),
+        *("CHANGELOG", "docs/changes/0.2.0", "docs/migrating"),
     ),
     "Explanation: how and why": (
         *("docs/scope", "docs/architecture", "docs/reading", "docs/browsers", "docs/signalling"),
         *("docs/schedulers", "docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
-        *("docs/validation", "docs/findings"),
+        *("docs/validation", "docs/findings", "docs/artifact", "validation/data/README"),
+        *("validation/data/pages/README", "validation/data/schedules/README"),
+        "validation/data/stacks/README",
     ),
 }
 """The pages of the site by what a reader comes for; a page that is in none stands at the end."""
@@ -154,7 +159,8 @@ def gallery(figures: Mapping[str, str]) -> str:
 
 
 def _pages() -> list[Path]:
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+    folders = ("", "docs", "docs/changes", "validation/data", "validation/data/*")
+    return [path for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md".lstrip("/")))]
 
 
 def _linked_files(page: Path) -> Iterator[Path]:

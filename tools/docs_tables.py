@@ -15,19 +15,25 @@ from h3sim.page import Resource
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsFile
 from h3sim.papers.reproduce import REPRODUCTION
+from h3sim.results.configuration import FORMAT as LOAD
 from h3sim.results.figures import FIGURES
 from h3sim.results.load_document import WRITTEN as OF_LOAD
 from h3sim.schema.errors import ABSENT
-from h3sim.schema.fields import Table, fields_of
+from h3sim.schema.fields import Record, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
+from h3sim.study import load_file, results_file
 from h3sim.study.load_file import LoadDocument
+from h3sim.study.results import FORMAT as RESULTS
 from h3sim.study.schemas import WRITTEN
+from h3sim.study.store_file import FORMAT as STORE_FORMAT
 from h3sim.study.store_file import TABLES as STORE
+from h3sim.study.store_file import UNSEALED
 from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
+from tools import formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +58,7 @@ def _page_keys() -> Iterator[Row]:
 def _usual(entry: FieldSpec) -> str:
     if entry.is_needed:
         return "needed"
-    if isinstance(entry.kind, Table):
+    if isinstance(entry.kind, Record):
         return ""
     if entry.default is None and isinstance(entry.kind, OrNone):
         return '`"none"`'
@@ -100,7 +106,7 @@ def _rows(cls: type, above: str = "") -> Iterator[Row]:
     for entry in fields_of(cls):
         yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
         kind = getattr(entry.kind, "of", entry.kind)
-        if isinstance(kind, Table):
+        if isinstance(kind, Record):
             any_key = ".*" if isinstance(entry.kind, TableOf) else ""
             yield from _rows(kind.cls, f"{above}{entry.key}{any_key}.")
 
@@ -146,6 +152,27 @@ def _figures() -> Iterator[Row]:
         yield name, key, figure.title, figure.about
 
 
+def _format_versions() -> Iterator[Row]:
+    yield "format", "what it is", "this version reads"
+    only_written = {schema.name for schema in WRITTEN} | {REPRODUCTION.name}
+    names = {path.name: schema for path, schema in formats.published().items()}
+    rows = {
+        re.sub(r"-(\d+)\.schema\.json$", r"/\1", name): schema["title"]
+        for name, schema in names.items()
+    } | {STORE_FORMAT: "A store of studies"}
+    for name, title in sorted(rows.items()):
+        read = [name, *_OLDER.get(name, ())] if name not in only_written else []
+        yield f"`{name}`", title, ", ".join(f"`{each}`" for each in read) or "only written"
+
+
+_OLDER = {
+    LOAD: (load_file.SAMPLED,),
+    RESULTS: (results_file.SAMPLED,),
+    STORE_FORMAT: (f"h3sim-store/{UNSEALED}",),
+}
+"""The formats that are read beside the newest one of a kind."""
+
+
 _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "page-keys": _page_keys,
     "load-options": _load_options,
@@ -156,6 +183,7 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "study-keys": lambda: _nested(StudyFile),
     "load-keys": _loads,
     "written-keys": _written,
+    "format-versions": _format_versions,
     "store-columns": _stores,
     "findings-keys": lambda: _nested(FindingsFile),
     "header-study-keys": lambda: _nested(HeaderExperiment),

@@ -40,7 +40,7 @@ _UNLIMITED = [
 
 
 def spaced(interval_ms: float) -> HeaderLists | None:
-    """Return the requests, or None where the lists are not beside the checkout."""
+    """Return the requests, or None where the published lists are not here."""
     found: Sequence[FieldSection] | None = lists("fb-req")
     if found is None:
         return None

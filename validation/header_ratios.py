@@ -1,10 +1,12 @@
-"""How far QPACK compresses the header lists of the QPACK offline interop, beside what others did.
+"""How far QPACK compresses header lists: those of the QPACK offline interop, and the shipped ones.
 
-The lists stand beside the checkout, in ../shared/data/headers.
+The interop's lists were published by others and are not part of the project: the environment
+variable H3SIM_QIF_DIR names the folder that holds them. What ls-qpack made of them is known.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,9 +19,22 @@ if TYPE_CHECKING:
 
     from h3sim.headers import FieldSection
 
-__all__ = ["DATA", "PUBLISHED", "Measured", "Setting", "lists", "measure"]
+__all__ = [
+    "MISSING",
+    "PUBLISHED",
+    "SETTINGS",
+    "Measured",
+    "Setting",
+    "lists",
+    "measure",
+    "shipped_lists",
+]
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "headers"
+FOLDER = "H3SIM_QIF_DIR"
+MISSING = (
+    f"{FOLDER} names no folder with fb-req-hq.qif and fb-resp-hq.qif; they are in the public"
+    " repository qpackers/qifs (docs/headers.md, Published lists)"
+)
 
 
 class Setting(NamedTuple):
@@ -60,10 +75,21 @@ PUBLISHED = {
 """What ls-qpack of 2019 made of these lists, in percent: its files in qpackers/qifs, measured."""
 
 
+SETTINGS = tuple(PUBLISHED["fb-req"])
+"""The settings in which requests were compressed."""
+
+
 def lists(name: str) -> tuple[FieldSection, ...] | None:
-    """Return the field sections of a set, or None where the data is not there."""
-    path = DATA / f"{name}-hq.qif"
-    return tuple(fields for fields, _ in read_qif(path)) if path.exists() else None
+    """Return the field sections of a published set, or None where H3SIM_QIF_DIR has none."""
+    path = Path(os.environ.get(FOLDER, "")) / f"{name}-hq.qif"
+    return tuple(fields for fields, _ in read_qif(path)) if path.is_file() else None
+
+
+def shipped_lists(kind: str) -> tuple[FieldSection, ...]:
+    """Return the shipped field sections of a kind, `req` or `resp`, page after page."""
+    folder = Path(__file__).resolve().parents[1] / "corpora" / "headers"
+    paths = sorted(folder.glob(f"*.{kind}.qif"), key=lambda path: path.name)
+    return tuple(fields for path in paths for fields, _ in read_qif(path))
 
 
 def measure(sections: Sequence[FieldSection], setting: Setting) -> Measured:

@@ -6,7 +6,14 @@ from tabulate import tabulate
 
 from h3sim.papers.report import claim_rows
 from validation.frindell import judgements, spacing_rows, transport_rows
-from validation.header_ratios import DATA, PUBLISHED, lists, measure
+from validation.header_ratios import (
+    MISSING,
+    PUBLISHED,
+    SETTINGS,
+    lists,
+    measure,
+    shipped_lists,
+)
 
 _POINTS = 2.0
 """So many percentage points may lie between ls-qpack's ratio then and now."""
@@ -24,7 +31,7 @@ def _print_ratios() -> None:
     for name, published in PUBLISHED.items():
         sections = lists(name)
         if sections is None:
-            print(f"{DATA} has no {name}-hq.qif: left out")
+            print(f"{name}: left out; {MISSING}")
             continue
         for setting, then in published.items():
             now = measure(sections, setting)
@@ -36,13 +43,21 @@ def _print_ratios() -> None:
         print(
             tabulate(rows, headers, disable_numparse=True, colalign=("left",) * 2 + ("right",) * 3)
         )
+    print("\nthe same of the shipped lists")
+    own = {kind: shipped_lists(kind) for kind in ("req", "resp")}
+    shares = [
+        (str(setting), *(f"{measure(sections, setting).percent:.1f}" for sections in own.values()))
+        for setting in SETTINGS
+    ]
+    counts = [f"{len(sections)} {kind}" for kind, sections in own.items()]
+    print(tabulate(shares, ("table/blocked/acks", *counts), disable_numparse=True))
 
 
 def _print_frindell() -> None:
     print("\nFrindell 2017")
     found = judgements()
     if found is None:
-        print(f"{DATA} has no fb-req-hq.qif: left out")
+        print(f"left out; {MISSING}")
         return
     rows = [
         (judgement.finding.id, judgement.verdict.value, *row)

@@ -6,6 +6,7 @@ Cleartext, with prior knowledge. While the window of the connection is shut ever
 from __future__ import annotations
 
 import socket
+import time
 from typing import TYPE_CHECKING
 
 import hpack
@@ -32,22 +33,34 @@ _HEADER_BYTES = 9
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
 _ACK = 1
 _LONGEST_WAIT_S = 30.0
+_PAGE_BYTES = 4096
 
 
 class FrameClient:
     """One connection to a server on this machine. *data* holds (stream, bytes) of each DATA frame.
 
     *header_bytes* has the length of each stream's HEADERS. What is said is kept until `flush`, so
-    that it arrives as one batch. With *mss_bytes* the server's segments are no longer than that.
+    that it arrives as one batch. With *mss_bytes* the server's segments are no longer than that;
+    with *seconds_per_read* the path is slow: a small buffer, of which a page is read in that time.
     """
 
-    def __init__(self, port: int, stream_window: int, *, mss_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        port: int,
+        stream_window: int,
+        *,
+        mss_bytes: int = 0,
+        seconds_per_read: float = 0,
+    ) -> None:
         self.data: list[tuple[int, int]] = []
         self.header_bytes: dict[int, int] = {}
         self._encoder = hpack.Encoder()
         self._n_pings = self._n_pongs = self._n_bytes = self._n_expected = 0
         self._socket = socket.socket()
         self._socket.settimeout(_LONGEST_WAIT_S)
+        self._seconds_per_read = seconds_per_read
+        if seconds_per_read:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2 * _PAGE_BYTES)
         if mss_bytes:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss_bytes)
         self._socket.connect(("127.0.0.1", port))
@@ -66,14 +79,18 @@ class FrameClient:
     ) -> None:
         self._socket.close()
 
-    def ask(self, stream_id: int, path: str, priority: H2Priority | None) -> None:
-        """Ask for *path*, with a priority if there is one."""
+    def ask(
+        self, stream_id: int, path: str, priority: H2Priority | None, *, field: str = ""
+    ) -> None:
+        """Ask for *path*, with a place in the tree or a Priority field if there is one."""
         fields = [
             (":method", "GET"),
             (":scheme", "http"),
             (":authority", "localhost"),
             (":path", path),
         ]
+        if field:
+            fields.append(("priority", field))
         frame = HeadersFrame(stream_id, self._encoder.encode(fields))
         frame.flags |= {"END_STREAM", "END_HEADERS"}
         if priority is not None:
@@ -138,7 +155,10 @@ class FrameClient:
     def _read(self, n_bytes: int) -> bytes:
         read = bytearray()
         while len(read) < n_bytes:
-            some = self._socket.recv(n_bytes - len(read))
+            if self._seconds_per_read:
+                time.sleep(self._seconds_per_read)
+            n_most = _PAGE_BYTES if self._seconds_per_read else n_bytes
+            some = self._socket.recv(min(n_bytes - len(read), n_most))
             if not some:
                 raise ConnectionError("the server closed the connection")
             read += some

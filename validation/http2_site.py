@@ -3,18 +3,22 @@
 The link stands in a relay in front of the server and works on bytes of TCP streams: a rate and a
 delay each way, no loss, no window that grows. So it is the constant pace of h3sim. TCP's handshake
 with the relay takes no time; the first bytes of each connection are held one round trip longer for
-it. The server answers in the order of the requests, one response after the other (fifo).
+it. The server answers in the order of the requests, one response after the other (fifo), or by the
+`priority` field of the requests (RFC 9218 § 10): then it keeps two frames on the link at most, so
+that an important response need not wait for others that have been written already.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import ssl
 import tempfile
 import threading
-from collections import deque
+import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,20 +31,46 @@ if TYPE_CHECKING:
 
     from h3sim.importers.chromium.web_server import Answer, Site
 
-__all__ = ["served_over_link"]
+__all__ = ["RequestLog", "served_over_link"]
 
 _CHUNK = 1400
 _READ = 65_536
+_AHEAD = 2 * _CHUNK
+"""The bytes that a server that goes by priorities lets wait for the link."""
+_DEFAULT_URGENCY = 3
+_URGENCY = re.compile(r"(?:^|[,;\s])u=([0-7])(?:$|[,;\s])")
+_INCREMENTAL = re.compile(r"(?:^|[,;\s])i(?:=\?1)?(?:$|[,;\s])")
+_PRIORITY_UPDATE = 0x10
+"""The frame of RFC 9218 § 7.1."""
+
+
+@dataclass(slots=True)
+class RequestLog:
+    """The requests that a server saw: (time in s, target, `priority` field), as they came."""
+
+    requests: list[tuple[float, str, str]] = field(default_factory=list)
+    priority_frames: list[tuple[float, str]] = field(default_factory=list)
+    """PRIORITY frames about a stream that was open (RFC 7540 § 6.3): time in s, its target."""
+    n_priority_updates: int = 0
+    """PRIORITY_UPDATE frames (RFC 9218 § 7.1)."""
 
 
 @contextmanager
-def served_over_link(site: Site, *, rate_bps: int, rtt_s: float) -> Iterator[str]:
+def served_over_link(
+    site: Site,
+    *,
+    rate_bps: int,
+    rtt_s: float,
+    log: RequestLog | None = None,
+    by_priority: bool = False,
+) -> Iterator[str]:
     """Serve *site* at *rate_bps* down and *rtt_s* there and back; yield its address."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
+    answering = _Server(site, RequestLog() if log is None else log, by_priority)
     try:
-        started = asyncio.run_coroutine_threadsafe(_start(site, rate_bps, rtt_s), loop)
+        started = asyncio.run_coroutine_threadsafe(_start(answering, rate_bps, rtt_s), loop)
         port, servers = started.result(timeout=30)
         yield f"https://127.0.0.1:{port}"
         for server in servers:
@@ -59,17 +89,24 @@ async def _cancel_all() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Server:
+    site: Site
+    log: RequestLog
+    by_priority: bool
+
+
 async def _start(
-    site: Site, rate_bps: int, rtt_s: float
+    server: _Server, rate_bps: int, rtt_s: float
 ) -> tuple[int, tuple[asyncio.Server, asyncio.Server]]:
+    down = _Link(rate_bps, rtt_s / 2)
     origin = await asyncio.start_server(
-        lambda reader, writer: _Connection(site, reader, writer).run(),
+        lambda reader, writer: _Connection(server, down, reader, writer).run(),
         "127.0.0.1",
         0,
         ssl=_tls_context(),
     )
     origin_port = origin.sockets[0].getsockname()[1]
-    down = _Link(rate_bps, rtt_s / 2)
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         up = _Link(None, rtt_s / 2)
@@ -90,6 +127,11 @@ class _Link:
         self._rate_bps = rate_bps
         self._delay_s = delay_s
         self._free_at = 0.0
+
+    def busy_s(self, n_bytes: int) -> float:
+        """Return for how long all but the last *n_bytes* of what it has been given keep it busy."""
+        now = asyncio.get_running_loop().time()
+        return self._free_at - now - n_bytes * 8 / (self._rate_bps or 1)
 
     async def carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, held_s: float = 0.0
@@ -128,62 +170,126 @@ class _Link:
             writer.write(piece)
 
 
+@dataclass(slots=True)
+class _Response:
+    target: str
+    body: memoryview
+    urgency: int
+    is_incremental: bool
+    turn: int
+    """When it came, or had its last turn, by the count of frames."""
+
+
 class _Connection:
     """The server's end of one HTTP/2 connection."""
 
     def __init__(
-        self, site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        server: _Server,
+        link: _Link,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
-        self._site = site
+        self._server = server
+        self._link = link
         self._reader = reader
         self._writer = writer
         config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         self._h2 = h2.connection.H2Connection(config=config)
-        self._waiting: deque[tuple[int, memoryview]] = deque()
+        self._waiting: dict[int, _Response] = {}
+        self._may_send = asyncio.Event()
+        self._n_frames = 0
 
     async def run(self) -> None:
         self._h2.initiate_connection()
         self._flush()
+        sending = asyncio.create_task(self._send_all())
         try:
             while data := await self._reader.read(_READ):
                 for event in self._h2.receive_data(data):
-                    if isinstance(event, h2.events.RequestReceived):
-                        self._answer(event)
-                    elif isinstance(event, h2.events.StreamReset):
-                        kept = (entry for entry in self._waiting if entry[0] != event.stream_id)
-                        self._waiting = deque(kept)
-                self._send()
+                    self._take(event)
                 self._flush()
+                self._may_send.set()
         except (OSError, asyncio.CancelledError):
             return
         finally:
+            sending.cancel()
             self._writer.close()
+
+    def _take(self, event: h2.events.Event) -> None:
+        log = self._server.log
+        if isinstance(event, h2.events.RequestReceived):
+            self._answer(event)
+        elif isinstance(event, h2.events.StreamReset):
+            self._waiting.pop(event.stream_id or 0, None)
+        elif isinstance(event, h2.events.PriorityUpdated):
+            response = self._waiting.get(event.stream_id or 0)
+            # The one that comes with a request says nothing that its field does not.
+            if response is not None:
+                log.priority_frames.append((time.monotonic(), response.target))
+        elif isinstance(event, h2.events.UnknownFrameReceived):
+            log.n_priority_updates += getattr(event.frame, "type", None) == _PRIORITY_UPDATE
 
     def _answer(self, request: h2.events.RequestReceived) -> None:
         fields = {str(name): str(value) for name, value in request.headers or ()}
-        answer: Answer = self._site.answer(fields[":path"], fields.get("accept-encoding", ""))
+        target, priority = fields[":path"], fields.get("priority", "")
+        self._server.log.requests.append((time.monotonic(), target, priority))
+        answer: Answer = self._server.site.answer(target, fields.get("accept-encoding", ""))
         head = [(":status", str(answer.status.value))]
         head += [(name.lower(), value) for name, value in answer.fields]
         stream_id = request.stream_id or 0
         self._h2.send_headers(stream_id, head, end_stream=not answer.body)
         if answer.body:
-            self._waiting.append((stream_id, memoryview(answer.body)))
+            urgency = _URGENCY.search(priority)
+            self._waiting[stream_id] = _Response(
+                target,
+                memoryview(answer.body),
+                int(urgency[1]) if urgency else _DEFAULT_URGENCY,
+                _INCREMENTAL.search(priority) is not None,
+                self._n_frames,
+            )
 
-    def _send(self) -> None:
-        """Send what the windows allow, the oldest response to its end first."""
-        while self._waiting:
-            stream_id, body = self._waiting[0]
-            room = self._h2.local_flow_control_window(stream_id)
-            size = min(room, _CHUNK, len(body))
-            if size == 0:
-                return
-            ends = size == len(body)
-            self._h2.send_data(stream_id, bytes(body[:size]), end_stream=ends)
-            self._flush()  # a TLS record for each frame: a browser reads records whole
-            if ends:
-                self._waiting.popleft()
-            else:
-                self._waiting[0] = (stream_id, body[size:])
+    async def _send_all(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                await self._may_send.wait()
+                self._may_send.clear()
+                while self._send_one():
+                    # Also lets the relay take what was written, so that the link knows of it.
+                    wait_s = self._link.busy_s(_AHEAD) if self._server.by_priority else 0.0
+                    await asyncio.sleep(max(0.0, wait_s))
+
+    def _next(self) -> int | None:
+        """Return the response that goes next, of those that have room in their window."""
+        ready = [n for n in self._waiting if self._h2.local_flow_control_window(n) > 0]
+        if not ready or not self._server.by_priority:
+            # To its end before the others, in the order of the requests.
+            first = next(iter(self._waiting), None)
+            return first if first in ready else None
+        return min(ready, key=self._rank)
+
+    def _rank(self, stream_id: int) -> tuple[int, bool, int, int]:
+        """Rank by urgency; what is not incremental goes first, by its ID, the rest in turns."""
+        response = self._waiting[stream_id]
+        turn = response.turn if response.is_incremental else 0
+        return response.urgency, response.is_incremental, turn, stream_id
+
+    def _send_one(self) -> bool:
+        """Send a frame, if a window allows one; return whether it did."""
+        stream_id = self._next()
+        if stream_id is None:
+            return False
+        response = self._waiting[stream_id]
+        room = self._h2.local_flow_control_window(stream_id)
+        size = min(room, _CHUNK, len(response.body))
+        ends = size == len(response.body)
+        self._h2.send_data(stream_id, bytes(response.body[:size]), end_stream=ends)
+        self._flush()  # a TLS record for each frame: a browser reads records whole
+        self._n_frames += 1
+        response.body, response.turn = response.body[size:], self._n_frames
+        if ends:
+            del self._waiting[stream_id]
+        return True
 
     def _flush(self) -> None:
         self._writer.write(self._h2.data_to_send())

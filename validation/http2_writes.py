@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RECORDED", "SIZES", "WORKLOADS", "Written", "main", "modelled", "read_recorded"]
 
+_SERVERS = ("nghttpd", "h2o")
+
 RECORDED = Path(__file__).with_suffix(".json")
 SIZES = (30_000, *[20_000] * 4, *[60_000] * 6, *[40_000] * 20)
 """The document, and what is asked for at once when it is there."""
@@ -202,9 +204,9 @@ def _record(measured: dict[str, Written], versions: Sequence[str]) -> None:
 def main(argv: Sequence[str]) -> int:
     """Drive both servers, print a table; return 1 if any load writes other frames."""
     try:
-        versions = [f"{server} {version_of(server)}" for server in PACKAGES]
+        versions = [f"{server} {version_of(server)}" for server in _SERVERS]
     except FileNotFoundError:
-        print(f"skipped: apt-get install {' '.join(PACKAGES.values())}")
+        print(f"skipped: apt-get install {' '.join(PACKAGES[server] for server in _SERVERS)}")
         return 0
     measured = {workload.name: _measured(workload) for workload in WORKLOADS}
     if "--record" in argv:

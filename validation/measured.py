@@ -1,6 +1,6 @@
 """Downloads measured with real stacks, as values.
 
-They stand beside the checkout, in ../shared/data/stacks; its README is the data dictionary.
+They are in validation/data/stacks; its README is the data dictionary.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ import gzip
 import json
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.rng import substream
 from h3sim.transport.link import make_loss
 from h3sim.transport.link_profile import LinkProfile
+from validation.data import STACKS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
 __all__ = [
-    "DATA",
     "Run",
     "Setting",
     "read_acknowledged",
@@ -30,7 +29,6 @@ __all__ = [
     "read_workload",
 ]
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "stacks"
 _TRACES = "T1_h2o-q-reno.jsonl.gz"
 _RANDOM_LOSS = "2"
 _QUEUE_DROP = "1"
@@ -85,7 +83,7 @@ class Run:
 
 def read_settings() -> list[Setting]:
     """Return all settings in the order of the file."""
-    lines = (DATA / "settings.jsonl").read_text().splitlines()
+    lines = (STACKS / "settings.jsonl").read_text().splitlines()
     return [_setting(json.loads(line)) for line in lines]
 
 
@@ -208,7 +206,7 @@ def _kind(setting: str) -> str:
 
 
 def _lines(name: str) -> Iterator[dict[str, Any]]:
-    with gzip.open(DATA / name, "rt") as lines:
+    with gzip.open(STACKS / name, "rt") as lines:
         for line in lines:
             yield json.loads(line)
 
@@ -216,5 +214,5 @@ def _lines(name: str) -> Iterator[dict[str, Any]]:
 @functools.cache
 def read_workload(name: str) -> list[dict[str, Any]]:
     """Return the resources of a workload, as they stand in the file."""
-    workload: list[dict[str, Any]] = json.loads((DATA / "workloads.json").read_text())[name]
+    workload: list[dict[str, Any]] = json.loads((STACKS / "workloads.json").read_text())[name]
     return workload

@@ -4,10 +4,10 @@ Each page is served over HTTP/2 through an emulated link (`validation.http2_site
 Chromium; so one knows when each resource was asked for, and when the last one was there. Beside it
 stand loads in h3sim at the same rate and round-trip time with fifo: that of the shipped page,
 which was recorded without the link, as it was recorded and as a browser computes it that holds
-requests back like Chromium (`--browser parse --tight-mode`); and that of the page that this very
-load shows. Pages come from the registries, by way of tools/corpus.toml; where Chromium, the
-server's library or the packages are missing, the command says so and ends. With `--measured FILE`
-no Chromium is needed: the times of an earlier run are read from there.
+requests back like Chromium (`--browser parse`); and that of the page that this very load shows.
+Pages come from the registries, by way of tools/corpus.toml; where Chromium, the server's library or
+the packages are missing, the command says so and ends. With `--measured FILE` no Chromium is
+needed: the times of an earlier run are read from there.
 """
 
 from __future__ import annotations
@@ -137,7 +137,6 @@ def computed(page: Page, rate_mbps: float, rtt_ms: float) -> Load:
         rate_mbps=rate_mbps / _FRAMING,
         rtt_ms=rtt_ms,
         browser="parse",
-        tight_mode=True,
     )
 
 

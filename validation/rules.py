@@ -1,31 +1,27 @@
 """Holds schemes' rules against what Chrome said when real pages were recorded.
 
-`python -m validation.rules` prints the agreement by kind, in per cent. The tables stand beside the
-checkout, in ../shared/data/pages; those without priorities say nothing here.
+`python -m validation.rules` prints the agreement by kind, in per cent. The tables are those of
+validation/data/pages; those without priorities say nothing here.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from h3sim.importers import import_page
 from h3sim.study import validate_scheme
 from h3sim.table import Table
+from validation.data import PAGES
 
 __all__ = ["main"]
 
-_DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 _SCHEMES = ("chrome-50-h2", "chrome-h2", "chrome-eps")
 
 
-def main(folder: Path = _DATA) -> int:
+def main() -> int:
     """Print a row for each kind, a column for each scheme; return the exit code."""
-    read = (import_page(path, above_the_fold="none").page for path in sorted(folder.glob("*.json")))
+    read = (import_page(path, above_the_fold="none").page for path in PAGES)
     pages = [page for page in read if any(resource.recorded for resource in page.resources)]
-    if not pages:
-        print("skipped: there are no tables with priorities in ../shared/data/pages")
-        return 0
     checks = [validate_scheme(pages, scheme=name) for name in _SCHEMES]
     by_kind = [{row.kind: row for row in (*check.rows, check.total)} for check in checks]
     rows = [

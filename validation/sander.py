@@ -1,8 +1,7 @@
 """`make validate-sander`: the directions that Sander 2022 found, over loads of recorded pages.
 
-Recorded pages stand beside the checkout, in ../shared/data/pages; without them the shipped pages
-are loaded, and the command says so. Each page is loaded with six schemes over the cells of the
-paper's Table I; figures are medians over seeds, relative to chrome's.
+Each page of validation/data/pages is loaded with six schemes over the cells of the paper's Table I;
+figures are medians over seeds, relative to chrome's.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from h3sim.cli.command import BAD_INPUT, Parser, progress_bar
 from h3sim.errors import InputError
 from validation.sander_deltas import Results
 from validation.sander_findings import FINDINGS, Finding
-from validation.sander_runs import CELLS, SHARED, Job, Run, pages, run
+from validation.sander_runs import CELLS, Job, Run, pages, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -139,9 +138,8 @@ def _is_wanted(name: str, parts: Sequence[str]) -> bool:
 def _head(loaded: Sequence[Page], seeds: int) -> str:
     n, total = len(loaded), sum(page.total_bytes for page in loaded)
     small = sum(page.total_bytes < SMALL_BYTES for page in loaded)
-    where = "recorded" if SHARED.is_dir() else "shipped (the recorded ones are not here)"
     return (
-        f"pages: {n}, {where}, {total / n / 1e6:.2f} MB on average, {small} below 0.6 MB;"
+        f"pages: {n}, recorded, {total / n / 1e6:.2f} MB on average, {small} below 0.6 MB;"
         f" seeds a cell with loss: {seeds}\n"
         "medians over pages, relative to chrome; in brackets how many pages have less : more by 5 %"
     )

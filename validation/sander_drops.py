@@ -13,7 +13,8 @@ from tabulate import tabulate
 from h3sim import catalog, engine
 from h3sim.config import LoadConfig
 from h3sim.metrics import loss_bursts
-from validation.measured import DATA, read_settings
+from validation.data import STACKS
+from validation.measured import read_settings
 from validation.modelled import load_of
 from validation.sander_runs import BASELINE, pages
 
@@ -64,9 +65,6 @@ def by_real_server() -> str:
 
     The server has Reno there, and five bodies of 200 kB are asked for at once.
     """
-    path = DATA / _MEASURED
-    if not path.is_file():
-        return "what the queue drops of a real quicly's packets is not here\n"
     measured: dict[tuple[float, float], list[Drops]] = {}
     for rate_mbps, rtt_ms, drops in _measured():
         measured.setdefault((rate_mbps, rtt_ms), []).append(drops)
@@ -87,9 +85,9 @@ def by_real_server() -> str:
 
 
 def _measured() -> Iterator[tuple[float, float, Drops]]:
-    with gzip.open(DATA / "runs.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(STACKS / "runs.jsonl.gz", "rt", encoding="utf-8") as lines:
         runs = {(run["setting"], run["rep"]): run["cfg"] for run in map(json.loads, lines)}
-    with gzip.open(DATA / _MEASURED, "rt", encoding="utf-8") as lines:
+    with gzip.open(STACKS / _MEASURED, "rt", encoding="utf-8") as lines:
         for log in map(json.loads, lines):
             cfg: dict[str, Any] = runs[log["setting"], log["rep"]]
             if (cfg["workload"], cfg["scheme"], cfg["loss"]) == ("W1", "rr", 0):

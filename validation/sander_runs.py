@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
@@ -16,6 +15,7 @@ from h3sim.metrics import frames_by_number, loss_bursts, sander_count
 from h3sim.page import Kind, Page
 from h3sim.ranges import Ranges
 from h3sim.units import NS_PER_S
+from validation.data import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,6 @@ __all__ = [
     "run",
 ]
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 BASELINE = "sander-chrome"
 PARALLEL = ("sander-rr", "sander-wrr", "sander-firefox", "sander-firefox-eps")
 SCHEMES = (BASELINE, *PARALLEL, "sander-batched-rr")
@@ -112,10 +111,8 @@ class Run:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return the recorded pages beside the checkout, the shipped ones where there are none."""
-    paths = sorted(SHARED.glob("*.json"))
-    found = [import_page(path, above_the_fold="none").page for path in paths] or h3sim.list_pages()
-    return tuple(_alike(page) for page in found)
+    """Return the recorded pages of validation/data."""
+    return tuple(_alike(import_page(path, above_the_fold="none").page) for path in PAGES)
 
 
 def run(job: Job) -> Run:

@@ -33,9 +33,6 @@ def main(argv: list[str]) -> int:
 
     With `--mechanisms` print what single mechanisms do.
     """
-    if not measured.DATA.is_dir():
-        print("the measurements are not here: nothing is compared")
-        return 0
     settings = measured.read_settings()
     if argv and argv[0] == "--mechanisms":
         print(mechanisms_table(settings))

@@ -1,40 +1,34 @@
 """Compares made-up pages with recorded ones: `make validate-synthetic`.
 
-The recorded ones are fact tables that stand beside the checkout; without them only the made-up
-pages are shown.
+The recorded ones are the fact tables in validation/data/pages.
 """
 
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
 from h3sim.importers import import_page
 from h3sim.page import Kind, synthetic
+from validation.data import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.page import Page
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 _N_MADE = 200
 _KINDS = (Kind.IMAGE, Kind.SCRIPT, Kind.STYLESHEET, Kind.FETCH, Kind.FONT)
 
 
 def main() -> None:
     """Print quartiles and shares, recorded beside made up."""
-    recorded = [
-        import_page(path, above_the_fold="none").page for path in sorted(DATA.glob("*.json"))
-    ]
-    if not recorded:
-        print("no recorded pages beside the checkout: only made-up ones are shown\n")
+    recorded = [import_page(path, above_the_fold="none").page for path in PAGES]
     made = [synthetic(seed=seed) for seed in range(_N_MADE)]
-    columns = [_column(pages) for pages in (recorded, made) if pages]
-    headers = ["of a page", *(["recorded"] if recorded else []), "made up"]
+    columns = [_column(recorded), _column(made)]
+    headers = ["of a page", "recorded", "made up"]
     rows = [[name, *(column[name] for column in columns)] for name in columns[-1]]
     print(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers import Queueing, TreeScheduler
+from h3sim.schedulers import Queueing, TreeRules, TreeScheduler
 from h3sim.signals import H2Priority
 from validation.http2_frames import FIRST_WINDOW
 from validation.tree_scripts import FRAME_BYTES, WARM_UP, Ask, Prioritize
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from validation.tree_scripts import Round
 
-__all__ = ["MODELS", "H2oModel", "NghttpdModel"]
+__all__ = ["MODELS", "H2oModel", "NghttpdModel", "NodeModel"]
 
 
 class _Model:
@@ -115,6 +115,20 @@ class NghttpdModel(_Model):
                 self._tree.close(stream_id)
 
 
+class NodeModel(NghttpdModel):
+    """nghttp2's session without the streams that it closed."""
+
+    def __init__(self, stream_window: int) -> None:
+        super().__init__(stream_window)
+        queueing = self.queueing
+        self._tree = TreeScheduler(
+            queueing=queueing,
+            orphans=queueing.orphans,
+            unknown_parent=queueing.unknown_parent,
+            rules=TreeRules.NODE,
+        )
+
+
 class H2oModel(_Model):
     """A body begins with its request; frames fill a buffer, the last one cut to fit.
 
@@ -152,5 +166,5 @@ class H2oModel(_Model):
             self._tree.close(stream_id)
 
 
-MODELS: dict[str, type[_Model]] = {"nghttpd": NghttpdModel, "h2o": H2oModel}
+MODELS: dict[str, type[_Model]] = {"nghttpd": NghttpdModel, "node": NodeModel, "h2o": H2oModel}
 """A model of each server that is driven."""

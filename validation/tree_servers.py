@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PACKAGES", "path_of", "serving", "version_of"]
 
-PACKAGES = {"nghttpd": "nghttp2-server", "h2o": "h2o"}
+PACKAGES = {"nghttpd": "nghttp2-server", "node": "nodejs", "h2o": "h2o"}
 """The package of each server."""
 _STARTS_WITHIN_S = 20.0
 
@@ -94,7 +94,13 @@ hosts:
     return ["h2o", "--conf", str(config)]
 
 
-_COMMANDS = {"nghttpd": _nghttpd, "h2o": _h2o}
+def _node(root: Path, port: int, paddings: Sequence[str]) -> list[str]:
+    if paddings:
+        raise ValueError("this server gives every response the same headers")
+    return ["node", str(Path(__file__).parent / "drivers/servers/node.js"), str(root), str(port)]
+
+
+_COMMANDS = {"nghttpd": _nghttpd, "node": _node, "h2o": _h2o}
 
 
 def _free_port() -> int:

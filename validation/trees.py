@@ -1,8 +1,8 @@
 """`make validate-trees`: dependency trees of real servers of HTTP/2, frame by frame.
 
-nghttpd and h2o, from Debian's packages, answer random loads whose windows are shut until all was
-said; then a burst goes. The order of its DATA frames is a matter of the tree alone, and the model
-must have it: each stream the same number of frames at every moment, within one.
+nghttpd and h2o, from Debian's packages, and Node answer random loads whose windows are shut until
+all was said; then a burst goes. The order of its DATA frames is a matter of the tree alone, and
+the model must have it: each stream the same number of frames at every moment, within one.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _rows(outcomes: Sequence[_Outcome]) -> list[list[object]]:
 
 
 def main() -> int:
-    """Drive both servers, print a table; return 1 if any tree is more than a frame apart."""
+    """Drive the servers, print a table; return 1 if any tree is more than a frame apart."""
     try:
         versions = [f"{server} {version_of(server)}" for server in PACKAGES]
     except FileNotFoundError:

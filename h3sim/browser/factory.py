@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser.model import BrowserMode
+from h3sim.browser.model import BrowserMode, TightMode
 from h3sim.browser.replay import ReplayBrowser
 from h3sim.browser.reprioritization import (
     ReprioritizingBrowser,
@@ -22,13 +22,21 @@ if TYPE_CHECKING:
     from h3sim.page import Page
 
 
-def make_browser(page: Page, model: BrowserModel, *, plays_recorded: bool = True) -> Browser:
+def make_browser(
+    page: Page,
+    model: BrowserModel,
+    *,
+    plays_recorded: bool = True,
+    tight_mode: TightMode | None = None,
+) -> Browser:
     """Return a new browser for one load of *page*.
 
+    Where *model* does not say it, its tight mode is *tight_mode*, or else that of today's Chrome.
     Without *plays_recorded* nobody asks what was recorded of priorities: what was said later, as
     most shipped pages know it, then costs nothing.
     """
-    parsing = _parsing(page, model) if model.mode is BrowserMode.PARSE else None
+    mode = model.tight_mode or tight_mode or TightMode.CHROME_118
+    parsing = _parsing(page, model, mode) if model.mode is BrowserMode.PARSE else None
     browser = ReplayBrowser(page) if parsing is None else parsing
     at_ms = model.hidden_at_ms
     background_at_ns = None if at_ms is None else ms(at_ms)
@@ -42,12 +50,14 @@ def make_browser(page: Page, model: BrowserModel, *, plays_recorded: bool = True
     return browser
 
 
-def _parsing(page: Page, model: BrowserModel) -> RenderingBrowser | MultiPageBrowser:
+def _parsing(
+    page: Page, model: BrowserModel, mode: TightMode
+) -> RenderingBrowser | MultiPageBrowser:
     # On use: they take as long to import as a small load.
     if len(page.roots) > 1:
         from h3sim.browser.multi_page import MultiPageBrowser
 
-        return MultiPageBrowser(page, model)
+        return MultiPageBrowser(page, model, mode)
     from h3sim.browser.rendering import RenderingBrowser
 
-    return RenderingBrowser(page, model)
+    return RenderingBrowser(page, model, mode)

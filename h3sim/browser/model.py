@@ -19,6 +19,18 @@ class BrowserMode(enum.Enum):
     """By computing what a browser does: parsing, blocking, executing (Wang et al. 2013)."""
 
 
+class TightMode(enum.Enum):
+    """The rule by which a browser holds unimportant requests back while it loads the head.
+
+    `h3sim.browser.requests.HOLD_BACKS` has each with its source.
+    """
+
+    OFF = "off"
+    CHROME_95 = "chrome-95"
+    CHROME_118 = "chrome-118"
+    SAFARI = "safari"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserModel:
     """A browser as a value.
@@ -27,10 +39,11 @@ class BrowserModel:
     of parsing and executing (4: a phone, where the recording was made on a desktop); without
     *preload_scanner*, only the parser finds what the document names; *max_concurrent_requests* is
     the most requests that wait for their response at once, None for no limit, and
-    *max_concurrent_requests_per_host* the same of each host (HTTP/1.1 browsers: 6). With
-    *tight_mode*, as in Chrome, images and other things of low priority are requested only while
-    fewer than two requests are open, until the head is parsed and its scripts have run; and at any
-    time one at once while two or more requests that are more important are open. With
+    *max_concurrent_requests_per_host* the same of each host (HTTP/1.1 browsers: 6). *tight_mode*
+    says which requests wait for the head; None is what the scheme names as its browser's, or else
+    Chrome's of today. The parser and the preload scanner begin *commit_ms* after the first bytes of
+    the document are there, as the browser first hands the page to a renderer; what could be painted
+    is so *paint_ms* later, with the next frame. Both grow with *cpu_slowdown*. With
     *stylesheets_block_parser* the parser waits at a blocking stylesheet until that is ready (policy
     O3 of WProf: Internet Explorer 9).
 
@@ -57,10 +70,25 @@ class BrowserModel:
     preload_scanner: bool = field(
         default=True, metadata=declare(Flag(), "only the parser finds what the document names")
     )
-    tight_mode: bool = field(
-        default=False,
+    tight_mode: TightMode | None = field(
+        default=None,
         metadata=declare(
-            Flag(), "as Chrome: images and the like wait for the head while two requests are open"
+            Choice(TightMode),
+            "which requests wait for the head: off, chrome-95, chrome-118 or safari (default: as"
+            " the scheme's browser, or chrome-118)",
+        ),
+    )
+    commit_ms: float = field(
+        default=28.0,
+        metadata=declare(
+            Number(low=0, high=10_000),
+            "time from the document's first bytes to the start of its parser",
+        ),
+    )
+    paint_ms: float = field(
+        default=15.0,
+        metadata=declare(
+            Number(low=0, high=10_000), "time from when something can be painted to its frame"
         ),
     )
     max_concurrent_requests: int | None = field(

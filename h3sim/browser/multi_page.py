@@ -12,7 +12,7 @@ from h3sim.page.model import parts_of, redirects_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from h3sim.browser.model import BrowserModel
+    from h3sim.browser.model import BrowserModel, TightMode
     from h3sim.page import Page
     from h3sim.trace import Activity
 
@@ -25,10 +25,10 @@ class MultiPageBrowser(Browser):
     (`ReprioritizingBrowser`); its load begins with its request.
     """
 
-    def __init__(self, page: Page, model: BrowserModel) -> None:
+    def __init__(self, page: Page, model: BrowserModel, tight_mode: TightMode) -> None:
         self._page = page
         self._parts = parts_of(page)
-        self._browsers = [RenderingBrowser(part.page, model) for part in self._parts]
+        self._browsers = [RenderingBrowser(part.page, model, tight_mode) for part in self._parts]
         self._tab_and_index = {
             index: (tab, at)
             for tab, part in enumerate(self._parts)

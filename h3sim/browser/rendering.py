@@ -7,21 +7,25 @@ file tells what they need, and what the HTML standard adds for deferred scripts:
 - at a script that is neither async nor deferred it stands, until the script has run;
 - a script waits for the stylesheets in front of it, an async one does not;
 - deferred scripts run in order once the document is parsed, before DOMContentLoaded;
-- nothing is painted before the head is parsed and the stylesheets met so far are ready;
+- nothing is painted before the head is parsed and the stylesheets met so far are ready, and then
+  with the next frame;
 - fonts and images that a stylesheet names are asked for once there is a layout that needs them;
-- there is one main thread, on which all of this happens one after the other.
+- there is one main thread, on which all of this happens one after the other;
+- it begins once the browser has handed the document to it (the commit of the navigation).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from h3sim.browser.base import Browser, ScheduledRequest
 from h3sim.browser.document import DocumentParser, Styles, scripts_in_order
-from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, low_priorities, rules_of
+from h3sim.browser.model import TightMode
+from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, is_lazy, ranks_of, rules_of
 from h3sim.page import Kind, TriggerEvent
 from h3sim.trace import Activity, Work
+from h3sim.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -157,7 +161,8 @@ class MainThread:
 class Renderer:
     """Paints once the head is parsed and the stylesheets that the parser has met are ready.
 
-    With *stops_parser* these hold the parser up as well.
+    It does so with the next frame, *frame_ns* later. With *stops_parser* stylesheets hold the
+    parser up as well.
     """
 
     def __init__(
@@ -167,8 +172,13 @@ class Renderer:
         parser: DocumentParser,
         discoverer: Discoverer,
         *,
+        frame_ns: int = 0,
         stops_parser: bool = False,
     ) -> None:
+        self._frame_ns = frame_ns
+        self._after: int | None = None
+        self.frame_at_ns: int | None = None
+        """Time of the frame that will be the first paint, once it is known."""
         self.styles = Styles(page)
         self._page = page
         self._record = record
@@ -195,13 +205,17 @@ class Renderer:
 
     def paint(self, now_ns: int) -> bool:
         """Paint for the first time, if there is something to see; return whether it did."""
-        if self._painted is not None or not self._parser.has_passed_head:
+        if self._painted is not None:
             return False
-        sheets = self.styles.blocking()
-        if sheets is None:
+        if self.frame_at_ns is None:
+            sheets = self.styles.blocking() if self._parser.has_passed_head else None
+            if sheets is None:
+                return False
+            self._after = self._record.latest([self._parser.after, *sheets])
+            self.frame_at_ns = now_ns + self._frame_ns
+        if self.frame_at_ns > now_ns:
             return False
-        after = self._record.latest([self._parser.after, *sheets])
-        self._painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=after)
+        self._painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=self._after)
         self._lay_out(now_ns)
         self._discoverer.on_painted(self._painted, now_ns)
         return True
@@ -227,6 +241,10 @@ class Renderer:
                     self._discoverer.ask(child, now_ns, after)
 
 
+_SORTED = (TightMode.CHROME_95, TightMode.CHROME_118)
+"""The modes of browsers that ask for what is important first."""
+
+
 class RenderingBrowser(Browser):
     """Follows one load of *page* by computing what *model* would do.
 
@@ -236,23 +254,35 @@ class RenderingBrowser(Browser):
     has several of these (`MultiPageBrowser`).
     """
 
-    def __init__(self, page: Page, model: BrowserModel) -> None:
+    def __init__(self, page: Page, model: BrowserModel, tight_mode: TightMode) -> None:
         self._page = page
         self._model = model
+        self._commit_ns = ms(model.commit_ms * model.cpu_slowdown)
+        self._commits_at_ns: int | None = None
         self._record = MainThreadRecord()
         self._main_thread = MainThread(self._record)
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
-        rules = rules_of(page, model)
-        self._requests = Requests(model.max_concurrent_requests, rules, low_priorities(page))
+        rules = rules_of(page, model, tight_mode)
+        ranks = ranks_of(page, tight_mode) if tight_mode in _SORTED else ()
+        self._requests = Requests(model.max_concurrent_requests, rules, ranks)
         self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
         parts = (self._record, self._parser, self._discoverer)
-        self._renderer = Renderer(page, *parts, stops_parser=model.stylesheets_block_parser)
+        self._renderer = Renderer(
+            page,
+            *parts,
+            frame_ns=ms(model.paint_ms * model.cpu_slowdown),
+            stops_parser=model.stylesheets_block_parser,
+        )
         self._downloads: dict[int, int] = {}
         self._watched: dict[int, list[tuple[int, int]]] = {}
         self._contiguous = 0
+        self._is_read = False
+        """True once all of the document is there, and the navigation is committed."""
         self._finished: dict[int, int] = {}
         self._in_order = scripts_in_order(page)
         self._deferred: list[int] = []
+        # They hold no load event back (HTML standard, "Lazy loading attributes").
+        self._lazy = [index for index, each in enumerate(page.resources) if is_lazy(each)]
         self._woken_at_ns: int | None = None
         self._content_loaded: int | None = None
         self._loaded: int | None = None
@@ -267,7 +297,8 @@ class RenderingBrowser(Browser):
     def is_done(self) -> bool:
         """True if all was delivered, and the page has come to rest."""
         everything = len(self._finished) == len(self._page.resources)
-        return everything and self._loaded is not None and not self._main_thread.has_tasks
+        at_rest = self._loaded is not None and not self._main_thread.has_tasks
+        return everything and at_rest and self._renderer.is_laid_out
 
     @property
     def waiting(self) -> list[str]:
@@ -312,27 +343,55 @@ class RenderingBrowser(Browser):
     ) -> list[ScheduledRequest]:
         """Return what follows from so many bytes of the stream having been delivered."""
         download = self._downloads[resource]
-        watched = self._watched[resource]
-        while watched and watched[-1][0] <= contiguous_bytes:
-            self._discoverer.ask(watched.pop()[1], now_ns, download)
         described = self._page.resources[resource]
         is_complete = contiguous_bytes >= described.stream_bytes
         if is_complete and resource not in self._finished:
             self._record.end(download, now_ns)
             self._finished[resource] = download
             self._requests.on_finished(resource)
-            self._on_complete(resource, described, now_ns)
         if resource == self._page.root:
             self._contiguous = contiguous_bytes
-            body_bytes = max(0, contiguous_bytes - described.header_bytes)
-            self._parser.receive(body_bytes, now_ns, download, is_complete=is_complete)
+            if self._commits_at_ns is None and (
+                contiguous_bytes > described.header_bytes or is_complete
+            ):
+                self._commits_at_ns = now_ns + self._commit_ns
+            self._read_document(now_ns)
+        else:
+            # A document in a frame is committed, too, before anybody looks at it.
+            delay_ns = self._commit_ns if described.kind is Kind.DOCUMENT else 0
+            self._look_at(resource, contiguous_bytes, now_ns, delay_ns)
+            if is_complete:
+                self._on_complete(resource, described, now_ns)
         return self._run(now_ns)
 
     def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from time having passed."""
         if self._woken_at_ns is not None and self._woken_at_ns <= now_ns:
             self._woken_at_ns = None
+        if not self._is_read:
+            self._read_document(now_ns)
         return self._run(now_ns)
+
+    def _look_at(self, resource: int, contiguous_bytes: int, now_ns: int, delay_ns: int) -> None:
+        """Ask for what the bytes of a resource name that are there."""
+        watched = self._watched[resource]
+        while watched and watched[-1][0] <= contiguous_bytes:
+            child = watched.pop()[1]
+            self._discoverer.ask(child, now_ns, self._downloads[resource], delay_ns=delay_ns)
+
+    def _read_document(self, now_ns: int) -> None:
+        """Give the scanner and the parser the delivered part of the root, once it is committed."""
+        if self._commits_at_ns is None or now_ns < self._commits_at_ns:
+            return
+        root = self._page.root
+        download, described = self._downloads[root], self._page.resources[root]
+        self._look_at(root, self._contiguous, now_ns, 0)
+        is_complete = root in self._finished
+        if is_complete and not self._is_read:
+            self._is_read = True
+            self._on_complete(root, described, now_ns)
+        body_bytes = max(0, self._contiguous - described.header_bytes)
+        self._parser.receive(body_bytes, now_ns, download, is_complete=is_complete)
 
     def _run(self, now_ns: int) -> list[ScheduledRequest]:
         """Do all that can be done now; return the requests that follow, and when to go on."""
@@ -342,10 +401,14 @@ class RenderingBrowser(Browser):
         if self._parser.has_passed_head:
             self._requests.progress.has_passed_head = True
         due = self._requests.due(now_ns)
-        soonest_ns = self._requests.next_at_ns
-        if not self._main_thread.is_idle:
-            busy_ns = self._main_thread.busy_until_ns
-            soonest_ns = busy_ns if soonest_ns is None else min(soonest_ns, busy_ns)
+        is_busy = not self._main_thread.is_idle
+        times_ns = (
+            self._requests.next_at_ns,
+            self._main_thread.busy_until_ns if is_busy else None,
+            self._commits_at_ns,
+            self._renderer.frame_at_ns,
+        )
+        soonest_ns = min((at_ns for at_ns in times_ns if _is_after(at_ns, now_ns)), default=None)
         woken_ns = self._woken_at_ns
         if soonest_ns is not None and (woken_ns is None or soonest_ns < woken_ns):
             self._woken_at_ns = soonest_ns
@@ -468,12 +531,21 @@ class RenderingBrowser(Browser):
                 Work.DOM_CONTENT_LOADED, None, now_ns, after=after
             )
             return True
-        if self._loaded is not None or self._requests.n_open or self._main_thread.has_tasks:
+        if self._loaded is not None or self._main_thread.has_tasks:
+            return False
+        asked_for, finished = self._requests.after, self._finished
+        n_lazy = sum(index in asked_for and index not in finished for index in self._lazy)
+        if self._requests.n_open > n_lazy:
             return False
         after = self._record.latest(range(len(self._record)))  # it waits for all
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)
+        self._requests.progress.is_loaded = True
         self._discoverer.on_loaded(self._loaded, now_ns)
         return True
 
     def _cost_ns(self, resource: Resource) -> int:
         return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_slowdown)
+
+
+def _is_after(at_ns: int | None, now_ns: int) -> TypeGuard[int]:
+    return at_ns is not None and at_ns > now_ns

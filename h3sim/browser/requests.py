@@ -1,20 +1,17 @@
-"""The requests of a browser: discovered, held back by rules and limits, and sent.
-
-Two parts of it do so, one after the other: the loader of each page, which knows how far the parser
-is, and the network service, which only sees requests.
-"""
+"""The requests of a browser: discovered, held back by rules and limits, and sent."""
 
 from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import ScheduledRequest
-from h3sim.page import FetchPriority, Kind, TriggerEvent
+from h3sim.browser.model import TightMode
+from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from h3sim.browser.model import BrowserModel
     from h3sim.page import Page, Resource
@@ -23,15 +20,15 @@ if TYPE_CHECKING:
 class LoadProgress:
     """The progress of a load, for rules that delay requests."""
 
-    __slots__ = ("has_passed_head", "in_flight", "n_low_in_flight")
+    __slots__ = ("has_passed_head", "in_flight", "is_loaded")
 
     def __init__(self) -> None:
         self.in_flight: dict[int, None] = {}
         """The resources whose responses are not over."""
-        self.n_low_in_flight = 0
-        """The number of those that Chrome requests with priority Low or less."""
         self.has_passed_head = False
         """True if the parser went beyond all that the head names."""
+        self.is_loaded = False
+        """True from the load event on."""
 
     @property
     def n_in_flight(self) -> int:
@@ -42,8 +39,10 @@ class LoadProgress:
 class Requests:
     """Sends at most *limit* requests at once (None: any number), first asked first.
 
-    One that any of *rules* holds lets those behind it go first. *is_low* says which are of low
-    priority, for those rules.
+    One that any of *rules* holds lets those behind it go first. With *ranks*, of each resource,
+    what was held goes by rank once it may, and so does what leaves at one instant: Chrome's loader
+    keeps what it holds by priority (`resource_load_scheduler.cc`), and its HTTP/2 session what it
+    has not written (`spdy_write_queue.cc`).
 
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)
@@ -57,12 +56,12 @@ class Requests:
         self,
         limit: int | None,
         rules: Sequence[RequestRule] = (),
-        is_low: Sequence[bool] = (),
+        ranks: Sequence[int] = (),
     ) -> None:
         self.progress = LoadProgress()
-        self._is_low = is_low
         self._limit = limit
         self._rules = tuple(rules)
+        self._ranks = ranks
         self._later: list[tuple[int, int, int]] = []
         self._ready: deque[int] = deque()
         self.after: dict[int, int | None] = {}
@@ -96,7 +95,8 @@ class Requests:
 
     def due(self, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests that leave now."""
-        found, held = [], []
+        found: list[ScheduledRequest] = []
+        held: list[int] = []
         progress = self.progress
         while self._ready and (self._limit is None or progress.n_in_flight < self._limit):
             resource = self._ready.popleft()
@@ -105,8 +105,10 @@ class Requests:
                 held.append(resource)
             else:
                 progress.in_flight[resource] = None
-                progress.n_low_in_flight += self._counts_as_low(resource)
                 found.append(ScheduledRequest(now_ns, resource))
+        if self._ranks:
+            held.sort(key=self._ranks.__getitem__)
+            found.sort(key=lambda request: self._ranks[request.resource or 0])
         # `extendleft` turns them round, so they are turned before: they keep their order, in front.
         self._ready.extendleft(reversed(held))
         return found
@@ -114,10 +116,6 @@ class Requests:
     def on_finished(self, resource: int) -> None:
         """Take in that the response with a resource is over."""
         del self.progress.in_flight[resource]
-        self.progress.n_low_in_flight -= self._counts_as_low(resource)
-
-    def _counts_as_low(self, resource: int) -> int:
-        return int(bool(self._is_low) and self._is_low[resource])
 
 
 OF_LAYOUT = (Kind.FONT, Kind.IMAGE)
@@ -133,7 +131,9 @@ def is_lazy(resource: Resource) -> bool:
 class Discoverer:
     """Asks for the resources of *page* through *requests*; resources are told by their indices.
 
-    Lazy ones wait: those in sight for the first paint, the others for the load event.
+    Lazy ones wait for the first layout if they are near the viewport, else for the load event.
+    Those are near it that are above the fold, or that a browser asked for when the page was
+    recorded, as nobody scrolled.
     """
 
     def __init__(self, page: Page, requests: Requests, *, has_scanner: bool) -> None:
@@ -144,23 +144,30 @@ class Discoverer:
         self._painted: int | None = None
         self._loaded: int | None = None
 
-    def ask(self, index: int, now_ns: int, after: int | None, *, delayed: bool = False) -> None:
-        """Ask for a resource that was come upon, because of the activity *after*.
+    def ask(
+        self,
+        index: int,
+        now_ns: int,
+        after: int | None,
+        *,
+        delayed: bool = False,
+        delay_ns: int = 0,
+    ) -> None:
+        """Ask for a resource that was come upon, because of the activity *after*, *delay_ns* later.
 
-        Where it is *delayed*, it is so by what was recorded.
+        Where it is *delayed*, it is so by what was recorded as well.
         """
         resource = self._page.resources[index]
         if is_lazy(resource):
             self._lazy.append(index)
             self._ask_lazy(now_ns)
             return
-        delay_ns = 0
         if delayed and resource.discovered is not None:
-            delay_ns = resource.discovered.delay_ns
+            delay_ns += resource.discovered.delay_ns
         self._requests.ask(index, now_ns, delay_ns, after=after)
 
     def on_painted(self, activity: int, now_ns: int) -> None:
-        """Ask for the lazy resources in sight, now and from now on."""
+        """Ask for the lazy resources near the viewport, now and from now on."""
         self._painted = activity
         self._ask_lazy(now_ns)
 
@@ -187,8 +194,9 @@ class Discoverer:
         for child in self.children(index, TriggerEvent.OFFSET):
             named = self._page.resources[child]
             of_layout = resource.kind is Kind.STYLESHEET and named.kind in OF_LAYOUT
-            # The preload scanner leaves lazy images to the parser.
-            if named.discovered is not None and not of_layout and not (is_root and is_lazy(named)):
+            # The preload scanner leaves lazy images and frames to the parser.
+            of_parser = is_root and (is_lazy(named) or named.kind is Kind.DOCUMENT)
+            if named.discovered is not None and not of_layout and not of_parser:
                 offset_bytes = named.discovered.offset_bytes or 0
                 found.append((resource.header_bytes + offset_bytes, child))
         # Taken off the end, so of one offset the child that stands first in the file comes first.
@@ -197,60 +205,189 @@ class Discoverer:
     def _ask_lazy(self, now_ns: int) -> None:
         # Those asked for before stay in the list: to ask again has no effect.
         for index in self._lazy:
-            in_sight = self._page.resources[index].above_the_fold
-            after = self._painted if in_sight else self._loaded
+            resource = self._page.resources[index]
+            is_near = resource.above_the_fold or bool(resource.recorded)
+            after = self._painted if is_near else self._loaded
             if after is not None:
                 self._requests.ask(index, now_ns, 0, after=after)
 
 
-_LIMIT: Final = 2
-_MOST_IMPORTANT: Final = 1
-"""kInFlightNonDelayableRequestCountPerClientThreshold of Chromium's resource_scheduler.cc."""
-_MOST_LOW: Final = 1
-"""kMaxNumDelayableWhileLayoutBlockingPerClient, there too."""
+class HoldBack(NamedTuple):
+    """The requests that a browser holds back, and while which; the source, and when it was read."""
+
+    below: Level
+    """Requests less important than this are held."""
+    max_open: int
+    """While so many requests are open."""
+    n_medium: int
+    """So many of level Medium may be open whatever else is."""
+    is_per_host: bool
+    """True if the requests to each host are counted by themselves."""
+    until_load: bool
+    """True if it does so to the load event; else until the parser has passed the head."""
+    source: str
+    version: str
+    read: str
 
 
-class TightMode:
-    """Holds images and the like back while two requests are open, until the head is passed."""
+_SCHEDULER = "third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc"
+HOLD_BACKS: dict[TightMode, HoldBack] = {
+    TightMode.CHROME_95: HoldBack(
+        below=Level.HIGH,
+        max_open=2,
+        n_medium=0,
+        is_per_host=False,
+        until_load=False,
+        source=f"{_SCHEDULER}: tight_limit",
+        version="Chromium 65 to 115",
+        read="2026-11-23",
+    ),
+    TightMode.CHROME_118: HoldBack(
+        below=Level.HIGH,
+        max_open=2,
+        n_medium=2,
+        is_per_host=False,
+        until_load=False,
+        source=f"{_SCHEDULER}: tight_limit, kBoostImagePriorityTightMediumLimit",
+        version="Chromium 118 to 156",
+        read="2026-11-23",
+    ),
+    TightMode.SAFARI: HoldBack(
+        below=Level.MEDIUM,
+        max_open=2,
+        n_medium=0,
+        is_per_host=True,
+        until_load=True,
+        source="Source/WebKit/NetworkProcess/NetworkLoadScheduler.cpp:"
+        " maximumActiveCountForLowPriority",
+        version="WebKit of 2025; 6 instead of 2 in that of 2021",
+        read="2026-11-23",
+    ),
+}
+"""The tight modes. Over HTTP/2 and HTTP/3 nothing else holds requests back: Chrome's network
+service starts what goes to a host that supports priorities at once (`resource_scheduler.cc`:
+`ShouldStartRequest`), but on connections that it takes for 3G or slower."""
+_NOT_COUNTED = (Kind.DOCUMENT, Kind.FETCH, Kind.MEDIA)
+"""Kinds that are never held and hold nothing: the loader has no say in navigations, and leaves out
+those that may run for long (`resource_loader.cc`: `IsThrottlableRequestContext`)."""
+_RANKS = {level: rank for rank, level in enumerate(Level)}
+_FIRST_IMAGES = 5
+"""kBoostImagePriorityImageCount."""
 
-    def __init__(self, page: Page) -> None:
-        lows = zip(low_priorities(page), page.resources, strict=True)
-        # What is lazy waits for the first paint anyhow, and the head is passed by then.
-        self._is_held = [is_low and not is_lazy(resource) for is_low, resource in lows]
 
-    def holds(self, resource: int, progress: LoadProgress) -> bool:
-        """Return whether *resource* is unimportant, and the head is not passed."""
-        is_crowded = progress.n_in_flight >= _LIMIT
-        return is_crowded and not progress.has_passed_head and self._is_held[resource]
+class HeldBack:
+    """Holds unimportant requests back while others are open, as a browser's tight mode does.
 
-
-class DelayedRequests:
-    """Lets one request of low priority be open while others are: Chromium's network service.
-
-    It does so wherever the parser is, so that images wait for the scripts at the end, too.
+    What frames name is not held: a frame has a loader and a mode of its own.
     """
 
-    def __init__(self, page: Page) -> None:
-        self._is_low = low_priorities(page)
+    def __init__(self, page: Page, mode: TightMode) -> None:
+        self._rules = rules = HOLD_BACKS[mode]
+        self._ranks = ranks_of(page, mode)
+        self._below = _RANKS[rules.below]
+        own = page.resources[page.root].host
+        self._hosts = [resource.host or own for resource in page.resources]
+        # What is lazy waits for the first layout anyhow, and the head is passed by then.
+        self._counts = [
+            resource.kind not in _NOT_COUNTED
+            and not is_lazy(resource)
+            and _document_of(page, index) == page.root
+            for index, resource in enumerate(page.resources)
+        ]
 
     def holds(self, resource: int, progress: LoadProgress) -> bool:
-        """Return whether *resource* is unimportant, and what is important under way."""
-        n_important = progress.n_in_flight - progress.n_low_in_flight
-        is_busy = n_important > _MOST_IMPORTANT and progress.n_low_in_flight >= _MOST_LOW
-        return is_busy and self._is_low[resource]
+        """Return whether *resource* is unimportant, and important enough ones are open."""
+        rules = self._rules
+        is_over = progress.is_loaded if rules.until_load else progress.has_passed_head
+        if is_over or not self._counts[resource] or self._ranks[resource] <= self._below:
+            return False
+        host = self._hosts[resource]
+        n_open = n_medium = 0
+        for other in progress.in_flight:
+            if self._counts[other] and (not rules.is_per_host or self._hosts[other] == host):
+                n_open += 1
+                n_medium += self._ranks[other] == _MEDIUM
+        if self._ranks[resource] == _MEDIUM and n_medium < rules.n_medium:
+            return False
+        return n_open >= rules.max_open
 
 
-def low_priorities(page: Page) -> list[bool]:
-    """Return of each resource whether Chrome asks for it with priority Low or less."""
-    return [_has_low_priority(resource) for resource in page.resources]
+_MEDIUM = _RANKS[Level.MEDIUM]
 
 
-def _has_low_priority(resource: Resource) -> bool:
-    if resource.fetchpriority is not FetchPriority.AUTO:
-        return resource.fetchpriority is FetchPriority.LOW
-    if resource.kind is Kind.SCRIPT:
-        return resource.is_async or resource.is_defer
-    return resource.kind in (Kind.IMAGE, Kind.MEDIA, Kind.OTHER)
+def ranks_of(page: Page, mode: TightMode) -> list[int]:
+    """Return of each resource the rank of the level that the browser gives it: 0 is VeryHigh."""
+    level_of = _safari_level if mode is TightMode.SAFARI else _chrome_level
+    n_first = _FIRST_IMAGES if mode is TightMode.CHROME_118 else 0
+    return [
+        _RANKS[level_of(resource, is_first=page.images_before[resource.id] < n_first)]
+        for resource in page.resources
+    ]
+
+
+def _chrome_level(resource: Resource, *, is_first: bool) -> Level:
+    """Return Chrome's level, as `ComputeLoadPriority` of `resource_fetcher.cc` has it."""
+    kind, hint = resource.kind, resource.fetchpriority
+    is_late = resource.after_first_image and not resource.render_blocking
+    level = _CHROME_LEVELS.get(kind, Level.LOW)
+    if kind is Kind.STYLESHEET:
+        if resource.other_media:
+            return Level.VERY_LOW
+        level = Level.MEDIUM if is_late else level
+    elif kind is Kind.SCRIPT and not resource.module:
+        if resource.is_async or resource.is_defer:
+            level = Level.LOW
+        elif is_late:
+            level = Level.MEDIUM
+    elif kind is Kind.FONT and resource.preload:
+        level = Level.HIGH
+    elif kind is Kind.IMAGE and is_first:
+        level = Level.MEDIUM
+    if hint is FetchPriority.HIGH and kind in _HINTED:
+        return level if level is Level.VERY_HIGH else Level.HIGH
+    if hint is FetchPriority.LOW and kind in _HINTED:
+        return Level.HIGH if level is Level.VERY_HIGH else Level.LOW
+    return level
+
+
+_CHROME_LEVELS = {
+    Kind.DOCUMENT: Level.VERY_HIGH,
+    Kind.STYLESHEET: Level.VERY_HIGH,
+    Kind.FONT: Level.VERY_HIGH,
+    Kind.SCRIPT: Level.HIGH,
+    Kind.FETCH: Level.HIGH,
+}
+_HINTED = (Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FETCH, Kind.FONT)
+
+
+def _safari_level(resource: Resource, *, is_first: bool) -> Level:  # noqa: ARG001 - Chrome asks
+    """Return WebKit's level, as `CachedResource::defaultPriorityForResourceType` has it."""
+    level = _SAFARI_LEVELS.get(resource.kind, Level.VERY_LOW)
+    step = {FetchPriority.HIGH: -1, FetchPriority.LOW: 1}.get(resource.fetchpriority, 0)
+    levels = list(Level)
+    return levels[min(max(0, _RANKS[level] + step), len(levels) - 1)]
+
+
+_SAFARI_LEVELS = {
+    Kind.DOCUMENT: Level.VERY_HIGH,
+    Kind.STYLESHEET: Level.HIGH,
+    Kind.SCRIPT: Level.HIGH,
+    Kind.FONT: Level.MEDIUM,
+    Kind.FETCH: Level.MEDIUM,
+    Kind.MEDIA: Level.MEDIUM,
+    Kind.IMAGE: Level.LOW,
+}
+
+
+def _document_of(page: Page, index: int) -> int:
+    """Return the document that a resource is part of: of the page, or of a frame."""
+    while True:
+        found = page.resources[index].discovered
+        if found is None or found.by is None:
+            return page.root
+        index = page.index[found.by]
+        if page.resources[index].kind is Kind.DOCUMENT:
+            return index
 
 
 class PerHost:
@@ -275,15 +412,11 @@ class RequestRule(Protocol):
         """Return whether the request for *resource* has to wait; it is asked again later."""
 
 
-RULES: tuple[tuple[str, Callable[[Page, Any], RequestRule]], ...] = (
-    ("tight_mode", lambda page, _: TightMode(page)),
-    ("tight_mode", lambda page, _: DelayedRequests(page)),
-    ("max_concurrent_requests_per_host", PerHost),
-)
-"""The rules, each with the setting of `BrowserModel` that turns it on, and of which it is made."""
-
-
-def rules_of(page: Page, model: BrowserModel) -> list[RequestRule]:
-    """Return the rules that *model* has, for a load of *page*."""
-    settings = [(rule, getattr(model, setting)) for setting, rule in RULES]
-    return [rule(page, value) for rule, value in settings if value]
+def rules_of(page: Page, model: BrowserModel, mode: TightMode) -> list[RequestRule]:
+    """Return the rules that *model* has, for a load of *page* in that mode."""
+    rules: list[RequestRule] = []
+    if mode is not TightMode.OFF:
+        rules.append(HeldBack(page, mode))
+    if model.max_concurrent_requests_per_host is not None:
+        rules.append(PerHost(page, model.max_concurrent_requests_per_host))
+    return rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import gc
 import io
@@ -14,13 +15,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from h3sim._version import __version__, build
+from h3sim._version import identity
 from h3sim.cli.command import BAD_INPUT, FAILED, Parser
 from h3sim.errors import H3SimError, InputError, Terminated, UnknownNameError
 from h3sim.lazy import gc_paused
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from h3sim.cli.command import Command
@@ -74,6 +74,8 @@ COMMANDS = {
     "prioritization-test": ("validate", "test whether a server lets urgent responses overtake"),
     "validate-scheme": ("validate", "compare a scheme's rules with recorded browser priorities"),
     "conform": ("conform", "check a scheduler of another language for bugs"),
+    "identify": ("identify", "identify the scheduler behind a qlog or a HAR"),
+    "workload": ("identify", "write a workload that tells the schedulers of servers apart"),
     "header-compression": ("header_compression", "compare header compression schemes"),
     "qlog": ("qlog", "compute the metrics of a qlog"),
     "import": ("pages", "convert a recording or a site into a page"),
@@ -149,7 +151,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         description="Replay web pages through HTTP/2 and HTTP/3 prioritization schemes.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"h3sim {__version__} ({build()})")
+    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     asked = next((word for word in arguments if not word.startswith("-")), "")
     # If the first word is a command, the other parsers are not built: that would take as long as
@@ -163,6 +165,18 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             found: Command = import_module(f"h3sim.cli.{module}").COMMANDS[name]
             found.add_to(made, shows_all="--help-all" in arguments)
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints version, commit and build, which are looked up only then, and ends."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        about = "show version, commit and build, and exit"
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=about)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(identity())
+        parser.exit()
 
 
 def _have_streams() -> None:

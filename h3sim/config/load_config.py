@@ -427,7 +427,9 @@ class LoadConfig:
         "max_concurrent_requests_per_host", "N"
     )
     preload_scanner: bool | None = of_browser("preload_scanner")
-    tight_mode: bool | None = of_browser("tight_mode")
+    tight_mode: str | None = of_browser("tight_mode", "MODE")
+    commit_ms: float | None = of_browser("commit_ms", "MS")
+    paint_ms: float | None = of_browser("paint_ms", "MS")
     stylesheets_block_parser: bool | None = of_browser("stylesheets_block_parser")
     hidden_at_ms: float | None = of_browser("hidden_at_ms", "MS")
 

@@ -88,7 +88,7 @@ def valid_history(events: Iterable[Event]) -> History:
     """
     opened: set[int] = set()
     active: dict[int, bool] = {}
-    kept: list[Event] = []
+    valid: list[Event] = []
     for event in events:
         stream_id = event.stream_id
         match event.call:
@@ -110,8 +110,8 @@ def valid_history(events: Iterable[Event]) -> History:
                     continue
             case Call.CLOSE:
                 del active[stream_id]
-        kept.append(about_another(event))
-    return tuple(kept)
+        valid.append(about_another(event))
+    return tuple(valid)
 
 
 def about_another(event: Event) -> Event:
@@ -135,7 +135,7 @@ OnPick: TypeAlias = "Callable[[int | None], None]"
 
 
 class RecordingScheduler:
-    """A scheduler beside a record of what it was told: who is open, who is active, each line.
+    """A scheduler and a record of its calls: which streams are open and active, and each line.
 
     An exception from it, or an exit, breaks `Law.NEVER_RAISES`, whatever is being checked, and a
     pick that is no id of a stream `Law.PICKS_ONLY_READY`. Where the former is skipped it
@@ -157,7 +157,7 @@ class RecordingScheduler:
         on_pick: OnPick | None = None,
         after: Callable[[], None] | None = None,
     ) -> None:
-        """Live through *history*; *on_pick* is told of each turn, *after* called after each event.
+        """Live through *history*; *on_pick* is called with each pick, *after* after each event.
 
         A turn in which nobody, or no active stream, is picked is lost.
         """
@@ -171,7 +171,7 @@ class RecordingScheduler:
                 after()
 
     def turn(self, n_bytes: int = PACKET_BYTES, *, on_pick: OnPick | None = None) -> int | None:
-        """Pick, tell *on_pick*, charge, and return who was picked."""
+        """Pick, call *on_pick*, charge, and return the stream that was picked."""
         picked = self.pick()
         if on_pick is not None:
             on_pick(picked)

@@ -263,9 +263,9 @@ class _Counted:
         self._name, self._function = name, function
         self._is_asked = self._has_answered = False
 
-    def __call__(self, *told: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Return what the function returns."""
-        answer = self._function(*told)
+        answer = self._function(*arguments)
         self._is_asked = True
         self._has_answered = self._has_answered or answer is not None
         return answer
@@ -348,7 +348,7 @@ class _Turn:
 
     def __init__(self, packets: int) -> None:
         self._packets = packets
-        self._of: int | None = None
+        self._stream_id: int | None = None
         self._left = 0
 
     def may_begin(self, picked: int) -> None:
@@ -357,12 +357,12 @@ class _Turn:
         Turns may be shorter than they may be, and end where their stream leaves for a while: which
         packet was the first cannot be seen from outside.
         """
-        self._of, self._left = picked, self._packets - 1
+        self._stream_id, self._left = picked, self._packets - 1
 
     def goes_on(self, picked: int) -> bool:
         """Return whether a turn that has begun may still last."""
         self._left -= 1
-        return picked == self._of and self._left >= 0
+        return picked == self._stream_id and self._left >= 0
 
 
 def _overtaking(
@@ -657,14 +657,14 @@ def _check_picks(candidate: Candidate, claim: SameAs, budget: settings) -> None:
     reference = replace(candidate, factory=claim.reference)
 
     def check(history: History) -> None:
-        watched, beside = candidate.watched(), _Reference(_made(reference))
+        watched, reference_run = candidate.watched(), _Reference(_made(reference))
         for event in history:
             for _ in range(event.n_turns if event.call is Call.SERVE else 1):
-                _advance(watched, beside, event, _agreed(watched, beside))
+                _advance(watched, reference_run, event, _agreed(watched, reference_run))
         # Whoever is left over goes in the same order, too.
-        while (picked := _agreed(watched, beside)) is not None and picked in watched.active:
+        while (picked := _agreed(watched, reference_run)) is not None and picked in watched.active:
             for call in (Call.CHARGE, Call.DEACTIVATE):
-                _advance(watched, beside, Event(call, picked), picked)
+                _advance(watched, reference_run, Event(call, picked), picked)
 
     check_all(check, candidate.scripts(), budget=budget)
 

@@ -97,7 +97,7 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
     """
     played: list[tuple[list[int | None], RecordingScheduler]] = []
     calls: list[list[tuple[str, tuple[Any, ...], int]]] = []
-    # The shortest first, as the first that differs is told.
+    # The shortest first, as the first that differs is reported.
     for history in sorted(map(valid_history, histories), key=len):
         try:
             played.append(_played(candidate.watched(), history))
@@ -108,12 +108,12 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
     # All are started before one is waited for, so that they run side by side.
     children = [_started(seed) for seed in _HASH_SEEDS]
     answers = [child.communicate(text) for child in children]
-    for seed, child, (said, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):
+    for seed, child, (output, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):
         if child.returncode:
             last = (trouble.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
             sentence = f"a process with PYTHONHASHSEED={seed} ends with {last}"
             raise BrokenLawError(Law.SAME_IN_EVERY_PROCESS, sentence)
-        answer = json.loads(said)
+        answer = json.loads(output)
         if isinstance(answer, str):
             raise NotCheckedError(f"another process cannot make it: {answer}")
         for there, (here, watched) in zip(answer, played, strict=True):

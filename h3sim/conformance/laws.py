@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import json
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -113,15 +115,78 @@ class BrokenLawError(AssertionError):
       pick() -> 4
     """
 
+    scheduler = "make_scheduler()"
+    """The expression that makes the scheduler, as far as it is known."""
+
     def __init__(self, law: Law, sentence: str, history: Sequence[str] = ()) -> None:
         self.law = law
         self.sentence = sentence
         self.history = tuple(history)
         super().__init__(law, sentence, self.history)
 
+    def as_test(self) -> str:
+        """Return the history as the source of a test, which fails as long as it happens.
+
+        It has what the scheduler is told and picks, and none of the suite: where the history does
+        not show by its picks that the law is broken, the test is empty text.
+
+        >>> history = ("open(4, Eps(urgency=1))", "activate(4)", "pick() -> None")
+        >>> print(BrokenLawError(Law.WORK_CONSERVING, "nobody is picked", history).as_test())
+        from h3sim.signals import Eps
+        <BLANKLINE>
+        <BLANKLINE>
+        def test_work_conserving():
+            scheduler = make_scheduler()
+            picks = []
+            scheduler.open(4, Eps(urgency=1))
+            scheduler.activate(4)
+            picks.append(scheduler.pick())
+            assert picks != [None], "nobody is picked"
+        """
+        if not self.history or self.law in _NOT_SHOWN_BY_PICKS:
+            return ""
+        picks: list[str] = []
+        body = [line for entry in self.history for line in _statements(entry, picks)]
+        if self.law is not Law.NEVER_RAISES:
+            body.append(f"assert picks != [{', '.join(picks)}], {json.dumps(self.sentence)}")
+        names = sorted({*re.findall(r"\b[A-Z]\w+(?=\()", "\n".join(body))} & {*_SIGNAL_NAMES})
+        imports = [f"from h3sim.signals import {', '.join(names)}"] if names else []
+        if self.scheduler.startswith("DriverScheduler("):
+            imports.insert(0, "from h3sim.schedulers import DriverScheduler")
+        imports += ["", ""] if imports else []
+        head = [f"def test_{self.law.value.replace('-', '_')}():"]
+        body = [f"scheduler = {self.scheduler}", "picks = []", *body]
+        return "\n".join([*imports, *head, *(f"    {line}" for line in body)])
+
     def __str__(self) -> str:
         head = f"{self.law.value}: {self.sentence}"
         return "\n".join([head, *(f"  {line}" for line in self.history)])
+
+
+_NOT_SHOWN_BY_PICKS = (
+    *(Law.DETERMINISTIC, Law.SAME_IN_EVERY_PROCESS, Law.FREES_MEMORY, Law.PICKLES),
+    Law.CHEAP_PICKS,
+)
+_SIGNAL_NAMES = ("BucketPriority", "Eps", "H2Priority", "Rank", "StrictPriority")
+_PICK = re.compile(r"pick\(\) -> (.*?)(?:; charge\(.*, (\d+)\))?(?:  \((\d+) times\))?$")
+_OTHER = re.compile(r"(.*?)(?:  \((\d+) times\))?$")
+
+
+def _statements(line: str, picks: list[str]) -> list[str]:
+    """Return what a line of a history is in Python; what it picks is added to *picks*."""
+    pick = _PICK.match(line)
+    if pick is None:
+        other = _OTHER.match(line)
+        assert other is not None  # noqa: S101 - it matches any line
+        return [f"scheduler.{other[1]}"] * int(other[2] or 1)
+    picked, n_bytes, count = pick[1], pick[2], int(pick[3] or 1)
+    picks += [picked] * count
+    statements = ["picks.append(scheduler.pick())"]
+    if n_bytes is not None:
+        statements.append(f"scheduler.charge(picks[-1], {n_bytes})")
+    if count == 1:
+        return statements
+    return [f"for _ in range({count}):", *(f"    {statement}" for statement in statements)]
 
 
 class NotCheckedError(Exception):
@@ -153,7 +218,7 @@ class ConformanceReport:
     verdicts: tuple[LawVerdict, ...]
 
     @property
-    def kept(self) -> tuple[Law, ...]:
+    def passed(self) -> tuple[Law, ...]:
         """The laws that were checked and held."""
         return tuple(verdict.law for verdict in self.verdicts if verdict.skipped is None)
 

@@ -132,12 +132,12 @@ class ClaimSuggestions:
     """The ready claims that a scheduler kept, and what showed that it does not keep the others."""
 
     scheduler: str
-    kept: tuple[str, ...]
+    held: tuple[str, ...]
     broken: dict[str, str]
 
     def __str__(self) -> str:
         width = max(map(len, self.broken), default=0)
-        lines = [f"  keeps   {name}" for name in self.kept]
+        lines = [f"  keeps   {name}" for name in self.held]
         lines += [f"  breaks  {name:{width}}  {why}" for name, why in self.broken.items()]
         return "\n".join([self.scheduler, *lines])
 
@@ -159,20 +159,20 @@ def suggest_claims(
         InputError: if the scheduler cannot be made, or lacks a method.
         UnknownNameError: if there is no claim of such a name.
 
-    >>> suggest_claims("fifo", names=["first-in-first-out", "urgency-order"]).kept
+    >>> suggest_claims("fifo", names=["first-in-first-out", "urgency-order"]).held
     ('first-in-first-out',)
     """
     made = scheduler if isinstance(scheduler, Candidate) else Candidate(factory=scheduler)
-    kept, broken = [], {}
+    held, broken = [], {}
     for name in CLAIMS[signals] if names is None else names:
         claim = claim_named(name, signals=signals)
         candidate = replace(made, claims=(claim,), signals=signals_of(SIGNAL_TYPES[signals]))
         found = _broken_law(candidate, claim, settings)
         if found is None:
-            kept.append(name)
+            held.append(name)
         else:
             broken[name] = str(found).partition("\n")[0]
-    return ClaimSuggestions(scheduler=made.label, kept=tuple(kept), broken=broken)
+    return ClaimSuggestions(scheduler=made.label, held=tuple(held), broken=broken)
 
 
 def _broken_law(

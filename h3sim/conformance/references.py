@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from h3sim.schedulers import Mixed, Quantum, Weights
-from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority
+from h3sim.signals import MAX_URGENCY, BucketPriority, Eps, H2Priority, StrictPriority
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,23 +52,23 @@ class ReferenceTree:
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a node to the list, and hang it under its parent."""
-        wanted = self._resolved(signal)
-        node = _Node(stream_id, weight=wanted.weight)
+        priority = self._resolved(signal)
+        node = _Node(stream_id, weight=priority.weight)
         self._nodes.append(node)
-        self._put(node, wanted)
+        self._insert(node, priority)
         self._refresh()
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Give the node another weight or parent."""
-        node, wanted = self._node(stream_id), self._resolved(signal)
-        if self._band(node.weight) != self._band(wanted.weight):
+        node, priority = self._node(stream_id), self._resolved(signal)
+        if self._band(node.weight) != self._band(priority.weight):
             node.time = None
-        node.weight = wanted.weight
-        parent = self._node(wanted.depends_on)
-        if parent is not node.parent or wanted.exclusive:
+        node.weight = priority.weight
+        parent = self._node(priority.depends_on)
+        if parent is not node.parent or priority.exclusive:
             if node in self._ancestors(parent):
                 self._hang(parent, _known(node.parent))
-            self._put(node, wanted)
+            self._insert(node, priority)
         self._refresh()
 
     def activate(self, stream_id: int) -> None:
@@ -135,10 +135,10 @@ class ReferenceTree:
             return self._default
         return signal
 
-    def _put(self, node: _Node, wanted: H2Priority) -> None:
-        parent = self._node(wanted.depends_on)
+    def _insert(self, node: _Node, priority: H2Priority) -> None:
+        parent = self._node(priority.depends_on)
         self._hang(node, parent)
-        if wanted.exclusive:
+        if priority.exclusive:
             for child in self._children(parent):
                 if child is not node:
                     self._hang(child, node)
@@ -292,7 +292,7 @@ class _Element:
     """A stream, or a placeholder (id below 0); its time is None while it has nothing to send."""
 
     id: int
-    wanted: StrictPriority
+    priority: StrictPriority
     has_data: bool = False
     is_implied: bool = False
     time: Fraction | None = None
@@ -314,20 +314,20 @@ class ReferenceStrict:
             known[0].is_implied = False
             self.update(stream_id, signal)
             return
-        wanted = self._resolved(signal)
-        self._elements.append(_Element(stream_id, wanted))
+        priority = self._resolved(signal)
+        self._elements.append(_Element(stream_id, priority))
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Begin the element anew in another position; a new weight alone counts from now on."""
-        element, wanted = self._element(stream_id), self._resolved(signal)
-        before, above = element.wanted, wanted.depends_on
+        element, priority = self._element(stream_id), self._resolved(signal)
+        before, above = element.priority, priority.depends_on
         if above is not None and stream_id in self._ancestors(above):
             other = self._element(above)
-            if other.wanted.depends_on != before.depends_on:
-                other.wanted = replace(other.wanted, depends_on=before.depends_on)
+            if other.priority.depends_on != before.depends_on:
+                other.priority = replace(other.priority, depends_on=before.depends_on)
                 other.time = None
-        element.wanted = wanted
-        if (before.depends_on, before.strict) != (wanted.depends_on, wanted.strict):
+        element.priority = priority
+        if (before.depends_on, before.strict) != (priority.depends_on, priority.strict):
             element.time = None
         self._refresh()
 
@@ -345,7 +345,7 @@ class ReferenceStrict:
         """Take the element off the list; what is below it moves up."""
         gone = self._element(stream_id)
         for element in self._children(stream_id):
-            element.wanted = replace(element.wanted, depends_on=gone.wanted.depends_on)
+            element.priority = replace(element.priority, depends_on=gone.priority.depends_on)
             element.time = None
         self._elements.remove(gone)
         self._refresh()
@@ -366,11 +366,11 @@ class ReferenceStrict:
         """Charge every element from the stream up; placeholders pay for a turn."""
         element = self._element(stream_id)
         while True:
-            above, strict = element.wanted.depends_on, element.wanted.strict
+            above, strict = element.priority.depends_on, element.priority.strict
             assert element.time is not None, "who is served has a time"  # noqa: S101
             self._last[above, strict] = element.time
             cost = self._turn_bytes if element.id < 0 else n_bytes
-            element.time += Fraction(cost * 256, element.wanted.weight)
+            element.time += Fraction(cost * 256, element.priority.weight)
             if above is None:
                 return
             element = self._element(above)
@@ -386,23 +386,23 @@ class ReferenceStrict:
         return [element.id for element in self._elements if element.has_data]
 
     def _resolved(self, signal: Signal) -> StrictPriority:
-        wanted = signal if isinstance(signal, StrictPriority) else StrictPriority()
-        above = wanted.depends_on
+        priority = signal if isinstance(signal, StrictPriority) else StrictPriority()
+        above = priority.depends_on
         if above is not None and above not in [element.id for element in self._elements]:
             self._elements.append(_Element(above, StrictPriority(), is_implied=True))
-        return wanted
+        return priority
 
     def _element(self, element_id: int) -> _Element:
         return next(element for element in self._elements if element.id == element_id)
 
     def _children(self, element_id: int | None) -> list[_Element]:
-        return [one for one in self._elements if one.wanted.depends_on == element_id]
+        return [one for one in self._elements if one.priority.depends_on == element_id]
 
     def _ancestors(self, element_id: int | None) -> list[int]:
         found = []
         while element_id is not None:
             found.append(element_id)
-            element_id = self._element(element_id).wanted.depends_on
+            element_id = self._element(element_id).priority.depends_on
         return found
 
     def _wants(self, element: _Element) -> bool:
@@ -413,14 +413,14 @@ class ReferenceStrict:
             if not self._wants(element):
                 element.time = None
             elif element.time is None:
-                wanted = element.wanted
-                last = self._last.get((wanted.depends_on, wanted.strict), Fraction(0))
-                element.time = last + Fraction(self._turn_bytes * 256, wanted.weight)
+                priority = element.priority
+                last = self._last.get((priority.depends_on, priority.strict), Fraction(0))
+                element.time = last + Fraction(self._turn_bytes * 256, priority.weight)
 
     def _turn(self, element: _Element) -> tuple[int, Fraction, bool, int]:
         """Higher strict priority, earlier time, streams by id, placeholders as declared."""
         assert element.time is not None, "who wants to send has a time"  # noqa: S101
-        return -element.wanted.strict, element.time, element.id < 0, abs(element.id)
+        return -element.priority.strict, element.time, element.id < 0, abs(element.id)
 
 
 class _Listed:
@@ -441,11 +441,11 @@ class _Listed:
         return list(self._active)
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Write down what is wanted for the stream."""
+        """Record the signal of the stream."""
         self._signals[stream_id] = signal
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Write down what is wanted now."""
+        """Record the new signal."""
         self._signals[stream_id] = signal
 
     def activate(self, stream_id: int) -> None:
@@ -552,7 +552,7 @@ class ReferenceEps:
         self._mixed, self._turn = mixed, turn
         self._streams: list[_EpsStream] = []
         self._places = 0
-        self._shared_goes: defaultdict[int, bool] = defaultdict(bool)
+        self._shared_goes = [mixed is Mixed.HALVES_INCREMENTAL_FIRST] * (MAX_URGENCY + 1)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a stream to the list."""
@@ -563,11 +563,13 @@ class ReferenceEps:
         stream, eps = self._stream(stream_id), self._eps(signal)
         if eps == stream.signal:
             return
-        was_active = stream.is_active
+        was_active, has_begun = stream.is_active, stream.used > 0
         self.deactivate(stream_id)
         stream.signal = eps
         if was_active:
             self.activate(stream_id)
+            # In a list of rounds, a turn that was begun with the last signal counts.
+            stream.round += has_begun and eps.incremental
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
@@ -603,7 +605,8 @@ class ReferenceEps:
             return min(level, key=lambda stream: (stream.round, stream.id)).id
         alone = [stream for stream in level if not self._shares(stream)]
         shared = [stream for stream in level if self._shares(stream)]
-        is_their_half = self._mixed is Mixed.HALVES and self._shared_goes[urgency]
+        halves = (Mixed.HALVES, Mixed.HALVES_INCREMENTAL_FIRST)
+        is_their_half = self._mixed in halves and self._shared_goes[urgency]
         if shared and (is_their_half or not alone):
             return min(shared, key=lambda stream: stream.place).id
         return min(stream.id for stream in alone)

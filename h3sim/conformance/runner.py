@@ -25,16 +25,30 @@ PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
 _MOST_ENDED = 9
 """For each history that comes to its end so many may end before, else nothing was looked at."""
 _profile = "default"
-_seed: int | None = None
+_seed: int | str | None = None
+_keeps_failures = False
+_subject = ""
 
 
-def set_profile(name: str, *, seed: int | None = None) -> None:
+def set_profile(name: str, *, seed: int | str | None = None, keeps_failures: bool = False) -> None:
     """Try every law on as many examples as the profile has, one of `PROFILES`.
 
-    With a *seed* the examples are those of that random seed, in every run.
+    With a *seed* the examples are those of that random seed, in every run. Where they are others in
+    every run, those that fail can be kept in Hypothesis's database, to be tried first in the next.
     """
-    global _profile, _seed
-    _profile, _seed = name, seed
+    global _profile, _seed, _keeps_failures
+    _profile, _seed, _keeps_failures = name, seed, keeps_failures
+
+
+@contextmanager
+def looking_at(subject: str) -> Iterator[None]:
+    """Keep failures within the block under the name of what is looked at."""
+    global _subject
+    before, _subject = _subject, subject
+    try:
+        yield
+    finally:
+        _subject = before
 
 
 @contextmanager
@@ -50,10 +64,14 @@ def use_profile(name: str, *, seed: int | None = None) -> Iterator[None]:
 
 def usual_settings() -> settings:
     """Return the settings of the profile: equal examples in every run, but for "thorough"."""
+    is_random = _profile == "thorough" or _seed is not None
+    default = settings.default
+    # Else no folder is left where tests run.
+    database = default.database if default and is_random and _keeps_failures else None
     return settings(
         max_examples=PROFILES[_profile],
-        derandomize=_profile != "thorough" and _seed is None,
-        database=None,  # leaves no folder where tests run
+        derandomize=not is_random,
+        database=database,
         deadline=None,
     )
 
@@ -108,6 +126,9 @@ def check_all(
 
     from hypothesis import strategies as st
 
+    if calm.database is not None:
+        # Hypothesis tells tests by their source, which is that of `run` for every law.
+        run._hypothesis_internal_add_digest = _subject.encode()  # type: ignore[attr-defined]
     try:
         test = calm(given(st.tuples(*strategies))(run))
         (test if _seed is None else seed(_seed)(test))()

@@ -165,12 +165,12 @@ def event_scripts(
     *signals* are `H2Priority` without another word.
     """
     ids = (*STREAM_IDS, *PLACEHOLDERS[:placeholders])
-    wanted = _SIGNALS[H2Priority]() if signals is None else signals
-    some = st.lists(wanted, min_size=1, max_size=6)
+    strategy = _SIGNALS[H2Priority]() if signals is None else signals
+    some = st.lists(strategy, min_size=1, max_size=6)
 
     def history(drawn: tuple[list[_Code], list[Any]]) -> History:
-        codes, said = drawn
-        return _decoded(codes, ids, said, rising=rising)
+        codes, drawn_signals = drawn
+        return _decoded(codes, ids, drawn_signals, rising=rising)
 
     return st.tuples(_codes(n_events), some).map(history)
 
@@ -194,7 +194,9 @@ def _codes(n_events: int) -> SearchStrategy[list[_Code]]:
     return drawn.map(lambda text: list(zip(text[0::3], text[1::3], text[2::3], strict=True)))
 
 
-def _decoded(codes: list[_Code], ids: Sequence[int], said: list[Any], *, rising: bool) -> History:
+def _decoded(
+    codes: list[_Code], ids: Sequence[int], drawn_signals: list[Any], *, rising: bool
+) -> History:
     """Return the history that codes stand for: what happens, to whom of those whom it may."""
     unopened = list(ids)
     is_open: list[int] = []
@@ -204,25 +206,25 @@ def _decoded(codes: list[_Code], ids: Sequence[int], said: list[Any], *, rising:
         if call in (_START, Call.OPEN) and unopened:
             stream_id = unopened.pop(0 if rising else second % len(unopened))
             is_open.append(stream_id)
-            events.append(Event(Call.OPEN, stream_id, said[third % len(said)]))
+            events.append(Event(Call.OPEN, stream_id, drawn_signals[third % len(drawn_signals)]))
             if call == _START:
                 events.append(Event(Call.ACTIVATE, stream_id))
         elif call is Call.SERVE or (is_open and isinstance(call, Call)):
-            events.append(_about_the_open(call, is_open, second, third, said))
+            events.append(_about_the_open(call, is_open, second, third, drawn_signals))
             if call is Call.CLOSE:
                 is_open.remove(events[-1].stream_id)
     return valid_history(events)
 
 
 def _about_the_open(
-    call: Call, is_open: list[int], second: int, amount: int, said: list[Any]
+    call: Call, is_open: list[int], second: int, amount: int, drawn_signals: list[Any]
 ) -> Event:
     n_bytes, n_turns = _CALLS_SIZES[amount % len(_CALLS_SIZES)], 1 + amount // len(_CALLS_SIZES) % 9
     if call is Call.SERVE:
         return Event(call, n_bytes=n_bytes, n_turns=n_turns)
     stream_id = is_open[second % len(is_open)]
     if call in (Call.UPDATE, Call.OPEN):
-        return Event(Call.UPDATE, stream_id, said[amount % len(said)])
+        return Event(Call.UPDATE, stream_id, drawn_signals[amount % len(drawn_signals)])
     return Event(call, stream_id, n_bytes=n_bytes)
 
 

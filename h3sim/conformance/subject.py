@@ -340,7 +340,7 @@ class Candidate:
     """A scheduler that is put to the test, given as `h3sim.simulate` takes it.
 
     *factory* is a class or a function that makes one, a scheduler, which is copied, or a name.
-    *claims* are what it promises beyond the contract. *signals* draws what it is told, by default
+    *claims* are what it promises beyond the contract. *signals* draws its signals, by default
     any `H2Priority` that names a place in a tree; *placeholders* is how many ids below 0 are in
     use. *histories*, if given, draws whole histories in the place of random ones. *skip* names laws
     that are not to be looked at, each with the reason.
@@ -417,6 +417,6 @@ class Candidate:
             drawn = self.histories
         else:
             placeholders = self.placeholders if signals is None else 0
-            wanted = self.signals if signals is None else signals
-            drawn = event_scripts(wanted, placeholders=placeholders)
+            strategy = self.signals if signals is None else signals
+            drawn = event_scripts(strategy, placeholders=placeholders)
         return drawn.map(lambda history: without(history, *leave_out)) if leave_out else drawn

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 
 from h3sim.conformance import claim_checks, contract_checks
-from h3sim.conformance.laws import Check, ConformanceReport, Law, LawVerdict, NotCheckedError
-from h3sim.conformance.runner import usual_settings
+from h3sim.conformance.laws import (
+    BrokenLawError,
+    Check,
+    ConformanceReport,
+    Law,
+    LawVerdict,
+    NotCheckedError,
+)
+from h3sim.conformance.runner import looking_at, usual_settings
 from h3sim.conformance.subject import Candidate
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schedulers import DriverScheduler, drivers_released
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 
     from h3sim.conformance.call_sequences import History
     from h3sim.conformance.subject import Claim, SchedulerLike
+    from h3sim.schedulers import Scheduler
 
 
 _CHECKS = {
@@ -68,8 +76,8 @@ def check_scheduler(
 
     Raises:
         BrokenLawError: at the first law that is broken, with the shortest history that breaks it.
-        InputError: if the scheduler cannot be made, or lacks a method, or something is said of it
-            that cannot be.
+        InputError: if the scheduler cannot be made, or lacks a method, or an argument cannot
+            be.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.conformance import StrictOrder
@@ -80,12 +88,14 @@ def check_scheduler(
     """
     if isinstance(scheduler, Candidate):
         candidate = scheduler
-        said = {"claims": claims, "signals": signals, "placeholders": placeholders, "skip": skip}
+        options = {"claims": claims, "signals": signals, "placeholders": placeholders, "skip": skip}
         # Not by truth, which a strategy has none of.
-        beside = [name for name, value in said.items() if value not in (None, (), [], {}, 0)]
-        if beside:
+        given_twice = [
+            name for name, value in options.items() if value not in (None, (), [], {}, 0)
+        ]
+        if given_twice:
             message = "a Candidate says that itself: give it to the Candidate"
-            raise InputError([ValidationIssue(key=name, message=message) for name in beside])
+            raise InputError([ValidationIssue(key=name, message=message) for name in given_twice])
     else:
         candidate = Candidate(
             factory=scheduler, claims=_several(claims), placeholders=placeholders, skip=skip or {}
@@ -123,8 +133,20 @@ def check_law(
         raise NotCheckedError(candidate.skip[law])
     if law in _IN_PROCESS and isinstance(made, DriverScheduler):
         raise NotCheckedError("runs in another process")
-    with drivers_released():
-        _CHECKS[law](candidate, settings or usual_settings())
+    with drivers_released(), looking_at(f"{candidate.label} {law.value}"):
+        try:
+            _CHECKS[law](candidate, settings or usual_settings())
+        except BrokenLawError as broken:
+            broken.scheduler = _expression(candidate, made)
+            raise
+
+
+def _expression(candidate: Candidate, made: Scheduler) -> str:
+    """Return how a test makes the scheduler."""
+    if isinstance(made, DriverScheduler):
+        return f"DriverScheduler({[*made.command]!r})"
+    name = getattr(candidate.factory, "__name__", "")
+    return f"{name}()" if name.isidentifier() else BrokenLawError.scheduler
 
 
 def _verdict(candidate: Candidate, law: Law, settings: hypothesis.settings | None) -> LawVerdict:

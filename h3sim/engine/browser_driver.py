@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.browser import Scheduled
+    from h3sim.browser.model import TightMode
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.page import Page, Resource, ResourceState
 
@@ -47,10 +48,13 @@ class BrowserDriver:
         model: BrowserModel,
         *,
         plays_recorded: bool,
+        tight_mode: TightMode | None,
     ) -> None:
         self._page = page
         self._environment = environment
-        self.browser = make_browser(page, model, plays_recorded=plays_recorded)
+        self.browser = make_browser(
+            page, model, plays_recorded=plays_recorded, tight_mode=tight_mode
+        )
         self.asked_for: list[int] = []
         """The requested resources by index, in the order of their requests."""
         # A queue of its own: many are requested at one instant.

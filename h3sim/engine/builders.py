@@ -74,6 +74,7 @@ class _Connector:
             environment,
             spec.browser,
             plays_recorded=spec.scheme.recorded is not None,
+            tight_mode=spec.scheme.tight_mode,
         )
 
     def _connection(
@@ -94,6 +95,8 @@ class _Connector:
             request_bytes=request_sizer(self._page, protocol),
             is_http2=protocol is Protocol.TCP,
             signalling=signalling,
+            sends_updates=self._spec.scheme.http2_updates
+            or self._spec.protocol is not Protocol.TCP,
         )
 
     def cross_traffic(self) -> list[CrossTraffic]:

@@ -65,6 +65,7 @@ class HttpConnection:
         driver: BrowserDriver,
         request_bytes: Callable[[Resource], int],
         is_http2: bool = False,
+        sends_updates: bool = True,
         marks: ByteThresholds | None = None,
         signalling: PrioritySignalling | None = None,
     ) -> None:
@@ -90,6 +91,7 @@ class HttpConnection:
                 marks=marks,
             )
         self._is_http2 = is_http2
+        self._sends_updates = sends_updates
         self.n_frames = self.frame_bytes = 0
         """The number of frames on the control stream that carry priorities, and their bytes."""
         self._signalling = signalling or self._make_signalling(scheme)
@@ -212,7 +214,7 @@ class HttpConnection:
         self.transport.pump()
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
-        policy = make_policy(scheme, self._page)
+        policy = make_policy(scheme, self._page, sends_updates=self._sends_updates)
         target = self._streams if self._server_policy is None else self._server_policy
         message_bytes = scheme.signalling.message_bytes(is_http2=self._is_http2)
         if scheme.signalling is Signalling.METADATA:
@@ -220,7 +222,7 @@ class HttpConnection:
                 policy, target, scheme, self._send_signal, message_bytes=message_bytes
             )
         if not scheme.signalling.is_sent:
-            return OracleSignalling(policy, target)
+            return OracleSignalling(policy, target, scheme.without_signal)
         return WireSignalling(
             policy,
             target,
@@ -228,6 +230,7 @@ class HttpConnection:
             self._send_signal,
             message_bytes=message_bytes,
             default_weight=scheme.mechanism.weights.default,
+            without_signal=scheme.without_signal,
         )
 
     def _send_signal(self, number: int, n_bytes: int) -> None:
@@ -260,11 +263,9 @@ class HttpConnection:
         return tuple(map(_NAMED_SIGNAL, record))
 
     def _requests(self) -> tuple[Request, ...]:
-        """Return the requests that reached the server, in the order of their creation."""
+        """Return the requests in the order of their creation; a load ends when all have arrived."""
         resources, times = self._requested, self._requested_at_ns
         sizes = map(self._stream_bytes.__getitem__, resources)
         numbers = range(0, STREAM_ID_STEP * len(resources), STREAM_ID_STEP)
         rows = zip(numbers, resources, times, self._arrived_at_ns, sizes, strict=True)
-        if None in self._arrived_at_ns:
-            return tuple(_NAMED_REQUEST(row) for row in rows if row[3] is not None)
         return tuple(map(_NAMED_REQUEST, rows))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim import http
 from h3sim._mypyc import mypyc_attr
-from h3sim.http import PriorityReceiver
+from h3sim.http import DefaultPriority, PriorityReceiver
 from h3sim.page import UNCHANGED
-from h3sim.signals import DEFAULT_WEIGHT
+from h3sim.signals import DEFAULT_WEIGHT, Eps, WithoutSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from h3sim.http import ByteThresholds, SchedulerUpdate, StreamSender
     from h3sim.page import Page, Resource, ResourceState, ServerPriority
     from h3sim.schemes import Policy, Scheme
-    from h3sim.signals import Signal, Signalling
+    from h3sim.signals import Signal, SignalChange, Signalling
 
 
 class PriorityTarget(Protocol):
@@ -76,9 +76,15 @@ class OracleSignalling(PrioritySignalling):
     The server has the client's priority with the request (Marx 2019).
     """
 
-    def __init__(self, policy: Policy, streams: PriorityTarget) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        streams: PriorityTarget,
+        without_signal: WithoutSignal = WithoutSignal.NOT_INCREMENTAL,
+    ) -> None:
         self._policy = policy
         self._streams = streams
+        self._defaults = DefaultPriority(without_signal)
         self.record: list[tuple[int, int, Signal]] = []
 
     def on_connected(self) -> None:
@@ -92,30 +98,36 @@ class OracleSignalling(PrioritySignalling):
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Apply the policy's changes at the server at once."""
-        for element_id, signal in self._policy.on_changed(resource, change):
-            self.record.append((now_ns, element_id, signal))
-            self._streams.update(element_id, signal)
+        self._apply(self._policy.on_changed(resource, change), now_ns)
 
     def on_finished(self, stream_id: int) -> None:
         """Do nothing."""
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
         """Apply the policy's signals at the server."""
-        for element_id, signal in self._policy.on_requested(stream_id, resource):
-            self.record.append((now_ns, element_id, signal))
-            if element_id == stream_id:
-                self._streams.open(element_id, signal)
-            else:
-                self._streams.update(element_id, signal)
+        self._apply(self._policy.on_requested(stream_id, resource), now_ns, stream_id)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
         """Do nothing: no frames are sent."""
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:
         """Apply the policy's changes at the server."""
-        for element_id, signal in self._policy.on_closed(stream_id):
+        self._apply(self._policy.on_closed(stream_id), now_ns)
+
+    def _apply(
+        self, changes: Iterable[SignalChange], now_ns: int, requested: int | None = None
+    ) -> None:
+        """Open the stream that was requested, and update the others."""
+        for element_id, signal in changes:
+            is_request = element_id == requested
+            if isinstance(signal, Eps):
+                defaults = self._defaults
+                signal = (defaults.of_request if is_request else defaults.of_update)(signal)
             self.record.append((now_ns, element_id, signal))
-            self._streams.update(element_id, signal)
+            if is_request:
+                self._streams.open(element_id, signal)
+            else:
+                self._streams.update(element_id, signal)
 
 
 class MetadataSignalling(OracleSignalling):
@@ -137,7 +149,7 @@ class MetadataSignalling(OracleSignalling):
         *,
         message_bytes: int,
     ) -> None:
-        super().__init__(policy, streams)
+        super().__init__(policy, streams, scheme.without_signal)
         self._updates = scheme.updates
         self._message_bytes = message_bytes
         self._send_message = send_message
@@ -226,7 +238,7 @@ class WireSignalling(PrioritySignalling):
 
     *send_message* is called with the number of a frame and its size. Frames may arrive in any
     order; the control stream delivers them in the order sent. *default_weight* is the weight of
-    streams without a signal.
+    streams without a signal, and *without_signal* their priority in EPS.
     """
 
     def __init__(
@@ -238,12 +250,15 @@ class WireSignalling(PrioritySignalling):
         *,
         message_bytes: int,
         default_weight: int = DEFAULT_WEIGHT,
+        without_signal: WithoutSignal = WithoutSignal.NOT_INCREMENTAL,
     ) -> None:
         self._policy = policy
         self._streams = streams
         self._message_bytes = message_bytes
         self._send_message = send_message
-        self._receiver = PriorityReceiver(signalling, default_weight=default_weight)
+        self._receiver = PriorityReceiver(
+            signalling, default_weight=default_weight, without_signal=without_signal
+        )
         self._goes_with_request = signalling.goes_with_request
         self._with_request: dict[int, Signal] = {}
         self._messages: list[_Message] = []

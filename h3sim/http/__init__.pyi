@@ -9,6 +9,7 @@ from h3sim.http.priority_trust import ClientPriorityValidator as ClientPriorityV
 from h3sim.http.send_buffer import ByteThresholds as ByteThresholds
 from h3sim.http.send_buffer import SendBufferRefill as SendBufferRefill
 from h3sim.http.signal_receiver import PriorityFrameError as PriorityFrameError
+from h3sim.http.signal_receiver import DefaultPriority as DefaultPriority
 from h3sim.http.signal_receiver import PriorityReceiver as PriorityReceiver
 from h3sim.http.signal_receiver import SchedulerUpdate as SchedulerUpdate
 from h3sim.http.signal_receiver import StreamPriorities as StreamPriorities

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.errors import H3SimError
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
-from h3sim.signals import DEFAULT_WEIGHT, ORPHANS, Eps, H2Priority, Signalling, StrictPriority
+from h3sim.signals import (
+    DEFAULT_WEIGHT,
+    ORPHANS,
+    Eps,
+    H2Priority,
+    Signalling,
+    StrictPriority,
+    WithoutSignal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _MAX_BUFFERED: Final = 128
+_UNSIGNALLED: Final = Eps()
+_INCREMENTAL: Final = Eps(incremental=True)
 
 
 class PriorityFrameError(H3SimError, ValueError):
@@ -143,6 +153,32 @@ class StreamPriorities:
             raise PriorityFrameError("H3_ID_ERROR", stream_id, f"is beyond the limit of {limit}")
 
 
+class DefaultPriority:
+    """The server's reading of signals without a word, by connection (RFC 9218 § 4).
+
+    >>> defaults = DefaultPriority(WithoutSignal.INCREMENTAL_UNTIL_SIGNAL)
+    >>> [defaults.of_request(signal).incremental for signal in (Eps(), Eps(urgency=1), Eps())]
+    [True, False, False]
+    """
+
+    def __init__(self, without_signal: WithoutSignal) -> None:
+        self._is_incremental = without_signal is not WithoutSignal.NOT_INCREMENTAL
+        self._stays = without_signal is WithoutSignal.INCREMENTAL
+
+    def of_request(self, priority: Eps) -> Eps:
+        """Return the priority of a request; one of the default value has no Priority field."""
+        if priority != _UNSIGNALLED:
+            self._is_incremental = self._stays
+        elif self._is_incremental:
+            return _INCREMENTAL
+        return priority
+
+    def of_update(self, priority: Eps) -> Eps:
+        """Return the priority of a PRIORITY_UPDATE frame, which is a signal even if it is empty."""
+        self._is_incremental = self._stays
+        return self.of_request(priority)
+
+
 class SchedulerUpdate(NamedTuple):
     """A call of the scheduler: *element_id* is opened, or updated."""
 
@@ -165,7 +201,8 @@ class PriorityReceiver:
 
     A stream whose parent was closed gets the default parent in HTTP/3: the root before draft-22
     and the orphan placeholder from then on. In HTTP/2 the tree decides (RFC 7540 § 5.3.1).
-    *default_weight* is the weight of streams without a signal.
+    *default_weight* is the weight of streams without a signal. An EPS signal of the default value
+    is none on the wire; *without_signal* says what the server makes of that.
 
     >>> receiver = PriorityReceiver(Signalling.DRAFT_22)
     >>> receiver.on_request(0, None)[0].signal.depends_on == ORPHANS
@@ -174,8 +211,15 @@ class PriorityReceiver:
     False
     """
 
-    def __init__(self, signalling: Signalling, *, default_weight: int = DEFAULT_WEIGHT) -> None:
+    def __init__(
+        self,
+        signalling: Signalling,
+        *,
+        default_weight: int = DEFAULT_WEIGHT,
+        without_signal: WithoutSignal = WithoutSignal.NOT_INCREMENTAL,
+    ) -> None:
         self._signalling = signalling
+        self._defaults = DefaultPriority(without_signal)
         parent = ORPHANS if signalling is Signalling.DRAFT_22 else None
         self._default = H2Priority(weight=default_weight, depends_on=parent)
         self._open: dict[int, None] = {}
@@ -186,7 +230,7 @@ class PriorityReceiver:
         """Handle a request, with the signal that it carries."""
         self._requested[stream_id] = None
         if isinstance(signal, Eps):
-            effective = self._eps.open(stream_id, signal)[0][1]
+            effective = self._eps.open(stream_id, self._defaults.of_request(signal))[0][1]
             return [_UPDATE((stream_id, effective, True))]
         if stream_id in self._open:
             return []
@@ -197,7 +241,7 @@ class PriorityReceiver:
     def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
         """Handle a frame of the control stream."""
         if isinstance(signal, Eps):
-            changes = self._eps.update(element_id, signal)
+            changes = self._eps.update(element_id, self._defaults.of_update(signal))
             return [SchedulerUpdate(*change, opens=False) for change in changes]
         if element_id in self._open:
             return [SchedulerUpdate(element_id, self._with_valid_parent(signal), opens=False)]

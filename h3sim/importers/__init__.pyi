@@ -3,6 +3,7 @@
 from h3sim.importers.detect import DIALECTS as DIALECTS
 from h3sim.importers.detect import import_page as import_page
 from h3sim.importers.detect import read_har as read_har
+from h3sim.importers.detect import read_recording as read_recording
 from h3sim.importers.formats.fact_table import facts_from_dict as facts_from_dict
 from h3sim.importers.result import ImportedPage as ImportedPage
 from h3sim.importers.result import RecordingError as RecordingError

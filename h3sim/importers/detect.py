@@ -114,6 +114,22 @@ def import_page(
     _check(path, page, above_the_fold, dialect=dialect, host=host, root=root)
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is reported later
         path = Path(path) / "index.html"
+    recording = read_recording(path, dialect=dialect, page=page, root=root)
+    return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
+
+
+def read_recording(
+    path: str | Path,
+    *,
+    dialect: str | None = None,
+    page: int = 1,
+    root: str | Path | None = None,
+) -> Recording:
+    """Return the requests in the recording at *path*, as they were seen; see `import_page`.
+
+    Raises:
+        RecordingError: if it is not a recording of a page.
+    """
     recording = Recording(source=shown_path(path), dialect=dialect or "", page_number=page)
     site_root = None if root is None else Path(root)
     with opened(path) as source:
@@ -123,7 +139,7 @@ def import_page(
             _read(source, recording)
             for problem in source.problems:
                 recording.note("", problem)
-    return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
+    return recording
 
 
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:

@@ -382,7 +382,11 @@ class _Reader:
         if "stylesheet" in words and is_css and not is_off:
             is_for_screen = matches(values.get("media", ""))
             yield self._reference(
-                tag, href, Kind.STYLESHEET, render_blocking=is_for_screen and self._is_in_head(tag)
+                tag,
+                href,
+                Kind.STYLESHEET,
+                render_blocking=is_for_screen and self._is_in_head(tag),
+                other_media=not is_for_screen,
             )
         elif "preload" in words or "modulepreload" in words:
             word = values.get("as", "").lower()
@@ -392,7 +396,8 @@ class _Reader:
                 self._markup.passed_over.append("preloads for nothing that is shown")
                 return
             url = chosen(values.get("imagesrcset", ""), values.get("imagesizes", "")) or href
-            yield self._reference(tag, url, kind, preload=True)
+            is_module = "modulepreload" in words
+            yield self._reference(tag, url, kind, preload=True, module=is_module)
         elif href and words:
             self._markup.passed_over.append("links that load nothing for display")
 
@@ -417,6 +422,7 @@ class _Reader:
             Kind.SCRIPT,
             is_async=is_async,
             is_defer=is_defer,
+            module=is_module,
             render_blocking=self._is_in_head(tag) and is_waited_for,
         )
 
@@ -436,7 +442,7 @@ class _Reader:
         values = tag.attributes
         own = chosen(values.get("srcset", ""), values.get("sizes", "")) or values.get("src", "")
         url = self._source if self._depth["picture"] and self._source else own
-        yield self._reference(tag, url, Kind.IMAGE)
+        yield self._reference(tag, url, Kind.IMAGE, small=_is_small(values))
         self._after_image = True
 
     def _is_in_head(self, tag: Tag) -> bool:
@@ -469,3 +475,14 @@ class _Reader:
             base=self._base,
             flags={name: value for name, value in flags.items() if value},
         )
+
+
+_SMALL_PX = 10_000
+"""The area up to which Chrome takes an image for small (kBoostImagePriorityImageSize)."""
+
+
+def _is_small(attributes: dict[str, str]) -> bool:
+    """Return whether the tag of an image declares a small area."""
+    sides = [attributes.get(name, "").strip() for name in ("width", "height")]
+    given = [int(side) for side in sides if side.isascii() and side.isdigit()]
+    return 0 in given or (len(given) == len(sides) and given[0] * given[1] <= _SMALL_PX)

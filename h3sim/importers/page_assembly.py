@@ -454,6 +454,7 @@ class _Assembly:
             above_the_fold=request.is_above_the_fold,
             hero=request.is_hero,
             viewport=request.viewport,
+            font_display=request.font_display,
             is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index], self._frames.get(index)),

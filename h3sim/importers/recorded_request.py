@@ -22,6 +22,7 @@ from h3sim.http.priority_field import is_well_formed, merge_priority, parse_prio
 from h3sim.importers.result import RecordingError
 from h3sim.page import (
     Discovery,
+    FontDisplay,
     Group,
     Level,
     RecordedFrom,
@@ -229,6 +230,7 @@ class RecordedRequest:
     is_above_the_fold: bool = False
     """True if it is visible without scrolling, or a visible resource needs it."""
     is_hero: bool = False
+    font_display: FontDisplay = FontDisplay.AUTO
     """True if it is the largest visible element."""
     viewport: float | None = None
     """The share of the viewport that the recorder saw it cover."""

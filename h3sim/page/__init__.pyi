@@ -15,6 +15,7 @@ from h3sim.page.resource import TriggerEvent as TriggerEvent
 from h3sim.page.resource import Discovery as Discovery
 from h3sim.page.resource import FLAGS as FLAGS
 from h3sim.page.resource import FetchPriority as FetchPriority
+from h3sim.page.resource import FontDisplay as FontDisplay
 from h3sim.page.resource import Group as Group
 from h3sim.page.resource import Kind as Kind
 from h3sim.page.resource import Level as Level

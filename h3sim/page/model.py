@@ -15,13 +15,12 @@ from h3sim.accessors import accessor
 from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, without_parents
-from h3sim.page.resource import FLAGS, Resource, TriggerEvent
+from h3sim.page.resource import FLAGS, Kind, Resource, TriggerEvent
 from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
-from h3sim.schema.fields import Named, Table, declare, read_document, validate, write_table
+from h3sim.schema.fields import Named, Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, ListOf, TableOf, Text
-from h3sim.table import RichDisplay
-from h3sim.table import Table as DisplayTable
+from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -185,6 +184,33 @@ class Graph:
         }
 
     @cached_property
+    def images_before(self) -> dict[str, int]:
+        """The place of each image among those that Chrome takes for visible before it knows.
+
+        Those are named by their document, and found by its preload scanner, so neither lazy nor
+        preloaded; nor are they declared small (`AdjustImagePriority` of Chromium's
+        `resource_fetcher.cc`). What a script or CSS asks for is not named by the document.
+        Each document counts for itself. Whatever is none of them has `NOT_COUNTED`.
+
+        >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+        >>> page.images_before["/"] == NOT_COUNTED
+        True
+        """
+        places = dict.fromkeys(self.index, NOT_COUNTED)
+        named: dict[str | None, list[Resource]] = {}
+        for image in self.resources:
+            found = image.discovered
+            if image.kind is Kind.IMAGE and found is not None and _may_be_scanned(image):
+                by = None if found.at is TriggerEvent.TIME else found.by
+                if by is None or self.resources[self.index[by]].kind is Kind.DOCUMENT:
+                    named.setdefault(by, []).append(image)
+        for images in named.values():
+            # As they stand in the document, where that is known; else as they stand in the file.
+            images.sort(key=_offset)
+            places.update((image.id, place) for place, image in enumerate(images))
+        return places
+
+    @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
         """The indices of the resources that each index triggers, in file order."""
         found = children_of(self.resources, self.index)
@@ -194,6 +220,21 @@ class Graph:
     def triggers(self) -> dict[int, Triggers]:
         """The consequences of each index that has `children`."""
         return triggers_of(self.resources, self.children)
+
+
+NOT_COUNTED = 2**31
+"""The place of what is no image that Chrome counts: behind all of them."""
+
+
+def _may_be_scanned(image: Resource) -> bool:
+    return not (image.preload or image.is_lazy or image.small or image.in_style)
+
+
+def _offset(resource: Resource) -> int:
+    """Return where its document names a resource; behind all others if nobody says it."""
+    found = resource.discovered
+    known = None if found is None else found.offset_bytes
+    return NOT_COUNTED if known is None else known
 
 
 def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict[int, list[int]]:
@@ -261,6 +302,10 @@ class MarksFrom(enum.Enum):
         return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
+_WILDCARDS = frozenset("*?[")
+_MOST_GLOBS, _LONGEST_GLOB = 500, 1000
+
+
 def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
     """Return *page* with exactly the resources *ids* marked as above the fold.
 
@@ -283,7 +328,13 @@ def ids_like(page: Page, pattern: str) -> list[str]:
     # A literal id may contain brackets or stars, so it is tried before the glob.
     if pattern in page.index:
         return [pattern]
+    if not _is_glob(pattern):
+        return []
     return [id_ for id_ in page.index if fnmatchcase(id_, pattern)]
+
+
+def _is_glob(pattern: str) -> bool:
+    return not _WILDCARDS.isdisjoint(pattern)
 
 
 def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str, None]:
@@ -292,11 +343,23 @@ def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str,
     Each pattern is paired with its position in the input, for messages.
 
     Raises:
-        InputError: listing every pattern that matches nothing.
+        InputError: listing every pattern that matches nothing. Globs are limited in number and
+            length, since each is compared with every id.
     """
     found: dict[str, None] = {}
     problems = []
+    n_globs = 0
     for where, pattern in patterns:
+        if pattern not in page.index and _is_glob(pattern):
+            n_globs += 1
+            if n_globs > _MOST_GLOBS:
+                message = f"more than {_MOST_GLOBS} patterns: the rest is not read"
+                problems.append(ValidationIssue(key=where, message=message))
+                break
+            if len(pattern) > _LONGEST_GLOB:
+                message = f"{format_value(pattern)} is longer than {_LONGEST_GLOB:,} characters"
+                problems.append(ValidationIssue(key=where, message=message))
+                continue
         hits = ids_like(page, pattern)
         if not hits:
             message = f"{format_value(pattern)} matches no resource of {page.name}"
@@ -327,7 +390,7 @@ def read_marks(path: str | Path, page: Page) -> Page:
 
 FORMAT = "h3sim-page/1"
 
-_RECORDED_LOAD = Table(RecordedLoad, noun="an object")
+_RECORDED_LOAD = Record(RecordedLoad, noun="an object")
 
 _EDITED = "~"
 """Separates the name of an edited page from the start of its digest."""
@@ -367,14 +430,14 @@ class Page(Graph, RichDisplay):
     )
     resources: tuple[Resource, ...] = field(
         metadata=declare(
-            ListOf(Table(Resource, noun="an object", is_kept=True), "resources"),
+            ListOf(Record(Resource, noun="an object", is_kept=True), "resources"),
             "a list of resources; at least one",
         )
     )
     recorded_groups: tuple[RecordedGroup, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(RecordedGroup, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(RecordedGroup, noun="an object", is_kept=True), "objects"),
             "groups of the recorded priority tree: see [Recorded priorities](#recorded-priorities)",
         ),
     )
@@ -578,11 +641,9 @@ class Page(Graph, RichDisplay):
     def __repr__(self) -> str:
         return f"<Page {self.name}: {self.title}>"
 
-    def _display(self) -> Iterable[str | DisplayTable[Any]]:
+    def _display(self) -> Iterable[str | Table[Any]]:
         yield repr(self)
-        yield DisplayTable(
-            ("resource", "kind", "bytes", "requested by", "at"), map(_row, self.resources)
-        )
+        yield Table(("resource", "kind", "bytes", "requested by", "at"), map(_row, self.resources))
 
 
 def _row(resource: Resource) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
 from h3sim.errors import PageError, ValidationIssue
-from h3sim.schema.fields import Table, declare, fields_of, validate
+from h3sim.schema.fields import Record, declare, fields_of, validate
 from h3sim.schema.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
 from h3sim.signals import MAX_URGENCY, MAX_WEIGHT, BucketPriority, Eps
 from h3sim.units import NS_PER_DAY, to_ms
@@ -82,7 +82,7 @@ class Discovery:
             yield ValidationIssue(key="offset_bytes", message="is only allowed with at = 'offset'")
 
 
-TRIGGER = Table(Discovery, noun="an object", is_kept=True)
+TRIGGER = Record(Discovery, noun="an object", is_kept=True)
 """A trigger in a page file."""
 
 
@@ -173,6 +173,21 @@ class FetchPriority(enum.Enum):
     HIGH = "high"
     LOW = "low"
     AUTO = "auto"
+
+
+class FontDisplay(enum.Enum):
+    """The treatment of a text whose font has not arrived (CSS Fonts 4 § 11.1)."""
+
+    AUTO = "auto"
+    BLOCK = "block"
+    SWAP = "swap"
+    FALLBACK = "fallback"
+    OPTIONAL = "optional"
+
+    @property
+    def hides_text(self) -> bool:
+        """True if the text is not to be seen for up to three seconds: `auto` is `block` today."""
+        return self in (FontDisplay.AUTO, FontDisplay.BLOCK)
 
 
 _SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
@@ -392,6 +407,10 @@ class Resource:
     in_head: bool = _flag("it is referenced from the head of the document")
     is_async: bool = _flag("a script that may run as soon as it is complete", key="async")
     is_defer: bool = _flag("a script that runs after the document has been parsed", key="defer")
+    module: bool = _flag("a module script, or what one imports")
+    other_media: bool = _flag("a stylesheet whose media query does not match: for print, say")
+    small: bool = _flag("an image whose tag declares at most 10,000 pixels")
+    in_style: bool = _flag("CSS inside the document names it, and no tag")
     preload: bool = _flag("it is requested by a preload link")
     render_blocking: bool = _flag(
         "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
@@ -416,10 +435,19 @@ class Resource:
             used_by="schemes of today's browsers; the browser's [tight mode](browsers.md)",
         ),
     )
+    font_display: FontDisplay = field(
+        default=FontDisplay.AUTO,
+        metadata=declare(
+            Choice(FontDisplay),
+            "what is shown of a text until this font is there: `auto`, `block`, `swap`,"
+            " `fallback` or `optional`",
+            used_by="the largest paint",
+        ),
+    )
     priority_changes: tuple[PriorityChange, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(PriorityChange, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(PriorityChange, noun="an object", is_kept=True), "objects"),
             "later changes of its priority: see [Changes](#changes-of-priority)",
             used_by="schemes, by their rules",
         ),
@@ -427,7 +455,7 @@ class Resource:
     recorded: tuple[RecordedPriority, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(RecordedPriority, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(RecordedPriority, noun="an object", is_kept=True), "objects"),
             "its priorities in browsers: see [Recorded priorities](#recorded-priorities)",
             used_by="the schemes `recorded`",
         ),
@@ -435,7 +463,7 @@ class Resource:
     server_priorities: tuple[ServerPriority, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(ServerPriority, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(ServerPriority, noun="an object", is_kept=True), "objects"),
             "priorities set by the origin: see"
             " [Priorities set by the server](#priorities-set-by-the-server)",
             used_by="servers with urgencies or buckets",

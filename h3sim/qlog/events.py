@@ -28,6 +28,8 @@ _WANTED = {
     "frame_parsed": "parsed",
     "data_moved": "moved",
     "stream_data_moved": "moved",
+    "priority_updated": "prioritized",
+    "parameters_set": "parameters",
 }
 _TIME_FIELDS = ("time", "relative_time", "delta_time")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from h3sim.qlog.container import Findings, opened, raw_traces
 from h3sim.qlog.events import events_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_STREAMS = 5
+ViewT = TypeVar("ViewT", bound=VantagePoint)
 
 
 class StreamRow(NamedTuple):
@@ -304,8 +305,8 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     """
     findings = Findings(str(path))
     with opened(path, findings) as stream:
-        traces = _select_traces(raw_traces(stream, findings), findings, trace)
-        title, protocols, sides = _sides(traces, findings)
+        traces = select_traces(raw_traces(stream, findings), findings, trace)
+        title, protocols, sides = endpoints_of(traces, findings, VantagePoint)
     findings.raise_if_any()
     client, server = sides.get(True), sides.get(False)
     if not any(side.frames for side in sides.values()):
@@ -328,7 +329,7 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     )
 
 
-def _select_traces(
+def select_traces(
     traces: Iterator[RawTrace], findings: Findings, number: int | None
 ) -> Iterator[RawTrace]:
     """Yield the trace with that number, or all traces without one."""
@@ -343,16 +344,16 @@ def _select_traces(
     findings.fatal("", f"has {last} trace{'s' * (last != 1)}, and no trace {number}")
 
 
-def _sides(
-    traces: Iterator[RawTrace], findings: Findings
-) -> tuple[str, list[str], dict[bool, VantagePoint]]:
-    """Return the title, the protocols, and the views of the client and the server."""
+def endpoints_of(
+    traces: Iterator[RawTrace], findings: Findings, view: type[ViewT]
+) -> tuple[str, list[str], dict[bool, ViewT]]:
+    """Return the title, the protocols, and the views of the client (True) and the server."""
     title = ""
     protocols: list[str] = []
-    sides: dict[bool, VantagePoint] = {}
+    sides: dict[bool, ViewT] = {}
     connections: dict[str, None] = {}
     for raw in traces:
-        side = _side(raw, findings)
+        side = _side(raw, findings, view)
         if side is None or (not side.frames and side.is_client in sides):
             continue
         known = sides.get(side.is_client)
@@ -377,11 +378,11 @@ def _sides(
     return title, protocols, sides
 
 
-def _side(raw: RawTrace, findings: Findings) -> VantagePoint | None:
+def _side(raw: RawTrace, findings: Findings, view: type[ViewT]) -> ViewT | None:
     """Return the view of a trace; None if it has no packets."""
     clock, events = events_of(raw, findings)
     is_client = _vantage(raw)
-    side: VantagePoint | None = None
+    side: ViewT | None = None
     for event in events:
         if side is None:
             if is_client is None:
@@ -390,7 +391,7 @@ def _side(raw: RawTrace, findings: Findings) -> VantagePoint | None:
                 is_client = event.what == "sent"
                 end = "client" if is_client else "server"
                 findings.unknown.append(f"who wrote {raw.key}; by its first packet, the {end}")
-            side = VantagePoint(findings, clock, is_client=is_client)
+            side = view(findings, clock, is_client=is_client)
         side.on_event(event)
     return side
 

@@ -31,6 +31,9 @@ class VantagePoint:
         self._findings = findings
         self.clock = clock
         self.is_client = is_client
+        self._down_frames: tuple[str, ...] = ("stream", "reset_stream")
+        # A server learns by ACKs what has arrived; a client's own are of no use here.
+        self._up_frames: tuple[str, ...] = ("stream",) if is_client else ("stream", "ack")
         self.packets: dict[int, int] = {}
         """Times of downlink packets, received (client) or sent (server), by number."""
         self.handshake_numbers: dict[int, None] = {}
@@ -92,32 +95,36 @@ class VantagePoint:
             return  # a receiver accepts each packet once
         self.packets[number] = event.at_ns
         frames = []
-        for kind, key, entry in self._frames(event, "stream", "reset_stream"):
+        for kind, key, entry in self._frames(event, *self._down_frames):
             if kind == "reset_stream":
                 self._on_reset(key, entry)
+            elif kind == "ack":
+                self._on_request_acked(event, entry)
             elif (frame := self._stream_frame(key, entry)) is not None:
                 frames.append(frame)
         if frames:
             self.frames[number] = frames
 
     def _on_reset(self, key: str, entry: dict[str, Any]) -> None:
-        stream_id = self._read_unsigned(key, "stream_id", entry.get("stream_id", entry.get("id")))
+        stream_id = self._stream_id(key, entry)
         final_size = as_unsigned(entry.get("final_size"))
         if stream_id is not None and final_size is not None:
             self.reset_at_bytes[stream_id] = final_size
 
     def _on_upward(self, event: QlogEvent) -> None:
-        # A server learns arrivals from ACKs; the client's own ACKs are not needed.
-        kinds = ("stream",) if self.is_client else ("stream", "ack")
-        for kind, key, entry in self._frames(event, *kinds):
+        for kind, key, entry in self._frames(event, *self._up_frames):
             if kind == "ack":
                 self._on_ack(key, entry.get("acked_ranges", []))
-                continue
-            stream_id = self._read_unsigned(
-                key, "stream_id", entry.get("stream_id", entry.get("id"))
-            )
-            if stream_id is not None:
+            elif kind != "stream":
+                self._on_limit(event, kind, entry)
+            elif (stream_id := self._stream_id(key, entry)) is not None:
                 self._on_asked(stream_id, event.at_ns)
+
+    def _on_request_acked(self, event: QlogEvent, entry: dict[str, Any]) -> None:
+        """Note an ACK of the client's packets; `Timeline` reads these."""
+
+    def _on_limit(self, event: QlogEvent, kind: str, entry: dict[str, Any]) -> None:
+        """Note a flow control limit; `Timeline` reads these."""
 
     def _frames(
         self, event: QlogEvent, *frame_types: str
@@ -140,7 +147,7 @@ class VantagePoint:
 
     def _stream_frame(self, key: str, entry: dict[str, Any]) -> StreamFrame | None:
         """Return a frame of a response; None for other streams and incomplete frames."""
-        stream_id = self._read_unsigned(key, "stream_id", entry.get("stream_id", entry.get("id")))
+        stream_id = self._stream_id(key, entry)
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return None
         offset = self._read_unsigned(key, "offset", entry.get("offset", 0))
@@ -197,15 +204,24 @@ class VantagePoint:
             self._on_asked(stream_id, event.at_ns)
             if ":path" in headers:
                 self.ids.setdefault(stream_id, headers[":path"])
+            self._on_request_headers(event, stream_id, headers)
             return
         n_bytes = as_unsigned(headers.get("content-length"))
         if n_bytes is not None:
             self.body_bytes.setdefault(stream_id, n_bytes)
 
+    def _on_request_headers(
+        self, event: QlogEvent, stream_id: int, headers: dict[str, str]
+    ) -> None:
+        """Note the fields of a request; `Timeline` reads its priority."""
+
     def _on_asked(self, stream_id: int, at_ns: int) -> None:
         # A retransmitted request was made when it was first sent.
         known_ns = self.asked_at_ns.get(stream_id, at_ns)
         self.asked_at_ns[stream_id] = min(known_ns, at_ns)
+
+    def _stream_id(self, key: str, entry: dict[str, Any]) -> int | None:
+        return self._read_unsigned(key, "stream_id", entry.get("stream_id", entry.get("id")))
 
     def _read_unsigned(self, key: str, name: str, value: object) -> int | None:
         number = as_unsigned(value)

@@ -11,6 +11,8 @@ from h3sim.reporting.alt_texts import byte_ranges_alt, throughput_alt
 from h3sim.reporting.labels import plain, shortened
 from h3sim.reporting.output import Saved, ShownFigure, checks_axes, say
 from h3sim.reporting.style import SMALL, in_style, line
+from h3sim.study.send_order import StepKind
+from h3sim.study.workload import describe_signal
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from h3sim.results.qlog_metrics import Measurement
+    from h3sim.study.identification import Identification
     from h3sim.trace import Trace
 
 
@@ -176,3 +179,86 @@ class LogPlots(Saved):
         if len(set(titles)) == len(titles):
             return titles
         return [f"{title} ({number})" for number, title in enumerate(titles, start=1)]
+
+
+_CONTRADICTED = "#c00000"
+_MARK_SIZE = 4.0
+
+
+@checks_axes
+class IdentificationPlots(Saved):
+    """Draws the picks of a server, and those that contradict the mechanism that explains them best.
+
+    Nothing is shown: each method returns what it drew on, and `save` writes it.
+    """
+
+    def __init__(self, found: Identification) -> None:
+        self.found = found
+
+    def picks(self, ax: Axes | None = None) -> Axes:
+        """Draw a row per stream and a tick per frame; crosses mark contradictions.
+
+        Returns *ax*, or the axes of a new figure.
+        """
+        found = self.found
+        sent = [step for step in found.order.steps if step.kind is StepKind.SENT]
+        resent = [step for step in found.order.steps if step.kind is StepKind.RESENT]
+        rows = {key: row for row, key in enumerate(sorted({step.stream_id for step in sent}))}
+        wrong = [(row.at_ms, rows[row.sent_stream]) for row in found.contradictions]
+        expected = [
+            (row.at_ms, rows[row.expected_stream])
+            for row in found.contradictions
+            if row.expected_stream in rows
+        ]
+        with in_style():
+            ax = ax or new_axes(_AXIS_IN + _ROW_IN * max(2, len(rows)))
+            for steps, marker, label in ((sent, "|", "sent"), (resent, "^", "sent again")):
+                points = [(to_ms(step.at_ns), rows[step.stream_id]) for step in steps]
+                _mark(ax, points, marker, "#1b1b1b", label)
+            _mark(ax, wrong, "x", _CONTRADICTED, "sent, and contradicts the mechanism")
+            _mark(ax, expected, "o", _CONTRADICTED, "expected instead")
+            ax.set_yticks(list(rows.values()), [self._label(key) for key in rows])
+            ax.set_ylim(len(rows) - 0.5, -0.5)
+            ax.set_xlabel(_TIME)
+            ax.set_title(self._title(), fontsize=SMALL + 1, loc="left")
+            ax.spines[["top", "right"]].set_visible(False)
+            ax.legend(loc="upper right", fontsize=SMALL)
+        say(
+            ax,
+            f"{self._title()}. A row per stream shows when its bytes were sent;"
+            f" {len(wrong)} of {found.n_choices} picks contradict the mechanism.",
+        )
+        return ax
+
+    def figure(self) -> ShownFigure:
+        """Return a new figure of `picks`."""
+        figure = self.picks().figure
+        assert isinstance(figure, ShownFigure)  # noqa: S101 - its axes are new
+        return figure
+
+    def _label(self, stream_id: int) -> str:
+        order = self.found.order
+        name = plain(shortened(order.paths.get(stream_id, f"stream {stream_id}"), _NAME_CHARS // 2))
+        signal = order.signals.get(stream_id) if order.has_signals else None
+        return name if signal is None else f"{name} ({describe_signal(signal)})"
+
+    def _title(self) -> str:
+        row = self.found.rows[0]
+        return (
+            f"{plain(self.found.title)}: {row.mechanism} explains {row.percent:.1f} % of the picks"
+        )
+
+
+def _mark(
+    ax: Axes, points: Sequence[tuple[float, int]], marker: str, color: str, label: str
+) -> None:
+    if points:
+        ax.plot(
+            *zip(*points, strict=True),
+            linestyle="",
+            marker=marker,
+            markersize=_MARK_SIZE,
+            fillstyle="none",
+            color=color,
+            label=f"{label}: {len(points):,}",
+        )

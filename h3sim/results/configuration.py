@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__, build
-from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
+from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, TightMode
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, MarksFrom, page_from_dict, page_to_dict
 from h3sim.page.hosts import host_groups, host_names
@@ -129,7 +129,8 @@ def _browser(browser: BrowserModel) -> dict[str, Any]:
     values: dict[str, Any] = {"browser": browser.mode.value}
     for name in OF_BROWSER:
         acts = browser.mode is BrowserMode.PARSE or name not in OF_PARSING
-        values[name] = getattr(browser, name) if acts else None
+        value = getattr(browser, name) if acts else None
+        values[name] = value.value if isinstance(value, TightMode) else value
     return values
 
 
@@ -261,8 +262,8 @@ def _browser_words(browser: BrowserModel) -> dict[str, str]:
         words["requests of a host"] = f"{browser.max_concurrent_requests_per_host} of a host"
     if not browser.preload_scanner:
         words["scanner"] = "no preload scanner"
-    if browser.tight_mode:
-        words["tight mode"] = "tight mode"
+    if browser.tight_mode is not None:
+        words["tight mode"] = f"tight mode {browser.tight_mode.value}"
     if browser.stylesheets_block_parser:
         words["styles"] = "stylesheets stop the parser"
     return words

@@ -10,6 +10,7 @@ from h3sim.results.figures import document_of
 from h3sim.results.milestones import RootRow, Visual
 from h3sim.results.multiplexing import Multiplexing
 from h3sim.schema.fields import write_table
+from h3sim.schema.files import DIGEST, json_digest
 from h3sim.schema.output import (
     COUNT,
     NUMBER,
@@ -84,6 +85,12 @@ _TABLES = ObjectType(
         "connections", ListOf(_CONNECTION, "rows"), "where there are several", is_optional=True
     ),
     Property("order", ListOf(COUNT, "ids"), "the stream of each packet sent", is_optional=True),
+    Property(
+        DIGEST,
+        TEXT,
+        "8 bytes of BLAKE2b over the rest; a file that differs from it is not read",
+        is_optional=True,
+    ),
 )
 WRITTEN = ObjectType(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
 """The keys of a document beside its identity, its inputs, and the metrics shared with logs."""
@@ -117,7 +124,7 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         "sent": sum(connection.n_frames for connection in load.connections),
         "bytes": sum(connection.frame_bytes for connection in load.connections),
     }
-    return {
+    document = {
         "format": FORMAT,
         **identity(load),
         **_FOLD.write({"above_the_fold": _above_the_fold(load)}),
@@ -127,6 +134,7 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         **_TABLES.write(tables),
         "inputs": _inputs(load),
     }
+    return {**document, DIGEST: json_digest(document)}
 
 
 def _resources(load: Load) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from h3sim import metrics
 from h3sim.metrics.critical_path import dependencies, slacks_ns
 from h3sim.page import Kind
 from h3sim.trace import Rows, Work
-from h3sim.units import to_ms
+from h3sim.units import NS_PER_S, ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from h3sim.browser import BrowserModel
     from h3sim.metrics import Timing
     from h3sim.metrics.critical_path import Dependency, PathStep
-    from h3sim.page import Page
+    from h3sim.page import Page, Resource
     from h3sim.results.connections import Connection
     from h3sim.trace import Activity, Trace
 
@@ -150,6 +150,8 @@ class Activities:
 
 
 _SEEN = (Kind.IMAGE, Kind.MEDIA)
+_BLOCK_NS = 3 * NS_PER_S
+"""The block period of a font (CSS Fonts 4 § 11.1)."""
 
 
 class PathRow(NamedTuple):
@@ -204,7 +206,8 @@ class Milestones:
     @property
     def largest_paint_ms(self) -> float | None:
         """Time of the largest contentful paint; None also without labels of what is visible."""
-        painted_ns, elements = self._at_ns(Work.FIRST_PAINT), self._elements()
+        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        elements = [*self._elements(), *self._main_texts()]
         if painted_ns is None or not (elements or self._shows_text_only()):
             return None
         return to_ms(metrics.largest_paint_ns(painted_ns, elements))
@@ -270,11 +273,35 @@ class Milestones:
     def _elements(self) -> list[metrics.Element]:
         """Return what is seen: images and media that say so."""
         return [
-            metrics.Element(resource.viewport, resource.hero, timing.finished_at_ns)
+            metrics.Element(
+                resource.viewport, resource.hero, timing.finished_at_ns + self._frame_ns
+            )
             for timing in self.timings
             for resource in (self.page.resources[timing.resource],)
             if resource.kind in _SEEN and (resource.viewport or resource.hero)
         ]
+
+    def _main_texts(self) -> list[metrics.Element]:
+        """Return the text that is the main element, by its font or as part of its document.
+
+        Some wait for their font, for 3 s at most; others are there with the first paint.
+        """
+        return [
+            metrics.Element(None, True, self._text_at_ns(resource, timing))
+            for timing in self.timings
+            for resource in (self.page.resources[timing.resource],)
+            if resource.hero and resource.kind in (Kind.FONT, Kind.DOCUMENT)
+        ]
+
+    def _text_at_ns(self, resource: Resource, timing: Timing) -> int:
+        if resource.kind is Kind.DOCUMENT or not resource.font_display.hides_text:
+            return 0
+        shown_ns = min(timing.finished_at_ns, timing.requested_at_ns + _BLOCK_NS)
+        return shown_ns + self._frame_ns
+
+    @property
+    def _frame_ns(self) -> int:
+        return ms(self.browser.paint_ms * self.browser.cpu_slowdown)
 
     def _row(self, step: PathStep) -> PathRow:
         return PathRow(

@@ -16,6 +16,7 @@ from h3sim.results.figures import document_of
 from h3sim.results.load import Hol, Which
 from h3sim.results.load_document import RESOURCES, UNKNOWN_FOLD
 from h3sim.schema.fields import write_table
+from h3sim.schema.files import DIGEST, json_digest
 from h3sim.trace import Delivery
 from h3sim.units import NS_PER_MS, ms, to_ms
 
@@ -127,7 +128,7 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
 
     Times are ms since the log began. ByteIndex counts from the first request on.
     """
-    return {
+    document = {
         "format": FORMAT,
         **write_table(
             LoadIdentity(
@@ -145,6 +146,7 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
         **document_of(Measurement(log)),
         "resources": RESOURCES.write(_resource(log, row) for row in metrics.timings(log.trace)),
     }
+    return {**document, DIGEST: json_digest(document)}
 
 
 def _resource(log: MeasuredLog, row: Timing) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from h3sim.schedulers.driver import close_drivers as close_drivers
 from h3sim.schedulers.driver import drivers_released as drivers_released
 from h3sim.schedulers.eps import EpsScheduler as EpsScheduler
 from h3sim.schedulers.eps import Mixed as Mixed
+from h3sim.schedulers.eps import RingEpsScheduler as RingEpsScheduler
 from h3sim.schedulers.round_robin import AdaptiveRoundRobinScheduler as AdaptiveRoundRobinScheduler
 from h3sim.schedulers.round_robin import RoundRobinScheduler as RoundRobinScheduler
 from h3sim.schedulers.static_priority import FifoScheduler as FifoScheduler

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from h3sim.errors import SchedulerError
 from h3sim.plugins import Guard
 from h3sim.schedulers.base import SupportsRequeue
+from h3sim.schema import format_value
 from h3sim.units import whole
 
 if TYPE_CHECKING:
@@ -74,11 +75,11 @@ class CheckedScheduler:
             return None
         stream_id = whole(picked)
         if stream_id is None:
-            raise self._guard.failed(f"picks {picked!r}, which is no id of a stream")
+            raise self._guard.failed(f"picks {format_value(picked)}, which is no id of a stream")
         is_active = self._is_active.get(stream_id)
         if not is_active:
             state = "is not open" if is_active is None else "has no data"
-            raise self._guard.failed(f"picks stream {stream_id}, which {state}")
+            raise self._guard.failed(f"picks stream {format_value(stream_id)}, which {state}")
         return stream_id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:

@@ -6,6 +6,7 @@ Strict by urgency, sequential or shared in each (RFC 9218 § 10).
 from __future__ import annotations
 
 import enum
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from h3sim.schedulers.base import Quantum
@@ -15,6 +16,7 @@ from h3sim.schedulers.levels import (
     RoundRobinAll,
     SharedRing,
     SplitHalf,
+    SplitHalfIncrementalFirst,
 )
 from h3sim.signals import MAX_URGENCY, Eps
 
@@ -37,6 +39,8 @@ class Mixed(enum.Enum):
     """
     HALVES = "halves"
     """Both groups alternate with quanta of one size, and so get half each."""
+    HALVES_INCREMENTAL_FIRST = "halves-incremental-first"
+    """The same, beginning with an incremental response in each urgency (quic-go)."""
     FIRST_TURN = "first-turn"
     """Non-incremental responses and the first quantum of each incremental one by stream ID, later
     quanta of incremental ones after them (h2o)."""
@@ -84,8 +88,11 @@ class EpsScheduler:
         """Move the stream behind others of its new urgency; an unchanged one keeps its quantum."""
         before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
         if stream_id in self._active and self._priorities[stream_id] != before:
+            has_begun = self._levels[before.urgency].has_begun(stream_id)
             self.deactivate(stream_id)
             self.activate(stream_id)
+            if has_begun:
+                self._levels[self._priorities[stream_id].urgency].carry_over(stream_id)
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
@@ -127,10 +134,104 @@ class EpsScheduler:
             self._had_turn[stream_id] = None
 
 
+class RingEpsScheduler:
+    """EPS as in Go's HTTP/2 server (golang.org/x/net 0.62, `writesched_priority_rfc9218.go`).
+
+    Within an urgency, frames of incremental and of other streams alternate, the incremental one
+    first. There is one alternation for the connection: each frame of whatever urgency flips it.
+    Each kind of an urgency has a ring of its open streams, in the order in which they were opened
+    or last updated, and a head. The first stream from the head on that has data is sent. The head
+    moves to it, or, if it is incremental, behind it. So a response that is not incremental and
+    becomes ready late does not go before others by its ID, as RFC 9218 § 10 recommends.
+
+    >>> scheduler = RingEpsScheduler()
+    >>> for stream_id, incremental in ((0, False), (4, True), (8, True)):
+    ...     scheduler.open(stream_id, Eps(incremental=incremental))
+    ...     scheduler.activate(stream_id)
+    >>> picks = []
+    >>> for _ in range(5):
+    ...     picks.append(scheduler.pick())
+    ...     scheduler.charge(picks[-1], 1400)
+    >>> picks
+    [4, 0, 8, 0, 4]
+    """
+
+    def __init__(self) -> None:
+        self._rings: list[OrderedDict[int, None]] = [
+            OrderedDict() for _ in range(2 * (MAX_URGENCY + 1))
+        ]
+        """The open streams of each urgency and kind, from the head on."""
+        self._ring_of: dict[int, int] = {}
+        self._active: dict[int, None] = {}
+        self._n_active = [0] * len(self._rings)
+        self._incremental_first = True
+        self._picked: int | None = None
+        """The last pick, as long as nothing changes."""
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Open the stream, at the end of its ring."""
+        priority = _eps(signal)
+        ring = 2 * priority.urgency + priority.incremental
+        self._ring_of[stream_id] = ring
+        self._rings[ring][stream_id] = None
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Move the stream to the end of its ring, even if the signal is the same."""
+        is_active = stream_id in self._active
+        self.close(stream_id)
+        self.open(stream_id, signal)
+        if is_active:
+            self.activate(stream_id)
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        if stream_id not in self._active:
+            self._active[stream_id] = None
+            self._n_active[self._ring_of[stream_id]] += 1
+            self._picked = None
+
+    def deactivate(self, stream_id: int) -> None:
+        """Deactivate the stream, which keeps its position in the ring."""
+        if stream_id in self._active:
+            del self._active[stream_id]
+            self._n_active[self._ring_of[stream_id]] -= 1
+            self._picked = None
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self.deactivate(stream_id)
+        del self._rings[self._ring_of.pop(stream_id)][stream_id]
+
+    def pick(self) -> int | None:
+        """Return the stream to send next among the most urgent."""
+        if self._picked is None and self._active:
+            self._picked = self._search()
+        return self._picked
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Charge a frame: move the head of the stream's ring, and flip the alternation."""
+        number = self._ring_of[stream_id]
+        ring = self._rings[number]
+        while (head := next(iter(ring))) != stream_id:
+            ring.move_to_end(head)
+        if number % 2:
+            ring.move_to_end(stream_id)
+        self._incremental_first = not self._incremental_first
+        self._picked = None
+
+    def _search(self) -> int:
+        counts = self._n_active
+        urgency = next(u for u in range(MAX_URGENCY + 1) if counts[2 * u] or counts[2 * u + 1])
+        number = 2 * urgency + self._incremental_first
+        ring = self._rings[number if counts[number] else number ^ 1]
+        return next(stream_id for stream_id in ring if stream_id in self._active)
+
+
 _LEVELS: dict[Mixed, type[NonIncrementalFirstLevel] | type[SharedRing]] = {
     Mixed.NON_INCREMENTAL_FIRST: NonIncrementalFirstLevel,
     Mixed.SHARED_LIST: SharedRing,
     Mixed.HALVES: SplitHalf,
+    Mixed.HALVES_INCREMENTAL_FIRST: SplitHalfIncrementalFirst,
     Mixed.FIRST_TURN: H2oFirstSlice,
     Mixed.ALL_SHARE: RoundRobinAll,
 }

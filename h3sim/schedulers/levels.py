@@ -91,6 +91,13 @@ class UrgencyLevel:
         """Charge a packet; return whether it ends a quantum."""
         raise NotImplementedError
 
+    def has_begun(self, stream_id: int) -> bool:
+        """Return whether the stream is within a quantum."""
+        raise NotImplementedError
+
+    def carry_over(self, stream_id: int) -> None:
+        """Handle that a stream joined within a quantum that it had begun with another priority."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class NonIncrementalFirstLevel(UrgencyLevel):
@@ -127,6 +134,9 @@ class NonIncrementalFirstLevel(UrgencyLevel):
         if is_over and stream_id in self._shared:
             self._shared.move_to_end(stream_id)
         return is_over
+
+    def has_begun(self, stream_id: int) -> bool:
+        return bool(self._turns.has_begun(stream_id))
 
 
 class RoundRobinAll(NonIncrementalFirstLevel):
@@ -191,6 +201,14 @@ class SplitHalf(NonIncrementalFirstLevel):
         return is_over
 
 
+class SplitHalfIncrementalFirst(SplitHalf):
+    """The same, the incremental group first (quic-go)."""
+
+    def __init__(self, turn: Quantum) -> None:
+        super().__init__(turn)
+        self._shared_is_next = True
+
+
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class SharedRing(UrgencyLevel):
     """One list by round, then by stream ID (nghttp3's scheduling of 2026)."""
@@ -225,6 +243,15 @@ class SharedRing(UrgencyLevel):
             # or streams with larger packets would get more.
             self._enqueue(stream_id, self._round[stream_id] + turns)
         return turns > 0
+
+    def has_begun(self, stream_id: int) -> bool:
+        return bool(self._turns.has_begun(stream_id))
+
+    def carry_over(self, stream_id: int) -> None:
+        # nghttp3 counts what was written since the last turn when it schedules the stream again,
+        # and any of it is a turn.
+        if self._is_incremental[stream_id]:
+            self._enqueue(stream_id, self._round[stream_id] + 1)
 
     def _enqueue(self, stream_id: int, number: int) -> None:
         self._round[stream_id] = number

@@ -81,11 +81,11 @@ class ErrorCollector:
         if len(errors) == 1:  # the same error may occur repeatedly
             raise first
         is_call = any(isinstance(found, UnknownOptionError) for found in errors.values())
-        problems = dict.fromkeys(problem for found in self._found for problem in _told(found))
+        problems = dict.fromkeys(problem for found in self._found for problem in _issues_of(found))
         raise (UnknownOptionError if is_call else InputError)(problems) from first
 
 
-def _told(error: InputError | UnknownNameError) -> Iterator[ValidationIssue]:
+def _issues_of(error: InputError | UnknownNameError) -> Iterator[ValidationIssue]:
     """Yield the issues of *error*; those of a file with its name."""
     if isinstance(error, InputError) and not error.source:
         yield from error.problems

@@ -59,7 +59,8 @@ def format_value(value: object) -> str:
     try:
         is_huge = isinstance(value, int) and abs(value) > _LARGEST
         text = "a huge number" if is_huge else repr(value)
-    except (RecursionError, ValueError):  # deep, or with a number of thousands of digits in it
+    # Deep, with a number of thousands of digits in it, or with a `__repr__` that fails.
+    except Exception:  # noqa: BLE001
         return "a value too large to show"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 

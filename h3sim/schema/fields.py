@@ -88,7 +88,7 @@ class FieldSpec:
         return {key: table[key] for key in self.kind.keys if key in table} or ABSENT
 
 
-class _Said(NamedTuple):
+class _Declaration(NamedTuple):
     kind: ValueType
     about: str
     used_by: str
@@ -105,7 +105,7 @@ def declare(
     key: str = "",
     stand_in: Any = ABSENT,
     is_premise: bool = False,
-) -> dict[str, _Said]:
+) -> dict[str, _Declaration]:
     """Return the metadata of a field of type *kind*.
 
     *about* and *used_by* are documentation. The key in a file is *key*, or the name with the unit
@@ -113,7 +113,7 @@ def declare(
     checked; if a field that *is_premise* is wrong, rules between fields are not checked.
     """
     return {
-        _METADATA: _Said(
+        _METADATA: _Declaration(
             kind=kind,
             about=about,
             used_by=used_by,
@@ -137,10 +137,10 @@ _DECLARED: dict[type, tuple[FieldSpec, ...]] = {}
 def _declared(cls: type) -> tuple[FieldSpec, ...]:
     found: list[FieldSpec] = []
     for field in dataclasses.fields(cls):
-        said: _Said | None = field.metadata.get(_METADATA)
-        if said is None:
+        declared: _Declaration | None = field.metadata.get(_METADATA)
+        if declared is None:
             continue
-        kind, stand_in = said.kind, said.stand_in
+        kind, stand_in = declared.kind, declared.stand_in
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
@@ -150,13 +150,13 @@ def _declared(cls: type) -> tuple[FieldSpec, ...]:
         found.append(
             FieldSpec(
                 attribute=field.name,
-                key=said.key or _key(field.name, kind),
+                key=declared.key or _key(field.name, kind),
                 kind=kind,
-                about=said.about,
-                used_by=said.used_by,
+                about=declared.about,
+                used_by=declared.used_by,
                 default=ABSENT if is_needed else default,
                 stand_in=stand_in,
-                is_premise=said.is_premise,
+                is_premise=declared.is_premise,
             )
         )
     return tuple(found)
@@ -266,9 +266,9 @@ def read_document(
     table: Any = document
     if format_ and isinstance(document, Mapping):
         if document.get("format") != format_:
-            said = format_value(document["format"]) if "format" in document else "nothing"
+            found = format_value(document["format"]) if "format" in document else "nothing"
             problems.append(
-                ValidationIssue(key="format", message=f"must be {format_!r}, is {said}")
+                ValidationIssue(key="format", message=f"must be {format_!r}, is {found}")
             )
         table = _Without(document, "format")
     try:
@@ -397,7 +397,7 @@ def schema_id(format_: str) -> str:
     return f"urn:h3sim:schema:{format_.replace('/', '-')}"
 
 
-class Table(ValueType):
+class Record(ValueType):
     """Field type: a table that describes a value of another declared class.
 
     With *is_kept*, a wrong table yields a partial value, so that rules of the containing table can
@@ -426,7 +426,7 @@ class Table(ValueType):
         return {"$ref": f"#/$defs/{self.cls.__name__.lower()}"}
 
 
-class Inline(Table):
+class Inline(Record):
     """Field type: a value whose keys are merged into the containing table."""
 
     @property

@@ -79,8 +79,8 @@ class Text(ValueType):
             raise RejectedValueError("must not be empty")
         # A lone surrogate may come from JSON's escapes, and cannot be encoded as UTF-8.
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            wanted = "must be whole characters, not halves of them (surrogates)"
-            raise RejectedValueError(f"{wanted}, is {format_value(value)}")
+            requirement = "must be whole characters, not halves of them (surrogates)"
+            raise RejectedValueError(f"{requirement}, is {format_value(value)}")
         return value
 
     def schema(self) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from h3sim.browser.model import TightMode
 from h3sim.errors import SchemeError, ValidationIssue
 from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
 from h3sim.schema import format_choices
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Inline, Named, Table, declare, validate
+from h3sim.schema.fields import Inline, Named, Record, declare, validate
 from h3sim.schema.values import (
     Choice,
     Flag,
@@ -27,9 +28,14 @@ from h3sim.schema.values import (
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.registry import REGISTRY, CustomScheduler, SchedulerKind, SignalKind
 from h3sim.schemes.rules import CONDITIONS, UPDATES, Placeholder, PriorityClass, Rule, ServerHint
-from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
-from h3sim.table import RichDisplay
-from h3sim.table import Table as DisplayTable
+from h3sim.signals import (
+    DEFAULT_URGENCY,
+    DEFAULT_WEIGHT,
+    MAX_URGENCY,
+    Signalling,
+    WithoutSignal,
+)
+from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -201,6 +207,7 @@ def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
     return None
 
 
+_RFC_DEFAULT = WithoutSignal.NOT_INCREMENTAL
 _RETENTION = Milliseconds(low=0, high=86_400_000.0, hint="a day")
 
 
@@ -232,9 +239,10 @@ class Scheme(RichDisplay):
     there is a *retransmission*, it goes before that of the transport profile. The client declares
     no more than *max_placeholders* (SETTINGS_NUM_PLACEHOLDERS of HTTP/3 drafts 20 and 22), the
     first of the file. A server that keeps closed streams for *retention_ns* can place others
-    relative to them (RFC 7540 § 5.3.4); without a word that is as the mechanism has it. Of what
+    relative to them (RFC 7540 § 5.3.4); without a word that is as the mechanism has it. The
+    *tight_mode* is that of the browser whose signals these are, where it parses. Of what
     changes while a stream is open, the client sends a frame for what *updates* names; the rest it
-    says only with requests that follow.
+    says only with requests that follow; without *http2_updates* it sends none over HTTP/2.
 
     Raises:
         SchemeError: listing every name that is used and not defined, and every setting that the
@@ -268,6 +276,10 @@ class Scheme(RichDisplay):
     retransmission: Retransmit | None = field(
         default=None, metadata=declare(Choice(Retransmit), "when lost bytes go again")
     )
+    without_signal: WithoutSignal = field(
+        default=WithoutSignal.NOT_INCREMENTAL,
+        metadata=declare(Choice(WithoutSignal), "the priority of requests that say none"),
+    )
     recorded: RecordedBy | None = field(
         default=None,
         metadata=declare(Choice(RecordedBy), "whose recorded priorities go before the rules"),
@@ -275,7 +287,7 @@ class Scheme(RichDisplay):
     hints: tuple[ServerHint, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(ServerHint, is_kept=True), "tables"), "the server's own word"
+            ListOf(Record(ServerHint, is_kept=True), "tables"), "the server's own word"
         ),
     )
     doubts_clients: bool = field(
@@ -293,16 +305,24 @@ class Scheme(RichDisplay):
         default=UPDATES,
         metadata=declare(OneOrMore(Choice(UPDATES), "changes"), "what a frame is sent for"),
     )
+    http2_updates: bool = field(
+        default=True,
+        metadata=declare(Flag(), "whether such a frame is sent over HTTP/2, too"),
+    )
+    tight_mode: TightMode | None = field(
+        default=None,
+        metadata=declare(Choice(TightMode), "which requests its browser holds back"),
+    )
     placeholders: tuple[Placeholder, ...] = field(
         default=(),
-        metadata=declare(ListOf(Table(Placeholder, is_kept=True), "tables"), "what only groups"),
+        metadata=declare(ListOf(Record(Placeholder, is_kept=True), "tables"), "what only groups"),
     )
     classes: tuple[PriorityClass, ...] = field(
         metadata=declare(Named(PriorityClass), "what streams ask for")
     )
     rules: tuple[Rule, ...] = field(
         default=(),
-        metadata=declare(ListOf(Table(Rule, is_kept=True), "tables"), "who is in which class"),
+        metadata=declare(ListOf(Record(Rule, is_kept=True), "tables"), "who is in which class"),
     )
     otherwise: str = field(
         default="", metadata=declare(Text(), "the class of the others: the last, by default")
@@ -319,9 +339,9 @@ class Scheme(RichDisplay):
     def __repr__(self) -> str:
         return f"<Scheme {self.name}: {self.title}>"
 
-    def _display(self) -> Iterable[str | DisplayTable[Any]]:
+    def _display(self) -> Iterable[str | Table[Any]]:
         rows = [(field.name, _format_value(getattr(self, field.name))) for field in fields(self)]
-        yield DisplayTable(("field", "value"), [row for row in rows if row[1]])
+        yield Table(("field", "value"), [row for row in rows if row[1]])
 
     @property
     def resolved_retention_ns(self) -> int:
@@ -430,6 +450,9 @@ class Scheme(RichDisplay):
         kind, signalling = self.mechanism.signal_kind, self.signalling
         if signalling is Signalling.EPS and kind is not SignalKind.EPS:
             yield ValidationIssue(key="signalling", message="'eps' goes with the mechanism 'eps'")
+        if kind is not SignalKind.EPS and self.without_signal is not _RFC_DEFAULT:
+            message = "goes only with the mechanisms 'eps' and 'eps-rings'"
+            yield ValidationIssue(key="without_signal", message=message)
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
         # Strict priorities were proposed for draft-20, and said as weights are there.
         is_strict = kind is SignalKind.STRICT and signalling is Signalling.DRAFT_20

@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from h3sim.page import UNCHANGED, Kind
+from h3sim.page import UNCHANGED
 from h3sim.schemes.model import RecordedPlace, with_recorded_groups
 from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.ranks import RankPolicy
@@ -74,28 +74,32 @@ class QuickerChain:
                 self._tails[name] = above
 
 
-def make_policy(scheme: Scheme, page: Page) -> Policy:
-    """Return a new policy for one connection, over which *page* is loaded."""
+def make_policy(scheme: Scheme, page: Page, *, sends_updates: bool = True) -> Policy:
+    """Return a new policy for one connection, over which *page* is loaded.
+
+    Without *sends_updates* the client says nothing more of a stream that is open.
+    """
     if scheme.rank_by is not None:
         return RankPolicy(scheme.rank_by, page)
+    updates = scheme.updates if sends_updates else ()
     match scheme.mechanism.signal_kind:
         case SignalKind.BUCKETS:
-            return _BucketPolicy(scheme, page)
+            return _BucketPolicy(scheme, page, updates)
         case SignalKind.EPS:
-            return _EpsPolicy(scheme, page)
+            return _EpsPolicy(scheme, page, updates)
         case SignalKind.STRICT:
-            return _StrictPolicy(scheme, page)
+            return _StrictPolicy(scheme, page, updates)
         case _ if scheme.recorded is not None:
-            return _RecordedTreePolicy(with_recorded_groups(scheme, page), page)
+            return _RecordedTreePolicy(with_recorded_groups(scheme, page), page, updates)
         case _:
-            return _TreePolicy(scheme, page)
+            return _TreePolicy(scheme, page, updates)
 
 
 _Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
-"""A stream that may change its class: what it asks for, the images before it, its class."""
+"""A stream that may change its class: what it asks for, its place among the images, its class."""
 
 # Under names of their own: to look a member of an enum up takes as long as half a pick.
-_IMAGE, _SIBLINGS, _CHAIN = Kind.IMAGE, Arrangement.SIBLINGS, Arrangement.CHAIN
+_SIBLINGS, _CHAIN = Arrangement.SIBLINGS, Arrangement.CHAIN
 
 _REMEMBERED_PLACES = 2**13
 """Streams have the same ids in every load, so the places of a chain come again in the next one."""
@@ -116,15 +120,16 @@ def _strict_place(weight: int, strict: int, depends_on: int | None) -> StrictPri
 class _ClassPolicy(Policy):
     """Puts resources into classes as they are requested, and anew when more is known of them."""
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
         self._scheme = scheme
+        self._updates = updates
         self._plays_recorded = scheme.recorded is not None
         self._sorts = page.sorts
         self._n_first = scheme.n_first_images
         self._known: dict[int, PriorityClass] = {}
         """The class of each sort of resource that is as the page file says, by how many of these
         images came before it."""
-        self._n_images = 0
+        self._images_before = page.images_before
         self._is_as_written = True
         """True if nothing has become known as yet: as in most loads, from beginning to end."""
         self._tab_state = UNCHANGED
@@ -137,13 +142,9 @@ class _ClassPolicy(Policy):
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        n_images = self._n_images
-        entry = self._class_of(resource, n_images)
-        # With the images before it: a class found anew must not change because others came
-        # meanwhile.
-        self._open[stream_id] = (resource, n_images, entry)
-        if resource.kind is _IMAGE:
-            self._n_images = n_images + 1
+        place = self._images_before[resource.id]
+        entry = self._class_of(resource, place)
+        self._open[stream_id] = (resource, place, entry)
         return self._joins(stream_id, entry)
 
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
@@ -153,7 +154,7 @@ class _ClassPolicy(Policy):
         else:
             known = self._states.get(resource.id, UNCHANGED)
             self._states[resource.id] = known.after(change)
-        if not change.sets(self._scheme.updates):
+        if not change.sets(self._updates):
             return []
         changes: list[SignalChange] = []
         # A list of its own: each stream that moves gets a new row in the dict.
@@ -232,8 +233,8 @@ class _EpsPolicy(_ClassPolicy):
 class _TreePolicy(_ClassPolicy):
     """Says a place in the dependency tree."""
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
-        super().__init__(scheme, page)
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
+        super().__init__(scheme, page, updates)
         names = [entry.name for entry in scheme.classes]
         self._not_below = {name: names[rank::-1] for rank, name in enumerate(names)}
         """Each class and the classes above it, the lowest first."""
@@ -369,8 +370,8 @@ class _StrictPolicy(_TreePolicy):
     one at a time; from 0 on they share, since there is nothing lower.
     """
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
-        super().__init__(scheme, page)
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
+        super().__init__(scheme, page, updates)
         self._strict_of: dict[int, int] = {}
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
@@ -402,8 +403,8 @@ class _RecordedTreePolicy(_TreePolicy):
     where the client moved these, too, there are frames of their own.
     """
 
-    def __init__(self, scheme: Scheme, page: Page) -> None:
-        super().__init__(scheme, page)
+    def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
+        super().__init__(scheme, page, updates)
         self._stream_of: dict[str, int] = {}
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:

@@ -180,6 +180,10 @@ class SchedulerKind(enum.Enum):
             has_turns=True,
         ),
     )
+    EPS_RINGS = (
+        "eps-rings",
+        _Row(make=lambda _: schedulers.RingEpsScheduler(), signal_kind=SignalKind.EPS),
+    )
     RANKS = "ranks", _Row(make=lambda _: schedulers.RankScheduler(), signal_kind=SignalKind.RANKS)
     NGHTTP2_TREE = (
         "nghttp2-tree",

@@ -61,6 +61,8 @@ CONDITIONS = {
     "critical": "critical",
     "render_blocking": "render_blocking",
     "hero": "hero",
+    "module": "module",
+    "other_media": "other_media",
 }
 """The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
 
@@ -106,8 +108,9 @@ class Rule:
 
     *any_of* names flags of which at least one must be set; *root* asks for the main document;
     *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
-    many images that are requested. *visible* and *hidden* ask for what becomes known while the
-    page loads: that layout shows it in the viewport, that its tab is in the background.
+    many images that Chrome counts (`Page.images_before`). *visible* and *hidden* ask for what
+    becomes known while the page loads: that layout shows it in the viewport, that its tab is in the
+    background.
     """
 
     class_name: str = field(metadata=declare(Text(), "the class", key="class"))
@@ -163,6 +166,10 @@ class Rule:
         return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
 
 
+_LONGEST_PATH = 1000
+"""Longest pattern of a hint, in characters; each is compared with every resource."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHint:
     """The server's priority of responses whose ID matches *path*, with `*` for any text."""
@@ -172,6 +179,12 @@ class ServerHint:
 
     def __post_init__(self) -> None:
         validate(self, SchemeError)
+
+    def mistakes(self) -> Iterator[ValidationIssue]:
+        """Yield that its pattern is too long to be compared with every resource."""
+        if len(self.path) > _LONGEST_PATH:
+            message = f"must have at most {_LONGEST_PATH:,} characters, has {len(self.path):,}"
+            yield ValidationIssue(key="path", message=message)
 
     def matches(self, id_: str) -> bool:
         """Return whether it is about that resource."""

@@ -23,6 +23,7 @@ from h3sim.config.load_config import RECORDED, LoadConfig, recorded_network
 from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
+from h3sim.plugins import entry_points_of
 from h3sim.results.configuration import configuration
 from h3sim.schema.fields import write_table
 from h3sim.schemes import scheme_to_dict
@@ -208,10 +209,11 @@ def _codecs() -> Iterator[str]:
 
 def _plugins() -> Iterator[str]:
     for group in _GROUPS:
-        for entry in metadata.entry_points(group=group):
+        for entry in entry_points_of(group):
             if entry.dist is not None:
                 # An editable install keeps its version while its source changes.
-                source = source_digest(entry.module)
+                named = entry.pattern.match(entry.value)
+                source = source_digest(named["module"] if named else "")
                 yield f"{entry.dist.name} {entry.dist.version} {source}"
 
 

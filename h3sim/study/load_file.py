@@ -16,7 +16,8 @@ from h3sim.results import FORMAT
 from h3sim.results.configuration import LoadIdentity, LoadInputs
 from h3sim.schema import open_input, parse_json, read_text
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Table, declare, keys_of, read_document, validate
+from h3sim.schema.fields import Record, declare, keys_of, read_document, validate
+from h3sim.schema.files import DIGEST, digest_problem
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.transport import HandshakeMode
 
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
 _NO_INPUTS: Any = None
 _HEAD_BYTES = 1000
 """Beginning of a saved load; the format comes first, so that files are recognized quickly."""
-_SAMPLED = "h3sim-load/1"
+SAMPLED = "h3sim-load/1"
 """Older format, whose `byte_index_ms` (also of navigations) was sampled every 100 ms."""
 _RENAMED = {"byte_index_ms": "byte_index_sampled_ms", "byte_index_exact_ms": "byte_index_ms"}
-_OWN = ("version", "build")
-"""Keys that may differ between equal loads: the version of h3sim."""
+_OWN = ("version", "build", DIGEST)
+"""Keys that may differ between equal loads: the version of h3sim, and what covers it."""
 
 
 class SavedLoadError(InputError):
@@ -53,7 +54,7 @@ class LoadDocument(LoadIdentity):
     inputs: LoadInputs = field(
         default=_NO_INPUTS,
         metadata=declare(
-            Table(LoadInputs, is_kept=True), "the page, scheme, network and profile in full"
+            Record(LoadInputs, is_kept=True), "the page, scheme, network and profile in full"
         ),
     )
 
@@ -141,12 +142,12 @@ class SavedLoad:
         Raises:
             SavedLoadError: if the scheme was defined in code and none is given.
         """
-        wanted = self.scheme if scheme is None else resolve_scheme(scheme)
-        if wanted is None:
+        resolved = self.scheme if scheme is None else resolve_scheme(scheme)
+        if resolved is None:
             message = "was defined in code and cannot be read from the file: pass it to run()"
             raise SavedLoadError([ValidationIssue(key="inputs.scheme", message=message)])
         return run_config(
-            self.page, wanted, self.config, record_packets=record_packets, progress=progress
+            self.page, resolved, self.config, record_packets=record_packets, progress=progress
         )
 
     def differences(self, load: Load) -> list[str]:
@@ -168,10 +169,13 @@ def read_load(path: str | Path) -> SavedLoad:
     """Read a load that was saved with `h3sim run PAGE --json > path`.
 
     Raises:
-        SavedLoadError: if the file cannot be read, or listing every error in it.
+        SavedLoadError: if the file cannot be read, differs from its digest (one without is read),
+            or listing every error in it.
     """
     text = read_text(path, SavedLoadError)
     document = parse_json(text, SavedLoadError, source=str(path))
+    if problem := digest_problem(document):
+        raise SavedLoadError([problem], str(path))
     return load_from_dict(document, source=str(path))
 
 
@@ -187,7 +191,7 @@ def is_saved_load(path: str) -> bool:
 
 
 def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
-    """Return the load described by *document*, of format `h3sim-load/2`.
+    """Return the load described by *document*, of format `h3sim-load/2`; its digest is not checked.
 
     Keys of `h3sim-load/1`, whose `byte_index_ms` was sampled, are renamed to the present ones.
 
@@ -200,7 +204,7 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     >>> saved.run().to_dict() == load.to_dict()
     True
     """
-    if isinstance(document, Mapping) and document.get("format") == _SAMPLED:
+    if isinstance(document, Mapping) and document.get("format") == SAMPLED:
         document = _renamed(document)
     tables = document
     if isinstance(document, Mapping):  # results are not needed

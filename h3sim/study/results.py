@@ -15,13 +15,14 @@ from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.results.figures import FIGURES
 from h3sim.schema import write_whole
 from h3sim.schema.fields import declare, write_table
+from h3sim.schema.files import DIGEST, lines_digest
 from h3sim.schema.values import ListOf, Text
 from h3sim.study.rows import StudyRows, no_column
 from h3sim.table import RichDisplay, Table, with_floats
 from h3sim.units import unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -125,13 +126,18 @@ def write_parquet(results: Results, path: str | Path) -> None:
 
 
 def write_lines(results: Results, path: str | Path) -> None:
-    """Write a header line, then one line of JSON per row."""
-    stated = ResultsHead(version=__version__, axes=tuple(results.axes))
-    head = {"format": FORMAT, **write_table(stated, is_whole=True)}
+    """Write a header line, then one line of JSON per row, then their digest."""
+    metadata = ResultsHead(version=__version__, axes=tuple(results.axes))
+    head = {"format": FORMAT, **write_table(metadata, is_whole=True)}
 
     def write(file: BinaryIO) -> None:
-        for line in itertools.chain([head], results):
-            file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        def written() -> Iterator[str]:
+            for line in itertools.chain([head], results):
+                text = json.dumps(line, allow_nan=False)
+                file.write(text.encode() + b"\n")
+                yield text
+
+        file.write(json.dumps({DIGEST: lines_digest(written())}).encode() + b"\n")
 
     write_whole(path, write, error=ResultsError)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from h3sim.errors import ValidationIssue
 from h3sim.schema import format_value, parse_json, read_text
 from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.fields import read_document
-from h3sim.schema.files import open_input
+from h3sim.schema.files import DIGEST, lines_digest, open_input
 from h3sim.schema.values import OrNone, Whole
 from h3sim.study.results import FORMAT, Results, ResultsError, ResultsHead
 from h3sim.study.rows import no_column, row_problem
@@ -28,8 +29,8 @@ _OTHER = (
     "is neither a store nor written by `results.save` (read the files of `to_csv` and others with"
     " pandas)"
 )
-_SAMPLED = "h3sim-results/1"
-"""Older format, whose `byte_index_all_ms` was sampled every 100 ms."""
+SAMPLED = "h3sim-results/1"
+"""Older format without a digest, whose `byte_index_all_ms` was sampled every 100 ms."""
 _STUDY = OrNone(Whole(low=1))
 
 
@@ -64,13 +65,14 @@ def _of_lines(path: str | Path) -> Results:
     if not head.lstrip().startswith("{"):
         raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))
     document = parse_json(head, ResultsError, source=str(path))
-    if not isinstance(document, dict) or document.get("format") not in (FORMAT, _SAMPLED):
+    if not isinstance(document, dict) or document.get("format") not in (FORMAT, SAMPLED):
         message = f"must be {FORMAT!r}: neither saved results nor a store"
         raise ResultsError([ValidationIssue(key="format", message=message)], str(path))
     problems: list[ValidationIssue] = []
-    said, is_sampled = ResultsHead(), document["format"] == _SAMPLED
+    metadata, is_sampled = ResultsHead(), document["format"] == SAMPLED
+    last = None if is_sampled or not lines else lines.pop()
     try:
-        said = read_document(
+        metadata = read_document(
             ResultsHead, document | {"format": FORMAT}, ResultsError, source="", format_=FORMAT
         )
     except ResultsError as error:
@@ -78,12 +80,14 @@ def _of_lines(path: str | Path) -> Results:
     # Checked now, so that bad lines are found early; but kept as text, which takes far less memory
     # than rows.
     problems += filter(None, map(_row_problem, itertools.count(2), lines))
+    if not is_sampled and not problems:
+        problems += filter(None, [_digest_problem([head, *lines], last)])
     if problems:
         raise ResultsError(problems, str(path))
     texts: list[Stored] = [(line, None, None) for line in lines]
     if is_sampled:
         texts = [(renamed_row(line), None, None) for line in lines]
-    return _with_known_axes(Results(lambda: iter(texts), axes=said.axes), path)
+    return _with_known_axes(Results(lambda: iter(texts), axes=metadata.axes), path)
 
 
 def _with_known_axes(results: Results, path: str | Path) -> Results:
@@ -95,6 +99,20 @@ def _with_known_axes(results: Results, path: str | Path) -> Results:
         ]
         raise ResultsError(problems, str(path))
     return results
+
+
+def _digest_problem(lines: list[str], last: str | None) -> ValidationIssue | None:
+    """Return the issue of lines that do not match the digest in the *last* one, or None."""
+    found = None
+    with contextlib.suppress(ResultsError):
+        found = parse_json(last or "", ResultsError, source="")
+    if not isinstance(found, dict) or not isinstance(found.get(DIGEST), str):
+        message = "is missing in the last line: the file was cut off"
+    elif found[DIGEST] != lines_digest(lines):
+        message = "differs from the rows, which are damaged or were edited"
+    else:
+        return None
+    return ValidationIssue(key=DIGEST, message=message)
 
 
 def _row_problem(number: int, line: str) -> ValidationIssue | None:

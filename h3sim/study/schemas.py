@@ -13,6 +13,7 @@ from h3sim.schema.output import merged, schema_of
 from h3sim.study.compare import COMPARISON
 from h3sim.study.fidelity import IMPORT_REPORT
 from h3sim.study.header_study import HEADERS
+from h3sim.study.identification import IDENTIFICATION
 from h3sim.study.load_file import LoadDocument
 from h3sim.study.optimality import REGRET
 from h3sim.study.recommendation import ADVICE
@@ -25,8 +26,8 @@ from h3sim.study.validation import RULE_CHECK, SERVER_CHECK
 from h3sim.study.what_if import WHAT_IF
 
 WRITTEN = (
-    *(ADVICE, COMPARISON, FOUND, HEADERS, IMPORT_REPORT, LIST, RECORDING, REGRET, RULE_CHECK),
-    *(SERVER_CHECK, WHAT_IF),
+    *(ADVICE, COMPARISON, FOUND, HEADERS, IDENTIFICATION, IMPORT_REPORT, LIST, RECORDING, REGRET),
+    *(RULE_CHECK, SERVER_CHECK, WHAT_IF),
 )
 """Formats that are written but never read, by name."""
 

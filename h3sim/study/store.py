@@ -24,7 +24,14 @@ from h3sim.study.store_file import (
     StoreInputError,
     digest_of,
 )
-from h3sim.study.store_repair import cell_problem, damage_of, is_sealed, seal, study_problem
+from h3sim.study.store_repair import (
+    cell_problem,
+    damage_of,
+    is_sealed,
+    key_text,
+    seal,
+    study_problem,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -235,10 +242,10 @@ class Store:
 
     def _outcome(self, values: Sequence[Any]) -> CellOutcome:
         """Return the outcome in a row of `cells` after checking its digest."""
-        kept = values[:-1]
-        if not is_sealed(values) or cell_problem(kept):
-            raise self._file.damaged(f"cell {bytes(kept[0]).hex()} is damaged")
-        key, model, *texts, seconds = kept
+        cell = values[:-1]
+        if not is_sealed(values) or cell_problem(cell):
+            raise self._file.damaged(f"cell {key_text(cell[0])} is damaged")
+        key, model, *texts, seconds = cell
         row, resources, error = (None if text is None else text.decode() for text in texts)
         return CellOutcome(key, model.decode(), row, resources, error, seconds)
 
@@ -253,7 +260,7 @@ class Store:
         for values in self._file.rows(f"SELECT {_CELL} FROM cells ORDER BY key"):  # noqa: S608
             outcome = self._outcome(values)
             if outcome.key <= before:
-                raise self._file.damaged(f"cell {outcome.key.hex()} is damaged")
+                raise self._file.damaged(f"cell {key_text(outcome.key)} is damaged")
             before = outcome.key
             sums = found.setdefault(outcome.model, [0, 0, 0.0])
             sums[outcome.error is not None] += 1
@@ -266,7 +273,7 @@ class Store:
 
     def verify(self) -> list[str]:
         """Return the damage, one line per row of any table; an empty list if there is none."""
-        with self._file.told():
+        with self._file.with_advice():
             return damage_of(self._file)
 
     def prune(self, *, keep_model: str | None = None, failed: bool = False) -> int:
@@ -274,15 +281,15 @@ class Store:
 
         Returns the number of deleted cells.
         """
-        wanted = []
+        conditions = []
         if keep_model is not None:
-            wanted.append("model != :model")
+            conditions.append("model != :model")
         if failed:
-            wanted.append("error IS NOT NULL")
-        if not wanted:
+            conditions.append("error IS NOT NULL")
+        if not conditions:
             return 0
-        query = f"DELETE FROM cells WHERE {' OR '.join(wanted)}"  # noqa: S608 - conditions of ours
-        with self._file.told():
+        query = f"DELETE FROM cells WHERE {' OR '.join(conditions)}"  # noqa: S608 - conditions of ours
+        with self._file.with_advice():
             with self._file.db as db:
                 n = db.execute(query, {"model": keep_model}).rowcount
             db.execute("VACUUM")  # SQLite refuses it in a transaction

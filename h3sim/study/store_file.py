@@ -136,8 +136,8 @@ def script(version: int = VERSION) -> str:
 
 
 def _made(table: StoreTable, version: int) -> str:
-    kept = [column for column in table.columns if version > UNSEALED or column is not _DIGEST]
-    columns = [f"{column.name} {column.type}" for column in kept]
+    present = [column for column in table.columns if version > UNSEALED or column is not _DIGEST]
+    columns = [f"{column.name} {column.type}" for column in present]
     inside = ", ".join([*columns, *filter(None, [table.constraint])])
     # Two processes may create one file at once: the second finds the tables.
     return f"CREATE TABLE IF NOT EXISTS {table.name} ({inside}) {table.ending}".rstrip()
@@ -296,7 +296,7 @@ class StoreFile:
 
     def _open(self, may_be_unsealed: bool) -> None:
         path, may_write = self.path, self._may_write
-        with self.told():
+        with self.with_advice():
             try:
                 self.db = database_in(path, may_write=may_write)
                 size_bytes = 0 if path == MEMORY else Path(path).stat().st_size
@@ -382,10 +382,10 @@ class StoreFile:
 
     def damaged(self, what: str) -> StoreError:
         """Return the error that *what* is damaged, with advice."""
-        return StoreError(f"{shown_path(self.path)}: {what}{_ADVICE['SQLITE_CORRUPT']}")
+        return StoreError(f"{shown_path(self.path)}: {what}{_REPAIR_ADVICE}")
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def with_advice(self) -> Iterator[None]:
         """Convert errors of SQLite into errors with advice."""
         self._watch.begin()
         try:
@@ -404,12 +404,12 @@ class StoreFile:
                 took = f"a query took more than {self._watch.limit_s:,.0f} s of processor time"
                 raise self.damaged(took) from error
             # For a damaged file SQLite quotes arbitrary bytes that it could not read.
-            said = f"{escape_control(str(error))}{advice}; finished loads are kept"
-            raise StoreError(f"{shown_path(self.path)}: {said}") from error
+            message = f"{escape_control(str(error))}{advice}; finished loads are kept"
+            raise StoreError(f"{shown_path(self.path)}: {message}") from error
 
     def rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[Row]:
         """Yield the rows of *query*; texts are bytes."""
-        with self.told():
+        with self.with_advice():
             for row in self.db.execute(query, arguments):
                 yield row
                 self._watch.begin()
@@ -417,7 +417,7 @@ class StoreFile:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Run the block in one write transaction."""
-        with self.told(), self.db:
+        with self.with_advice(), self.db:
             self.db.execute("BEGIN IMMEDIATE")
             yield
 
@@ -471,6 +471,9 @@ def _expected_schema(version: int) -> list[Row]:
     return found
 
 
+_REPAIR_ADVICE = (
+    ": `h3sim store verify` shows where, and `h3sim store repair` keeps the intact rows"
+)
 _ADVICE = {
     "SQLITE_FULL": ": the disk is full: free some space, then run the same again",
     "SQLITE_READONLY": ": the file or its folder is read-only: use another file",
@@ -479,8 +482,5 @@ _ADVICE = {
     "SQLITE_BUSY": ": another process is writing to it: wait, or use another file",
     "SQLITE_IOERR_WRITE": ": the disk may be full: free some space, then run the same again",
     "SQLITE_TOOBIG": f": texts are limited to {_CELL_BYTES >> 20} MiB",
-    "SQLITE_CORRUPT": (
-        ": the file is damaged: `h3sim store verify` shows where, and `h3sim store repair`"
-        " keeps the intact rows"
-    ),
+    "SQLITE_CORRUPT": f": the file is damaged{_REPAIR_ADVICE}",
 }

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from h3sim.study.rows import row_problem
 from h3sim.study.store_file import (
     MEMORY,
     TABLES,
@@ -38,8 +39,8 @@ _ENTRY_BYTES = 4
 
 def is_sealed(values: Sequence[Any]) -> bool:
     """Return whether the last of *values* is the digest of the others."""
-    *kept, digest = values
-    return bool(digest_of(*kept) == digest)
+    *row, digest = values
+    return bool(digest_of(*row) == digest)
 
 
 def cell_problem(values: Sequence[Any]) -> str | None:
@@ -68,8 +69,12 @@ def study_problem(values: Sequence[Any]) -> str | None:
 def _content_problem(values: Sequence[Any]) -> str | None:
     """Return the error in the JSON of a row of `cells`, a slower check, or None."""
     _, _, row, resources, _, _ = values
-    if row is not None and not isinstance(_json(row), dict):
-        return "has a row that is not a JSON object"
+    if row is not None:
+        columns = _json(row)
+        if not isinstance(columns, dict):
+            return "has a row that is not a JSON object"
+        if problem := row_problem(columns):
+            return f"has a row that cannot be read: {problem}"
     if resources is not None and not isinstance(_json(resources), list):
         return "has resources that are not a JSON list"
     return None
@@ -127,7 +132,7 @@ def seal(file: StoreFile) -> None:
 
 def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
     """Rewrite the store with its intact rows if necessary; return the dropped rows."""
-    with file.told(), file.alone(), _fresh_beside(file) as fresh:
+    with file.with_advice(), file.alone(), _fresh_store(file) as fresh:
 
         def keep(table: StoreTable, values: Sequence[Any]) -> None:
             if file.version == UNSEALED and table is _CELLS and values[2] is not None:
@@ -151,12 +156,12 @@ def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
 
 
 @contextmanager
-def _fresh_beside(file: StoreFile) -> Iterator[sqlite3.Connection]:
+def _fresh_store(file: StoreFile) -> Iterator[sqlite3.Connection]:
     """Yield an empty temporary store on the same disk."""
     folder = None if file.path == MEMORY else Path(file.path).absolute().parent
     (page_bytes,) = file.db.execute("PRAGMA page_size").fetchone()
-    with tempfile.TemporaryDirectory(prefix=".h3sim-store-", dir=folder) as beside:
-        fresh = sqlite3.connect(Path(beside) / "fresh.db")
+    with tempfile.TemporaryDirectory(prefix=".h3sim-store-", dir=folder) as draft:
+        fresh = sqlite3.connect(Path(draft) / "fresh.db")
         # SQLite's backup into a file with WAL requires equal page sizes.
         fresh.execute(f"PRAGMA page_size = {page_bytes}")
         fresh.execute("PRAGMA journal_mode = OFF")
@@ -189,7 +194,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
             studies.add(values[0])
             keep(_STUDIES, values)
         else:
-            found.append(f"study {_shown(values[0])}: {problem}")
+            found.append(f"study {key_text(values[0])}: {problem}")
     bad: dict[bytes, str] = {}
     for values, problem in _entries(file, _CELLS, cell_problem):
         problem = problem or _content_problem(values)
@@ -200,7 +205,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
     places: dict[bytes, str] = {}
     for values, problem in _entries(file, _PLACES, _place_problem):
         study, position, key = values
-        name = f"load {_shown(position)} of study {_shown(study)}"
+        name = f"load {key_text(position)} of study {key_text(study)}"
         if problem is None and study not in studies:
             problem = "belongs to no study"
         if problem is None:
@@ -209,7 +214,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
                 places.setdefault(key, f"{name}, ")
         else:
             found.append(f"{name}: {problem}")
-    found += (f"{places.get(key, '')}cell {_shown(key)}: {text}" for key, text in bad.items())
+    found += (f"{places.get(key, '')}cell {key_text(key)}: {text}" for key, text in bad.items())
     return list(dict.fromkeys(found))
 
 
@@ -251,6 +256,6 @@ def _entries(
                 raise
 
 
-def _shown(value: Any) -> str:
+def key_text(value: Any) -> str:
     """Return the display form of a key of any type."""
     return value.hex() if isinstance(value, bytes) else escape_control(str(value))

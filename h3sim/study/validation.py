@@ -395,15 +395,13 @@ def _compared(
     page: Page, requested: Iterable[int], plain: Scheme, theirs: Scheme
 ) -> Iterator[tuple[Kind, str, str, str]]:
     """Yield kind, id, recorded priority and rules' priority of each recorded resource."""
-    n_images = 0
     for number in requested:
         resource = page.resources[number]
         stated = recorded_class(theirs, resource, UNCHANGED)
         # The parent of a stream is not part of its class.
         if stated is not None and not isinstance(stated, RecordedPlace):
-            ruled = plain.classify(resource, images_before=n_images)
+            ruled = plain.classify(resource, images_before=page.images_before[resource.id])
             yield resource.kind, resource.id, _describe(plain, stated), _describe(plain, ruled)
-        n_images += resource.kind is Kind.IMAGE
 
 
 def _describe(scheme: Scheme, entry: PriorityClass) -> str:

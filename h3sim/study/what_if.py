@@ -108,7 +108,7 @@ def what_if(
 
     >>> found = what_if("davies-meenan", scheme="dfifo", network="cable")
     >>> [round(row.part, 2) for row in found.rows]
-    [1.0, 1.0, 0.0, 0.95, 0.05]
+    [1.0, 1.0, 0.02, 0.96, 0.07]
     """
     with ErrorCollector() as mistakes:
         execution, given = mistakes.of(

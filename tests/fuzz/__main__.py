@@ -1,10 +1,11 @@
-"""`python -m tests.fuzz [SECONDS] [--table|--write]`: break what readers read until time is over.
+"""`python -m tests.fuzz [SECONDS] [READER...] [--table|--write]`: break inputs until time is over.
 
-Each reader has its turn, in a process of its own; how many inputs it was given is added to what
-stands in `build/fuzz`, and so are the inputs that reached something new; so a million may come in
-pieces. `--table` prints what was read so far, `--write` puts it into docs/validation.md. An input
-that is not refused in whole lines, that takes longer than 10 s or more than 1 GiB is shown; the
-exit code is then 1. It belongs into `tests/fuzz/once_failed`, and what it led to is mended.
+Each reader has its turn, in a process of its own; how many inputs it was given, in how many seconds
+and at which commits is added to what stands in `build/fuzz`, and so are the inputs that reached
+something new; so a million may come in pieces. `--table` prints what was read so far, `--write`
+puts it into docs/validation.md. An input that is not refused in whole lines, that takes longer than
+10 s or more than 1 GiB is shown; the exit code is then 1. It belongs into `tests/fuzz/once_failed`,
+and what it led to is mended.
 """
 
 from __future__ import annotations
@@ -78,20 +79,39 @@ def _draw(name: str, seconds: float, seed: int) -> dict[str, Any]:
 def table(counts: dict[str, dict[str, Any]]) -> str:
     """Return how many inputs each reader was given, as Markdown.
 
-    >>> print(table({"page": {"inputs": 1200, "slowest_s": 0, "peak_mib": 61, "failed": 0}}))
-    | reader | inputs | slowest | memory | failed |
-    |---|--:|--:|--:|--:|
-    | page | 1,200 | under 1 s | 61 MiB | 0 |
-    | all | 1,200 | | | 0 |
+    >>> found = {"inputs": 1200, "seconds": 9.2, "peak_mib": 61, "commits": ["c0ffee"]}
+    >>> print(table({"page": found}))
+    | reader | inputs | seconds | slowest | memory | failed |
+    |---|--:|--:|--:|--:|--:|
+    | page | 1,200 | 9 | under 1 s | 61 MiB | 0 |
+    | all | 1,200 | 9 | | | 0 |
+    <BLANKLINE>
+    Read by the code of c0ffee.
     """
-    lines = ["| reader | inputs | slowest | memory | failed |", "|---|--:|--:|--:|--:|"]
+    lines = [
+        "| reader | inputs | seconds | slowest | memory | failed |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
     for name, found in counts.items():
         slowest = f"{found['slowest_s']} s" if found.get("slowest_s") else "under 1 s"
         memory = f"{found['peak_mib']} MiB" if found.get("peak_mib") else ""
-        cells = (name, f"{found['inputs']:,}", slowest, memory, str(found.get("failed", 0)))
+        numbers = (f"{found['inputs']:,}", f"{found['seconds']:,.0f}")
+        cells = (name, *numbers, slowest, memory, str(found.get("failed", 0)))
         lines.append(f"| {' | '.join(cells)} |".replace("  ", " "))
-    total, failed = (sum(f.get(key, 0) for f in counts.values()) for key in ("inputs", "failed"))
-    return "\n".join([*lines, f"| all | {total:,} | | | {failed} |"])
+    total, seconds, failed = (
+        sum(found.get(key, 0) for found in counts.values())
+        for key in ("inputs", "seconds", "failed")
+    )
+    lines.append(f"| all | {total:,} | {seconds:,.0f} | | | {failed} |")
+    commits = dict.fromkeys(each for found in counts.values() for each in found["commits"])
+    return "\n".join([*lines, "", f"Read by the code of {', '.join(commits)}."])
+
+
+def _commit() -> str:
+    """Return the checkout's commit, with a mark if something in it was changed."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "an unknown commit"
 
 
 def main(arguments: list[str]) -> int:
@@ -102,11 +122,12 @@ def main(arguments: list[str]) -> int:
             put("python -m tests.fuzz --write", table(_counts()))
         return 0
     seconds = float(arguments[0]) if arguments else 60.0
+    names = arguments[1:] or [*READERS, *structured.TARGETS]
     FOLDER.mkdir(parents=True, exist_ok=True)
-    counts, failed = _counts(), False
-    share = seconds / (len(READERS) + len(structured.TARGETS))
-    for name in (*READERS, *structured.TARGETS):
-        kept = counts.setdefault(name, {"inputs": 0, "turns": 0})
+    counts, failed, commit = _counts(), False, _commit()
+    share = seconds / len(names)
+    for name in names:
+        kept = counts.setdefault(name, {"inputs": 0, "turns": 0, "seconds": 0.0, "commits": []})
         began = time.monotonic()
         found = (_read if name in READERS else _draw)(name, share, kept["turns"] + 1)
         if "failed" in found:
@@ -115,6 +136,8 @@ def main(arguments: list[str]) -> int:
         kept["inputs"] += found.get("inputs", 0)
         kept["failed"] = kept.get("failed", 0) + ("failed" in found)
         kept["turns"] += 1
+        kept["seconds"] += time.monotonic() - began
+        kept["commits"] = list(dict.fromkeys([*kept["commits"], commit]))
         for key in ("slowest_s", "peak_mib"):
             kept[key] = max(kept.get(key, 0), found.get(key, 0))
         _COUNTS.write_text(json.dumps(counts), "utf-8")

@@ -13,12 +13,19 @@ from h3sim.catalog import load_network, load_page, load_profile, load_scheme
 from h3sim.errors import H3SimError
 from h3sim.headers.qif import read_qif
 from h3sim.http.priority_field import parse_priority
+from h3sim.importers import import_page
 from h3sim.importers.header_lists import read_exchanges
 from h3sim.page import page_from_dict, page_to_dict
+from h3sim.page.model import read_marks
+from h3sim.papers.experiments import FORMAT as HEADER_STUDY
+from h3sim.papers.experiments import HeaderExperiment
+from h3sim.papers.findings import FindingsError, findings_from_dict
 from h3sim.results.configuration import write_load_qlog
+from h3sim.schema import parse_toml, read_text
+from h3sim.schema.fields import read_document
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.study import Store, read_load, read_results
-from h3sim.study.study_file import read_study
+from h3sim.study.study_file import StudyError, read_study
 from h3sim.transport import (
     network_from_dict,
     network_to_dict,
@@ -27,11 +34,14 @@ from h3sim.transport import (
 )
 from h3sim.units import ms
 from tests.fuzz import laws
+from tests.fuzz.plugged import list_plugins, load_with_controller, load_with_scheduler
 from tests.helpers import page_of
 from tests.recordings import SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from h3sim.importers import ImportedPage
 
 __all__ = ["READERS", "Reader", "check"]
 
@@ -40,6 +50,9 @@ _SMALL_BYTES = 2500
 _TRACED = (
     'format = "h3sim-network/1"\nname = "x"\nrtt_ms = 20\n[down]\nmahimahi = "trace.txt"\n[up]\n'
 )
+
+
+_DOCUMENT = "<!doctype html><link rel=stylesheet href=a.css><p class=a>text<b>bold</b>" * 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +67,7 @@ class Reader:
 def check(reader: Reader, data: bytes, folder: Path) -> None:
     """Read *data* as a file: it is read, or an error of h3sim's says why not, in whole lines."""
     path = folder / reader.file_name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     try:
         reader.read(path)
@@ -165,6 +179,29 @@ def _read_priority(path: Path) -> None:
     parse_priority(path.read_bytes().decode("latin-1"))
 
 
+def _read_findings(path: Path) -> None:
+    text = read_text(path, FindingsError)
+    findings_from_dict(parse_toml(text, FindingsError, source=str(path)), source=str(path))
+
+
+def _read_header_study(path: Path) -> None:
+    document = parse_toml(read_text(path, StudyError), StudyError, source=str(path))
+    read_document(HeaderExperiment, document, StudyError, source=str(path), format_=HEADER_STUDY)
+
+
+def _read_marked(path: Path) -> None:
+    read_marks(path, _load().page)
+
+
+def _read_site(path: Path) -> None:
+    laws.check_a_page_or_a_line_comes(path.read_bytes(), path.name, _site_of)
+
+
+def _site_of(sheet: Path) -> ImportedPage:
+    sheet.with_name("index.html").write_text(_DOCUMENT, "utf-8")
+    return import_page(sheet.parent)
+
+
 _HARS = tuple(name for name in SAMPLES if name.startswith("har"))
 READERS: dict[str, Reader] = {
     "page": Reader(
@@ -201,6 +238,25 @@ READERS: dict[str, Reader] = {
             b"[samples.ranges]\nrtt_ms = {low = 1, high = 9}\n",
         ],
     ),
+    "findings": Reader(
+        file_name="findings.toml",
+        read=_read_findings,
+        samples=lambda: [
+            b'format = "h3sim-findings/1"\n[[findings]]\nid = "a-1"\nsource = "A 2020"\n'
+            b'says = "rr is slow"\nstudy = "marx-2019-table-2"\n'
+            b'claims = [{ says = "least", figure = "least-mean", above = 1 }]\n',
+            b'format = "h3sim-findings/1"\n[[findings]]\nid = "a-2"\nsource = "A 2020"\n'
+            b'says = "users saw it"\ncannot = "there are no users"\n',
+        ],
+    ),
+    "study of headers": Reader(
+        file_name="study.toml",
+        read=_read_header_study,
+        samples=_shipped("models/studies/frindell-2017.toml"),
+    ),
+    "list of marks": Reader(
+        file_name="fold.txt", read=_read_marked, samples=lambda: [b"# seen\n/\na.*\n", b"a.css"]
+    ),
     "HAR": Reader(file_name="recording.har", read=_imported, samples=_recorded(*_HARS)),
     "DevTools log": Reader(file_name="log.json", read=_imported, samples=_recorded("devtools-log")),
     "WProfX": Reader(file_name="wprofx.json", read=_imported, samples=_recorded("wprofx")),
@@ -212,6 +268,14 @@ READERS: dict[str, Reader] = {
         samples=lambda: [
             b"<!doctype html><link rel=stylesheet href=a.css><img src=1.png><script src=x.js>",
             b"<style>@import 'a.css';@font-face{font-family:x;src:url(x.woff)}p{font:x}</style><p>",
+        ],
+    ),
+    "stylesheet of a site": Reader(
+        file_name="a.css",
+        read=_read_site,
+        samples=lambda: [
+            b"@import 'b.css' print;@font-face{font-family:x;src:url(x.woff)}p{font:9px x}",
+            b".a>b{background:url(a.png)}@media (min-width:1px){p{background:url('b.png')}}",
         ],
     ),
     "qlog": Reader(file_name="load.qlog", read=h3sim.measure, samples=_logs),
@@ -229,6 +293,20 @@ READERS: dict[str, Reader] = {
     "saved rows": Reader(file_name="rows.jsonl", read=_read_rows, samples=_results("rows.jsonl")),
     "store of studies": Reader(
         file_name="study.db", read=_read_store, samples=_results("study.db")
+    ),
+    "entry points of a plug-in": Reader(
+        file_name="fuzzed-1.dist-info/entry_points.txt",
+        read=list_plugins,
+        samples=lambda: [
+            b"[h3sim.schedulers]\nnewest = tests.fuzz.plugged:Newest\nrr = json:loads\n",
+            b"[h3sim.schedulers]\na = tests.fuzz.plugged:_WRONG\nb = nowhere\n[x]\ny = z\n",
+        ],
+    ),
+    "scheduler plug-in": Reader(
+        file_name="answers.bin", read=load_with_scheduler, samples=lambda: [b"", b"a" * 9]
+    ),
+    "controller plug-in": Reader(
+        file_name="answers.bin", read=load_with_controller, samples=lambda: [b"", b"a" * 9]
     ),
     "Priority field": Reader(
         file_name="field.txt",

@@ -74,7 +74,7 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("adaptive-rr", {**_LOSSY, "seed": 7}),
     ("ats", {"rtt_ms": 40, "browser": "parse", "max_concurrent_requests": 4}),
     # Browsers that compute what they ask for.
-    ("chrome-eps", {"network": "4g", "browser": "parse", "tight_mode": True}),
+    ("chrome-eps", {"network": "4g", "browser": "parse", "tight_mode": "chrome-95"}),
     ("chrome-h2", {"network": "4g", "browser": "parse", "transport": "tcp", "cpu_slowdown": 3}),
     ("firefox-eps", {"network": "dsl", "browser": "parse", "preload_scanner": False}),
     ("lsquic", {"network": "dsl", "browser": "parse", "stylesheets_block_parser": True}),

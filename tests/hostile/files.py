@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
+import tempfile
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.study.store_file import digest_of
 from tests.fuzz.readers import READERS
 from tests.recordings import SAMPLES
 
@@ -627,6 +631,154 @@ _ROWS = {
     "a deep row": lambda n: f"{_rows()[0]}\n{'[' * n}".encode(),
 }
 
+# Stores: rows that the digests are right of, and schemas that are not a store's
+
+
+def _store(make: Callable[[sqlite3.Connection, int], object]) -> Callable[[int], bytes]:
+    """Return a maker of a store into which *make* puts what is hostile."""
+
+    def of(n_bytes: int) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "study.db"
+            path.write_bytes(next(iter(READERS["store of studies"].samples())))
+            database = sqlite3.connect(path, isolation_level=None)
+            database.execute("PRAGMA journal_mode = DELETE")
+            database.execute("BEGIN")
+            make(database, n_bytes)
+            database.execute("COMMIT")
+            database.close()
+            return path.read_bytes()
+
+    return of
+
+
+def _cells(row: Callable[[int], str], n_cells: Callable[[int], int]) -> Callable[[int], bytes]:
+    """Return a maker of a store with that many more cells in its study, whose rows are `row(n)`."""
+
+    def make(database: sqlite3.Connection, n_bytes: int) -> None:
+        number = n_cells(n_bytes)
+        for n in range(number):
+            key, text = f"{n:016}".encode(), row(n_bytes // number)
+            digest = digest_of(key, b"m", text.encode(), None, None, 1.0)
+            cell = (key, "m", text, None, None, 1.0, digest)
+            database.execute("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", cell)
+            place = (1, 1000 + n, key)
+            database.execute(
+                "INSERT INTO study_cells VALUES (?, ?, ?, ?)", (*place, digest_of(*place))
+            )
+
+    return _store(make)
+
+
+def _statement(sql: str) -> Callable[[int], bytes]:
+    return _store(lambda database, _: database.execute(sql))
+
+
+def _instead_of_cells(sql: str) -> Callable[[int], bytes]:
+    def make(database: sqlite3.Connection, _: int) -> None:
+        database.execute("DROP TABLE cells")
+        database.execute(f"CREATE VIEW cells AS {sql}")
+
+    return _store(make)
+
+
+def _studies(database: sqlite3.Connection, n_bytes: int) -> None:
+    for n in range(2, n_bytes // 60):
+        values = (n, f"token{n}".encode(), b"x", 1, b"[]")
+        texts = [value.decode() if isinstance(value, bytes) else value for value in values]
+        query = "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)"
+        database.execute(query, (*texts, digest_of(*values)))
+
+
+def _places(database: sqlite3.Connection, n_bytes: int) -> None:
+    for n in range(1000, 1000 + n_bytes // 50):
+        place = (1, n, b"nowhere")
+        database.execute("INSERT INTO study_cells VALUES (?, ?, ?, ?)", (*place, digest_of(*place)))
+
+
+def _endless(n_columns: int) -> str:
+    columns = ", ".join(["x"] * n_columns)
+    return (
+        f"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT {columns} FROM n"
+    )
+
+
+def _once(_: int) -> int:
+    return 1
+
+
+_STORE = {
+    "a deep row": _cells(lambda n: "[" * n, _once),
+    "a row of deep values": _cells(
+        lambda n: '{"a":' + "[" * (n // 2) + "]" * (n // 2) + "}", _once
+    ),
+    "a wide row": _cells(_wide, _once),
+    "a long text": _cells(lambda n: f'{{"page":"{"x" * n}"}}', _once),
+    "a long number": _cells(lambda n: f'{{"seed":{"9" * n}}}', _once),
+    "huge numbers": _cells(lambda _: f'{{"seed":{_HUGE}}}', lambda n: n // 5000),
+    "many rows": _cells(lambda _: "{}", lambda n: n // 150),
+    "many rows of other columns": _cells(lambda n: f'{{"k{n}":0}}', lambda n: n // 150),
+    "many studies": _store(_studies),
+    "many loads that did not run": _store(_places),
+    "an endless view": _instead_of_cells(_endless(7)),
+    "a view of views": _statement(
+        "CREATE VIEW more AS " + " UNION ALL ".join(["SELECT * FROM cells"] * 400)
+    ),
+    "a trigger": _statement(
+        "CREATE TRIGGER more AFTER INSERT ON cells BEGIN UPDATE cells SET row = '{}'; END"
+    ),
+    "a table of its own": _statement("CREATE TABLE more (x)"),
+    "many tables": _store(
+        lambda database, n: (
+            [database.execute(f"CREATE TABLE t{i} (x)") for i in range(n // 4200)] and None
+        )
+    ),
+    "an index": _statement("CREATE INDEX more ON cells (row)"),
+    "no page but the first": lambda n: next(iter(READERS["store of studies"].samples()))[:4096],
+    "zeros behind the first page": lambda n: (
+        next(iter(READERS["store of studies"].samples()))[:4096] + bytes(n - 4096)
+    ),
+    "zeros": bytes,
+    "only a head": lambda n: b"SQLite format 3\0" * (n // 16),
+}
+
+# Packages
+
+
+_ENTRY_POINTS = {
+    "many names": _text(
+        lambda n: "[h3sim.schedulers]\n" + _joined(lambda i: f"a{i} = nowhere{i}:x", n, "\n")
+    ),
+    "one name": _text(lambda n: "[h3sim.schedulers]\n" + _joined(lambda _: "a = b:c", n, "\n")),
+    "a long name": _text(lambda n: f"[h3sim.schedulers]\n{'x' * n} = b:c"),
+    "a long module": _text(lambda n: f"[h3sim.schedulers]\nx = {'b.' * (n // 2)}b:c"),
+    "a long attribute": _text(lambda n: f"[h3sim.schedulers]\nx = json:{'b.' * (n // 2)}b"),
+    "spaces": _text(lambda n: f"[h3sim.schedulers]\nx = json {' ' * n}"),
+    "extras": _text(lambda n: f"[h3sim.schedulers]\nx = json:loads [{'a,' * (n // 2)}]"),
+    "groups": _text(lambda n: _joined(lambda i: f"[g{i}]\nx = b:c", n, "\n")),
+    "brackets": _text(lambda n: "[" * n),
+    "no values": _text(lambda n: "[h3sim.schedulers]\n" + "x\n" * (n // 2)),
+    "NULs": _text(lambda n: "\0" * n),
+}
+_BYTES = {
+    "right": _text(lambda n: "\0" * n),
+    **{f"{byte}": partial(lambda byte, n: bytes([byte]) * n, byte) for byte in range(128, 151)},
+    "in turns": lambda n: bytes(range(256)) * (n // 256),
+}
+"""What plug-ins answer, by byte (`tests.fuzz.plugged`)."""
+_MARKS = {
+    "many lines": _text(lambda n: _joined(lambda i: f"x{i}", n, "\n")),
+    "one line often": _text(lambda n: _joined(lambda _: "/", n, "\n")),
+    "a long line": _text(lambda n: "x" * n),
+    "stars": _text(lambda n: "*" * n),
+    "stars and letters": _text(lambda n: "*a" * (n // 2)),
+    "lines of stars": _text(lambda n: _joined(lambda _: "*a" * 100 + "b", n, "\n")),
+    "brackets": _text(lambda n: "[" * n),
+    "a set": _text(lambda n: "[" + "a-z" * (n // 3) + "]"),
+    "comments": _text(lambda n: "#" * n),
+    "lines": _text(lambda n: "\n" * n),
+}
+
 _PRIORITY = {
     "members": _text(lambda n: _joined(lambda i: f"k{i}=1", n)),
     "parameters": _text(lambda n: "u=1" + ";a=1" * (n // 4)),
@@ -659,6 +811,14 @@ FILES: dict[str, dict[str, Any]] = {
         "a gzip bomb of spaces": _bomb(b"", b" " * 1000),
         "a gzip bomb of text": _bomb(b'{"log": {"version": "', b"x" * 1000),
     },
+    "findings": _tables("findings"),
+    "study of headers": _tables("study of headers"),
+    "list of marks": _MARKS,
+    "stylesheet of a site": {name: _text(make) for name, make in _CSS.items()},
+    "store of studies": _STORE,
+    "entry points of a plug-in": _ENTRY_POINTS,
+    "scheduler plug-in": _BYTES,
+    "controller plug-in": _BYTES,
     "DevTools log": {**_JSON, **_lists_of("devtools-log")},
     "WProfX": {**_JSON, **_lists_of("wprofx")},
     "Epload": {**_JSON, **_lists_of("epload")},

@@ -1,8 +1,8 @@
-"""`python -m tests.hostile.one READER BYTES [NAME]`: read hostile files in this process.
+"""`python -m tests.hostile.one READER BYTES [NAME...]`: read hostile files, all without a name.
 
-Without a name all files of the reader are read, one after the other. The process may take so many
-bytes of memory and seconds of the processor as `LIMIT_BYTES` and `LIMIT_S` say; the system ends it
-where it takes more. A line for each file says how long it took, and what the process has held.
+Each is read by a fork of this process, which may take so many bytes of memory and seconds of the
+processor as `LIMIT_BYTES` and `LIMIT_S` say; the system ends it where it takes more. A line for
+each file says how long it took and what the fork has held, or that it failed.
 """
 
 from __future__ import annotations
@@ -50,12 +50,28 @@ def read(reader: str, name: str, n_bytes: int) -> None:
     print(f"{took_s:.3f} {peak_mb:.0f} {name}", flush=True)
 
 
+def _in_fork(reader: str, name: str, n_bytes: int) -> bool:
+    """Read a file in a fork; return whether it ended well."""
+    child = os.fork()
+    if not child:
+        try:
+            read(reader, name, n_bytes)
+            os._exit(0)
+        except BaseException as error:  # noqa: BLE001 - the parent reports it
+            print(f"{type(error).__name__}: {error}"[:200], file=sys.stderr, flush=True)
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    if status:
+        code = os.waitstatus_to_exitcode(status)
+        print(f"failed {code} {name}", flush=True)
+    return not status
+
+
 def main(arguments: list[str]) -> int:
-    """Read what the arguments say."""
+    """Read what the arguments say; return 1 if one failed."""
     reader, n_bytes, *names = arguments
-    for name in names or FILES[reader]:
-        read(reader, name, int(n_bytes))
-    return 0
+    ended = [_in_fork(reader, name, int(n_bytes)) for name in names or FILES[reader]]
+    return int(not all(ended))
 
 
 if __name__ == "__main__":

@@ -90,8 +90,8 @@ class EagerBrowser(ReplayBrowser):
 class TwoThreads(RenderingBrowser):
     """Lets the next task begin a millisecond before the one before it ends."""
 
-    def __init__(self, page: Any, model: Any) -> None:
-        super().__init__(page, model)
+    def __init__(self, page: Any, model: Any, tight_mode: Any) -> None:
+        super().__init__(page, model, tight_mode)
         end = self._record.end
         self._record.end = lambda index, now_ns: end(index, now_ns + 1_000_000)  # type: ignore[method-assign]
 
@@ -118,8 +118,8 @@ class HastyLoadEvent(RenderingBrowser):
 class UnstyledPaint(RenderingBrowser):
     """Paints as soon as the head is parsed, with whatever styles there are."""
 
-    def __init__(self, page: Any, model: Any) -> None:
-        super().__init__(page, model)
+    def __init__(self, page: Any, model: Any, tight_mode: Any) -> None:
+        super().__init__(page, model, tight_mode)
         self._renderer.styles.blocking = list  # type: ignore[method-assign]
 
 

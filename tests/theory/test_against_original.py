@@ -1,17 +1,19 @@
-"""Schedules of the code behind Marx 2019, where they lie beside the checkout."""
+"""Schedules of the code behind Marx 2019."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
+from validation.data import SCHEDULES
 
-SCHEDULES = Path(__file__).parents[3] / "shared" / "data" / "original" / "schedules.json"
-CASES = json.loads(SCHEDULES.read_text("utf-8")) if SCHEDULES.exists() else []
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = json.loads(SCHEDULES.read_text("utf-8"))
 KINDS = {
     "text/html": "document",
     "text/css": "stylesheet",
@@ -49,8 +51,7 @@ def page_of(case: Any) -> dict[str, Any]:
     return {"format": "h3sim-page/1", "name": "original", "resources": resources}
 
 
-@pytest.mark.skipif(not CASES, reason="the schedules are not beside the checkout")
-@pytest.mark.parametrize("index", range(len(CASES) or 1))
+@pytest.mark.parametrize("index", range(len(CASES)))
 def test_each_response_ends_at_the_tick_at_which_the_original_ends_it(
     index: Any, tmp_path: Path
 ) -> None:

@@ -159,6 +159,27 @@ def test_what_waits_is_sent_as_one_with_what_it_waits_for() -> None:
         ([Part(None, 1, 1, 1, 4), Part(None, 1, 1, 1, 0), Part(1, 1, 2, 1, 10)], 32),
         # 12 for 4 packets, 2 for one: 4 * 12 + 5 * 2.
         ([Part(None, 1, 1, 1, 0), Part(0, 1, 2, 3, 12), Part(None, 1, 1, 1, 2)], 58),
+        # Of two behind the first the denser is sent with it, 5 for 2 packets, and not the heavier:
+        # 2 * 5, then 9 for 4 packets, 6 * 9, then 6 for 3, 9 * 6.
+        (
+            [
+                Part(None, 1, 1, 1, 0),
+                Part(0, 1, 2, 1, 5),
+                Part(0, 1, 2, 3, 6),
+                Part(None, 1, 1, 4, 9),
+            ],
+            118,
+        ),
+        # 10 for one packet, then 6 for one, then what waits for the first: 10 for 2 packets.
+        (
+            [
+                Part(None, 1, 1, 1, 10),
+                Part(0, 1, 2, 1, 0),
+                Part(1, 1, 3, 1, 10),
+                Part(None, 1, 1, 1, 6),
+            ],
+            62,
+        ),
     ],
 )
 def test_without_a_step_the_bound_is_that_of_weights_made_level(

@@ -15,7 +15,7 @@ import h3sim
 from h3sim.browser.document import DocumentParser
 from h3sim.browser.rendering import MainThread, MainThreadRecord, Task
 from h3sim.trace import Work
-from tests.helpers import page_of
+from tests.helpers import AT_ONCE, page_of
 
 PACKET = 1400
 
@@ -26,9 +26,9 @@ def document(packets: int, **more: Any) -> dict[str, Any]:
 
 def named(id_: str, at_bytes: int, packets: int = 1, **more: Any) -> dict[str, Any]:
     """Return what the document names at an offset; the kind follows from the name."""
-    kinds = {"css": "stylesheet", "js": "script", "png": "image"}
+    kinds = {"css": "stylesheet", "js": "script", "html": "document", "json": "fetch"}
     found = {"by": "/", "at": "offset", "offset_bytes": at_bytes}
-    kind = kinds[id_.rpartition(".")[2]]
+    kind = kinds.get(id_.rpartition(".")[2], "image")
     return {"id": id_, "kind": kind, "bytes": packets * PACKET, "discovered": found, **more}
 
 
@@ -39,7 +39,8 @@ def later(id_: str, kind: str, by: str, at: str, **more: Any) -> dict[str, Any]:
 
 
 def parsed(*resources: dict[str, Any], **setting: Any) -> h3sim.Load:
-    setting = {"scheme": "fifo", "browser": "parse", **setting}
+    """Load them with a browser that holds nothing back and paints at once, unless told."""
+    setting = {"scheme": "fifo", **AT_ONCE, **setting}
     return h3sim.simulate(page_of(*resources), **setting)
 
 
@@ -294,30 +295,114 @@ def test_the_parser_stands_at_a_stylesheet_where_that_is_asked_for() -> None:
     assert requested(parsed(*resources, stylesheets_block_parser=True))["a.png"] == 10
 
 
-def test_in_tight_mode_images_wait_for_the_head_while_two_requests_are_open() -> None:
+def head_with(*body: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """A document whose head ends at 37, when its script has run; the stylesheet is there at 20."""
+    head = (named("s.css", 50, in_head=True), named("a.js", 60, in_head=True, execute_ms=7))
+    return (document(1), *head, *body)
+
+
+def test_chrome_of_2021_holds_images_while_two_requests_are_open() -> None:
     """At 30 only the important image is open, so one goes with it; at 37 the script has run."""
-    resources = (
-        document(1),
-        named("s.css", 50, in_head=True),
-        named("a.js", 60, in_head=True, execute_ms=7),
+    images = (
         named("a.png", 100),
         named("b.png", 200),
         named("c.png", 300, fetchpriority="high"),
     )
-    asked = requested(parsed(*resources, tight_mode=True))
+    asked = requested(parsed(*head_with(*images), tight_mode="chrome-95"))
     assert asked == {"/": 0, "s.css": 10, "a.js": 10, "c.png": 10, "a.png": 30, "b.png": 37}
-    assert requested(parsed(*resources))["b.png"] == 10
+    assert requested(parsed(*head_with(*images)))["b.png"] == 10
 
 
-def test_in_tight_mode_one_image_at_once_goes_beside_two_scripts_of_the_body() -> None:
-    """At 10 both scripts and one image are asked for, at 20 one of the scripts is there."""
+def test_chrome_of_today_lets_two_of_the_first_five_images_go_beside_whatever_is_open() -> None:
+    """One that is declared small waits, though it comes first; so does what a stylesheet shows."""
+    images = (
+        named("icon.png", 100, small=True),
+        named("a.png", 200),
+        named("b.png", 300),
+        named("c.png", 400),
+    )
+    asked = requested(parsed(*head_with(*images), tight_mode="chrome-118"))
+    early = {id_ for id_, at_ms in asked.items() if at_ms == 10}
+    assert early == {"s.css", "a.js", "a.png", "b.png"}
+    assert asked["c.png"] == asked["icon.png"] == 37
+
+
+def test_what_was_held_goes_by_its_priority() -> None:
+    """The head ends at 37, and all three leave then: the Medium one first, though asked last."""
+    images = [named(f"{n}.png", 100 + n) for n in range(2)]
+    held = [named("icon.png", 300, small=True), named("d.png", 400, lazy=False)]
+    load = parsed(*head_with(*images, *held), tight_mode="chrome-118")
+    order = [row.id for row in load.timings if row.requested_ms == 37]
+    assert order == ["d.png", "icon.png"]
+
+
+def test_a_frame_and_a_fetch_hold_nothing_and_are_not_held() -> None:
+    """Chrome's loader has no say in navigations, and leaves out what may run for long."""
+    others = (named("f.html", 30), named("d.json", 40))
+    load = parsed(document(1), *others, named("a.png", 100), tight_mode="chrome-95")
+    assert requested(load)["a.png"] == requested(load)["d.json"] == 10
+
+
+def test_safari_holds_images_to_the_load_event_while_two_requests_are_open() -> None:
+    """At 20 the first script is there, so one image goes with the second; at 30 the next one."""
     scripts = [named("a.js", 50), named("b.js", 60)]
-    images = [named(f"{name}.png", 100) for name in "abc"]
-    asked = requested(parsed(document(1), *scripts, *images, tight_mode=True))
-    assert asked == {"/": 0, "a.js": 10, "b.js": 10, "a.png": 10, "b.png": 20, "c.png": 20}
+    images = [named(f"{name}.png", 100) for name in "ab"]
+    asked = requested(parsed(document(1), *scripts, *images, tight_mode="safari"))
+    assert asked == {"/": 0, "a.js": 10, "b.js": 10, "a.png": 20, "b.png": 30}
 
 
-def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there() -> None:
+def test_safari_counts_the_requests_to_each_host() -> None:
+    scripts = [named("a.js", 50), named("b.js", 60)]
+    image = named("a.png", 100, host="images.example")
+    load = parsed(document(1), *scripts, image, tight_mode="safari")
+    assert requested(load)["a.png"] == 10
+
+
+def test_the_scheme_names_the_tight_mode_of_its_browser() -> None:
+    """What is asked for goes before it, and today's Chrome stands where nobody says anything."""
+    resources = head_with(*(named(f"{n}.png", 100 + n) for n in range(3)))
+
+    def early(**setting: Any) -> int:
+        asked = requested(parsed(*resources, **setting))
+        return sum(asked[f"{n}.png"] == 10 for n in range(3))
+
+    assert early(tight_mode=None, scheme="chrome-eps-2022") == 0
+    assert early(tight_mode=None, scheme="firefox-eps") == 3
+    assert early(tight_mode=None, scheme="fifo") == 2
+    assert early(tight_mode="chrome-95", scheme="firefox-eps") == 0
+
+
+def test_a_tight_mode_is_named() -> None:
+    with pytest.raises(h3sim.errors.InputError, match="chrome-118"):
+        parsed(document(1), tight_mode=True)
+
+
+def test_the_parser_begins_when_the_navigation_is_committed() -> None:
+    """The first packet is there at 10, the second at 20: the parser has both at 17 or 20."""
+    load = parsed(document(2), named("a.png", 700), named("b.png", 2100), commit_ms=7)
+    asked = requested(load)
+    assert (asked["a.png"], asked["b.png"]) == (17, 20)
+
+
+def test_a_frame_s_document_is_committed_as_well() -> None:
+    frame = named("f.html", 30)
+    inner = named("f.css", 9)
+    inner["discovered"] = {**inner["discovered"], "by": "f.html"}
+    load = parsed(document(1), frame, inner, commit_ms=7)
+    times = {row.id: row for row in load.timings}
+    assert times["f.css"].requested_ms == times["f.html"].finished_ms + 7
+
+
+def test_the_first_paint_is_a_frame_later_and_layout_with_it() -> None:
+    """The stylesheet is there at 20; it names a font, which the layout needs."""
+    font = later("w.woff2", "font", "s.css", "complete")
+    load = parsed(document(1), named("s.css", 50, in_head=True), font, paint_ms=16)
+    assert load.first_paint_ms == requested(load)["w.woff2"] == 36
+    slow = parsed(document(1), named("s.css", 50, in_head=True), paint_ms=16, cpu_slowdown=4)
+    assert slow.first_paint_ms == 84
+
+
+def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_once_all_is_loaded() -> None:
     load = parsed(
         document(1),
         named("s.css", 50, in_head=True, parse_ms=4),
@@ -325,19 +410,21 @@ def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there
         named("unseen.png", 200, lazy=True),
     )
     assert load.first_paint_ms == requested(load)["seen.png"] == 24
-    assert load.load_event_ms == requested(load)["unseen.png"] == 30
+    # The one in sight holds no load event back.
+    assert load.load_event_ms == requested(load)["unseen.png"] == 24
 
 
 def test_in_tight_mode_a_deferred_script_waits_as_an_image_does() -> None:
-    """Chrome asks for async and deferred scripts with priority Low (web.dev, "Fetch Priority").
+    """Chrome asks for async and deferred scripts with priority Low, for modules with High.
 
     At 10 the stylesheet and the script that blocks are asked for; at 20 the former is there.
     """
-    blocking = (named("s.css", 50, in_head=True), named("a.js", 60, in_head=True, execute_ms=7))
     for flag in ("defer", "async"):
         later_script = named("d.js", 70, in_head=True, **{flag: True})
-        asked = requested(parsed(document(1), *blocking, later_script, tight_mode=True))
+        asked = requested(parsed(*head_with(later_script), tight_mode="chrome-118"))
         assert asked == {"/": 0, "s.css": 10, "a.js": 10, "d.js": 20}, flag
+    module = named("d.js", 70, in_head=True, defer=True, module=True)
+    assert requested(parsed(*head_with(module), tight_mode="chrome-118"))["d.js"] == 10
 
 
 def test_the_preload_scanner_leaves_lazy_images_to_the_parser() -> None:
@@ -476,3 +563,31 @@ def test_a_thread_has_tasks_while_one_runs_or_waits() -> None:
     assert thread.finish(10)
     assert (thread.has_tasks, thread.is_idle, done) == (False, True, [10])
     assert not thread.finish(11)
+
+
+@pytest.mark.parametrize(
+    ("display", "seen_ms"), [("block", 56), ("auto", 56), ("swap", 36), ("optional", 36)]
+)
+def test_text_that_is_the_main_element_waits_for_its_font_as_that_says(
+    display: str, seen_ms: float
+) -> None:
+    """The stylesheet is there at 20 and painted at 36; the font, asked for then, is there at 40."""
+    font = later("w.woff2", "font", "s.css", "complete", hero=True, font_display=display)
+    load = parsed(document(1), named("s.css", 50, in_head=True), font, paint_ms=16)
+    assert load.first_paint_ms == 36
+    assert load.largest_paint_ms == seen_ms
+
+
+def test_text_without_a_font_is_there_with_the_first_paint() -> None:
+    root = document(1, hero=True, above_the_fold=True)
+    image = named("a.png", 100, viewport=0.4, above_the_fold=True)
+    load = parsed(root, image, paint_ms=16)
+    assert load.largest_paint_ms == load.first_paint_ms == 26
+    shown = parsed(document(1), image, paint_ms=16)
+    assert shown.largest_paint_ms == 36
+
+
+def test_a_font_that_does_not_come_hides_its_text_for_three_seconds() -> None:
+    font = later("w.woff2", "font", "s.css", "complete", hero=True, server_ms=5000)
+    load = parsed(document(1), named("s.css", 50, in_head=True), font)
+    assert load.largest_paint_ms == 3020

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from h3sim.cli import main
 from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS
 from h3sim.errors import StalledError
+from h3sim.schema.files import json_digest
 from tests.effort import HANG_S
 from tests.helpers import page_file
 from tests.schemas import schema_problems
@@ -52,7 +54,10 @@ CONFIGURATION = {
     "max_concurrent_requests": None,
     "preload_scanner": None,
     "tight_mode": None,
+    "commit_ms": None,
+    "paint_ms": None,
     "max_concurrent_requests_per_host": None,
+    "max_connections_per_host": None,
     "stylesheets_block_parser": None,
     "hidden_at_ms": None,
     "header_compression": None,
@@ -85,6 +90,7 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
     # 1400 * 30) / 4200 = 23.33; sampled at 100.
     assert out.count("\n") == 1
     document = json.loads(out)
+    assert document.pop("digest") == json_digest(document)
     identity = {key: document.pop(key) for key in ("version", "build", "notes", "page_digest")}
     assert identity == {
         "version": h3sim.__version__,
@@ -342,7 +348,11 @@ def test_the_version_and_the_build_are_printed(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit) as exited:
         main(["--version"])
     assert exited.value.code == 0
-    assert capsys.readouterr().out == f"h3sim {h3sim.__version__} ({h3sim.build()})\n"
+    shown = re.fullmatch(
+        r"h3sim (\S+) \(commit ([0-9a-f]{10}(?:-dirty)?|unknown), (\w+)[^)]*\)\n",
+        capsys.readouterr().out,
+    )
+    assert (shown[1], shown[3]) == (h3sim.__version__, h3sim.build())
 
 
 def test_a_run_that_fails_exits_with_1_and_a_line(
@@ -382,3 +392,32 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     process.stdout = None
     _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (1, b"")
+
+
+DRIVER = f"{sys.executable} {Path(__file__).parents[2] / 'validation/drivers/shipped.py'} eps"
+
+
+def test_a_driver_schedules_in_the_place_of_the_scheme(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "davies-meenan", "--scheme", "chrome-eps", "--order"]
+    assert main(command) == 0
+    own = capsys.readouterr().out
+    assert main([*command, "--scheduler-process", DRIVER]) == 0
+    driven = capsys.readouterr().out
+    assert driven.startswith("davies-meenan: eps over ")
+    assert driven.splitlines()[-1] == own.splitlines()[-1]
+    # Round robin for the same clients: the option is looked at.
+    assert main([*command, "--scheduler-process", DRIVER.replace(" eps", " round-robin")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] != own.splitlines()[-1]
+
+
+def test_a_driver_is_compared_with_schemes(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compare", "davies-meenan", "--scheme", "chrome-eps,fifo", "--send-buffer-kb", "0"]
+    assert main([*command, "--scheduler-process", DRIVER]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    found = {row[0]: row[1:] for row in rows if row and row[0] in ("chrome-eps", "fifo", "eps")}
+    assert found["eps"] == found["chrome-eps"] != found["fifo"]
+
+
+def test_a_driver_that_cannot_be_started_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "davies-meenan", "--scheduler-process", "./no-such-driver"]) == 2
+    assert "cannot be started" in capsys.readouterr().err

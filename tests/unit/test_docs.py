@@ -11,6 +11,7 @@ import configparser
 import contextlib
 import dataclasses
 import doctest
+import importlib
 import io
 import itertools
 import json
@@ -35,7 +36,7 @@ from h3sim.schema.fields import fields_of, keys_of
 from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.rules import CONDITIONS
-from h3sim.signals import Signalling
+from h3sim.signals import Signalling, WithoutSignal
 from h3sim.study.study_file import StudyFile, study_from_dict
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
@@ -47,7 +48,8 @@ from tests.schemas import SCHEMAS, schema_problems
 from tools import docs_tables, formats
 
 ROOT = Path(__file__).parents[2]
-DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = ROOT / "README.md"
+DOCS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BROKEN = "broken"
 """The name of the page that shows mistakes."""
 
@@ -295,34 +297,67 @@ def anchors_of(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
-    links = set(re.findall(r"\]\((docs/[\w-]+\.md)", (ROOT / "README.md").read_text("utf-8")))
-    assert links == {f"docs/{path.name}" for path in DOCS if path.parent.name == "docs"}
+def test_the_index_leads_to_every_page_of_the_documentation() -> None:
+    """The README leads to the index."""
+    links = set(re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs" / "README.md").read_text("utf-8")))
+    assert links == {path.name for path in DOCS if path.parent.name == "docs"} - {"README.md"}
+    assert "](docs/README.md)" in README.read_text("utf-8")
 
 
-def test_the_readme_names_every_extra_that_users_install() -> None:
+def test_the_readme_takes_two_minutes() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 120
+
+
+def test_every_extra_that_users_install_is_named() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
-    extras = set(config["options.extras_require"]) - {"dev", "docs", "fuzz"}
-    text = (ROOT / "README.md").read_text("utf-8").split("\n## Install\n")[1].split("\n## ")[0]
-    assert set(first_column(text)) == extras
+    extras = set(config["options.extras_require"]) - {"dev", "docs", "fuzz", "release"}
+    assert set(first_column((ROOT / "docs" / "install.md").read_text("utf-8"))) == extras
 
 
-def test_the_readme_says_of_speed_what_the_table_says() -> None:
+def test_what_is_said_of_speed_is_what_the_table_says() -> None:
     table = (ROOT / "docs" / "validation.md").read_text("utf-8")
     (pure, compiled), = re.findall(
         r"^QUIC, CUBIC, 2 % loss +([\d.]+) .*(?:yes|NO) +([\d.]+) .*(?:yes|NO)$", table, re.M
     )  # fmt: skip
     rates = [float(x) for x in re.findall(r"^constant rate, \S+ +([\d.]+) ", table, re.M)]
-    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    text = " ".join((ROOT / "docs" / "install.md").read_text("utf-8").split())
     told = re.search(r"that model, ([\d.]+) to ([\d.]+) times by scheme", text)
     assert [float(each) for each in told.groups()] == [round(min(rates), 1), round(max(rates), 1)]
     assert (round(float(pure)), round(float(compiled))) == (10, 3)
     assert "about ten times as long, and three times with the compiled build" in text
 
 
-def test_the_readme_counts_what_is_shipped() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
+def errors_of_stacks(settings: str) -> tuple[float, float, float]:
+    """Return of the total times of *settings* the least and greatest median, and the worst."""
+    table = (ROOT / "docs" / "validation.md").read_text("utf-8")
+    rows = re.findall(rf"^\| {settings} \|.*?\| \d+ \| ([\d.]+) %, ([\d.]+) % \|", table, re.M)
+    medians, worst = zip(*((float(a), float(b)) for a, b in rows), strict=True)
+    return min(medians), max(medians), max(worst)
+
+
+def test_the_errors_that_the_readme_names_are_those_of_the_tables() -> None:
+    """`make validate-stacks`, `make validate-recordings` and `make findings` print those."""
+    text = README.read_text("utf-8")
+    _, _, worst = errors_of_stacks("no drop")
+    assert f"nothing dropped: total time | at most {worst} % |" in text
+    for settings, words in (("loss, replayed", "recorded"), ("loss, 30 seeds", "of the same rate")):
+        least, most, worst = errors_of_stacks(settings)
+        told = f"median {least} to {most} %, at most {worst} % |"
+        assert re.search(rf"\| the same with [^|]*{words}[^|]*\| {re.escape(told)}", text)
+    table = (ROOT / "docs" / "validation.md").read_text("utf-8")
+    for replay, word in (("replay", "replayed"), ("computed", "computed")):
+        (percent,) = re.findall(rf"^{replay}: .*percentage error ([\d.]+) %$", table, re.M)
+        assert f"over a link, {word} | mean {percent} % |" in text
+    findings = " ".join((ROOT / "docs" / "findings.md").read_text("utf-8").split())
+    verdicts = re.search(r"\d+ hold, .*? cannot be judged", findings)
+    assert f"| {verdicts[0]} |" in text
+    counts = [int(number) for number in re.findall(r"\d+", verdicts[0])]
+    assert f"| {sum(counts)} results of the papers |" in text
+
+
+def test_what_is_shipped_is_counted() -> None:
+    text = (ROOT / "docs" / "tour.md").read_text("utf-8")
     recorded = set(catalog.page_set("corpus") or ()) - set(catalog.page_set("papers") or ())
     assert f"\n{len(recorded)} pages recorded this way are shipped" in text
     scope = (ROOT / "docs" / "scope.md").read_text("utf-8")
@@ -336,12 +371,19 @@ def test_every_make_target_that_is_named_exists(path: Any) -> None:
     assert {first or second for first, second in named} <= set(targets)
 
 
-def test_contributors_are_told_of_every_make_target() -> None:
-    targets = set(
-        re.findall(r"^([a-z][a-z-]*):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.M)
-    )
-    told = set(re.findall(r"^\| `make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text(), re.M))
-    assert told == targets - {"help"}
+def test_contributors_are_told_of_the_targets_that_make_shows_first() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    (shown,) = re.findall(r"grep -E '\^\(([\w|]+)\):", makefile)
+    assert {name for name in shown.split("|") if f"\n{name}: " in makefile} == set(shown.split("|"))
+    told = re.findall(r"^\| `make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M)
+    assert sorted(told) == sorted(shown.split("|"))
+
+
+def test_every_name_that_a_page_says_is_new_is_there() -> None:
+    text = (ROOT / "docs" / "migrating.md").read_text("utf-8")
+    rows = re.findall(r"^\| `\w+` \| `(\w+)` \| `([\w.]+)` \|$", text, re.M)
+    assert len(rows) > 30
+    assert [row for row in rows if not hasattr(importlib.import_module(row[1]), row[0])] == []
 
 
 @pytest.mark.parametrize("scheme", h3sim.list_schemes(), ids=lambda scheme: scheme.name)
@@ -397,8 +439,8 @@ def test_every_mechanism_stands_in_the_table_and_is_counted() -> None:
     path = ROOT / "docs" / "schemes.md"
     told = first_column(section_of(path, "The mechanisms"))
     assert {kind.value for kind in SchedulerKind} <= set(told)
-    assert len(SchedulerKind) == 14
-    assert "one of fourteen *mechanisms*" in path.read_text("utf-8")
+    assert len(SchedulerKind) == 15
+    assert "one of fifteen *mechanisms*" in path.read_text("utf-8")
 
 
 def test_every_word_of_a_scheme_file_is_explained() -> None:
@@ -406,7 +448,7 @@ def test_every_word_of_a_scheme_file_is_explained() -> None:
     documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
     words = {
         option.value
-        for options in (SchedulerKind, Arrangement, Mixed, RankBy, Signalling)
+        for options in (SchedulerKind, Arrangement, Mixed, RankBy, Signalling, WithoutSignal)
         for option in options
     }
     words |= {key for document in documents for key in document} | set(CONDITIONS)
@@ -452,7 +494,7 @@ def test_every_shipped_network_and_profile_is_described(folder: Any) -> None:
 def test_every_controller_and_retransmission_policy_is_described() -> None:
     path = ROOT / "docs" / "networks.md"
     assert sorted(first_column(section_of(path, "Controllers"))) == list(controller_names())
-    told = first_column(section_of(path, "When lost bytes go again"))
+    told = first_column(section_of(path, "Order of retransmissions"))
     assert told == [policy.value for policy in Retransmit]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,14 +14,11 @@ from h3sim.importers import RecordingError, facts_from_dict, import_page
 from h3sim.page import Kind, Page, TriggerEvent, page_from_dict, page_to_dict
 from h3sim.results import LoadSpec
 from tests.recordings import SITE, entry, har, write_recording
+from validation.data import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
-NEEDS_TABLES = pytest.mark.skipif(
-    not SHARED.is_dir(), reason="the fact tables are not beside the checkout"
-)
+    from pathlib import Path
 
 
 def row(id_: str, parent: str | None = "r0", **values: Any) -> dict[str, Any]:
@@ -415,11 +411,9 @@ def test_a_table_with_mended_times_is_refused_where_nothing_may_be_wrong(tmp_pat
         import_page(path, strict=True)
 
 
-@NEEDS_TABLES
 def test_every_table_becomes_a_page_with_all_its_resources_bytes_and_parents() -> None:
-    paths = sorted(SHARED.glob("*.json"))
-    assert len(paths) == 59
-    for path in paths:
+    assert len(PAGES) == 59
+    for path in PAGES:
         table = json.loads(path.read_text(encoding="utf-8"))
         read = import_page(path, above_the_fold="none")
         page = read.page
@@ -433,7 +427,6 @@ def test_every_table_becomes_a_page_with_all_its_resources_bytes_and_parents() -
         assert read.found["body sizes"] + n_unknown == len(page.resources)
 
 
-@NEEDS_TABLES
 def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     schemes = h3sim.list_schemes()
     # Larger packets at the same ticks, and each scheme over every eighth page: what a quick test
@@ -441,7 +434,7 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     setting = h3sim.LoadConfig(packet_bytes=5600)
     network, profile = setting.path.network, setting.path.profile
     loaded: set[str] = set()
-    for place, path in enumerate(sorted(SHARED.glob("*.json"))):
+    for place, path in enumerate(PAGES):
         page = import_page(path, above_the_fold="none").page
         stream_bytes = sum(resource.stream_bytes for resource in page.resources)
         for scheme in schemes[place % 8 :: 8]:

@@ -36,6 +36,7 @@ def test_what_fuzzing_begins_with_is_read(name: str, tmp_path: Path) -> None:
     assert samples
     for sample in samples:
         path = tmp_path / reader.file_name
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(sample)
         reader.read(path)
 

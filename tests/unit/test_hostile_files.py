@@ -12,10 +12,12 @@ import pytest
 import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
 from h3sim.errors import InputError
+from h3sim.page.model import read_marks
 from h3sim.schema import parse_toml
 from h3sim.schema.files import exceeded_limit
 from h3sim.study.study_file import read_study
 from h3sim.transport import Jitter
+from tests.helpers import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,3 +215,22 @@ def test_of_very_many_unknown_keys_the_first_are_listed(tmp_path: Path) -> None:
     message = complaint(load_scheme, path)
     assert f"{path}: 6,000 unknown keys, the first of which follow" in message
     assert f"{path}: k0: unknown key" in message
+
+
+def test_patterns_are_limited_in_number_and_length(tmp_path: Path) -> None:
+    marks = tmp_path / "fold.txt"
+    page = page_of({"id": "/", "kind": "document", "bytes": 9})
+    for text, found in (
+        ("/*\n" * 600, "fold.txt: line 501: more than 500 patterns: the rest is not read"),
+        ("*a" * 501, "fold.txt: line 1: '" + "*a" * 20),
+        ("/\n" * 600, ""),
+    ):
+        marks.write_text(text, "utf-8")
+        if not found:
+            assert read_marks(marks, page).resources[0].above_the_fold
+            continue
+        assert found in complaint(lambda path: read_marks(path, page), marks)
+    scheme = tmp_path / "hint.toml"
+    hint = '[[hints]]\npath = "' + "*a" * 501 + '"\nurgency = 1\n'
+    scheme.write_text(SCHEME.replace('"tree"', '"eps"') + hint, "utf-8")
+    assert "path: must have at most 1,000 characters, has 1,002" in complaint(load_scheme, scheme)

@@ -14,7 +14,7 @@ from h3sim.page import Kind, Page, Resource, page_from_dict
 from h3sim.page.hosts import Host
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
-from tests.helpers import page_document
+from tests.helpers import AT_ONCE, page_document
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -83,7 +83,7 @@ class TestOneOfItsOwn:
     def test_lookups_and_handshakes_are_steps_of_the_critical_path(self) -> None:
         hosts = {"cdn": {"rtt_ms": 60, "dns_ms": 7}}
         two = [child("a", "cdn"), child("b", "cdn")]
-        load = recorded(hosts, *two, dns_ms=5, browser="parse")
+        load = recorded(hosts, *two, dns_ms=5, **AT_ONCE)
         rows = [row[:4] for row in load.critical_path()]
         assert rows == [
             ("lookup", "/", 0, 5),

@@ -9,7 +9,14 @@ import pytest
 
 from h3sim.transport.bottleneck import OpportunityTrace, TokenBucket
 from h3sim.transport.link import Link, PlainLink, make_link
-from h3sim.transport.link_profile import CoDel, Jitter, LinkJitter, LinkProfile
+from h3sim.transport.link_profile import (
+    CoDel,
+    Distribution,
+    Jitter,
+    LinkJitter,
+    LinkProfile,
+    make_draw,
+)
 from h3sim.units import mbps, ms
 from tests.unit.test_links import Scripted, arrivals_ms
 
@@ -168,3 +175,14 @@ def test_a_trace_turns_to_a_packet_at_the_opportunity_that_has_bytes_left() -> N
     assert trace.ready_at_ns(ms(1)) == ms(5)
     # At an opportunity itself it is gone; they come again each 5 ms.
     assert [trace.ready_at_ns(ms(at)) for at in (2, 5, 7, 11)] == [ms(5), ms(7), ms(10), ms(12)]
+
+
+def test_a_draw_of_zero_counts_as_the_least_that_is_above_zero() -> None:
+    """`random.Random.random` gives multiples of 2**-53; that one lies 8.21 deviations below."""
+
+    class Zero(random.Random):
+        def random(self) -> float:
+            return 0.0
+
+    jitter = LinkJitter(mean_ns=10_000, deviation_ns=1000, distribution=Distribution.NORMAL)
+    assert make_draw(jitter, Zero())() == pytest.approx(10_000 - 8210, abs=10)

@@ -19,7 +19,7 @@ from h3sim.metrics.progress import Element, seen_at_ns, timings
 from h3sim.results.multiplexing import multiplexing_of
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
 from h3sim.trace import Delivery, PacketRows, Request, SignalSent, Trace
-from tests.helpers import page_of, replay
+from tests.helpers import AT_ONCE, page_of, replay
 
 TWO = [(0, "document", 8), (0, "image", 8)]
 
@@ -122,7 +122,7 @@ class TestWhatIsSeen:
             {"id": "a", "kind": "image", "bytes": 1400, "viewport": 0.9, "discovered": found},
             {"id": "b", "kind": "image", "bytes": 1400, "viewport": 0.06, "discovered": found},
         )
-        load = h3sim.simulate(page, scheme="fifo", browser="parse")
+        load = h3sim.simulate(page, scheme="fifo", **AT_ONCE)
         # The document is there at 10, the images at 20 and 30; text is 4 %.
         assert load.first_paint_ms == 10
         assert tuple(load.visual or ()) == (10, 20, 30, 30, 30)

@@ -56,7 +56,7 @@ def documented() -> dict[str, dict[str, bool]]:
 def test_the_table_says_which_claims_a_design_keeps(design: str) -> None:
     table = documented()
     assert {*next(iter(table.values()))} == {*DESIGNS}
-    kept = suggest_claims(DESIGNS[design], names=table, settings=UNSHORTENED).kept
+    kept = suggest_claims(DESIGNS[design], names=table, settings=UNSHORTENED).held
     assert [*kept] == [name for name, row in table.items() if row[design]]
 
 
@@ -64,7 +64,7 @@ def test_the_table_says_which_claims_a_design_keeps(design: str) -> None:
 def test_each_design_is_told_from_the_others_by_its_reference(mixed: Mixed) -> None:
     names = [f"same-as-eps-{other.value}" for other in Mixed]
     suggested = suggest_claims(DESIGNS[mixed.value], names=names, settings=UNSHORTENED)
-    assert suggested.kept == (f"same-as-eps-{mixed.value}",)
+    assert suggested.held == (f"same-as-eps-{mixed.value}",)
 
 
 def test_a_scheduler_that_sends_incremental_ones_first_may_claim_that() -> None:
@@ -82,8 +82,8 @@ def test_a_scheduler_that_sends_incremental_ones_first_may_claim_that() -> None:
 
 def test_what_is_suggested_says_what_breaks_the_other_claims() -> None:
     suggested = suggest_claims("buckets", signals="bucket", settings=UNSHORTENED)
-    assert suggested.kept == ("bucket-order",)
-    assert {*suggested.kept, *suggested.broken} == set(CLAIMS["bucket"])
+    assert suggested.held == ("bucket-order",)
+    assert {*suggested.held, *suggested.broken} == set(CLAIMS["bucket"])
     assert all("\n" not in why for why in suggested.broken.values())
 
 

@@ -12,7 +12,8 @@ from h3sim.browser.document import DocumentParser
 from h3sim.errors import InputError
 from h3sim.page import Kind, synthetic, with_cached, with_first_layout
 from h3sim.page.categories import class_of
-from tests.helpers import page_of
+from h3sim.page.model import NOT_COUNTED
+from tests.helpers import AT_ONCE, page_of
 
 ROOT: dict[str, Any] = {"id": "/", "kind": "document", "bytes": 100}
 
@@ -117,8 +118,35 @@ def test_a_stylesheet_asks_for_imports_as_they_come_and_for_images_once_layout_w
         by_style("i.png", "image", 100),
         by_style("b.css", "stylesheet", 1500),
     )
-    load = h3sim.simulate(page, scheme="fifo", browser="parse")
+    load = h3sim.simulate(page, scheme="fifo", **AT_ONCE)
     # The document comes at 10 and 20 ms, the style at 30, 40 and 50. Its import is in the packet
     # of 40; the image waits for the styles, of which the import comes last, at 60.
     asked = {row.id: row.requested_ms for row in load.timings}
     assert asked == {"/": 0, "a.css": 10, "b.css": 40, "i.png": 60}
+
+
+def test_images_that_chrome_takes_for_visible_are_those_that_a_document_shows() -> None:
+    """Each document counts its own, as they stand in it, whatever comes first in the file."""
+
+    def at(offset: int, by: str = "/") -> dict[str, Any]:
+        return {"by": by, "at": "offset", "offset_bytes": offset}
+
+    def image(id_: str, discovered: dict[str, Any], **flags: Any) -> dict[str, Any]:
+        return {"id": id_, "kind": "image", "bytes": 9, "discovered": discovered, **flags}
+
+    page = page_of(
+        {**ROOT, "bytes": 1400},
+        {"id": "f", "kind": "document", "bytes": 900, "discovered": at(5)},
+        {"id": "s", "kind": "script", "bytes": 9, "discovered": at(6)},
+        image("second", at(90)),
+        image("first", at(80)),
+        image("icon", at(10), small=True),
+        image("below", at(20), lazy=True),
+        image("early", at(30), preload=True),
+        image("styled", at(40), in_style=True),
+        image("scripted", {"by": "s", "at": "executed"}),
+        image("framed", at(50, "f")),
+        image("low", at(95), fetchpriority="low"),
+    )
+    places = {id_: place for id_, place in page.images_before.items() if place < NOT_COUNTED}
+    assert places == {"first": 0, "second": 1, "low": 2, "framed": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 import h3sim
 from h3sim.errors import PageError
 from h3sim.page import FetchPriority, ResourceState
-from h3sim.schemes import make_policy, scheme_from_dict
+from h3sim.schemes import Scheme, make_policy, scheme_from_dict
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
-from tests.helpers import page_of, replay, scripted_page
+from tests.helpers import AT_ONCE, page_of, replay, scripted_page
 
 SEEN = ResourceState(visible=True)
 HIDDEN = ResourceState(hidden=True)
@@ -172,7 +173,7 @@ class TestLoads:
             )
 
         def heard(page: Any) -> list[tuple[float, Signal]]:
-            load = h3sim.simulate(page, scheme="chrome-eps", browser="parse")
+            load = h3sim.simulate(page, scheme="chrome-eps", **AT_ONCE)
             streams = {row.id: row.stream_id for row in load.timings}
             told = load.trace.signals
             return [(s.at_ns / 10**6, s.signal) for s in told if s.element_id == streams["hero"]]
@@ -189,7 +190,7 @@ class TestLoads:
     ) -> None:
         late = image("late", above_the_fold=True, discovered={"at": "time", "delay_ms": 100})
         page = page_of({**ROOT, "bytes": 28_000}, late)
-        load = h3sim.simulate(page, scheme="chrome-eps", browser="parse")
+        load = h3sim.simulate(page, scheme="chrome-eps", **AT_ONCE)
         told = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id == 4]
         assert told == [
             (100, Eps(urgency=2, incremental=True)),
@@ -201,8 +202,8 @@ class TestLoads:
         script = {"id": "s", "kind": "script", "bytes": 1400, "execute_ms": 25}
         script |= {"discovered": {"by": "/", "at": "offset", "offset_bytes": 100}}
         page = page_of(ROOT, script, image("a", priority_changes=[change]))
-        for browser in ("replay", "parse"):
-            load = h3sim.simulate(page, scheme="chrome-eps", browser=browser)
+        for browser in ({"browser": "replay"}, AT_ONCE):
+            load = h3sim.simulate(page, scheme="chrome-eps", **browser)
             (at_ns, signal) = next(
                 (s.at_ns, s.signal)
                 for s in load.trace.signals
@@ -247,3 +248,19 @@ class TestPages:
         page = page_of(ROOT, image("a", priority_changes=seen_at(5)))
         assert h3sim.Page.from_json(page.to_json()) == page
         assert page.with_("a", priority_changes=page.resources[1].priority_changes) == page
+
+
+def test_over_http_2_chrome_says_nothing_more_of_an_open_request() -> None:
+    """Not in PRIORITY_UPDATE; a scheme that does not say so sends it over both."""
+    seen = {"when": {"by": "a", "at": "request", "delay_ms": 1}, "visible": True}
+    page = page_of(ROOT, image("a", priority_changes=[seen]))
+
+    chrome = h3sim.load_scheme("chrome-eps")
+
+    def n_signals(scheme: Scheme, transport: str) -> int:
+        load = h3sim.simulate(page, scheme=scheme, network="dsl", transport=transport)
+        return len(load.trace.signals)
+
+    assert n_signals(chrome, "quic") == 3
+    assert n_signals(chrome, "tcp") == 2
+    assert n_signals(replace(chrome, http2_updates=True), "tcp") == 3

@@ -200,6 +200,21 @@ def test_a_probe_of_the_handshake_repeats_its_bytes() -> None:
     assert (list(probe.crypto), probe.frames) == (list(hello.crypto), [])
 
 
+def test_a_probe_of_the_handshake_is_cut_where_an_unknown_client_allows_no_more() -> None:
+    """RFC 9000 § 8.1: three times the hello of 1250 bytes, of which 3114 were sent before."""
+    _, client = handshaking(Role.CLIENT)
+    _, server = handshaking(Role.SERVER)
+    give(client.packets_to_send(0), server, 0)
+    sent = sizes(server.packets_to_send(0))
+    for _ in range(2):
+        server.on_timer(server.timer_at_ns())
+        last = server.packets_to_send(server.timer_at_ns())
+        sent += sizes(last)
+    # Five bytes are kept for an ACK; the packet has a header of 27, the frame one of 12.
+    assert (sent[:3], sent[3:]) == ([1036, 1039, 1039], [3750 - 3114 - 5])
+    assert [packet.crypto for packet in last] == [[(0, 631 - 27 - 12)]]
+
+
 def test_a_client_whose_hello_arrived_probes_until_the_handshake_is_over() -> None:
     """RFC 9002 § 6.2.2.1: the server may be able to send no more."""
     _, client = handshaking(Role.CLIENT)

@@ -128,7 +128,7 @@ def test_a_log_of_the_same_events_makes_the_same_resources(tmp_path: Path) -> No
         "hero": False,
     }
     only |= {"discovered": None, "in_head": False, "render_blocking": False}
-    only |= {"after_first_image": False}
+    only |= {"after_first_image": False, "in_style": False}
     pages = (made(css, image).page, read)
     recorded, logged = ([replace(each, **only) for each in page.resources] for page in pages)
     assert recorded == logged

@@ -134,3 +134,37 @@ def test_what_a_person_names_is_found_as_the_browser_calls_it() -> None:
     assert list(document.references) == ["http://x/caf%C3%A9%201.png"]
     end = len(html[: html.index("2.png") + len("2.png")].encode())
     assert document.mention("http://x/caf%C3%A9%202.png") == end
+
+
+def test_a_script_says_whether_it_is_a_module() -> None:
+    found = references(
+        "<script src=a.js></script><script type=module src=b.js></script>"
+        "<link rel=modulepreload href=c.js><link rel=preload as=script href=d.js>"
+    )
+    assert ["module" in r.flags for r in found.values()] == [False, True, True, False]
+
+
+def test_a_stylesheet_says_whether_its_media_query_matches() -> None:
+    found = references(
+        "<link rel=stylesheet href=a.css><link rel=stylesheet media=print href=b.css>"
+        "<link rel=stylesheet media=screen href=c.css>"
+    )
+    assert ["other_media" in r.flags for r in found.values()] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_small"),
+    [
+        ("", False),
+        ("width=100 height=100", True),
+        ("width=100 height=101", False),
+        ("width=20", False),
+        ("height=0", True),
+        ("width=50% height=10", False),
+    ],
+)
+def test_an_image_is_small_where_its_tag_declares_10_000_pixels_at_most(
+    attributes: str, is_small: bool
+) -> None:
+    (found,) = references(f"<img src=a.png {attributes}>").values()
+    assert ("small" in found.flags) == is_small

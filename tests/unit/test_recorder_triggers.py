@@ -154,3 +154,23 @@ def test_a_redirection_leads_from_the_answer_to_the_next_request() -> None:
 def test_what_nobody_names_waits_for_the_document() -> None:
     found = trigger(exchange("beacon", 30.0, Initiator(type="other")))
     assert said(found) == (0, TriggerEvent.COMPLETE, None, 21.0)
+
+
+def test_what_a_promise_inserts_waits_for_the_response_that_was_there_last() -> None:
+    """It has no stack, and its document does not name it: Chromium says "other" or "parser"."""
+    js = exchange("a.js", 5.0, parser())
+    early = exchange("one.json", 16.0, script("a.js"), type="Fetch")
+    late = exchange("two.json", 31.0, script("a.js"), type="Fetch")
+    for initiator in (Initiator(type="other"), parser()):
+        image = exchange("i.png", 30.0, initiator, type="Image")
+        assert said(trigger(js, early, image)) == (2, TriggerEvent.COMPLETE, None, 4.0)
+        # What has not ended by then cannot have led to it.
+        late_image = exchange("i.png", 40.0, initiator, type="Image")
+        assert trigger(js, early, late, late_image).by == 2
+
+
+def test_what_follows_a_script_without_a_stack_waits_until_that_has_run() -> None:
+    js = exchange("a.js", 5.0, parser())
+    image = exchange("i.png", 30.0, Initiator(type="other"), type="Image")
+    work = {js.url: CpuTime(parse_ms=1.0, execute_ms=2.0, started_us=1.0)}
+    assert said(trigger(js, image, work=work)) == (1, TriggerEvent.EXECUTED, None, 12.0)

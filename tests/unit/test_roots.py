@@ -12,7 +12,7 @@ from h3sim.cli import main
 from h3sim.errors import PageError
 from h3sim.page import Page
 from h3sim.page.model import parts_of
-from tests.helpers import page_document
+from tests.helpers import AT_ONCE, page_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -215,7 +215,7 @@ class TestABrowserThatParses:
     def test_a_redirect_leads_to_the_document_that_is_painted(self) -> None:
         hop = {"id": "/", "kind": "document", "bytes": 100, "header_bytes": 100}
         landed = tab(discovered={"by": "/", "at": "complete"})
-        load = h3sim.simulate(page(hop, landed, child("a", "b/", "offset")), browser="parse")
+        load = h3sim.simulate(page(hop, landed, child("a", "b/", "offset")), **AT_ONCE)
         # The hop takes a packet, until 10 ms; the first packet of the document comes at 20 ms.
         assert (load.first_paint_ms, load.load_event_ms) == (20, 120)
 

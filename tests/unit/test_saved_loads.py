@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.browser import BrowserMode, BrowserModel
+from h3sim.browser import BrowserMode, BrowserModel, TightMode
 from h3sim.cli import main
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import FifoScheduler
+from h3sim.schema.files import DIGEST, json_digest
 from h3sim.study import SavedLoadError, load_from_dict
 from tests.helpers import page_file, page_of
 from tests.schemas import schema_problems
@@ -38,7 +39,10 @@ SETTINGS = [
     {"network": "4g", "transport_profile": "linux-tcp", "cc": "bbr", "queue_bytes": 30_000},
     {"network": "sander-2mbps-100ms-2pct", "transport_profile": "quicly", "seed": 3},
     {"browser": "parse", "cpu_slowdown": 4, "max_concurrent_requests": 6, "preload_scanner": False},
-    {"browser": BrowserModel(mode=BrowserMode.PARSE, tight_mode=True), "rtt_ms": 33.3},
+    {
+        "browser": BrowserModel(mode=BrowserMode.PARSE, tight_mode=TightMode.CHROME_95),
+        "rtt_ms": 33.3,
+    },
     {"interval_ms": 3.7, "packet_bytes": 999},
     {"network": "4g", "loss": 0.03, "header_compression": "qpack"},
 ]
@@ -133,9 +137,27 @@ def test_a_load_of_another_version_is_told(
 ) -> None:
     saved = tmp_path / "load.json"
     document = h3sim.simulate(PAGE).to_dict() | {"version": "0.0.1"}
+    document |= {DIGEST: json_digest(document)}
     saved.write_text(json.dumps(document), encoding="utf-8")
     assert main(["run", str(saved)]) == 0
     assert "saved by h3sim 0.0.1" in capsys.readouterr().err
+
+
+def test_a_file_that_was_edited_is_refused_unless_it_has_no_digest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "load.json"
+    document = h3sim.simulate(PAGE).to_dict()
+    saved.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    assert h3sim.read_load(saved).config.seed == 0
+    saved.write_text(json.dumps(document | {"seed": 1}), encoding="utf-8")
+    for command, more in (("run", ()), ("report", ("-o", str(tmp_path / "report.html")))):
+        assert main([command, str(saved), *more]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"h3sim {command}: {saved}: digest: differs")
+    del document[DIGEST]
+    saved.write_text(json.dumps(document | {"seed": 1}), encoding="utf-8")
+    assert h3sim.read_load(saved).config.seed == 1
 
 
 def test_what_differs_is_named() -> None:

@@ -15,7 +15,7 @@ import h3sim
 from h3sim.cli import main
 from h3sim.conformance import ReferenceRounds
 from h3sim.errors import InputError, SchedulerError, SchemeError, StalledError, UnknownNameError
-from h3sim.plugins import NO_PLUGINS_VARIABLE
+from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginWarning
 from h3sim.schedulers import (
     CheckedScheduler,
     FifoScheduler,
@@ -26,6 +26,7 @@ from h3sim.schedulers import (
 from h3sim.schemes import SchedulerKind, scheduler_kind_named
 from h3sim.schemes.registry import REGISTRY
 from h3sim.signals import H2Priority
+from h3sim.study.cache_key import model_version
 from tests.effort import HANG_S
 
 if TYPE_CHECKING:
@@ -376,6 +377,18 @@ def test_one_that_picks_nobody_is_named_where_a_load_has_no_end(setting: Any, sa
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_no_scheduler_is_named_where_a_load_over_a_slow_network_has_no_end() -> None:
+    with pytest.raises(StalledError) as caught:
+        h3sim.simulate(PAGE, scheme="rr", network="cable", time_limit_s=0.1)
+    assert "scheduler" not in str(caught.value)
+
+
+def test_responses_begin_before_all_requests_of_a_packet_were_read(package: Any) -> None:
+    with pytest.warns(PluginWarning, match="left out"):
+        kind = scheduler_kind_named("newest-first")
+    assert not kind.batches_responses
+
+
 def test_one_that_needs_arguments_may_be_listed(
     package: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -452,3 +465,53 @@ def test_one_that_queues_streams_anew_is_asked_to_and_no_other_is() -> None:
         queues.activate(stream_id)
     queues.requeue(0)
     assert queues.pick() == 4
+
+
+def test_entry_points_that_cannot_be_read_hide_no_other_package(
+    package: Any, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken-1.dist-info"
+    broken.mkdir()
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n", "utf-8")
+    (broken / "entry_points.txt").write_text("[h3sim.schedulers]\na\n", "utf-8")
+    with pytest.warns(PluginWarning) as caught:
+        assert "newest-first" in REGISTRY.names()
+    assert any("'broken' has entry points that cannot be read" in str(w.message) for w in caught)
+
+
+def test_a_plug_in_that_names_no_module_is_left_out_of_studies(
+    package: Any, tmp_path: Path
+) -> None:
+    about = tmp_path / "newest_first-1.2.dist-info" / "entry_points.txt"
+    about.write_text("[h3sim.schedulers]\nnone = ::\n", "utf-8")
+    with pytest.warns(PluginWarning, match="'none'"):
+        assert "none" not in REGISTRY.names()
+    model_version.cache_clear()
+    try:
+        assert "newest-first-package 1.2" in model_version()
+    finally:
+        model_version.cache_clear()
+
+
+def test_a_pick_that_cannot_be_shown_is_still_an_error_of_the_plug_in() -> None:
+    class Unshown:
+        def __repr__(self) -> str:
+            raise KeyError
+
+    for answer, shown in ((10**5000, "a huge number"), (Unshown(), "a value too large to show")):
+
+        class Picking(FifoScheduler):
+            def pick(self) -> Any:
+                return answer  # noqa: B023
+
+        with pytest.raises(SchedulerError, match=f"picks (stream )?{shown}, which is no"):
+            h3sim.simulate(PAGE, scheduler=Picking)
+
+
+def test_very_many_plug_ins_are_not_all_imported(package: Any, tmp_path: Path) -> None:
+    about = tmp_path / "newest_first-1.2.dist-info" / "entry_points.txt"
+    names = "".join(f"a{n:04} = newest_first:NewestFirst\n" for n in range(1001))
+    about.write_text(f"[h3sim.schedulers]\n{names}", "utf-8")
+    with pytest.warns(PluginWarning, match="'a1000' .* more than 1000"):
+        assert {"a0000", "a0999"} <= {*REGISTRY.names()}
+    assert "a1000" not in REGISTRY.names()

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.schedulers import EpsScheduler, Mixed, Quantum, RoundRobinScheduler
+from h3sim.schedulers import (
+    EpsScheduler,
+    Mixed,
+    Quantum,
+    RingEpsScheduler,
+    RoundRobinScheduler,
+)
 from h3sim.schedulers.levels import (
     H2oFirstSlice,
     NonIncrementalFirstLevel,
@@ -63,6 +69,7 @@ def test_incremental_streams_share(mixed: Mixed) -> None:
         (Mixed.SHARED_LIST, [0, 4, 4, 4, 4, 4]),
         # The half of those that are not incremental begins.
         (Mixed.HALVES, [4, 0, 4, 8, 4, 0]),
+        (Mixed.HALVES_INCREMENTAL_FIRST, [0, 4, 8, 4, 0, 4]),
         # 0, then 4 to its end; 8 has not had its first turn, but a higher id.
         (Mixed.FIRST_TURN, [0, 4, 4, 4, 4, 4]),
         (Mixed.ALL_SHARE, [0, 4, 8, 0, 4, 8]),
@@ -80,13 +87,14 @@ def test_each_rule_for_both_kinds_at_one_urgency(mixed: Mixed, order: list[int])
         (Mixed.NON_INCREMENTAL_FIRST, [0, 8, 0, 8]),
         (Mixed.SHARED_LIST, [8, 0, 8, 0]),
         (Mixed.HALVES, [0, 8, 0, 8]),
+        (Mixed.HALVES_INCREMENTAL_FIRST, [0, 8, 0, 8]),
         (Mixed.FIRST_TURN, [8, 0, 8, 0]),
         (Mixed.ALL_SHARE, [8, 0, 8, 0]),
     ],
 )
 def test_what_is_left_when_the_non_incremental_one_is_done(mixed: Mixed, order: list[int]) -> None:
     scheduler = opened(EpsScheduler(mixed=mixed), {0: SHARES, 4: ALONE, 8: SHARES})
-    # halves gives 4, 0, 4, 8; all-share 0, 4, 8, 0; the others end as above.
+    # halves gives 4, 0, 4, 8, or 0, 4, 8, 4; all-share 0, 4, 8, 0; the others end as above.
     turns(scheduler, 4)
     scheduler.deactivate(4)
     assert turns(scheduler, 4) == order
@@ -217,6 +225,55 @@ def test_in_a_shared_list_a_packet_may_be_several_turns() -> None:
     assert turns(scheduler, 1, n_bytes=2500) == [0]
     # 0 is in round 3; 4 goes in rounds 0, 1 and 2, and comes behind 0 in round 3.
     assert turns(scheduler, 5, n_bytes=800) == [4, 4, 4, 0, 4]
+
+
+def test_in_a_shared_list_a_begun_turn_counts_for_the_next_priority() -> None:
+    """nghttp3: bytes below 800 are a turn once the stream is scheduled anew."""
+    scheduler = EpsScheduler(mixed=Mixed.SHARED_LIST, turn=Quantum(size_bytes=800))
+    opened(scheduler, {0: eps(2, incremental=True), 4: SHARES, 8: eps(2)})
+    assert turns(scheduler, 1, n_bytes=300) == [0]
+    scheduler.update(0, SHARES)
+    # 8 at urgency 2; then 4 in round 0, for which 0, in round 1, has to wait.
+    scheduler.deactivate(8)
+    assert turns(scheduler, 3, n_bytes=800) == [4, 0, 4]
+    # One that is not incremental joins the round of the head whatever it has begun.
+    scheduler = EpsScheduler(mixed=Mixed.SHARED_LIST, turn=Quantum(size_bytes=800))
+    opened(scheduler, {0: eps(2, incremental=True), 4: SHARES})
+    turns(scheduler, 1, n_bytes=300)
+    scheduler.update(0, ALONE)
+    assert turns(scheduler, 2, n_bytes=800) == [0, 0]
+
+
+def test_go_has_one_alternation_for_the_connection() -> None:
+    streams = {0: eps(1), 4: eps(1), 8: SHARES, 12: ALONE, 16: SHARES}
+    scheduler = opened(RingEpsScheduler(), streams)
+    # Urgency 1 has the incremental turn, and a second one; then the third is for urgency 3.
+    assert turns(scheduler, 2) == [0, 0]
+    scheduler.close(0)
+    assert turns(scheduler, 1) == [4]
+    scheduler.close(4)
+    assert turns(scheduler, 5) == [12, 8, 12, 16, 12]
+
+
+def test_in_go_a_late_response_waits_for_those_after_it() -> None:
+    """RFC 9218 § 10 recommends the ascending order of stream IDs; Go goes round the ring."""
+    scheduler = RingEpsScheduler()
+    scheduler.open(0, ALONE)
+    opened(scheduler, {4: ALONE, 8: ALONE})
+    assert turns(scheduler, 1) == [4]
+    scheduler.activate(0)
+    assert turns(scheduler, 2) == [4, 4]
+    scheduler.close(4)
+    assert turns(scheduler, 1) == [8]
+    scheduler.close(8)
+    assert turns(scheduler, 1) == [0]
+
+
+def test_in_go_an_update_to_the_same_priority_goes_to_the_end_of_the_ring() -> None:
+    scheduler = opened(RingEpsScheduler(), {0: SHARES, 4: SHARES, 8: SHARES})
+    assert turns(scheduler, 1) == [0]
+    scheduler.update(4, SHARES)
+    assert turns(scheduler, 4) == [8, 0, 4, 8]
 
 
 def test_round_robin_by_longer_turns() -> None:

@@ -187,11 +187,10 @@ EXPECTED: dict[str, dict[Signal, str]] = {
         H2Priority(weight=8): f"{SAFARI[3]} {SAFARI[4]}",
     },
     "edge-h2": {H2Priority(weight=16): " ".join(RESOURCES)},
-    "quic-go": {H2Priority(weight=16): " ".join(RESOURCES)},
-    **dict.fromkeys(("nghttp3", "quiche", "google-quiche", "lsquic", "h2o"), CHROME_EPS),
-    # What Chrome says nothing of, it takes for incremental.
-    "mvfst": {signal: names for signal, names in CHROME_EPS.items() if signal != eps(3)}
-    | {eps(3, incremental=True): f"{CHROME[3, False]} {CHROME[3, True]}"},
+    **dict.fromkeys(
+        ("nghttp3", "quiche", "google-quiche", "lsquic", "h2o", "quic-go", "go-h2", "mvfst"),
+        CHROME_EPS,
+    ),
 }
 EXPECTED["firefox-draft-20"] = EXPECTED["firefox-draft-22"] = EXPECTED["firefox-h2"]
 # Chrome's levels as buckets 4 to 0; what is incremental shares, the rest goes one at a time.
@@ -254,7 +253,8 @@ SETTINGS = {
     "mvfst": (Mixed.NON_INCREMENTAL_FIRST, None, None),
     "lsquic": (Mixed.NON_INCREMENTAL_FIRST, None, None),
     "h2o": (Mixed.FIRST_TURN, None, Retransmit.TURN),
-    "quic-go": (None, None, Retransmit.FIRST),
+    "quic-go": (Mixed.HALVES_INCREMENTAL_FIRST, None, Retransmit.PRIORITY),
+    "go-h2": (None, None, None),
 }
 
 
@@ -395,7 +395,10 @@ SHARED = [(0, "document", 1), (0, "image", 4), (0, "image", 4), (45, "image", 2)
         ("h2o", [0, 4, 8, 8, 8, 12, 4, 12, 4, 12]),
         # None has 16,000 bytes, so each is sent in one turn.
         ("google-quiche", [0, 4, 4, 4, 8, 8, 8, 12, 12, 12]),
-        ("quic-go", [0, 4, 8, 12, 4, 8, 12, 4, 8, 12]),
+        # An incremental frame, one that is not, and so on.
+        ("quic-go", [0, 4, 8, 12, 8, 4, 8, 12, 4, 12]),
+        # The same, but the document had the first incremental turn of the connection.
+        ("go-h2", [0, 8, 4, 8, 12, 8, 4, 12, 4, 12]),
     ],
 )
 def test_servers_differ_where_both_kinds_have_one_urgency(scheme: str, order: list[int]) -> None:
@@ -414,7 +417,8 @@ def test_servers_differ_where_both_kinds_have_one_urgency(scheme: str, order: li
         # 12 has its first turn at once.
         ("h2o", [0, 4, 8, 4, 12, 8, 4, 12, 8, 4, 8]),
         ("google-quiche", [0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12]),
-        ("quic-go", [0, 4, 8, 4, 8, 4, 8, 12, 4, 8, 12]),
+        ("quic-go", [0, 4, 8, 4, 8, 4, 12, 8, 4, 12, 8]),
+        ("go-h2", [0, 4, 8, 4, 8, 4, 12, 8, 4, 12, 8]),
     ],
 )
 def test_servers_differ_in_where_a_new_stream_stands(scheme: str, order: list[int]) -> None:
@@ -425,6 +429,17 @@ def test_only_mvfst_lets_what_chrome_says_nothing_of_share() -> None:
     steps = [(0, "document", 1), (0, "script", 2, ASYNC), (0, "script", 2, ASYNC)]
     assert replay(steps, "mvfst").trace.order == [0, 4, 8, 4, 8]
     assert replay(steps, "lsquic").trace.order == [0, 4, 4, 8, 8]
+
+
+@pytest.mark.parametrize("scheme", ["quic-go", "go-h2"])
+def test_a_client_that_has_said_nothing_yet_gets_turns(scheme: str) -> None:
+    """Chrome sends no field for the default; after any field the default is that of RFC 9218."""
+    silent = [(0, "script", 2, ASYNC), (0, "script", 2, ASYNC)]
+    assert replay(silent, scheme).trace.order == [0, 4, 0, 4]
+    assert replay(silent, "lsquic").trace.order == [0, 0, 4, 4]
+    aware = [(0, "document", 1), *silent]
+    assert replay(aware, scheme).trace.order == [0, 4, 4, 8, 8]
+    assert replay(aware, "mvfst").trace.order == [0, 4, 8, 4, 8]
 
 
 def test_google_quiche_passes_the_turn_on_after_twelve_packets() -> None:

@@ -81,7 +81,8 @@ def test_every_mistake_of_a_setting_is_told() -> None:
         retransmission="never",
         classes={"all": {"urgency": 8, "incremental": 1, "weight": 3}},
     )
-    rules = "non-incremental-first, shared-list, halves, first-turn, all-share"
+    rules = "non-incremental-first, shared-list, halves, halves-incremental-first, "
+    rules += "first-turn, all-share"
     assert told == [
         f"mixed: 'both' is not one of {rules}",
         "turn_packets: must be at least 1, is 0",

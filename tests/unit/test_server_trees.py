@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.schedulers import Orphans, Queueing, TreeScheduler
+from h3sim.schedulers import Orphans, Queueing, TreeRules, TreeScheduler
 from tests.unit.driving import on, opened, turns
 from tests.unit.trees import drawn
 
@@ -152,6 +152,20 @@ class TestClosedStreamsOfNghttp2:
         tree = nghttp2(s1=on(None))
         with pytest.raises(ValueError, match="stream 1 is open already"):
             tree.open(1, on(None))
+
+
+class TestClosedStreamsOfNode:
+    """nghttp2_option_set_no_closed_streams: nghttp2_session_close_stream destroys the stream."""
+
+    def test_a_closed_stream_goes_and_its_children_move_up(self) -> None:
+        tree = TreeScheduler(
+            queueing=Queueing.NGHTTP2, orphans=Orphans.SHARE_DOWN, rules=TreeRules.NODE
+        )
+        opened(tree, {1: on(None, 100), 3: on(1), 5: on(None)})
+        tree.close(1)
+        # What is placed below it later has the default priority.
+        opened(tree, {7: on(1, 3)})
+        assert drawn(tree, weights=True) == "3:100 5:16 7:16"
 
 
 class TestSiblingsOfNghttp2:

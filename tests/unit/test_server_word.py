@@ -69,6 +69,17 @@ class TestMerging:
             Eps(urgency=3, incremental=True),
         ]
 
+    def test_a_later_word_is_merged_with_what_the_client_says_by_then(self) -> None:
+        seen = [{"when": {"at": "time", "delay_ms": 15}, "fetchpriority": "low"}]
+        word = [{"after_bytes": 6000, "incremental": False}]
+        page = page_of(ROOT, image("a", server_priorities=word, priority_changes=seen))
+        load = h3sim.simulate(page, scheme="lsquic")
+        assert [s.signal for s in load.trace.signals if s.element_id == 4] == [
+            Eps(urgency=2, incremental=True),
+            Eps(urgency=3, incremental=True),
+            Eps(urgency=3, incremental=False),
+        ]
+
     def test_a_server_without_a_word_is_as_before(self) -> None:
         page = page_of(ROOT, image("a"), image("b"))
         plain = h3sim.simulate(page, scheme="lsquic")
@@ -227,5 +238,5 @@ class TestReading:
         assert root.server_priorities == (ServerPriority(urgency=2),)
 
     def test_a_word_that_says_nothing_is_a_mistake(self) -> None:
-        with pytest.raises(PageError, match=r"server_priorities\[0\]: one of urgency"):
+        with pytest.raises(PageError, match=r"server_priorities\[0\]: at least one of urgency"):
             page_of(ROOT, image("a", server_priorities=[{"after_bytes": 3}]))

@@ -51,6 +51,13 @@ def test_a_response_without_a_byte_is_one_empty_chunk(buffer_bytes: int) -> None
     assert all_of(server) == [(0, 0, 0), (4, 0, 1)]
 
 
+def test_a_response_without_a_byte_needs_no_credit_of_the_connection() -> None:
+    server = StreamSender(FifoScheduler(), turn_bytes=TURN, connection_window_bytes=100)
+    for stream_id, n_bytes in ((0, 100), (4, 0), (8, 1)):
+        answer(server, stream_id, n_bytes)
+    assert all_of(server) == [(0, 0, 100), (4, 0, 0)]
+
+
 def test_a_stream_without_a_response_is_not_sent() -> None:
     server = StreamSender(FifoScheduler(), turn_bytes=TURN)
     server.open(0, H2Priority())

@@ -23,6 +23,7 @@ from h3sim.errors import InputError, Terminated
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import Range, Store, StoreError, load_study, read_results, store_file, sweep
 from h3sim.study.cache_key import model_version
+from h3sim.study.results import ResultsError
 from h3sim.study.store import CellOutcome
 from h3sim.study.store_file import TABLES, UNSEALED, digest_of, script
 from h3sim.study.store_repair import repair_store
@@ -277,7 +278,7 @@ def test_a_store_whose_values_were_changed_is_refused_until_it_is_repaired(
         assert kept.verify() != []
         with pytest.raises(StoreError, match=r"is damaged.*h3sim store verify|lost"):
             (kept.studies(), kept.counts())
-    with pytest.raises(StoreError, match="damaged: `h3sim store verify`"):
+    with pytest.raises(StoreError, match=r"(damaged|lost): `h3sim store verify`"):
         list(run(study(2), store))
     assert repair_store(str(store)) != []
     with Store(store, may_write=False) as kept:
@@ -355,6 +356,18 @@ def test_a_row_without_a_figure_is_not_reused(store: Any) -> None:
     assert (again.counts, list(again)) == ((0, 1, 0), [true])
 
 
+@pytest.mark.parametrize("key", [2**60, 0.5])
+def test_a_key_of_another_type_is_damage(store: Any, key: Any) -> None:
+    run(study(2), store)
+    with sqlite3.connect(store) as other:
+        other.execute("UPDATE cells SET key = ? WHERE key = (SELECT min(key) FROM cells)", (key,))
+    other.close()
+    with Store(store, may_write=False) as damaged:
+        assert any(f"cell {key}: " in line for line in damaged.verify())
+        with pytest.raises(StoreError, match=f"cell {key} is damaged"):
+            damaged.counts()
+
+
 def test_axes_that_are_no_columns_are_refused(store: Any) -> None:
     (row,) = sweep(PAGE, schemes="rr", store=store, executor="serial")
     _forged(store, row, axes=["nowhere"])
@@ -384,6 +397,10 @@ def test_values_of_another_type_are_refused_in_stores_and_in_saved_rows(
         list(read_results(store))
     with pytest.raises(StoreError, match=f"{name}: must be"):
         run(flipping.study(), store)
+    with Store(store, may_write=False) as damaged:
+        problems = damaged.verify()
+        assert len(problems) == len(rows)
+        assert all(f"has a row that cannot be read: {name}: must be" in line for line in problems)
     saved = store.with_name("rows.jsonl")
     lines = [{"format": "h3sim-results/1"}, rows[0], rows[1] | wrong]
     saved.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
@@ -518,6 +535,22 @@ def test_single_bits_that_flip_never_give_another_answer(tmp_path: Path) -> None
     assert flips.wrong == []
     # Some of each: else nothing was tried.
     assert {("read", "true"), ("read", "refused"), ("repair", "true")} <= {*flips.outcomes}
+
+
+def test_neither_do_single_bits_that_flip_in_saved_files(tmp_path: Path) -> None:
+    flips = flipping.flip_saved(scaled(200), tmp_path)
+    assert flips.wrong == []
+    assert {(name, "refused") for name in flipping.SAVED} <= {*flips.outcomes}
+
+
+def test_saved_rows_without_their_end_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    flipping.study().run(executor="serial").save(path)
+    *lines, last = path.read_text("utf-8").splitlines()
+    for kept in (lines, lines[:-1], [lines[0]], [lines[0], *lines[2:], last]):
+        path.write_text("".join(f"{line}\n" for line in kept), "utf-8")
+        with pytest.raises(ResultsError, match=r"digest: (is missing|differs)"):
+            read_results(path)
 
 
 def test_the_command_line_names_and_drops_damaged_cells(

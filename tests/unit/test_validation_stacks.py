@@ -75,7 +75,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     entry |= {"plt": [5000.0], "mean": [4000.0], "hol": [57.0]}  # type: ignore[list-item]
     (tmp_path / "settings.jsonl").write_text(json.dumps(entry) + "\n")
     (tmp_path / "workloads.json").write_text(json.dumps({"W1": WORKLOAD}))
-    monkeypatch.setattr(measured, "DATA", tmp_path)
+    monkeypatch.setattr(measured, "STACKS", tmp_path)
     for cached in (measured.read_workload, modelled._page, modelled._scheme):
         cached.cache_clear()
     yield

@@ -10,7 +10,7 @@ import pytest
 import h3sim
 from h3sim.cli.main import main
 from h3sim.study.what_if import WHAT_IFS
-from tests.helpers import page_of
+from tests.helpers import AT_ONCE, page_of
 
 # Packets of 1400 bytes, every 10 ms. A document of two packets names a stylesheet, a script behind
 # it and an image at its end; the style names a font; the script, once it has run, asks for more.
@@ -55,7 +55,7 @@ PAGE = page_of(ROOT, STYLE, SCRIPT, IMAGE, FONT, MORE)
 
 @pytest.fixture(scope="module")
 def load() -> Any:
-    return h3sim.simulate(PAGE, scheme="fifo", browser="parse")
+    return h3sim.simulate(PAGE, scheme="fifo", **AT_ONCE)
 
 
 def row_of(load: Any, work: str, id_: str | None = None) -> Any:
@@ -81,7 +81,7 @@ def test_each_wait_has_the_policy_of_its_cause(load: Any) -> None:
 
 def test_where_stylesheets_stop_the_parser_that_is_output() -> None:
     def policies(**how: Any) -> set[tuple[str, str]]:
-        load = h3sim.simulate(PAGE, scheme="fifo", browser="parse", **how)
+        load = h3sim.simulate(PAGE, scheme="fifo", **AT_ONCE, **how)
         edges = load.activity_graph().edges(data=True)
         works = {index: row.work for index, row in enumerate(load.activities())}
         parsed = (edge for edge in edges if works[edge[1]] == "parse")
@@ -93,7 +93,7 @@ def test_where_stylesheets_stop_the_parser_that_is_output() -> None:
 
 def test_the_parser_waits_for_a_script_and_a_script_for_a_stylesheet() -> None:
     page = page_of(ROOT, {**STYLE, "parse_ms": 40}, SCRIPT, IMAGE)
-    load = h3sim.simulate(page, scheme="fifo", browser="parse")
+    load = h3sim.simulate(page, scheme="fifo", **AT_ONCE)
     assert row_of(load, "execute", "a.js").policy == "O"  # it came while the style was parsed
     assert "O" in {row.policy for row in load.activities() if row.work == "parse"}
 
@@ -102,13 +102,13 @@ def test_what_is_ready_while_another_computes_waits_for_the_main_thread() -> Non
     asynchronous = {**SCRIPT, "id": "b.js", "async": True}
     slow = {**SCRIPT, "async": True, "execute_ms": 50}
     page = page_of(ROOT, slow, asynchronous)
-    load = h3sim.simulate(page, scheme="fifo", browser="parse")
+    load = h3sim.simulate(page, scheme="fifo", **AT_ONCE)
     second = row_of(load, "execute", "b.js")
     assert (second.policy, second.began_ms) == ("R", row_of(load, "execute", "a.js").ended_ms)
 
 
 def test_slack_is_what_the_load_event_would_not_have_noticed() -> None:
-    load = h3sim.simulate(PAGE.without("f.woff2"), scheme="fifo", browser="parse")
+    load = h3sim.simulate(PAGE.without("f.woff2"), scheme="fifo", **AT_ONCE)
     event_ms = load.load_event_ms
     image, last = row_of(load, "download", "b.png"), row_of(load, "download", "more")
     assert last.slack_ms == 0
@@ -125,7 +125,7 @@ def test_slack_is_what_the_load_event_would_not_have_noticed() -> None:
 def test_a_later_end_within_its_slack_changes_no_load_event(load: Any) -> None:
     image = row_of(load, "download", "b.png")
     late = PAGE.with_("b.png", server_ms=image.slack_ms - 10)
-    assert h3sim.simulate(late, scheme="fifo", browser="parse").load_event_ms == load.load_event_ms
+    assert h3sim.simulate(late, scheme="fifo", **AT_ONCE).load_event_ms == load.load_event_ms
 
 
 @pytest.mark.parametrize("by", ["policy", "kind", "part"])
@@ -169,12 +169,12 @@ def test_a_load_that_was_not_computed_has_none_of_it() -> None:
 
 
 def test_what_would_be_is_told_of_every_page() -> None:
-    found = h3sim.what_if([PAGE, "davies-meenan"], scheme="fifo", network="cable")
+    found = h3sim.what_if([PAGE, "davies-meenan"], scheme="fifo", network="cable", **AT_ONCE)
     assert [(row.page, row.what) for row in found.rows] == [
         (page, what) for page in ("page", "davies-meenan") for what in WHAT_IFS
     ]
     of_page = {row.what: row.load_event_ms for row in found.rows if row.page == "page"}
-    as_it_is = h3sim.simulate(PAGE, scheme="fifo", network="cable", browser="parse")
+    as_it_is = h3sim.simulate(PAGE, scheme="fifo", network="cable", **AT_ONCE)
     assert of_page["as it is"] == as_it_is.load_event_ms
     # Without a network all that is left is computing: parser, style and script, one by one.
     assert of_page["no network"] == pytest.approx(4 + 6 + 60, abs=0.1)
@@ -185,7 +185,7 @@ def test_what_would_be_is_told_of_every_page() -> None:
 
 
 def test_the_mean_part_is_geometric() -> None:
-    found = h3sim.what_if([PAGE, "davies-meenan"], scheme="fifo", network="cable")
+    found = h3sim.what_if([PAGE, "davies-meenan"], scheme="fifo", network="cable", **AT_ONCE)
     parts = [row.part for row in found.rows if row.what == "half the RTT"]
     assert found.mean_part("half the RTT") == pytest.approx((parts[0] * parts[1]) ** 0.5)
     assert found.mean_part("as it is") == 1
@@ -216,7 +216,7 @@ def test_every_mistake_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_without_a_network_there_is_no_handshake_either() -> None:
-    over: dict[str, Any] = {"scheme": "fifo", "browser": "parse", "network": "cable"}
+    over: dict[str, Any] = {"scheme": "fifo", "network": "cable", **AT_ONCE}
     path = h3sim.simulate(PAGE, **over).critical_path()
     assert (path[0].work, path[0].began_ms, path[0].network_ms) == ("connect", 0, path[0].ended_ms)
     asked = h3sim.what_if(PAGE, **over, cpu_slowdown=0.001)

@@ -22,7 +22,7 @@ from h3sim.importers.html import read_markup, scan
 from h3sim.importers.recorded_request import REDIRECTS, Trigger
 from h3sim.importers.request_fields import address, kind_of, without_fragment
 from h3sim.importers.source import Fields
-from h3sim.page import FLAGS, Kind, TriggerEvent
+from h3sim.page import FLAGS, FontDisplay, Kind, TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -166,7 +166,7 @@ class Causes:
         is_scripted = exchange.initiator_type == "script"
         found = self._by_script(exchange, index) if is_scripted else None
         if found is None:
-            found = self._by_parser(exchange, index)
+            found = self._by_parser(exchange, index) or self._by_clock(exchange, index)
         return found or self._complete(exchange, self._home(exchange, index).exchange)
 
     def _by_script(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
@@ -207,6 +207,23 @@ class Causes:
         if offset is None and initiator.type == "parser" and initiator.line is not None:
             offset = document.html.position(initiator.line, initiator.column)
         return None if offset is None else self._offset(exchange, document, offset)
+
+    def _by_clock(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """Return the trigger by the response that was there last that a script may have waited for.
+
+        What a promise's callback inserts has no stack: Chromium calls its initiator "parser" or
+        "other". A document that does not name it did not ask for it.
+        """
+        ready = [
+            other
+            for other in self._exchanges[:index]
+            if other.type in _SCRIPTED and _finished_ms(other) <= exchange.requested_ms
+        ]
+        last = max(ready, key=_finished_ms, default=None)
+        if last is None:
+            return None
+        make = self._executed if last.type == "Script" else self._complete
+        return make(exchange, last)
 
     def _waited_for(
         self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
@@ -278,6 +295,10 @@ class Causes:
             delay_ms=round(max(exchange.requested_ms - since_ms, 0.0), _DIGITS),
             reference=reference,
         )
+
+
+_SCRIPTED = ("Fetch", "XHR", "Script")
+"""The types of what a script is, or may wait for."""
 
 
 def _finished_ms(exchange: RecordedExchange) -> float:
@@ -414,6 +435,9 @@ class VisitReader:
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in kept[1:]}
         self._shares = visible_shares(visit.measured, visit.fonts)
         self._blocking = visit.measured["blocking"]
+        self._displays = {
+            font["src"]: FontDisplay(font.get("fontDisplay") or "auto") for font in visit.fonts
+        }
         self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
         self._seen = self._above_the_fold()
 
@@ -432,6 +456,7 @@ class VisitReader:
             self._add_paint(exchange)
             self._add_work(exchange)
             exchange.flags = self._flags(exchange, cause)
+            exchange.font_display = self._displays.get(exchange.url, FontDisplay.AUTO)
             recording.requests.append(exchange)
 
     def _add_paint(self, exchange: RecordedExchange) -> None:
@@ -458,19 +483,34 @@ class VisitReader:
         # Chromium knows better than the tag what is render-blocking and what the first image is.
         flags["render_blocking"] = self._is_blocking(exchange)
         flags["after_first_image"] = cause is not None and self._is_after_image(cause)
+        if self._is_imported_module(exchange, cause):
+            flags["module"] = True
+        # No tag names it, and no script, but it stands in the document: in its CSS.
+        if cause is not None and cause.reference is None and exchange.initiator_type == "parser":
+            of_style = self._kinds[exchange.hop_id] in (Kind.IMAGE, Kind.FONT)
+            if of_style and cause.at is TriggerEvent.OFFSET:
+                flags["in_style"] = True
         return flags
+
+    def _is_imported_module(
+        self, exchange: RecordedExchange, cause: RequestInitiator | None
+    ) -> bool:
+        """Return whether it is a script that a module imports: that has no stack."""
+        if cause is None or cause.at is not TriggerEvent.COMPLETE or exchange.asked_by.stack:
+            return False
+        pair = (exchange, self._kept[cause.by])
+        return all(self._kinds[each.hop_id] is Kind.SCRIPT for each in pair)
 
     def _is_blocking(self, exchange: RecordedExchange) -> bool:
         return exchange.blocking == "blocking" or exchange.url in self._blocking
 
     def _is_after_image(self, cause: RequestInitiator) -> bool:
-        """Return the sort key: the offset in the document; indirect references come last."""
-        first = self._documents[self._first.hop_id].html.first_image_bytes
-        if first is None:
+        """Return whether its document names it behind an image, for the preload scanner to find."""
+        if cause.reference is None:
             return False
-        if cause.reference is None or self._kept[cause.by] is not self._first:
-            return True
-        return cause.reference.offset_bytes > first
+        document = self._documents.get(self._kept[cause.by].hop_id)
+        first = None if document is None else document.html.first_image_bytes
+        return first is not None and cause.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
         """Return the visible and render-blocking resources, with their ancestors."""

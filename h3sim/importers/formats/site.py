@@ -157,7 +157,7 @@ class _Site:
             return
         key, trigger = f"{file.path}: style", self._at(file, style.offset_bytes)
         for url in read_declarations(style.text).urls:
-            self._ask(joined(base, url), Kind.IMAGE, key, trigger, {})
+            self._ask(joined(base, url), Kind.IMAGE, key, trigger, {"in_style": True})
 
     def _follow(self, reference: Reference, own: str, file: _File) -> None:
         key = f"{file.path}: byte {reference.offset_bytes}: {reference.tag}"
@@ -207,6 +207,7 @@ class _Site:
         """Take what a stylesheet names into the page."""
         trigger = Trigger(at=TriggerEvent.COMPLETE, by=later.file.request_index)
         if later.offset_bytes is not None:
+            flags = flags if kind is Kind.STYLESHEET else {"in_style": True}
             trigger = self._at(later.file, later.offset_bytes)
         for url in urls:
             self._ask(joined(later.url, url), kind, f"{later.file.path}: {by}", trigger, flags)

@@ -85,6 +85,9 @@ class TreeRules(enum.Enum):
     NGHTTP2 = "nghttp2"
     """Closed and idle streams are retained, 100 each; an idle stream is removed before it opens;
     siblings are relisted newest first."""
+    NODE = "node"
+    """Those of nghttp2, but closed streams are not retained: Node sets the option
+    nghttp2_option_set_no_closed_streams."""
     H2O = "h2o"
     """A moved node leaves one list before it joins the other, also for a new weight alone."""
 

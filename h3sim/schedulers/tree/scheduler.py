@@ -162,9 +162,13 @@ class TreeScheduler:
         if unknown_parent is UnknownParent.ORPHANS and queueing is not Queueing.EXACT:
             raise ValueError(f"only exact queueing has an orphan placeholder ({queueing.value!r})")
         self._queueing = queueing_of(queueing, turn_bytes=turn_bytes, weights=weights)
-        if rules is TreeRules.NGHTTP2:
+        self._defers = rules in (TreeRules.NGHTTP2, TreeRules.NODE)
+        if self._defers:
             self._tree: DependencyTree = Nghttp2Tree(
-                self._queueing, weights=weights, orphans=orphans
+                self._queueing,
+                weights=weights,
+                orphans=orphans,
+                retains_closed=rules is TreeRules.NGHTTP2,
             )
         elif rules is TreeRules.H2O:
             self._tree = H2oTree(self._queueing, weights=weights, orphans=orphans)
@@ -176,7 +180,6 @@ class TreeScheduler:
                 unknown_parent=unknown_parent,
                 retain=retain,
             )
-        self._defers = rules is TreeRules.NGHTTP2
         self._blocked: dict[int, None] = {}
         """Blocked streams that are still listed, until they are next."""
         # Aliases for every packet; the tree keeps both objects for life.

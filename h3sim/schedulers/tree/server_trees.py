@@ -34,10 +34,18 @@ class Nghttp2Tree(DependencyTree):
     """nghttp2's tree: closed and idle streams are retained; siblings are relisted newest first.
 
     A node's children are oldest first, as everywhere here; nghttp2 has the reverse order
-    (insert_link_dep inserts a child in front).
+    (insert_link_dep inserts a child in front). Without *retains_closed* a stream is removed when it
+    closes.
     """
 
-    def __init__(self, queueing: FairQueueing, *, weights: Weights, orphans: Orphans) -> None:
+    def __init__(
+        self,
+        queueing: FairQueueing,
+        *,
+        weights: Weights,
+        orphans: Orphans,
+        retains_closed: bool = True,
+    ) -> None:
         super().__init__(
             queueing,
             weights=weights,
@@ -47,6 +55,7 @@ class Nghttp2Tree(DependencyTree):
         )
         self._idle: dict[int, None] = {}
         self._closed: dict[int, None] = {}
+        self._retains_closed = retains_closed
         self._n_open = 0
 
     def open(self, node_id: int, signal: Signal) -> None:
@@ -93,6 +102,8 @@ class Nghttp2Tree(DependencyTree):
         node.is_closed = True
         self._closed[node_id] = None
         self._n_open -= 1
+        if not self._retains_closed:
+            self._remove(node)
 
     def _forget_closed(self) -> None:
         """Retain closed streams up to the limit of concurrent streams (adjust_closed_stream)."""

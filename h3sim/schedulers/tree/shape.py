@@ -28,7 +28,16 @@ _REMEMBERED = 64
 
 _PICKLED = (
     *("_queueing", "_least_weight", "_most_weight", "_default", "_orphans", "_unknown_parent"),
-    *("_newest_id", "_retain", "_retained", "_gone", "_idle", "_closed", "_n_open"),
+    *(
+        "_newest_id",
+        "_retain",
+        "_retained",
+        "_gone",
+        "_idle",
+        "_closed",
+        "_n_open",
+        "_retains_closed",
+    ),
 )
 """The pickled attributes of any server's tree, without nodes; compiled, it has no `__dict__`."""
 

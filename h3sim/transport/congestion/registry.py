@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import ControllerError, InputError, ValidationIssue, raised_words
 from h3sim.plugins import Guard, PluginRegistry
+from h3sim.schema import format_value
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.units import whole
 
@@ -64,7 +65,8 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         rate = whole(rate_bps)
         if rate_bps is not None and (rate is None or rate < 1):
             requirement = "it must be None, or a whole number of bit/s, at least 1"
-            raise self._guard.failed(f"pacing_rate_bps() returns {rate_bps!r}; {requirement}")
+            found = format_value(rate_bps)
+            raise self._guard.failed(f"pacing_rate_bps() returns {found}; {requirement}")
         return rate
 
     def _pass_on(self, method: str, *arguments: Any) -> Any:
@@ -82,10 +84,12 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         if n_bytes is None or n_bytes < self._packet_bytes:
             least = f"at least {self._packet_bytes:,} (a packet)"
             requirement = f"it must be a whole number of bytes, {least}"
-            raise self._guard.failed(f"sets congestion_window to {window!r} {when}; {requirement}")
+            found = format_value(window)
+            raise self._guard.failed(f"sets congestion_window to {found} {when}; {requirement}")
         if ssthresh is not None and (threshold is None or threshold < 0):
             requirement = "it must be None, or a whole number of bytes"
-            raise self._guard.failed(f"sets ssthresh to {ssthresh!r} {when}; {requirement}")
+            found = format_value(ssthresh)
+            raise self._guard.failed(f"sets ssthresh to {found} {when}; {requirement}")
         self.congestion_window, self.ssthresh = n_bytes, threshold
 
 

@@ -1,0 +1,280 @@
+"""The events of one endpoint's log that decide what a server could send, in the log's order."""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.constants import STREAM_ID_STEP
+from h3sim.qlog.container import Findings, opened, raw_traces
+from h3sim.qlog.events import as_unsigned
+from h3sim.qlog.reader import endpoints_of, select_traces
+from h3sim.qlog.vantage_point import VantagePoint
+from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
+
+if TYPE_CHECKING:
+    from h3sim.qlog.events import Clock, QlogEvent
+
+
+class EntryKind(enum.Enum):
+    """Kinds of entries; *value* of an entry is as described."""
+
+    REQUEST = "request"
+    """A request was made (client) or arrived (server)."""
+    FIELD = "field"
+    """Its Priority field: the text (RFC 9218 § 5)."""
+    UPDATE = "update"
+    """A PRIORITY_UPDATE frame: the text (RFC 9218 § 7)."""
+    TREE = "tree"
+    """A PRIORITY frame: an `H2Priority` or `StrictPriority`."""
+    PACKET = "packet"
+    """A packet of the server: its number."""
+    LOST = "lost"
+    """A packet of the server was declared lost: its number."""
+    ACKED = "acked"
+    """An ACK of the client: the numbers of the packets that it is the first to acknowledge."""
+    LIMIT = "limit"
+    """The flow control limit of a stream, or of the connection (-1), in bytes."""
+    WRITTEN = "written"
+    """The application has written so many more bytes of a response."""
+    REQUEST_ACKED = "request acked"
+    """The server acknowledged the client's request: the number of its packet."""
+
+
+class Entry(NamedTuple):
+    """One entry of a timeline; *stream_id* is -1 where it belongs to no stream."""
+
+    kind: EntryKind
+    at_ns: int
+    stream_id: int
+    value: Any = None
+
+
+_HANDED_DOWN = ("transport", "network")
+_INITIAL_LIMITS = {
+    # In the client's transport parameters: its own streams, which carry requests and responses.
+    "initial_max_data": -1,
+    "initial_max_stream_data_bidi_local": None,
+}
+INITIAL_LIMIT = -2
+"""Stream of a LIMIT entry for every stream that has no other limit."""
+
+
+class Timeline(VantagePoint):
+    """The view of an endpoint that also keeps the order of its entries."""
+
+    def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
+        super().__init__(findings, clock, is_client=is_client)
+        self.entries: list[Entry] = []
+        self._down_frames = ("stream", "reset_stream", *(("ack",) if is_client else ()))
+        self._up_frames = ("stream", "ack", "max_data", "max_stream_data")
+        self._unacked: dict[int, None] = {}
+        """Packets with bytes of responses, until the client acknowledges them."""
+        self._acked: list[int] = []
+        """The packets that the current event acknowledges."""
+        self._request_packets: dict[int, list[int]] = {}
+        """The streams whose requests are in each packet of the client."""
+        self._asked: list[int] = []
+        """The streams with a request, or a part of one, in the current event."""
+        self._requested: dict[int, None] = {}
+
+    def on_event(self, event: QlogEvent) -> None:
+        """Note what an event says, and its position in the log."""
+        n_packets, n_lost = len(self.packets), len(self.lost)
+        self._asked, self._acked = [], []
+        super().on_event(event)
+        for stream_id in self._asked:
+            if stream_id % STREAM_ID_STEP == 0:
+                self._on_request(event, stream_id)
+        if self._acked:
+            self._note(event, EntryKind.ACKED, -1, sorted(self._acked))
+        if len(self.packets) > n_packets:
+            number = next(reversed(self.packets))
+            self._note(event, EntryKind.PACKET, -1, number)
+            if number in self.frames:
+                self._unacked[number] = None
+        if len(self.lost) > n_lost:
+            self._note(event, EntryKind.LOST, -1, next(reversed(self.lost)))
+        match event.what:
+            case "parameters":
+                self._on_parameters(event)
+            case "prioritized" if not self.is_client:
+                self._on_prioritized(event)
+            case "created" | "parsed":
+                if (event.what == "created") == self.is_client:
+                    self._on_priority_frame(event)
+                elif event.what == "created":
+                    self._on_response_frame(event)
+            case "moved" if not self.is_client and event.data.get("to") in _HANDED_DOWN:
+                self._on_written(event, as_unsigned(event.data.get("length")))
+
+    def _on_request(self, event: QlogEvent, stream_id: int) -> None:
+        if stream_id not in self._requested:
+            self._requested[stream_id] = None
+            self._note(event, EntryKind.REQUEST, stream_id)
+        number = as_unsigned(_fields(event).get("packet_number"))
+        if event.what == "sent" and number is not None:
+            self._request_packets.setdefault(number, []).append(stream_id)
+
+    def _on_asked(self, stream_id: int, at_ns: int) -> None:
+        super()._on_asked(stream_id, at_ns)
+        self._asked.append(stream_id)
+
+    def _on_ack(self, key: str, ranges: object) -> None:
+        super()._on_ack(key, ranges)
+        spans = self.acked.spans()
+        starts = [start for start, _ in spans]
+        for number in [*self._unacked]:
+            index = bisect_right(starts, number) - 1
+            if index >= 0 and number < spans[index][1]:
+                del self._unacked[number]
+                self._acked.append(number)
+
+    def _note(self, event: QlogEvent, kind: EntryKind, stream_id: int, value: Any = None) -> None:
+        self.entries.append(Entry(kind, event.at_ns, stream_id, value))
+
+    # Priorities
+
+    def _on_prioritized(self, event: QlogEvent) -> None:
+        stream_id, text = as_unsigned(event.data.get("stream_id")), event.data.get("new")
+        if stream_id is not None and isinstance(text, str):
+            self._note(event, EntryKind.UPDATE, stream_id, text)
+
+    def _on_priority_frame(self, event: QlogEvent) -> None:
+        frame = event.data.get("frame")
+        if not isinstance(frame, dict):
+            return
+        match str(frame.get("frame_type")).casefold():
+            case "priority_update":
+                names = ("element_id", "prioritized_element_id", "target_stream_id", "stream_id")
+                stream_id = next(
+                    (as_unsigned(frame[name]) for name in names if name in frame), None
+                )
+                text = frame.get("priority_field_value", frame.get("value"))
+                if stream_id is not None and isinstance(text, str):
+                    self._note(event, EntryKind.UPDATE, stream_id, text)
+            case "priority":
+                element_id = _element_id(frame, "prioritized_element")
+                signal = _tree_signal(frame)
+                if element_id is not None and signal is not None:
+                    self._note(event, EntryKind.TREE, element_id, signal)
+
+    def _on_request_headers(
+        self, event: QlogEvent, stream_id: int, headers: dict[str, str]
+    ) -> None:
+        if "priority" in headers:
+            self._note(event, EntryKind.FIELD, stream_id, headers["priority"])
+
+    # What may be sent
+
+    def _on_parameters(self, event: QlogEvent) -> None:
+        if event.data.get("owner") != ("local" if self.is_client else "remote"):
+            return
+        for name, stream_id in _INITIAL_LIMITS.items():
+            limit = as_unsigned(event.data.get(name))
+            if limit is not None:
+                self._note(
+                    event, EntryKind.LIMIT, INITIAL_LIMIT if stream_id is None else stream_id, limit
+                )
+
+    def _on_limit(self, event: QlogEvent, kind: str, entry: dict[str, Any]) -> None:
+        limit = as_unsigned(entry.get("maximum"))
+        stream_id = -1 if kind == "max_data" else as_unsigned(entry.get("stream_id"))
+        if limit is not None and stream_id is not None:
+            self._note(event, EntryKind.LIMIT, stream_id, limit)
+
+    def _on_response_frame(self, event: QlogEvent) -> None:
+        frame = event.data.get("frame")
+        kind = str(frame.get("frame_type")).casefold() if isinstance(frame, dict) else ""
+        n_bytes = as_unsigned(event.data.get("length"))
+        if kind in ("headers", "data") and n_bytes is not None:
+            # The type and the length of the frame are varints (RFC 9114 § 7.1).
+            self._on_written(event, n_bytes + 1 + _varint_bytes(n_bytes))
+
+    def _on_written(self, event: QlogEvent, n_bytes: int | None) -> None:
+        stream_id = as_unsigned(event.data.get("stream_id"))
+        if stream_id is not None and n_bytes is not None and stream_id % STREAM_ID_STEP == 0:
+            self._note(event, EntryKind.WRITTEN, stream_id, n_bytes)
+
+    def _on_request_acked(self, event: QlogEvent, entry: dict[str, Any]) -> None:
+        """Note which requests the server had received when it sent this packet."""
+        ranges = entry.get("acked_ranges")
+        for span in ranges if isinstance(ranges, list) else []:
+            ends = [as_unsigned(end) for end in span] if isinstance(span, list) else []
+            low, high = (ends[0], ends[-1]) if ends else (None, None)
+            if low is None or high is None:
+                continue
+            number = as_unsigned(_fields(event).get("packet_number"))
+            for acked in [packet for packet in self._request_packets if low <= packet <= high]:
+                for stream_id in self._request_packets.pop(acked):
+                    self._note(event, EntryKind.REQUEST_ACKED, stream_id, number)
+
+
+def _fields(event: QlogEvent) -> dict[str, Any]:
+    header = event.data.get("header")
+    return {**event.data, **header} if isinstance(header, dict) else event.data
+
+
+def _varint_bytes(value: int) -> int:
+    """Return the length of a varint (RFC 9000 § 16).
+
+    >>> [_varint_bytes(value) for value in (63, 64, 16_384, 2**30)]
+    [1, 2, 4, 8]
+    """
+    return next((1 << power for power in range(3) if value < 1 << (8 * (1 << power) - 2)), 8)
+
+
+def _element_id(frame: dict[str, Any], name: str) -> int | None:
+    """Return the ID of a stream or a placeholder; None for the root."""
+    number = as_unsigned(frame.get(f"{name}_id"))
+    if number is None:
+        return None
+    return placeholder_id(number) if frame.get(f"{name}_type") == "placeholder" else number
+
+
+def _tree_signal(frame: dict[str, Any]) -> Signal | None:
+    weight, parent = as_unsigned(frame.get("weight")), _element_id(frame, "element_dependency")
+    if weight is None or weight > MAX_WEIGHT:
+        return None
+    strict = as_unsigned(frame.get("strict"))
+    if strict is not None:
+        is_valid = weight >= 1 and strict <= MAX_STRICT and (parent is None or parent < 0)
+        return StrictPriority(weight=weight, strict=strict, depends_on=parent) if is_valid else None
+    exclusive = frame.get("exclusive") in (True, "true", 1)
+    return H2Priority(weight=weight, depends_on=parent, exclusive=exclusive)
+
+
+class TimelineLog(NamedTuple):
+    """The timelines in a qlog of one connection: of the client, of the server, or of both."""
+
+    title: str
+    protocols: tuple[str, ...]
+    client: Timeline | None
+    server: Timeline | None
+    unknown: tuple[str, ...]
+
+
+def read_timeline(path: str | Path, *, trace: int | None = None) -> TimelineLog:
+    """Return the timelines of the connection in the qlog at *path*.
+
+    Of a file with the logs of several connections, *trace* selects one log, from 1 on.
+
+    Raises:
+        LogError: if the file cannot be read, or listing the mistakes in it.
+    """
+    findings = Findings(str(path))
+    with opened(path, findings) as stream:
+        traces = select_traces(raw_traces(stream, findings), findings, trace)
+        title, protocols, endpoints = endpoints_of(traces, findings, Timeline)
+    findings.raise_if_any()
+    if not any(endpoint.frames for endpoint in endpoints.values()):
+        findings.fatal("", "holds no packet with bytes of a response")
+    return TimelineLog(
+        title=title or Path(path).name.partition(".")[0],
+        protocols=tuple(protocols),
+        client=endpoints.get(True),
+        server=endpoints.get(False),
+        unknown=tuple(findings.unknown),
+    )

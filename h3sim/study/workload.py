@@ -1,0 +1,250 @@
+"""A workload on which the mechanisms of `identify` differ: a page, URLs and files for a server."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from h3sim.constants import STREAM_ID_STEP
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.page import page_from_dict
+from h3sim.schema import write_whole
+from h3sim.signals import Eps, H2Priority
+from h3sim.study.send_order import SendOrder, Step, StepKind
+
+if TYPE_CHECKING:
+    from h3sim.page import Page
+    from h3sim.signals import Signal
+    from h3sim.study.identification import Mechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRequest:
+    """A request: its signal, its response's length, and when it is made."""
+
+    path: str
+    size_bytes: int
+    signal: Signal
+    at_ms: int = 0
+    update: Signal | None = None
+    """A later signal, at `_UPDATE_AT_MS`."""
+
+    @property
+    def description(self) -> str:
+        """The signal in words."""
+        return describe_signal(self.signal)
+
+
+def describe_signal(signal: Signal) -> str:
+    """Return a signal in words.
+
+    >>> describe_signal(Eps(urgency=5)), describe_signal(H2Priority(weight=32))
+    ('u=5', 'weight 32')
+    """
+    if isinstance(signal, H2Priority):
+        below = "" if signal.depends_on is None else f" below stream {signal.depends_on}"
+        return f"weight {signal.weight}{below}"
+    if isinstance(signal, Eps):
+        return f"u={signal.urgency}{', i' * signal.incremental}"
+    return repr(signal)
+
+
+_SIZE_BYTES = 400_000
+_LATE_MS, _UPDATE_AT_MS = 60, 200
+
+
+def _request(
+    name: str,
+    signal: Signal,
+    *,
+    size_bytes: int = _SIZE_BYTES,
+    at_ms: int = 0,
+    update: Signal | None = None,
+) -> WorkloadRequest:
+    return WorkloadRequest(
+        path=f"{name}.bin", size_bytes=size_bytes, signal=signal, at_ms=at_ms, update=update
+    )
+
+
+_LATE_I, _LATE = Eps(urgency=2, incremental=True), Eps(urgency=2)
+
+
+_FIRST = WorkloadRequest(path="index.html", size_bytes=2_000, signal=Eps(urgency=0))
+"""Requested alone, so that its delay shows how long the server takes to answer."""
+EPS_WORKLOAD = (
+    _FIRST,
+    _request("u3-i-a", Eps(incremental=True)),
+    _request("u3-a", Eps()),
+    _request("u3-i-b", Eps(incremental=True)),
+    _request("u3-b", Eps()),
+    _request("u5-a", Eps(urgency=5)),
+    _request("u5-i-a", Eps(urgency=5, incremental=True)),
+    _request("u5-i-b", Eps(urgency=5, incremental=True)),
+    _request("u6-to-u1", Eps(urgency=6), update=Eps(urgency=1)),
+    *(_request(f"u2-i-late-{letter}", _LATE_I, at_ms=_LATE_MS) for letter in "abc"),
+    # Each meets incremental responses that have begun: that tells the orders of both kinds apart.
+    *(
+        _request(f"u2-later-{number}", _LATE, size_bytes=20_000, at_ms=_LATE_MS + 12 * number)
+        for number in range(1, 9)
+    ),
+    *(_request(f"u2-i-later-{letter}", _LATE_I, at_ms=_LATE_MS + 40) for letter in "abc"),
+    _request("u1-last", Eps(urgency=1), at_ms=4 * _LATE_MS),
+)
+TREE_WORKLOAD = (
+    replace(_FIRST, signal=H2Priority()),
+    _request("w16", H2Priority(weight=16)),
+    _request("w32", H2Priority(weight=32)),
+    _request("w200", H2Priority(weight=200)),
+    _request("w7", H2Priority(weight=7)),
+    _request("below-w16-a", H2Priority(weight=150, depends_on=4)),
+    _request("below-w16-b", H2Priority(weight=70, depends_on=4)),
+    _request("late-w256", H2Priority(weight=256), at_ms=_LATE_MS),
+)
+BASE_URL = "https://localhost:4433/"
+WORKLOADS = {"eps": EPS_WORKLOAD, "h2": TREE_WORKLOAD}
+_PACKET_BYTES = 1250
+_PACKETS_PER_MS = 2
+_FIRST_MS = 1
+"""Time that the first response takes."""
+
+
+def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> SendOrder:
+    """Return the order in which a server with that mechanism sends the responses."""
+    scheduler = mechanism.new(_PACKET_BYTES)
+    steps: list[Step] = []
+    left: dict[int, int] = {}
+    waiting = [*enumerate(requests)]
+    updates = [(index, each) for index, each in waiting if each.update is not None]
+    waiting.sort(key=lambda row: row[1].at_ms)
+    tick = 0
+    while left or waiting:
+        at_ms, at_ns = tick // _PACKETS_PER_MS, tick * 1_000_000 // _PACKETS_PER_MS
+        while waiting and (waiting[0][1].at_ms + _FIRST_MS <= at_ms or not left):
+            index, request = waiting.pop(0)
+            stream_id = STREAM_ID_STEP * index
+            left[stream_id] = request.size_bytes
+            signal = mechanism.signal(request.signal)
+            assert signal is not None  # noqa: S101 - each request has one
+            scheduler.open(stream_id, signal)
+            scheduler.activate(stream_id)
+            steps.append(Step(StepKind.OPEN, at_ns, stream_id, signal=request.signal))
+            steps.append(Step(StepKind.ACTIVATE, at_ns, stream_id))
+            steps.append(Step(StepKind.READY, at_ns, stream_id))
+        while updates and at_ms >= _UPDATE_AT_MS:
+            index, request = updates.pop(0)
+            signal = mechanism.signal(request.update)
+            if STREAM_ID_STEP * index in left and signal is not None:
+                steps.append(
+                    Step(StepKind.UPDATE, at_ns, STREAM_ID_STEP * index, signal=request.update)
+                )
+                if mechanism.heeds_updates:
+                    scheduler.update(STREAM_ID_STEP * index, signal)
+        picked = scheduler.pick()
+        assert picked is not None  # noqa: S101 - shipped schedulers are work-conserving
+        n_bytes = min(_PACKET_BYTES, left[picked])
+        is_choice = len(left) > 1
+        steps.append(
+            Step(StepKind.SENT, at_ns, picked, n_bytes=n_bytes, number=tick, is_choice=is_choice)
+        )
+        scheduler.charge(picked, n_bytes)
+        left[picked] -= n_bytes
+        if not left[picked]:
+            del left[picked]
+            scheduler.deactivate(picked)
+            steps.append(Step(StepKind.DEACTIVATE, at_ns, picked))
+        tick += 1
+    return SendOrder(
+        title=f"workload for {mechanism.name}",
+        source="server",
+        steps=tuple(steps),
+        packet_bytes=_PACKET_BYTES,
+        turn_bytes=_PACKET_BYTES,
+        knows_losses=False,
+        paths={STREAM_ID_STEP * index: each.path for index, each in enumerate(requests)},
+        unknown=(),
+        signals={STREAM_ID_STEP * index: each.signal for index, each in enumerate(requests)},
+        has_signals=True,
+        n_updates=sum(step.kind is StepKind.UPDATE for step in steps),
+    )
+
+
+def workload_page(requests: tuple[WorkloadRequest, ...] = EPS_WORKLOAD) -> Page:
+    """Return the workload as a page, for the scheme `recorded` (EPS) or `recorded-firefox`."""
+    first = requests[0]
+    resources: list[dict[str, Any]] = []
+    for request in requests:
+        entry: dict[str, Any] = {"id": request.path, "bytes": request.size_bytes}
+        entry["kind"] = "document" if request is first else "other"
+        if request is not first:
+            found: dict[str, Any] = {"by": first.path, "at": "complete"}
+            entry["discovered"] = {**found, "delay_ms": request.at_ms} if request.at_ms else found
+        entry["recorded"] = [_recorded(request.signal, requests)]
+        if request.update is not None:
+            when = {"by": first.path, "at": "complete", "delay_ms": _UPDATE_AT_MS}
+            entry["recorded"].append({**_recorded(request.update, requests), "when": when})
+        resources.append(entry)
+    name = "workload-h2" if isinstance(first.signal, H2Priority) else "workload-eps"
+    return page_from_dict({"format": "h3sim-page/1", "name": name, "resources": resources})
+
+
+def _recorded(signal: Signal, requests: tuple[WorkloadRequest, ...]) -> dict[str, Any]:
+    if isinstance(signal, Eps):
+        return {"browser": "chrome", "urgency": signal.urgency, "incremental": signal.incremental}
+    assert isinstance(signal, H2Priority)  # noqa: S101 - the two kinds of workloads
+    parent = signal.depends_on
+    above = "" if parent is None else requests[parent // STREAM_ID_STEP].path
+    return {"browser": "firefox", "weight": signal.weight, "depends_on": above}
+
+
+def write_workload(
+    folder: str | Path, *, signals: str = "eps", base_url: str = BASE_URL
+) -> list[Path]:
+    """Write a workload into *folder*: page.json, urls.txt, and www with a file for each response.
+
+    Raises:
+        InputError: if the files cannot be written.
+    """
+    root, requests = Path(folder), WORKLOADS[signals]
+    if root.exists() and not root.is_dir():
+        message = f"is a file: {str(root)!r}; a folder is needed"
+        raise InputError([ValidationIssue(key="folder", message=message)])
+    files = {"page.json": json.dumps(workload_page(requests).to_dict(), indent=1).encode() + b"\n"}
+    files["urls.txt"] = _urls(requests, base_url).encode()
+    files |= {f"www/{each.path}": b"." * each.size_bytes for each in requests}
+    written = []
+    for name, content in files.items():
+        path = root / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"cannot be made: {error.strerror or error}"
+            raise InputError([ValidationIssue(key="folder", message=message)]) from error
+        write_whole(path, partial(_put, content), error=InputError)
+        written.append(path)
+    return written
+
+
+def _put(content: bytes, file: BinaryIO) -> None:
+    file.write(content)
+
+
+def _urls(requests: tuple[WorkloadRequest, ...], base_url: str) -> str:
+    """Return a line per request: when, its priority, its URL; and a line per change."""
+    base = base_url.rstrip("/")
+    lines = ["# ms after index.html is complete | priority | URL"]
+    rows = [(each.at_ms, each.signal, f"{base}/{each.path}") for each in requests]
+    rows += [
+        (_UPDATE_AT_MS, each.update, f"PRIORITY_UPDATE {base}/{each.path}")
+        for each in requests
+        if each.update is not None
+    ]
+    rows.sort(key=lambda row: row[0])
+    return (
+        "\n".join(
+            [*lines, *(f"{at} | {describe_signal(signal)} | {url}" for at, signal, url in rows)]
+        )
+        + "\n"
+    )

@@ -1,0 +1,288 @@
+"""`h3sim identify` names the scheduler behind a log; `h3sim workload` tells them apart."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.cli import main
+from h3sim.errors import InputError
+from h3sim.page import read_page
+from h3sim.results.configuration import write_load_qlog
+from h3sim.schedulers import Mixed, Quantum
+from h3sim.schemes import SchedulerKind
+from h3sim.study.identification import (
+    Mechanism,
+    identification_of,
+    identify,
+    needed_responses,
+    predictions,
+)
+from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
+from tests.schemas import schema_problems
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIFO = Mechanism(kind=SchedulerKind.FIFO)
+ROUND_ROBIN = Mechanism(kind=SchedulerKind.ROUND_ROBIN, turn=Quantum())
+EPS = tuple(Mechanism(kind=SchedulerKind.EPS, mixed=mixed, turn=Quantum()) for mixed in Mixed)
+TREES = tuple(
+    Mechanism(kind=kind)
+    for kind in (
+        *(SchedulerKind.TREE, SchedulerKind.NGHTTP2_TREE),
+        *(SchedulerKind.H2O_CALENDAR, SchedulerKind.ATS_HEAP),
+    )
+)
+
+
+def logged(path: Path, **options: Any) -> Path:
+    load = h3sim.simulate("davies-meenan", record_packets=True, **options)
+    write_load_qlog(load, path)
+    return path
+
+
+def server_log(path: Path, order: str, **more: list[tuple[float, str, dict[str, Any]]]) -> Path:
+    """Write the qlog of a server that sends a packet per letter of *order*, one per ms.
+
+    Streams are a, b, c ...; all are requested at 0 but a, which is requested alone at -10.
+    """
+    ids = {letter: 4 * index for index, letter in enumerate(sorted(set(order)))}
+    events: list[tuple[float, str, dict[str, Any]]] = []
+    for letter, stream_id in ids.items():
+        at_ms = -10.0 if letter == "a" else 0.0
+        headers = [{"name": ":path", "value": f"/{letter}"}]
+        frame = {"frame_type": "headers", "headers": headers}
+        events.append((at_ms, "http:frame_parsed", {"stream_id": stream_id, "frame": frame}))
+    offsets = dict.fromkeys(ids, 0)
+    for number, letter in enumerate(order):
+        frames = [
+            {
+                "frame_type": "stream",
+                "stream_id": ids[letter],
+                "offset": offsets[letter],
+                "length": 1000,
+            }
+        ]
+        header = {"packet_type": "1RTT", "packet_number": number}
+        at_ms = -10.0 if not number else float(number)
+        events.append((at_ms, "transport:packet_sent", {"header": header, "frames": frames}))
+        offsets[letter] += 1000
+    events += more.get("more", [])
+    events.sort(key=lambda event: event[0])
+    trace = {
+        "vantage_point": {"type": "server"},
+        "common_fields": {"time_format": "relative", "reference_time": 0},
+        "events": [{"time": at, "name": name, "data": data} for at, name, data in events],
+    }
+    path.write_text(json.dumps({"qlog_version": "0.3", "traces": [trace]}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("scheme", "mechanism", "trace"),
+    [
+        ("rr", "round-robin", 1),
+        ("rr", "round-robin", 2),
+        ("chrome-eps", "eps, non-incremental-first", 1),
+        ("chrome-eps", "eps, non-incremental-first", 2),
+        ("google-quiche", "eps, all-share", 1),
+        ("google-quiche", "eps, all-share", 2),
+        # Not from the client's side: it cannot know when streams joined a tree of virtual times.
+        ("firefox-h2", "tree", 1),
+    ],
+)
+def test_a_load_with_losses_is_named_from_both_sides(
+    tmp_path: Path, scheme: str, mechanism: str, trace: int
+) -> None:
+    options = {"network": "sander-5mbps-100ms", "transport_profile": "default", "loss": 0.01}
+    log = logged(tmp_path / "load.qlog", scheme=scheme, **options)
+    found = identify(log, trace=trace)
+    assert found.candidates == (mechanism,)
+    assert found.share > 0.9
+    assert found.heeds_signals is (None if scheme == "rr" else True)
+
+
+def test_the_server_s_log_is_explained_without_a_contradiction(tmp_path: Path) -> None:
+    options = {"network": "sander-2mbps-100ms-2pct", "transport_profile": "quicly-chrome"}
+    found = identify(logged(tmp_path / "load.qlog", scheme="chrome-eps", **options))
+    assert (found.share, len(found.contradictions)) == (1.0, 0)
+    assert found.retransmissions == ("turn",)
+    assert found.requeues is True
+    assert found.runner_up is not None
+    assert found.runner_up.percent < 90
+
+
+def test_what_is_sent_decides_by_hand(tmp_path: Path) -> None:
+    fifo = identify(server_log(tmp_path / "fifo.qlog", "aa" + "b" * 20 + "c" * 20))
+    assert fifo.candidates == ("fifo",)
+    turns = identify(server_log(tmp_path / "turns.qlog", "aa" + "bc" * 20))
+    assert (turns.candidates, turns.quantum) == (("round-robin",), "1 packet")
+    batches = identify(server_log(tmp_path / "batches.qlog", "aa" + "bbbbcccc" * 8))
+    assert batches.candidates == ("round-robin",)
+    assert "4 packets" in batches.quantum
+
+
+def test_the_quantum_is_not_guessed_where_none_ends(tmp_path: Path) -> None:
+    found = identify(logged(tmp_path / "load.qlog", scheme="chrome-eps-2022"))
+    assert found.quantum == ""
+
+
+def test_an_order_that_no_mechanism_has_is_not_named(tmp_path: Path) -> None:
+    newest_first = "aa" + "b" * 3 + "".join(f"{letter}" * 20 for letter in "gfedc")
+    found = identify(server_log(tmp_path / "last.qlog", newest_first))
+    assert found.candidates == ()
+    assert found.mechanism is None
+
+
+def test_one_response_at_a_time_decides_nothing(tmp_path: Path) -> None:
+    found = identify(server_log(tmp_path / "one.qlog", "a" * 20))
+    assert found.n_choices == 0
+    assert len(found.candidates) != 1
+
+
+def test_a_stream_that_flow_control_blocks_is_not_expected(tmp_path: Path) -> None:
+    limited: list[tuple[float, str, dict[str, Any]]] = [
+        (
+            -20.0,
+            "transport:parameters_set",
+            {"owner": "remote", "initial_max_stream_data_bidi_local": 5000},
+        ),
+        (
+            25.5,
+            "transport:packet_received",
+            {
+                "header": {"packet_type": "1RTT", "packet_number": 9},
+                "frames": [{"frame_type": "max_stream_data", "stream_id": 4, "maximum": 99_000}],
+            },
+        ),
+    ]
+    order = "aa" + "bbbbb" + "ccccc" + "ddddd" + "eeeee" + "fff" + "b" * 20 + "ff"
+    found = identify(server_log(tmp_path / "blocked.qlog", order, more=limited))
+    assert found.candidates == ("fifo",)
+    assert found.share == 1.0
+
+
+def test_mechanisms_that_a_log_does_not_tell_apart_are_all_named(tmp_path: Path) -> None:
+    found = identify(logged(tmp_path / "load.qlog", scheme="chrome-eps-2022"))
+    assert found.mechanism is None
+    assert {"eps, non-incremental-first", "eps, halves"} <= set(found.candidates)
+    assert all("u=" in row.needs for row in found.differences)
+
+
+def test_the_chunks_of_a_har_are_enough(tmp_path: Path) -> None:
+    load = h3sim.simulate("http2rulez", scheme="rr", network="cable", transport="quic")
+    path = tmp_path / "load.har"
+    path.write_text(json.dumps(load.to_har()))
+    found = identify(path)
+    assert (found.source, found.candidates) == ("HAR", ("round-robin",))
+    with pytest.raises(InputError, match="trace"):
+        identify(path, trace=1)
+
+
+def test_updates_are_found_to_be_heeded_or_ignored() -> None:
+    for heeds in (True, False):
+        mechanism = Mechanism(
+            kind=SchedulerKind.EPS,
+            mixed=Mixed.NON_INCREMENTAL_FIRST,
+            turn=Quantum(),
+            heeds_updates=heeds,
+        )
+        found = identification_of([order_by(mechanism, EPS_WORKLOAD)])
+        assert found.mechanism == "eps, non-incremental-first"
+        assert found.heeds_updates is heeds
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "requests"),
+    [((FIFO, ROUND_ROBIN, *EPS), EPS_WORKLOAD), ((FIFO, ROUND_ROBIN, *TREES), TREE_WORKLOAD)],
+)
+def test_the_workload_tells_all_mechanisms_apart(
+    mechanisms: tuple[Mechanism, ...], requests: Any
+) -> None:
+    for mechanism in mechanisms:
+        assert identification_of([order_by(mechanism, requests)]).mechanism == mechanism.name
+    for one, other in itertools.permutations(mechanisms, 2):
+        order = order_by(one, requests)
+        sent = [step.stream_id for step in order.steps if step.is_choice]
+        assert predictions(order, other) != sent
+        assert "ready at the same time" in needed_responses(one, other)
+
+
+@pytest.mark.parametrize(("signals", "scheme"), [("eps", "recorded"), ("h2", "recorded-firefox")])
+def test_a_workload_is_a_page_urls_and_files(tmp_path: Path, signals: str, scheme: str) -> None:
+    written = write_workload(tmp_path / "out", signals=signals, base_url="https://a.example:1")
+    page = read_page(tmp_path / "out" / "page.json")
+    urls = (tmp_path / "out" / "urls.txt").read_text()
+    for resource in page.resources:
+        assert f"https://a.example:1/{resource.id}" in urls
+        assert (tmp_path / "out" / "www" / resource.id).stat().st_size == resource.size_bytes
+    assert len(written) == len(page.resources) + 2
+    load = h3sim.simulate(page, scheme=scheme, network="sander-10mbps-100ms", record_packets=True)
+    write_load_qlog(load, tmp_path / "load.qlog")
+    names = {"eps": "eps, non-incremental-first", "h2": "tree"}
+    assert identify(tmp_path / "load.qlog").mechanism == names[signals]
+
+
+def test_the_command_prints_draws_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = logged(tmp_path / "load.qlog", scheme="chrome-eps", network="sander-5mbps-100ms")
+    plot = tmp_path / "picks.svg"
+    assert main(["identify", str(log), "--plot", str(plot)]) == 0
+    shown = capsys.readouterr().out
+    assert "eps, non-incremental-first" in shown
+    assert "runner-up" in shown
+    assert plot.stat().st_size > 1000
+    assert main(["identify", str(log), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["mechanism"] == "eps, non-incremental-first"
+    assert schema_problems(document) == []
+
+
+def test_contradictions_are_drawn(tmp_path: Path) -> None:
+    found = identify(server_log(tmp_path / "mixed.qlog", "aa" + "bc" * 20 + "bbbb" + "bc" * 10))
+    assert len(found.contradictions) > 0
+    assert "contradict" in found.plot.alt_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["identify", "missing.qlog", "--plot", "a.gif"], ["missing.qlog", "--plot"]),
+        (["identify", "bad.qlog"], ["bad.qlog"]),
+        (["identify", "empty.qlog"], ["holds no packet"]),
+        (["identify", "bad.har"], ["bad.har"]),
+        (["identify", "plain.har"], ["plain.har"]),
+        (["identify", "empty.qlog", "--trace", "0"], ["trace"]),
+        (["workload", "bad.qlog"], ["bad.qlog"]),
+    ],
+)
+def test_bad_input_is_refused_in_lines(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.qlog").write_text("{]")
+    (tmp_path / "bad.har").write_text("{]")
+    empty = {"vantage_point": {"type": "server"}, "events": []}
+    (tmp_path / "empty.qlog").write_text(json.dumps({"qlog_version": "0.3", "traces": [empty]}))
+    entry = {
+        "startedDateTime": "2026-01-01T00:00:00Z",
+        "time": 1,
+        "request": {"method": "GET", "url": "https://a.example/", "headers": []},
+        "response": {"status": 200, "headers": [], "content": {"size": 1}},
+        "timings": {"send": 0, "wait": 1, "receive": 0},
+    }
+    (tmp_path / "plain.har").write_text(json.dumps({"log": {"version": "1.2", "entries": [entry]}}))
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert all(word in error for word in words)
+    assert "Traceback" not in error

@@ -1,0 +1,147 @@
+"""docs/scheduler-in-ci.md, step by step, as its reader would do it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from h3sim.conformance.runner import set_profile, usual_settings
+
+DOC = Path(__file__).parents[2] / "docs" / "scheduler-in-ci.md"
+SUITE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+
+
+def files() -> list[tuple[str, str]]:
+    """Return the files of the page: the comment that names each, and its text."""
+    found = re.findall(r"^```py\n# (.*?)\n(.*?)^```$", DOC.read_text("utf-8"), re.M | re.S)
+    return [(name, text) for name, text in found]
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        (sys.executable, *arguments), cwd=folder, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def changed(text: str, method: str) -> str:
+    """Return the class with another `update`."""
+    return re.sub(r"    def update\(.*?\n\n", lambda _: f"{method}\n", text, flags=re.S)
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> dict[str, str]:
+    """Return the files by name and number, with the class in place."""
+    found: dict[str, str] = {}
+    for name, text in files():
+        found[name if name not in found else f"{name} again"] = text
+    (tmp_path / "my_scheduler.py").write_text(found["my_scheduler.py"], "utf-8")
+    return found
+
+
+def test_the_first_test_passes_and_says_what_it_leaves_out(
+    steps: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "test_my_scheduler.py").write_text(steps["test_my_scheduler.py"], "utf-8")
+    code, said = run(tmp_path, *SUITE, "-rs", "--h3sim-profile=quick")
+    assert code == 0, said
+    assert "at most a hundred" in said
+
+
+def test_the_claims_that_the_page_makes_are_suggested(
+    steps: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "ask.py").write_text(steps["ask.py"], "utf-8")
+    code, said = run(tmp_path, "ask.py")
+    assert code == 0, said
+    kept = re.findall(r"keeps +(\S+)", said)
+    wanted = {"urgency-order", "one-by-one-in-urgency", "round-robin-in-urgency"}
+    assert wanted | {"non-incremental-first"} <= {*kept}
+
+
+def test_a_mistake_is_found_and_its_history_can_be_pasted(
+    steps: dict[str, str], tmp_path: Path
+) -> None:
+    whole = steps["my_scheduler.py"]
+    (tmp_path / "test_my_scheduler.py").write_text(steps["test_my_scheduler.py again"], "utf-8")
+    assert run(tmp_path, *SUITE, "--h3sim-profile=quick")[0] == 0
+    wrong = changed(whole, steps["my_scheduler.py, changed"])
+    assert wrong != whole
+    (tmp_path / "my_scheduler.py").write_text(wrong, "utf-8")
+    code, said = run(tmp_path, *SUITE, "-k", "updates-at-once")
+    assert code == 1
+    pasted = re.search(r"-- h3sim: the history as a test -+\n(.*?)^[=-]{5}", said, re.M | re.S)
+    assert pasted is not None, said
+    # What was printed, and what the page shows: both fail as long as the mistake is there.
+    printed = f"from my_scheduler import MyScheduler\n{pasted[1]}"
+    (tmp_path / "test_printed.py").write_text(printed, "utf-8")
+    (tmp_path / "test_updates.py").write_text(steps["test_updates.py"], "utf-8")
+    pastes = ("test_printed.py", "test_updates.py")
+    assert "2 failed" in run(tmp_path, *SUITE, *pastes)[1]
+    (tmp_path / "my_scheduler.py").write_text(whole, "utf-8")
+    assert "2 passed" in run(tmp_path, *SUITE, *pastes)[1]
+
+
+def test_the_commands_of_the_workflow_are_commands(steps: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "test_my_scheduler.py").write_text(steps["test_my_scheduler.py again"], "utf-8")
+    commands = re.findall(r"run: (pytest.*)$", DOC.read_text("utf-8"), re.M)
+    assert len(commands) == 2
+    for command in commands:
+        _, *options = command.split()
+        code, said = run(tmp_path, *SUITE, *options, "--collect-only")
+        assert code == 0, said
+        assert "17 tests collected" in said
+
+
+def test_failures_are_kept_where_histories_differ_from_run_to_run() -> None:
+    try:
+        set_profile("thorough", keeps_failures=True)
+        assert usual_settings().database is settings.default.database
+        set_profile("thorough")
+        assert usual_settings().database is None
+        # Equal histories come again by themselves.
+        set_profile("quick", keeps_failures=True)
+        assert usual_settings().database is None
+    finally:
+        set_profile("default")
+
+
+def test_the_seed_of_hypothesis_chooses_the_histories(tmp_path: Path) -> None:
+    (tmp_path / "test_seeds.py").write_text(
+        """
+from h3sim.conformance import Candidate, Law, check_law
+from h3sim.schedulers import FifoScheduler
+
+SEEN = []
+
+
+class Noted(FifoScheduler):
+    def open(self, stream_id, signal):
+        SEEN.append((stream_id, signal))
+        super().open(stream_id, signal)
+
+
+def test_histories():
+    check_law(Candidate(factory=Noted), Law.WORK_CONSERVING)
+    print("SEEN", hash(repr(SEEN)))
+""",
+        "utf-8",
+    )
+
+    def seen(*options: str) -> str:
+        said = run(tmp_path, *SUITE, "-s", *options)[1]
+        found = re.search(r"SEEN (-?\d+)", said)
+        assert found is not None, said
+        return found[1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONHASHSEED", "0")
+        usual = seen()
+        first, again, other = (seen(f"--hypothesis-seed={n}") for n in (1, 1, 2))
+    assert first == again
+    assert len({usual, first, other}) == 3

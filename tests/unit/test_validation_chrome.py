@@ -1,0 +1,50 @@
+"""The made-up sites that are held against a real Chromium, and what is said of their edits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from validation.chrome import EditRow
+from validation.chrome_sites import MadeSite, made_sites
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SITES = made_sites()
+
+
+@pytest.mark.parametrize("site", SITES, ids=[site.name for site in SITES])
+def test_every_edit_changes_the_markup_of_its_site(site: MadeSite, tmp_path: Path) -> None:
+    site.write(tmp_path / "plain")
+    plain = (tmp_path / "plain" / "index.html").read_text("utf-8")
+    for number, edit in enumerate(site.edits):
+        folder = tmp_path / str(number)
+        site.write(folder, edit)
+        assert (folder / "index.html").read_text("utf-8") != plain, edit.name
+    named = {path.name for path in (tmp_path / "plain").iterdir()} - {"index.html"}
+    text = plain + "".join(content.decode("latin-1") for content in site.files.values())
+    assert all(name in text for name in named)
+
+
+def test_the_sites_are_the_same_in_each_run() -> None:
+    again = made_sites()
+    assert [(each.html, each.files) for each in again] == [(s.html, s.files) for s in SITES]
+
+
+@pytest.mark.parametrize(
+    ("measured_ms", "simulated_ms", "verdict"),
+    [
+        (-100, -40, "right"),
+        (100, 35, "right"),
+        (20, -29, "right"),
+        (-100, 0, "missed"),
+        (10, 90, "missed"),
+        (-100, 90, "opposite"),
+    ],
+)
+def test_an_edit_is_right_where_both_paints_move_the_same_way(
+    measured_ms: float, simulated_ms: float, verdict: str
+) -> None:
+    assert EditRow("s", "e", 900, measured_ms, simulated_ms).verdict == verdict

@@ -1,0 +1,114 @@
+"""`make validate`: prints the tables of docs/validation.md, section by section.
+
+Without `--all` those that need no server, no browser and no toolchain, and take 20 minutes of two
+cores together. Words pick sections or commands that contain one of them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from h3sim.cli.command import BAD_INPUT, FAILED, Parser
+
+__all__ = ["LONG", "PAGE", "SHORT", "commands", "main"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "validation.md"
+
+SHORT = {
+    "The send buffer": ("validation.send_buffer",),
+    "Table 2": ("h3sim reproduce marx-2019-table-2",),
+    "Resolution of tables": ("validation.shown_order",),
+    "Real stacks": ("validation.stacks",),
+    "The shipped pages": ("validation.hosts", "validation.synthetic", "validation.pages"),
+    "Recordings": ("validation.marks",),
+    "Header compression": ("validation.headers",),
+    "What header blocking costs a page": ("validation.header_blocking",),
+}
+"""By section of the page, the modules that print its other tables: a minute or some each."""
+LONG = {
+    "Real stacks": ("validation.stacks --mechanisms",),
+    "Trees of real servers": ("validation.trees", "validation.http2_writes"),
+    "Sander 2022": ("validation.sander",),
+    "Recordings": ("validation.recordings",),
+    "Replays of recordings": ("validation.recorded_hars",),
+    "Drivers in other languages": ("validation.scheduler_drivers",),
+    "Mutants": ("tools.mutation",),
+    "Faulty loads": ("tests.checking 10000",),
+    "Broken inputs": ("tests.fuzz 60",),
+    "Flipped bits": ("tests.flipping 5000",),
+    "Any order": ("tests.orders 20",),
+    "Speed": ("benchmarks.ratios",),
+}
+"""What takes longer, or needs servers, a browser or toolchains, and says so if it lacks them."""
+
+
+class Command(NamedTuple):
+    """What is run, by Python, and the section of the page that has its table."""
+
+    section: str
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if self.words[0] == "-c":
+            return f"python (the example of {self.section})"
+        return shlex.join(("python", *self.words))
+
+
+def commands(*, is_all: bool) -> list[Command]:
+    """Return what is run, in the order of the page: what a section shows first, then others."""
+    found = []
+    for section in re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.M)[1:]:
+        title, _, text = section.partition("\n")
+        blocks = re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S)
+        shown = [line[2:] for block in blocks for line in block.split("\n") if line[:2] == "$ "]
+        modules = (*SHORT.get(title, ()), *(LONG.get(title, ()) if is_all else ()))
+        lines = [re.sub(r"^h3sim ", "-m h3sim ", line).removeprefix("python ") for line in shown]
+        lines += [f"-m {module}" for module in modules]
+        programs = re.findall(r"^```python\n((?!>>>).*?)^```$", text, re.M | re.S)
+        found += [Command(title, ("-c", program)) for program in programs]
+        found += [Command(title, tuple(shlex.split(line))) for line in lines]
+    return found
+
+
+def main() -> int:
+    """Run the commands one after the other; return 1 if one fails."""
+    parser = Parser(prog="python -m validation", description=__doc__)
+    parser.add_argument("--all", action="store_true", help="also what takes long or needs servers")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="parts of sections or commands")
+    options = parser.parse_args()
+    wanted = [
+        command
+        for command in commands(is_all=options.all)
+        if not options.words
+        or any(word.lower() in f"{command.section} {command}".lower() for word in options.words)
+    ]
+    if not wanted:
+        print(f"python -m validation: nothing is named {' or '.join(options.words)}")
+        return BAD_INPUT
+    failed = []
+    section = ""
+    for command in wanted:
+        if command.section != section:
+            section = command.section
+            print(f"\n## {section}", flush=True)
+        print(f"\n$ {command}", flush=True)
+        started = time.monotonic()
+        words = (sys.executable, *command.words)
+        if subprocess.run(words, cwd=ROOT, check=False).returncode:  # noqa: S603
+            failed.append(command)
+        print(f"({time.monotonic() - started:.0f} s)", flush=True)
+    print(f"\n{len(wanted)} commands, {len(failed)} failed")
+    for command in failed:
+        print(f"failed: {command}", file=sys.stderr)
+    return FAILED if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,332 @@
+"""`make validate-chrome`: made-up sites in a real Chromium over a link, beside h3sim.
+
+Each site of `validation.chrome_sites` is loaded over HTTP/2 with TLS through an emulated link
+(`validation.http2_site`), from a server that goes by the `priority` field; so one knows when each
+request came, and how urgent it was. The recording is made into a page, which h3sim loads as Chrome
+does (`--browser parse`, scheme chrome-eps) over the same link. Edits are made in the markup and
+loaded, too; h3sim makes them in the page that was recorded without them. Where Chromium or the
+server's library is missing, the command says so and ends. With `--recordings FOLDER` what is
+recorded is kept there, and what is there is not recorded again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tabulate import tabulate
+
+import h3sim
+from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
+from h3sim.importers.chromium.navigation import Timeouts, visit
+from h3sim.importers.chromium.recording import recorded_of
+from h3sim.importers.chromium.web_server import Site, address_of
+from h3sim.signals import Eps
+from validation.chrome_sites import made_sites
+from validation.recordings import order_alike
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from h3sim.importers.chromium import Recorded
+    from h3sim.importers.chromium.navigation import Navigation
+    from h3sim.page import Page
+    from h3sim.results import Load
+    from validation.chrome_sites import Edit, MadeSite
+    from validation.http2_site import RequestLog
+
+_RATE_MBPS = 1.6
+_RTT_MS = 150.0
+_MS = 1000
+_FRAMING = 1.03
+"""What frames and TLS records of 1400 bytes add to bodies: 9 and 22 bytes each, and headers."""
+_ROOT = "index.html"
+_NO_CHANGE = 0.03
+"""A largest paint that moves by less, or by less than 30 ms, has not moved."""
+_NO_CHANGE_MS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One load in Chromium: what the browser saw, and what the server saw."""
+
+    navigation: Navigation
+    log: RequestLog
+
+    def recorded(self, name: str) -> Recorded:
+        """Return it as h3sim imports it."""
+        return recorded_of(self.navigation, name)
+
+    @property
+    def largest_paint_ms(self) -> float:
+        """The largest contentful paint, since navigation start."""
+        return float((self.navigation.measured["largest"] or {}).get("at_ms", 0.0))
+
+
+class SiteRow(NamedTuple):
+    """One site: how alike are the requests, their urgencies and the paints."""
+
+    site: str
+    n_requests: int
+    order: float
+    offset_ms: float
+    n_urgent: int
+    n_urgent_right: int
+    measured_fcp_ms: float
+    fcp_ms: float
+    measured_lcp_ms: float
+    lcp_ms: float
+    measured_load_ms: float
+    load_ms: float
+
+
+class EditRow(NamedTuple):
+    """One edit: how the largest paint moved in Chromium, and in h3sim."""
+
+    site: str
+    edit: str
+    before_ms: float
+    measured_ms: float
+    simulated_ms: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether both moved the same way: "right", "opposite", or "missed" if one stood still."""
+        ways = [
+            _way(moved_ms, self.before_ms) for moved_ms in (self.measured_ms, self.simulated_ms)
+        ]
+        if ways[0] == ways[1]:
+            return "right"
+        return "opposite" if ways[0] == -ways[1] else "missed"
+
+
+def _way(moved_ms: float, before_ms: float) -> int:
+    if abs(moved_ms) < max(_NO_CHANGE_MS, _NO_CHANGE * before_ms):
+        return 0
+    return 1 if moved_ms > 0 else -1
+
+
+def measure(folder: Path, program: str, rate_mbps: float, rtt_ms: float) -> Visit:
+    """Return one load of the site in *folder* over the link.
+
+    Raises:
+        ChromiumError: if the page does not load.
+    """
+    from validation.http2_site import RequestLog, served_over_link  # its library need not be there
+
+    log = RequestLog()
+    link = served_over_link(
+        Site(folder, "none"),
+        rate_bps=round(rate_mbps * 1e6),
+        rtt_s=rtt_ms / _MS,
+        log=log,
+        by_priority=True,
+    )
+    flags = ("--ignore-certificate-errors",)
+    with link as base, running_chromium(program, local_only=True, flags=flags) as address:
+        seen = visit(address, address_of(base, _ROOT), Timeouts(late_s=8.0))
+    return Visit(seen, log)
+
+
+def measured(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> Visit:
+    """Return the middle one of the loads of a site, by its largest paint."""
+    loads: list[Visit] = []
+    for n in range(options.loads):
+        what = "" if edit is None else "_" + edit.name.replace(" ", "-").replace("…", "")
+        file = None if options.recordings is None else options.recordings / f"{site.name}{what}_{n}"
+        if file is not None and file.exists():
+            kept: Visit = pickle.loads(file.read_bytes())  # noqa: S301 - of an earlier run
+            loads.append(kept)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            site.write(Path(folder), edit)
+            program = find_chromium()
+            loads.append(measure(Path(folder), program, options.rate_mbps, options.rtt_ms))
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(pickle.dumps(loads[-1]))
+    loads.sort(key=lambda load: load.largest_paint_ms)
+    return loads[len(loads) // 2]
+
+
+def simulated(page: Page, options: argparse.Namespace) -> Load:
+    """Return the load of a page over the link, as Chrome does it."""
+    over: dict[str, Any] = {"network": "marx-2019", "rtt_ms": options.rtt_ms}
+    over["rate_mbps"] = options.rate_mbps / _FRAMING
+    return h3sim.simulate(page, scheme="chrome-eps", transport="tcp", browser="parse", **over)
+
+
+def compare(site: MadeSite, seen: Visit, load: Load, *, is_told: bool) -> SiteRow:
+    """Return how alike a load in Chromium and one in h3sim are."""
+    recorded = seen.recorded(site.name)
+    came: dict[str, float] = {}
+    urgencies: dict[str, str] = {}
+    for at_s, target, priority in seen.log.requests:
+        came.setdefault(target.lstrip("/"), at_s * _MS)
+        urgencies.setdefault(target.lstrip("/"), priority)
+    left = {timing.id: timing.requested_ms for timing in load.timings}
+    said: dict[str, int] = {}
+    streams = {timing.stream_id: timing.id for timing in load.timings}
+    for _, stream_id, signal in load.trace.signals:
+        if isinstance(signal, Eps) and stream_id in streams:
+            said.setdefault(streams[stream_id], signal.urgency)
+    ids = [id_ for id_ in came if id_ in left and id_ != _ROOT]
+    offsets = {id_: (left[id_] - left[_ROOT]) - (came[id_] - came[_ROOT]) for id_ in ids}
+    right = [id_ for id_ in ids if f"u={said.get(id_)}" in urgencies[id_].split(", ")[:1]]
+    right += [id_ for id_ in ids if said.get(id_) == 3 and "u=" not in urgencies[id_]]
+    if is_told:
+        rows = [
+            (
+                id_,
+                round(came[id_] - came[_ROOT]),
+                round(left[id_] - left[_ROOT]),
+                urgencies[id_],
+                said.get(id_),
+            )
+            for id_ in sorted(ids, key=came.__getitem__)
+        ]
+        print(f"\n{site.name}\n" + tabulate(rows, ("id", "came", "h3sim", "priority", "u")))
+    return SiteRow(
+        site.name,
+        len(ids),
+        order_alike(_places(came), _places(left)),
+        statistics.fmean(map(abs, offsets.values())),
+        len(ids),
+        len(right),
+        recorded.first_paint_ms or 0.0,
+        load.first_paint_ms or 0.0,
+        recorded.largest_paint_ms or 0.0,
+        load.largest_paint_ms or load.first_paint_ms or 0.0,
+        recorded.onload_ms,
+        load.load_event_ms or 0.0,
+    )
+
+
+def _places(times_ms: Mapping[str, float]) -> dict[str, float]:
+    """Return the place of each request in their order; those of one instant are as they came."""
+    return {id_: float(n) for n, id_ in enumerate(sorted(times_ms, key=times_ms.__getitem__))}
+
+
+def main(argv: list[str]) -> int:
+    """Measure and compare; print tables and what they come to."""
+    parser = argparse.ArgumentParser(prog="validate-chrome", description=__doc__)
+    parser.add_argument("sites", nargs="*", metavar="SITE")
+    parser.add_argument("--recordings", type=Path, metavar="FOLDER")
+    parser.add_argument("--rate-mbps", type=float, default=_RATE_MBPS)
+    parser.add_argument("--rtt-ms", type=float, default=_RTT_MS)
+    parser.add_argument("--loads", type=int, default=3, help="of which the middle one counts")
+    parser.add_argument("--no-edits", action="store_true", help="only the sites as they are")
+    parser.add_argument("--requests", action="store_true", help="print each request")
+    options = parser.parse_args(argv)
+    try:
+        import h2  # noqa: F401 - asked for ahead of minutes of work
+
+        find_chromium()
+    except ImportError:
+        print("validate-chrome: skipped: the h2 library is not installed")
+        return 0
+    except ChromiumError as error:
+        print(f"validate-chrome: skipped: {error}")
+        return 0
+    rows: list[SiteRow] = []
+    edits: list[EditRow] = []
+    frames = [0, 0]
+    for site in made_sites():
+        if options.sites and site.name not in options.sites:
+            continue
+        seen = measured(site, None, options)
+        frames[0] += len(seen.log.priority_frames)
+        frames[1] += seen.log.n_priority_updates
+        page = seen.recorded(site.name).page
+        load = simulated(page, options)
+        rows.append(compare(site, seen, load, is_told=options.requests))
+        tried = () if options.no_edits else site.edits
+        edits.extend(_edited(site, edit, seen, load, options) for edit in tried)
+        print(f"validate-chrome: {site.name} done", file=sys.stderr)
+    _show(rows, edits)
+    print(
+        f"\nover HTTP/2 came {frames[0]} PRIORITY frames about open streams,"
+        f" {frames[1]} PRIORITY_UPDATE"
+    )
+    return 0
+
+
+def _edited(
+    site: MadeSite, edit: Edit, seen: Visit, load: Load, options: argparse.Namespace
+) -> EditRow:
+    after = measured(site, edit, options)
+    changed = simulated(edit.change(load.page), options)
+    paints = [each.largest_paint_ms or each.first_paint_ms or 0.0 for each in (load, changed)]
+    return EditRow(
+        site.name,
+        edit.name,
+        seen.largest_paint_ms,
+        after.largest_paint_ms - seen.largest_paint_ms,
+        paints[1] - paints[0],
+    )
+
+
+def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
+    heads = (
+        "site",
+        "requests",
+        "order",
+        "offset ms",
+        "urgency",
+        "FCP ms",
+        "h3sim",
+        "LCP ms",
+        "h3sim",
+        "load ms",
+        "h3sim",
+    )
+    body = [
+        (
+            row.site,
+            row.n_requests,
+            f"{row.order:.2f}",
+            f"{row.offset_ms:,.0f}",
+            f"{row.n_urgent_right}/{row.n_urgent}",
+            *(f"{ms:,.0f}" for ms in row[-6:]),
+        )
+        for row in rows
+    ]
+    print(
+        tabulate(body, heads, "github", disable_numparse=True, colalign=["left"] + ["right"] * 10)
+    )
+    n = sum(row.n_requests for row in rows)
+    offset_ms = sum(row.offset_ms * row.n_requests for row in rows) / n
+    fcp = statistics.fmean(abs(r.fcp_ms / r.measured_fcp_ms - 1) for r in rows)
+    lcp = statistics.fmean(abs(r.lcp_ms / r.measured_lcp_ms - 1) for r in rows)
+    order = statistics.fmean(row.order for row in rows)
+    loaded = statistics.fmean(abs(r.load_ms / r.measured_load_ms - 1) for r in rows)
+    right = sum(row.n_urgent_right for row in rows)
+    print(
+        f"\n{len(rows)} sites: order of requests: mean rho {order:.2f};"
+        f" requests off by {offset_ms:,.0f} ms on average;"
+        f" urgency right for {right} of {n} ({100 * right / n:.1f} %);"
+        f" FCP off by {100 * fcp:.1f} %, LCP by {100 * lcp:.1f} %,"
+        f" the load event by {100 * loaded:.1f} %"
+    )
+    if edits:
+        _show_edits(edits)
+
+
+def _show_edits(edits: Sequence[EditRow]) -> None:
+    body = [(e.site, e.edit, *(f"{ms:,.0f}" for ms in e[-3:]), e.verdict) for e in edits]
+    heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "")
+    align = ("left", "left", "right", "right", "right", "left")
+    print("\n" + tabulate(body, heads, "github", disable_numparse=True, colalign=align))
+    verdicts = [edit.verdict for edit in edits]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
+    print(f"\n{len(edits)} edits: {counts}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
