@@ -2,12 +2,12 @@
 
 import { LESSON } from "./lesson.js";
 import { CHOICES, DEFAULTS, LIMITS, OWN_PAGE, STEPS, UNITS, fragmentOf, nearest, requestOf, stateOf } from "./state.js";
-import { drawAxis, drawCurves, drawLane, drawLineSample, drawSample, lookOf, milliseconds } from "./strips.js";
+import { drawAxis, drawCurves, drawLane, drawLineSample, drawSample, lookOf, milliseconds, resourceAt } from "./strips.js";
 import { element, fillFigures, fillResources, shortened, shown } from "./tables.js";
 
 const MAX_FILE_BYTES = 100e6;
 const GUIDE =
-  "Each rectangle is a packet, drawn when its bytes reach the browser; stacked ones came to it together. Dashed line: all above the fold (▲) is complete.";
+  "Each rectangle is a packet, drawn when its bytes reach the browser; stacked ones came to it together. Dashed line: all above the fold (▲) is complete. Point at a packet, or at a row of the table of resources, to see where else its resource is.";
 const LOST_GUIDE = " Red marks below a strip: packets that were lost, when they were sent.";
 const $ = (id) => document.getElementById(id);
 
@@ -19,6 +19,8 @@ let results = [];
 let changes = 0;
 let isRunning = false;
 let isReady = false;
+let drawn = { endMs: 1, highest: 1 };
+let chosen = null;
 
 // The worker: one question at a time, so that a newer state never waits for more than one load.
 const worker = new Worker("worker.js", { type: "module" });
@@ -99,6 +101,8 @@ async function runOnce(isStale) {
 function show(fresh) {
   const endMs = Math.max(1, ...results.map((result) => result.end_ms));
   const highest = Math.max(1, ...results.map((result) => result.boxes.reduce((most, box) => Math.max(most, box[4]), 1)));
+  drawn = { endMs, highest };
+  chosen = null;
   showLanes(fresh, endMs, highest);
   drawAxis($("axis"), endMs);
   const onlySeen = results.some((result) => result.byte_index_above_the_fold_ms !== null);
@@ -136,6 +140,29 @@ function showLanes(fresh, endMs, highest) {
     drawLineSample(sample, lookOf(index));
     drawLane(canvas, result, endMs, highest);
   });
+}
+
+// Pointing at a packet, or at a row of the table, shows where else its resource is in all strips.
+function choose(resource) {
+  if (resource === chosen) return;
+  chosen = resource;
+  results.forEach((result, index) => {
+    drawLane($("lanes").children[index].lastChild, result, drawn.endMs, drawn.highest, chosen);
+  });
+  for (const row of $("resources").querySelectorAll("tbody tr")) {
+    row.classList.toggle("on", Number(row.dataset.resource) === chosen);
+  }
+  showChosen();
+}
+
+// The chosen resource in words: when it was complete with each scheme.
+function showChosen() {
+  const ends = results.flatMap((result) => {
+    const row = result.resources[result.numbers.indexOf(chosen)];
+    return row === undefined ? [] : [[row.id, `${result.scheme} ${milliseconds(row.finished_ms)}`]];
+  });
+  const name = ends.length === 0 ? "" : `${chosen + 1} ${shortened(ends[0][0])} is complete with `;
+  $("chosen").textContent = name + ends.map(([, end]) => end).join(", ");
 }
 
 function showLegend() {
@@ -197,6 +224,16 @@ function makeControls() {
   $("schemes").append(...schemeGroups());
   $("file").addEventListener("change", () => takeFile($("file").files[0]));
   $("which").addEventListener("change", showResources);
+  $("lanes").addEventListener("pointermove", (event) => {
+    const index = [...$("lanes").children].findIndex((lane) => lane.lastChild === event.target);
+    if (index >= 0) choose(resourceAt(event.target, results[index], drawn.endMs, event.offsetX));
+  });
+  $("lanes").addEventListener("pointerleave", () => choose(null));
+  $("resources").addEventListener("pointerover", (event) => {
+    const row = event.target.closest("tbody tr");
+    if (row !== null) choose(Number(row.dataset.resource));
+  });
+  $("resources").addEventListener("pointerleave", () => choose(null));
   $("controls").addEventListener("submit", (event) => event.preventDefault());
 }
 

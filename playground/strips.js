@@ -28,7 +28,8 @@ function contextOf(canvas) {
   return { context, width, height };
 }
 
-export function drawLane(canvas, result, endMs, highest) {
+// With *chosen*, the index of a resource in the page, all others are pale.
+export function drawLane(canvas, result, endMs, highest, chosen = null) {
   const { context, width, height } = contextOf(canvas);
   const scale = (width - RIGHT) / endMs;
   const room = height - MARKS;
@@ -36,13 +37,27 @@ export function drawLane(canvas, result, endMs, highest) {
     const step = (stackShare(of, highest) * room) / of;
     const gap = !result.is_merged && (stop - start) * scale > 4 ? 0.6 : 0;
     context.fillStyle = result.faces[resource];
+    context.globalAlpha = chosen === null || chosen === resource ? 1 : 0.15;
     context.fillRect(start * scale, room - (level + 1) * step, Math.max((stop - start) * scale - gap, 0.5), step - gap);
   }
+  context.globalAlpha = 1;
   numberRuns(context, result, scale, room, highest);
   markEnd(context, result.above_the_fold_at_ms, scale, height);
   context.fillStyle = "#c00000";
   for (const at of result.lost_ms) context.fillRect(at * scale - 1, room + 2, 2, MARKS - 2);
   canvas.setAttribute("aria-label", described(result));
+}
+
+// The index in the page of the resource whose packet is drawn at *x*; null where there is none.
+export function resourceAt(canvas, result, endMs, x) {
+  const at = (x / (canvas.getBoundingClientRect().width - RIGHT)) * endMs;
+  const slack = endMs / 400;
+  let [nearest, least] = [null, slack];
+  for (const [resource, start, stop] of result.boxes) {
+    const distance = Math.max(start - at, at - stop, 0);
+    if (distance < least) [nearest, least] = [resource, distance];
+  }
+  return nearest;
 }
 
 // The number of a resource stands wherever its packets are alone for long enough to hold it.

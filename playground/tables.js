@@ -55,7 +55,7 @@ export function fillResources(table, result) {
   const rows = result.resources.map((row, index) =>
     element(
       "tr",
-      {},
+      { "data-resource": String(result.numbers[index]) },
       element("td", {}, String(result.numbers[index] + 1)),
       element("th", { scope: "row", class: "text" }, row.id),
       element("td", { class: "text" }, row.kind),

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 import h3sim
+from h3sim.page import page_from_dict
 from tests.recordings import entry, har
 
 if TYPE_CHECKING:
@@ -142,6 +143,38 @@ def test_a_recording_is_imported_and_a_broken_one_is_told(tab: Tab, tmp_path: Pa
     assert "a.png" in text_of(tab, "resources")
     give_file(tab, bad, until="document.getElementById('problems').textContent")
     assert "broken.har: ends at character 1" in text_of(tab, "problems")
+
+
+def test_a_recording_sets_the_sliders_to_its_estimated_network(tab: Tab, tmp_path: Path) -> None:
+    path = tmp_path / "shop.json"
+    document = page_document("shop")
+    document["recorded_load"] = {"rtt_ms": 37, "rate_mbps": 7.5}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    tab.go("page=davies-meenan&schemes=rr")
+    give_file(tab, path, until="document.getElementById('page').value === 'own page'")
+    assert text_of(tab, "rate-value") == "7.5 Mbit/s"
+    assert text_of(tab, "rtt-value") == "37 ms"
+    load = h3sim.simulate(page_from_dict(document), scheme="rr", rate_mbps=7.5, rtt_ms=37)
+    assert figures(tab)["rr"][0] == f"{load.byte_index():,.1f}"
+
+
+def test_pointing_at_a_resource_shows_it_in_all_strips(tab: Tab) -> None:
+    tab.go("page=davies-meenan&schemes=rr+fifo")
+    drawn = "[...document.querySelectorAll('.lane > canvas')].map((each) => each.toDataURL())"
+    before = tab.value(drawn)
+    row = "document.querySelector('#resources [data-resource=\"7\"]')"
+    tab.value(f"{row}.dispatchEvent(new PointerEvent('pointerover', {{ bubbles: true }}))")
+    assert all(one != other for one, other in zip(before, tab.value(drawn), strict=True))
+    loads = {name: h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "fifo")}
+    ends = {
+        name: next(timing.finished_ms for timing in load.timings if timing.id == "hero.jpg")
+        for name, load in loads.items()
+    }
+    told = [f"{name} {end_ms:,.0f} ms" for name, end_ms in ends.items()]
+    assert text_of(tab, "chosen") == f"8 hero.jpg is complete with {', '.join(told)}"
+    tab.value("document.getElementById('resources').dispatchEvent(new Event('pointerleave'))")
+    assert tab.value(drawn) == before
+    assert text_of(tab, "chosen") == ""
 
 
 def test_each_step_of_the_lesson_is_reached_by_its_answer_and_not_before(tab: Tab) -> None:
