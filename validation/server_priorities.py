@@ -59,8 +59,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--store", type=Path, help="store finished loads and reuse them")
     parser.add_argument("--workers", type=int)
     options = parser.parse_args(argv)
-    pages = list(catalog.page_set("corpus"))[:: options.every]
-    body = []
+    pages = [*(catalog.page_set("corpus") or ())][:: options.every]
+    body: list[tuple[Any, ...]] = []
     for scheme, tight_mode in CLIENTS.items():
         study = load_study(
             pages,

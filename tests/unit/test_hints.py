@@ -57,6 +57,10 @@ def edit(text: str, change: Callable[[Page], Page]) -> Edit:
     )
 
 
+def of_size(n_bytes: int) -> Edit:
+    return edit(f"{n_bytes} bytes", lambda page: page.with_("a.js", bytes=n_bytes))
+
+
 PRELOAD = edit("preload", lambda page: page.with_("hero.jpg", preload=True))
 LARGER = edit("larger", lambda page: page.with_("a.js", bytes=200_000))
 
@@ -102,16 +106,9 @@ def test_edits_that_change_nothing_are_loaded_once() -> None:
 def test_more_edits_widen_each_interval() -> None:
     users: dict[str, Any] = {"n_seeds": 4, "network_within": 2, "progress": False}
     over = {**FAST, "rate_mbps": 5.0}
-    sizes = [
-        edit(f"smaller by {n}", lambda page, n=n: page.with_("a.js", bytes=1000 - n))
-        for n in (900, 950, 990)
-    ]
-    larger = [
-        edit(f"larger by {n}", lambda page, n=n: page.with_("a.js", bytes=n))
-        for n in (20_000, 40_000)
-    ]
+    others = [of_size(n) for n in (10, 50, 100, 20_000, 40_000)]
     few = h3sim.hints(PAGE, edits=[PRELOAD], **over, **users)
-    many = h3sim.hints(PAGE, edits=[PRELOAD, *sizes, *larger], **over, **users)
+    many = h3sim.hints(PAGE, edits=[PRELOAD, *others], **over, **users)
     (alone,) = few.rows
     (among,) = (row for row in many.rows if row.edit == "preload")
     assert alone.ratio == among.ratio
@@ -139,7 +136,7 @@ def test_workers_change_no_byte() -> None:
 
 
 def test_a_network_that_is_named_twice_counts_twice() -> None:
-    users = {"network_within": 1, "n_seeds": 3, "progress": False, "edits": [PRELOAD]}
+    users: dict[str, Any] = {**ALIKE, "edits": [PRELOAD]}
     even = h3sim.hints(PAGE, networks=["cable", "slow-3g"], **users)
     often = h3sim.hints(PAGE, networks=["cable", "slow-3g", "slow-3g"], **users)
     assert often.networks == ("cable", "slow-3g", "slow-3g")
