@@ -48,6 +48,7 @@ examples:
   h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
   h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
+  h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
   h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
 
@@ -63,6 +64,9 @@ _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean
 
 
 def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparison | Results:
+    if options.scheduler_process is not None:
+        process = shared.with_process(options.schemes[0], options.scheduler_process)
+        options.schemes = [*options.schemes, process]
     if options.seeds is not None:
         return _load_study(options, progress)
     comparison = compare(
@@ -364,6 +368,10 @@ COMMANDS = {
             shared.PAGES,
             shared.marks(),
             shared.schemes(),
+            shared.scheduler_process(
+                "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
+                " of the first scheme"
+            ),
             Argument(
                 "--baseline NAME",
                 "reference scheme",

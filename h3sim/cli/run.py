@@ -45,6 +45,7 @@ examples:
   h3sim run my-page.json --scheme fifo --transport tcp --reorder 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run load.json --plot load.png
+  h3sim run shop.json --scheme chrome-eps --scheduler-process "./driver --eps"
   h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
   h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
   h3sim run davies-meenan --scheme fifo --qlog load.qlog --har load.har
@@ -94,7 +95,7 @@ def check_saved(options: argparse.Namespace) -> None:
             key=switch_of(LoadConfig, key, getattr(options, key)),
             message="does not go with a saved load",
         )
-        for key in ("scheme", "above_the_fold", *fields)
+        for key in ("scheme", "scheduler_process", "above_the_fold", *fields)
         if key in options.given
     ]
     if options.page.scheme is None:
@@ -120,6 +121,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
     page, scheme, config = options.page, options.scheme, options.config
+    if options.scheduler_process is not None:
+        scheme = shared.with_process(scheme, options.scheduler_process)
     if isinstance(options.page, SavedLoad):
         saved = options.page
         page, scheme, config = saved.page, saved.scheme, saved.config
@@ -201,6 +204,10 @@ COMMANDS = {
                 "a shipped scheme or a scheme file (.toml)",
                 default="rr",
                 read=_scheme,
+            ),
+            shared.scheduler_process(
+                "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's"
+                " scheduler"
             ),
             shared.marks(),
             shared.LoadOptions(are_all=True),

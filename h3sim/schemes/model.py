@@ -14,7 +14,7 @@ from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
 from h3sim.schema import format_choices
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Inline, Named, Table, declare, validate
+from h3sim.schema.fields import Inline, Named, Record, declare, validate
 from h3sim.schema.values import (
     Choice,
     Flag,
@@ -35,8 +35,7 @@ from h3sim.signals import (
     Signalling,
     WithoutSignal,
 )
-from h3sim.table import RichDisplay
-from h3sim.table import Table as DisplayTable
+from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -292,7 +291,7 @@ class Scheme(RichDisplay):
     hints: tuple[ServerHint, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(ServerHint, is_kept=True), "tables"), "priorities set by the server"
+            ListOf(Record(ServerHint, is_kept=True), "tables"), "priorities set by the server"
         ),
     )
     doubts_clients: bool = field(
@@ -324,7 +323,7 @@ class Scheme(RichDisplay):
     placeholders: tuple[Placeholder, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(Placeholder, is_kept=True), "tables"), "the nodes that only group others"
+            ListOf(Record(Placeholder, is_kept=True), "tables"), "the nodes that only group others"
         ),
     )
     classes: tuple[PriorityClass, ...] = field(
@@ -332,7 +331,7 @@ class Scheme(RichDisplay):
     )
     rules: tuple[Rule, ...] = field(
         default=(),
-        metadata=declare(ListOf(Table(Rule, is_kept=True), "tables"), "the class of a resource"),
+        metadata=declare(ListOf(Record(Rule, is_kept=True), "tables"), "the class of a resource"),
     )
     otherwise: str = field(
         default="", metadata=declare(Text(), "the class of other resources (default: the last)")
@@ -349,9 +348,9 @@ class Scheme(RichDisplay):
     def __repr__(self) -> str:
         return f"<Scheme {self.name}: {self.title}>"
 
-    def _display(self) -> Iterable[str | DisplayTable[Any]]:
+    def _display(self) -> Iterable[str | Table[Any]]:
         rows = [(field.name, _format_value(getattr(self, field.name))) for field in fields(self)]
-        yield DisplayTable(("field", "value"), [row for row in rows if row[1]])
+        yield Table(("field", "value"), [row for row in rows if row[1]])
 
     @property
     def resolved_retention_ns(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml, read_text
-from h3sim.schema.fields import Table, declare, read_document, validate, write_table
+from h3sim.schema.fields import Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, Flag, Number, Text, Whole
 from h3sim.transport.congestion.settings import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
@@ -89,22 +89,22 @@ class TransportProfile:
     )
     quic: QuicSettings = field(
         default_factory=QuicSettings,
-        metadata=declare(Table(QuicSettings), "a table with the settings of the server over QUIC"),
+        metadata=declare(Record(QuicSettings), "a table with the settings of the server over QUIC"),
     )
     quic_client: QuicSettings = field(
         default_factory=QuicSettings,
         metadata=declare(
-            Table(QuicSettings),
+            Record(QuicSettings),
             "the same keys for the client, by default with the values of the server",
         ),
     )
     tcp: TcpSettings = field(
         default_factory=TcpSettings,
-        metadata=declare(Table(TcpSettings), "a table with the settings of the server over TCP"),
+        metadata=declare(Record(TcpSettings), "a table with the settings of the server over TCP"),
     )
     tcp_client: TcpSettings = field(
         default_factory=TcpSettings,
-        metadata=declare(Table(TcpSettings), "the same keys for the client"),
+        metadata=declare(Record(TcpSettings), "the same keys for the client"),
     )
 
     def __post_init__(self) -> None:
