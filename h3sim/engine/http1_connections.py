@@ -71,7 +71,7 @@ class RequestPriorities:
     >>> from h3sim import load_page, load_scheme
     >>> page = load_page("davies-meenan")
     >>> priorities = RequestPriorities(load_scheme("chrome-eps"), page)
-    >>> [priorities.add(index) for index in (0, 1)]
+    >>> priorities.add(0)
     >>> priorities.key(0)
     (0,)
     """

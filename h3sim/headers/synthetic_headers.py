@@ -133,7 +133,7 @@ def http1_request_bytes(page: Page, resource: Resource) -> int:
     >>> from h3sim import load_page
     >>> page = load_page("davies-meenan")
     >>> http1_request_bytes(page, page.resources[0])
-    667
+    629
     """
     if resource.request_bytes:
         return resource.request_bytes
