@@ -806,17 +806,11 @@ def hints(
         compared = runner.run([change(task) for change in changes for task in starts])
     groups = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
     trials = [_Trial(edit, values) for edit, values in zip(chosen, groups[1:], strict=True)]
-    effects = [*_effects(trials, groups[0], 1 - confidence)]
-    shown = [trial.edit for trial in _better_than_parts(trials, groups[0], first)]
-    title = dict(METRICS.values())[first]
-    rows = [_row(e, [row for row in effects if row.edit == e.text], title) for e in shown]
-    rows.sort(key=lambda row: (_RANKS[row.verdict], row.high))
-    names = {row.edit for row in rows}
-    best = next((e for e in shown if rows and e.text == rows[0].edit), None)
+    rows, effects, best = _judged(trials, groups[0], first, 1 - confidence)
     fits = fidelities([subject], replace(execution, progress=False))
     return Hints(
         rows=Rows(HintRow, rows),
-        effects=Rows(EffectRow, [row for row in effects if row.edit in names]),
+        effects=Rows(EffectRow, effects),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == first),
         networks=tuple(networks) or (start.config.path.network.name,),
@@ -831,6 +825,20 @@ def hints(
         words=loads[0]["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _judged(
+    trials: Sequence[_Trial], before: _Values, first: str, level: float
+) -> tuple[list[HintRow], list[EffectRow], Edit | None]:
+    """Return the verdicts, best first, the effects that they rest on, and the best edit."""
+    effects = [*_effects(trials, before, level)]
+    shown = [trial.edit for trial in _better_than_parts(trials, before, first)]
+    title = dict(METRICS.values())[first]
+    rows = [_row(e, [row for row in effects if row.edit == e.text], title) for e in shown]
+    rows.sort(key=lambda row: (_RANKS[row.verdict], row.high))
+    names = {row.edit for row in rows}
+    best = next((e for e in shown if e.text == rows[0].edit), None)
+    return rows, [row for row in effects if row.edit in names], best
 
 
 _RANKS = {HELPS: 0, TRADES: 1, NO_EFFECT: 2, HARMS: 3}
