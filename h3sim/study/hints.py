@@ -34,7 +34,7 @@ from h3sim.page.transforms import (
 )
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
-from h3sim.schema.values import Choice, ListOf, Number, OrNone, Whole
+from h3sim.schema.values import Choice, ListOf, Number, OrNone, ValueType, Whole
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.recommendation import subject_of
 from h3sim.study.run import resolve_scheme, run_config
@@ -734,8 +734,24 @@ class _Users:
         return config if n == 0 or self._within == 1 else with_drawn_network(config, self._within)
 
 
-_SEEDS = Whole(low=3, high=10_000)
-_NETWORK_WITHIN = Number(low=1, high=100)
+_ARGUMENTS: Mapping[str, ValueType] = {
+    "metric": Choice(METRICS),
+    "n_seeds": Whole(low=3, high=10_000),
+    "confidence": LEVEL,
+    "network_within": Number(low=1, high=100),
+}
+
+
+def _checked(given: Mapping[str, object]) -> dict[str, Any]:
+    return check_arguments(InputError, **{key: (_ARGUMENTS[key], given[key]) for key in given})
+
+
+def _configs(page: Page, config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
+    """Return the configuration over each network, with the browser and the page's protocol."""
+    config = replace(config, browser=replace(config.browser_model, mode=BrowserMode.PARSE))
+    if config.transport is None and config.transport_profile is None:
+        config = replace(config, transport=_recorded_protocol(page))
+    return [replace(config, network=name) for name in networks] or [config]
 
 
 @with_loads
@@ -774,22 +790,17 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    given = {"metric": (Choice(METRICS), metric), "n_seeds": (_SEEDS, n_seeds)}
-    given |= {"confidence": (LEVEL, confidence)}
-    given |= {"network_within": (_NETWORK_WITHIN, network_within)}
+    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    given["network_within"] = network_within
     with ErrorCollector() as mistakes:
         subject = mistakes.of("page", lambda: subject_of(page), instead=(None, None))[0]
-        taken = mistakes.of("", lambda: check_arguments(InputError, **given))
+        taken = mistakes.of("", lambda: _checked(given))
         base = mistakes.of("scheme", lambda: resolve_scheme(scheme))
         execution, how = mistakes.of(
             "", lambda: read_options(hints, options, config), instead=(None, None)
         )
         mistakes.of("networks", lambda: over_networks(how or LoadConfig(), networks))
-    how = replace(how, browser=replace(how.browser_model, mode=BrowserMode.PARSE))
-    if how.transport is None and how.transport_profile is None:
-        how = replace(how, transport=_recorded_protocol(subject))
-    configs = [replace(how, network=name) for name in networks] or [how]
-    users = _Users(subject, configs, float(taken["network_within"]))
+    users = _Users(subject, _configs(subject, how, networks), float(taken["network_within"]))
     start = LoadTask(subject, base, users.config(0))
     tried = edits_of(start) if edits is None else list(edits)
     with LoadRunner(execution, _measured) as runner:
