@@ -34,7 +34,7 @@ from h3sim.page.transforms import (
 )
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
-from h3sim.schema.values import Choice, ListOf, Number, OrNone, Whole
+from h3sim.schema.values import Choice, ListOf, Number, OrNone, ValueType, Whole
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.recommendation import subject_of
 from h3sim.study.run import resolve_scheme, run_config
@@ -734,8 +734,24 @@ class _Users:
         return config if n == 0 or self._within == 1 else with_drawn_network(config, self._within)
 
 
-_SEEDS = Whole(low=3, high=10_000)
-_NETWORK_WITHIN = Number(low=1, high=100)
+_ARGUMENTS: Mapping[str, ValueType] = {
+    "metric": Choice(METRICS),
+    "n_seeds": Whole(low=3, high=10_000),
+    "confidence": LEVEL,
+    "network_within": Number(low=1, high=100),
+}
+
+
+def _checked(given: Mapping[str, object]) -> dict[str, Any]:
+    return check_arguments(InputError, **{key: (_ARGUMENTS[key], given[key]) for key in given})
+
+
+def _configs(page: Page, config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
+    """Return the configuration over each network, with the browser and the page's protocol."""
+    config = replace(config, browser=replace(config.browser_model, mode=BrowserMode.PARSE))
+    if config.transport is None and config.transport_profile is None:
+        config = replace(config, transport=_recorded_protocol(page))
+    return [replace(config, network=name) for name in networks] or [config]
 
 
 @with_loads
@@ -774,22 +790,17 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    given = {"metric": (Choice(METRICS), metric), "n_seeds": (_SEEDS, n_seeds)}
-    given |= {"confidence": (LEVEL, confidence)}
-    given |= {"network_within": (_NETWORK_WITHIN, network_within)}
+    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    given["network_within"] = network_within
     with ErrorCollector() as mistakes:
         subject = mistakes.of("page", lambda: subject_of(page), instead=(None, None))[0]
-        taken = mistakes.of("", lambda: check_arguments(InputError, **given))
+        taken = mistakes.of("", lambda: _checked(given))
         base = mistakes.of("scheme", lambda: resolve_scheme(scheme))
         execution, how = mistakes.of(
             "", lambda: read_options(hints, options, config), instead=(None, None)
         )
         mistakes.of("networks", lambda: over_networks(how or LoadConfig(), networks))
-    how = replace(how, browser=replace(how.browser_model, mode=BrowserMode.PARSE))
-    if how.transport is None and how.transport_profile is None:
-        how = replace(how, transport=_recorded_protocol(subject))
-    configs = [replace(how, network=name) for name in networks] or [how]
-    users = _Users(subject, configs, float(taken["network_within"]))
+    users = _Users(subject, _configs(subject, how, networks), float(taken["network_within"]))
     start = LoadTask(subject, base, users.config(0))
     tried = edits_of(start) if edits is None else list(edits)
     with LoadRunner(execution, _measured) as runner:
@@ -806,17 +817,11 @@ def hints(
         compared = runner.run([change(task) for change in changes for task in starts])
     groups = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
     trials = [_Trial(edit, values) for edit, values in zip(chosen, groups[1:], strict=True)]
-    effects = [*_effects(trials, groups[0], 1 - confidence)]
-    shown = [trial.edit for trial in _better_than_parts(trials, groups[0], first)]
-    title = dict(METRICS.values())[first]
-    rows = [_row(e, [row for row in effects if row.edit == e.text], title) for e in shown]
-    rows.sort(key=lambda row: (_RANKS[row.verdict], row.high))
-    names = {row.edit for row in rows}
-    best = next((e for e in shown if rows and e.text == rows[0].edit), None)
+    rows, effects, best = _judged(trials, groups[0], first, 1 - confidence)
     fits = fidelities([subject], replace(execution, progress=False))
     return Hints(
         rows=Rows(HintRow, rows),
-        effects=Rows(EffectRow, [row for row in effects if row.edit in names]),
+        effects=Rows(EffectRow, effects),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == first),
         networks=tuple(networks) or (start.config.path.network.name,),
@@ -831,6 +836,20 @@ def hints(
         words=loads[0]["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _judged(
+    trials: Sequence[_Trial], before: _Values, first: str, level: float
+) -> tuple[list[HintRow], list[EffectRow], Edit | None]:
+    """Return the verdicts, best first, the effects that they rest on, and the best edit."""
+    effects = [*_effects(trials, before, level)]
+    shown = [trial.edit for trial in _better_than_parts(trials, before, first)]
+    title = dict(METRICS.values())[first]
+    rows = [_row(e, [row for row in effects if row.edit == e.text], title) for e in shown]
+    rows.sort(key=lambda row: (_RANKS[row.verdict], row.high))
+    names = {row.edit for row in rows}
+    best = next((e for e in shown if e.text == rows[0].edit), None)
+    return rows, [row for row in effects if row.edit in names], best
 
 
 _RANKS = {HELPS: 0, TRADES: 1, NO_EFFECT: 2, HARMS: 3}
