@@ -308,7 +308,7 @@ validate-intervals: $(READY) ## how often intervals of made-up studies cover the
 	$(BIN)/python -m validation.intervals
 
 .PHONY: findings
-findings: $(DEV) ## judge every result of the papers again and rewrite docs/findings.md (quick: minutes); fails if a verdict changed (ARGS=--accept)
+findings: $(DEV) ## judge every result of the papers again and rewrite docs/findings.md (quick: minutes); fails if a verdict changed (ARGS=--update)
 	@mkdir -p build
 	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --full-run docs/validation.md --figures build/findings $(ARGS)
 
