@@ -71,7 +71,7 @@ def test_a_rate_and_a_queue_want_a_bottleneck_that_has_them(
     assert complaints(capsys, "run", "http2rulez", *arguments) == [
         "h3sim run: --rate-mbps: changes the rate of a bottleneck, but no link of this network"
         " has one",
-        "h3sim run: --queue-bdp: limits the queue of a bottleneck, but no link of this network"
+        "h3sim run: --queue-bdp: applies to the queue of a bottleneck, but no link of this network"
         " has one",
     ]
 

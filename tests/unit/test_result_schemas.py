@@ -22,6 +22,7 @@ from h3sim.headers import CodecSettings
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.importers import import_page
 from h3sim.papers import reproduce
+from h3sim.results.configuration import write_load_qlog
 from h3sim.results.milestones import RootRow
 from h3sim.schema.output import COUNT, ObjectType, Property, rows_of
 from h3sim.study import prioritization_test, result_schemas, sweep, validate_scheme
@@ -63,6 +64,13 @@ def _import() -> dict[str, Any]:
     return IMPORT_REPORT.write(imported, fidelity=fidelity(imported.page))
 
 
+def _identification() -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "load.qlog"
+        write_load_qlog(simulate(PAGE, network="cable"), log)
+        return h3sim.identify(log).to_dict()
+
+
 def _list() -> dict[str, Any]:
     with redirect_stdout(StringIO()) as printed:
         assert main(["list", "networks", "--json"]) == 0
@@ -76,6 +84,7 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-found/1": lambda: h3sim.search(PAGE, which="all", networks=[]).to_dict(),
     "h3sim-headers/1": _headers,
     "h3sim-hints/1": lambda: h3sim.hints(PAGE, network="cable", n_seeds=3).to_dict(),
+    "h3sim-identification/1": _identification,
     "h3sim-import/1": _import,
     "h3sim-list/1": _list,
     "h3sim-optimality/1": lambda: h3sim.optimality(PAGE, schemes=["rr", "fifo"]).to_dict(),
