@@ -42,7 +42,8 @@ register_accessor(
     "page.plot", lambda page: importlib.import_module("h3sim.reporting").PagePlots(page)
 )
 register_accessor(
-    "regret.plot", lambda regret: importlib.import_module("h3sim.reporting").OptimalityPlots(regret)
+    "optimality.plot",
+    lambda optimality: importlib.import_module("h3sim.reporting").OptimalityPlots(optimality),
 )
 register_accessor(
     "results.plot", lambda results: importlib.import_module("h3sim.reporting").StudyPlots(results)

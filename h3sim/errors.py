@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = [
     "ControllerError",
@@ -30,6 +30,7 @@ __all__ = [
     "UnknownNameError",
     "UnknownOptionError",
     "ValidationIssue",
+    "interrupt_note",
     "needing_extra",
     "raised_words",
     "require_extra",
@@ -278,6 +279,22 @@ def require_extra(package: str, extra: str) -> None:
 
 class Terminated(SystemExit):
     """Somebody asked this process to end; another `SystemExit` may be a mistake of what runs."""
+
+
+@contextlib.contextmanager
+def interrupt_note(note: Callable[[], str]) -> Iterator[None]:
+    """Add a note on what is kept to a KeyboardInterrupt.
+
+    Python shows the note after the traceback, the command line without one.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        # A new one: where in a load the interrupt came is of no use, and would hide the note.
+        short = KeyboardInterrupt(*interrupt.args)
+        for line in (*getattr(interrupt, "__notes__", ()), note()):
+            short.add_note(line)
+        raise short from None
 
 
 def raised_words(error: BaseException) -> str:

@@ -1,8 +1,8 @@
-"""Priority signals of a client about its streams.
+"""Priority signals of a client for its streams.
 
-A *signal* names what the client wants; a scheduler acts on it. Streams have ids of 0 and above.
+A *signal* carries the client's priority; a scheduler acts on it. Streams have ids of 0 and above.
 Placeholders (nodes that carry no data and only group others) have ids below 0, so that the two
-can never be mistaken for one another: see `placeholder_id`.
+cannot be confused: see `placeholder_id`.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ __all__ = [
 ]
 
 DEFAULT_WEIGHT = 16
-"""The weight of a stream about which nothing was said (RFC 7540 § 5.3.5)."""
+"""The default weight of a stream (RFC 7540 § 5.3.5)."""
 
 DEFAULT_URGENCY = 3
-"""The urgency of a response about which nothing was said (RFC 9218 § 4.1)."""
+"""The default urgency of a response (RFC 9218 § 4.1)."""
 MAX_URGENCY = 7
-"""The least urgent there is (RFC 9218 § 4.1)."""
+"""The lowest urgency (RFC 9218 § 4.1)."""
 
 DEFAULT_STRICT = 16
-"""The strict priority of an element about which nothing was said (base-drafts PR 2700)."""
+"""The default strict priority of an element (base-drafts PR 2700)."""
 MAX_STRICT = 255
-"""The highest strict priority, which goes before all others."""
+"""The highest strict priority, served before all others."""
 
 MAX_WEIGHT = 256
-"""The largest share in a dependency tree (RFC 7540 § 5.3.2)."""
+"""The largest weight in a dependency tree (RFC 7540 § 5.3.2)."""
 _MAX_BUCKET = 63
 _LEVELS = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class H2Priority:
-    """A place in the dependency tree (RFC 7540 § 5.3): under *depends_on*, sharing by *weight*.
+    """A position in the dependency tree (RFC 7540 § 5.3): below *depends_on*, with a *weight*.
 
-    *depends_on* is a stream's or placeholder's id, or None for the root. Weights are effective
-    ones (wire value + 1), 1 to 256; trees with zero weights (base-drafts PR 2723) use 0 to 255.
+    *depends_on* is a stream's or placeholder's id, or None for the root. Weights are effective ones
+    (wire value + 1), 1 to 256; trees with zero weights (base-drafts PR 2723) use 0 to 255.
 
     Raises:
         ValueError: if the weight is outside 0 to 256.
@@ -77,8 +77,8 @@ class H2Priority:
 class BucketPriority:
     """A strict bucket, 63 first, and a concurrency level in it (Marx 2019, Fig. 7).
 
-    Level 3 goes first and one at a time, then levels 2 (one at a time) and 1 (round robin) halve
-    what is left. One byte on the wire holds both: bucket * 4 + level.
+    Level 3 goes first and sequentially, then levels 2 (sequential) and 1 (round robin) each get
+    half of the rest. One byte on the wire encodes both: bucket * 4 + level.
 
     Raises:
         ValueError: if the bucket is outside 0 to 63 or the level outside 1 to 3.
@@ -99,10 +99,10 @@ class BucketPriority:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eps:
-    """The extensible priority scheme's two parameters (RFC 9218 § 4).
+    """The two parameters of the extensible priority scheme (RFC 9218 § 4).
 
-    *urgency* is 0 to 7, 0 the most urgent; what is left out is 3 (§ 4.1). An *incremental*
-    response is of use before all of it is there, so it may share (§ 4.2).
+    *urgency* is 0 to 7, 0 the most urgent; the default is 3 (§ 4.1). An *incremental* response is
+    useful before it is complete, so it may share bandwidth (§ 4.2).
 
     Raises:
         ValueError: if the urgency is outside 0 to 7.
@@ -120,7 +120,7 @@ class Eps:
 
     @property
     def field_value(self) -> str:
-        """The text of a Priority field (RFC 9218 § 5); what has its default is left out.
+        """The value of the Priority field (RFC 9218 § 5), without default parameters.
 
         >>> Eps(urgency=0, incremental=True).field_value, Eps().field_value
         ('u=0, i', '')
@@ -132,24 +132,25 @@ class Eps:
 class WithoutSignal(enum.Enum):
     """The priority of a request without a Priority field (RFC 9218 § 4 gives a default).
 
-    Servers that took turns before they knew priorities go on to do so for clients that send none.
+    Servers that used round robin before they supported priorities keep it for clients that send
+    none.
     """
 
     NOT_INCREMENTAL = "not-incremental"
-    """Urgency 3 and not incremental, as RFC 9218 § 4 has it."""
+    """Urgency 3 and not incremental, as in RFC 9218 § 4."""
     INCREMENTAL = "incremental"
     """Urgency 3 and incremental (mvfst)."""
     INCREMENTAL_UNTIL_SIGNAL = "incremental-until-signal"
-    """Urgency 3, and incremental until the connection's client sent any priority (quic-go, Go)."""
+    """Urgency 3, and incremental until the client has sent any priority (quic-go, Go)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictPriority:
-    """A place below a placeholder or the root, by strict priority and weight (base-drafts PR 2700).
+    """A position below a placeholder or the root, by strict priority and weight (PR 2700).
 
-    Of siblings those of the highest *strict* go first, 0 to 255; equal ones share by *weight*, 1 to
-    256 (wire value + 1). *depends_on* is a placeholder's id, or None for the root: nothing depends
-    on a stream.
+    Among siblings the highest *strict* goes first, 0 to 255; equal ones share by *weight*, 1 to 256
+    (wire value + 1). *depends_on* is a placeholder's id, or None for the root: nothing depends on a
+    stream. Source: base-drafts PR 2700.
 
     Raises:
         ValueError: if a number is out of range, or *depends_on* is a stream.
@@ -173,18 +174,18 @@ class StrictPriority:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """A place in an order that was worked out from the page; lower goes first."""
+    """A rank in an order derived from the page; lower goes first."""
 
     value: int
 
 
 Signal: TypeAlias = H2Priority | BucketPriority | Eps | StrictPriority | Rank
 SignalChange: TypeAlias = tuple[int, Signal]
-"""A stream's or placeholder's id, and what is now wanted for it."""
+"""A stream's or placeholder's id, and its new signal."""
 
 
 def placeholder_id(index: int) -> int:
-    """Return the id of the placeholder that was declared as number *index*, from 0 on.
+    """Return the id of the placeholder declared as number *index*, counting from 0.
 
     >>> placeholder_id(0), placeholder_id(4)
     (-1, -5)
@@ -197,47 +198,53 @@ ORPHANS = -(2**61)
 
 
 class Signalling(enum.Enum):
-    """The way by which a server learns the client's priorities.
+    """The way a server learns the client's priorities.
 
-    From `H2` to `EPS` it is sent: each signal takes the way up and can come late, or not in order.
-    What goes on the control stream comes in the order in which it was sent.
+    `H2` to `EPS` send signals on the uplink, where they may be delayed or reordered. Signals on the
+    control stream arrive in the order sent.
     """
 
     NONE = "none"
-    """Nothing is said."""
+    """There are no signals."""
     SERVER = "server"
-    """It knows by itself, when the request comes, as Marx 2019 ran it."""
+    """The server knows the priority on arrival of the request, as in Marx 2019."""
     H2 = "h2"
-    """PRIORITY in HEADERS; what is said of other streams, in frames on the same connection."""
+    """PRIORITY in HEADERS; signals for other streams in frames on the same connection."""
     DRAFT_20 = "draft-20"
-    """HTTP/3 before July 2019: first on the request stream, later on the control stream; nothing is
-    exclusive."""
+    """HTTP/3 before July 2019: first on the request stream, later on the control stream.
+
+    It has no exclusive dependencies.
+    """
     DRAFT_22 = "draft-22"
-    """HTTP/3 from July 2019: all on the control stream, exclusive again; until it is there, a
-    request depends on the orphan placeholder."""
+    """HTTP/3 from July 2019: all on the control stream, exclusive dependencies again.
+
+    Until its signal arrives, a request depends on the orphan placeholder.
+    """
     EPS = "eps"
     """RFC 9218: the Priority field of the request, later PRIORITY_UPDATE on the control stream."""
     METADATA = "metadata"
-    """The client announces its scheme when it connects, and says of each request what it is for;
-    the server works the priorities out. What becomes known later goes on the control stream."""
+    """The client sends its scheme at connection setup, and metadata with each request.
+
+    The server derives the priorities. Later changes of state go on the control stream.
+    """
 
     @property
     def is_sent(self) -> bool:
-        """True if priorities take the way up."""
+        """True if priorities are sent on the uplink."""
         return self not in (Signalling.NONE, Signalling.SERVER, Signalling.METADATA)
 
     @property
     def goes_with_request(self) -> bool:
-        """True if a request carries what is wanted for it."""
+        """True if a request carries its own priority."""
         return self is not Signalling.DRAFT_22
 
     def message_bytes(self, *, is_http2: bool) -> int:
-        """Return what a frame about another stream takes: PRIORITY, or PRIORITY_UPDATE.
+        """Return the size of a frame about another stream: PRIORITY, or PRIORITY_UPDATE.
 
         RFC 7540 § 6.3; HTTP/3 drafts 20 and 22, with ids of two bytes; RFC 9218 §§ 7.1 and 7.2. No
-        document has a frame for metadata: 5 bytes are a type, a length, an id of two bytes, and
-        flags. With *is_http2* a frame has a header of 9 bytes and an id of 4, whatever it says: so
-        all but PRIORITY_UPDATE are as long as PRIORITY.
+        document defines a frame for metadata: 5 bytes are a type, a length, an id of two bytes, and
+        flags. With *is_http2* a frame has a header of 9 bytes and an id of 4, so all frames except
+        PRIORITY_UPDATE have the size of PRIORITY.
 
         >>> [Signalling.EPS.message_bytes(is_http2=is_http2) for is_http2 in (True, False)]
         [19, 13]

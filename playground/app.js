@@ -1,7 +1,7 @@
 // Wires controls, worker, pictures and tables together.
 
 import { LESSON } from "./lesson.js";
-import { CHOICES, DEFAULTS, OWN_PAGE, STEPS, UNITS, fragmentOf, nearest, optionsOf, stateOf } from "./state.js";
+import { CHOICES, DEFAULTS, LIMITS, OWN_PAGE, STEPS, UNITS, fragmentOf, nearest, requestOf, stateOf } from "./state.js";
 import { drawAxis, drawCurves, drawLane, drawLineSample, drawSample, lookOf, milliseconds } from "./strips.js";
 import { element, fillFigures, fillResources, shortened, shown } from "./tables.js";
 
@@ -11,21 +11,21 @@ const GUIDE =
 const LOST_GUIDE = " Red marks below a strip: packets that were lost, when they were sent.";
 const $ = (id) => document.getElementById(id);
 
-const catalogue = await (await fetch("catalogue.json")).json();
+const [catalogue, computed] = await Promise.all(
+  ["catalogue.json", "computed.json"].map(async (name) => (await fetch(name)).json()),
+);
 let { state, ignored } = await stateOf(location.hash, catalogue);
 let results = [];
 let changes = 0;
 let isRunning = false;
 let isReady = false;
 
-$("status").textContent = "Python is being loaded…";
-
 // The worker: one question at a time, so that a newer state never waits for more than one load.
 const worker = new Worker("worker.js", { type: "module" });
 const waiting = new Map();
 let questions = 0;
 worker.onmessage = ({ data }) => {
-  if (data.kind === "ready") begin();
+  if (data.kind === "ready") isReady = true;
   else if (data.kind === "failed") tell([`Python could not be loaded: ${data.message}`], "");
   else {
     waiting.get(data.id)(data.answer);
@@ -40,9 +40,12 @@ function ask(name, ...args) {
   return new Promise((resolve) => waiting.set(id, resolve));
 }
 
-function begin() {
-  isReady = true;
-  run();
+// The default state and those of the lesson were computed when the site was built, and are shown
+// while Python is still being loaded.
+async function load(request) {
+  if (Object.hasOwn(computed, request)) return computed[request];
+  if (!isReady) $("status").textContent = "Python is being loaded…";
+  return ask("simulate", request);
 }
 
 function tell(problems, status) {
@@ -59,7 +62,7 @@ function changed() {
 }
 
 async function run() {
-  if (!isReady || isRunning) return;
+  if (isRunning) return;
   isRunning = true;
   let seen;
   do {
@@ -71,15 +74,14 @@ async function run() {
 }
 
 async function runOnce(isStale) {
-  const { schemes, document: own, page } = state;
-  const options = optionsOf(state);
+  const { schemes } = state;
   const begun = performance.now();
   const found = [];
   const problems = ignored.map((text) => `Not understood in the link: ${text}`);
   if (schemes.length === 0) problems.push("Choose a scheme.");
   $("status").textContent = "Loading…";
   for (const scheme of schemes) {
-    const answer = await ask("simulate", JSON.stringify({ page: own ?? page, scheme, options }));
+    const answer = await load(requestOf(state, scheme));
     if (isStale()) return;
     if (answer.problems === undefined) found.push(answer);
     else problems.push(...answer.problems.map((text) => `${scheme}: ${text}`));
@@ -112,10 +114,6 @@ function show(fresh) {
   $("guide").textContent = [GUIDE + lost, cut === undefined ? "" : `Time is ${cut.cut}.`, ...notes].join(" ");
 }
 
-function paintsOf(result) {
-  return result.page.is_by_kind ? catalogue.kinds : catalogue.paints;
-}
-
 function showLanes(fresh, endMs, highest) {
   const lanes = $("lanes");
   while (lanes.children.length > results.length) lanes.lastChild.remove();
@@ -136,29 +134,26 @@ function showLanes(fresh, endMs, highest) {
       ...(result.lost > 0 ? [element("span", {}, `${shown(result.lost, 0)} packets lost`)] : []),
     );
     drawLineSample(sample, lookOf(index));
-    drawLane(canvas, result, paintsOf(result), endMs, highest);
+    drawLane(canvas, result, endMs, highest);
   });
 }
 
 function showLegend() {
   const items = results.length === 0 ? [] : legendOf(results[0]);
-  const paints = results.length === 0 ? [] : paintsOf(results[0]);
-  const samples = items.map(([group, label]) => [element("canvas", { "aria-hidden": "true" }), group, label]);
-  $("legend").replaceChildren(...samples.map(([sample, , label]) => element("li", {}, sample, label)));
-  for (const [sample, group] of samples) drawSample(sample, paints[group % paints.length]);
+  const samples = items.map(([label, faces]) => [element("canvas", { "aria-hidden": "true" }), label, faces]);
+  $("legend").replaceChildren(...samples.map(([sample, label]) => element("li", {}, sample, label)));
+  for (const [sample, , faces] of samples) drawSample(sample, faces);
 }
 
+// Texts with the colours before them: those of the classes, or of a small page's resources.
 function legendOf(result) {
-  if (!result.page.is_by_kind) {
-    const items = result.resources.map((row, index) => [result.numbers[index], row]);
-    items.sort(([one], [other]) => one - other);
-    return items.map(([number, row]) => [number, `${number + 1} ${shortened(row.id)}${row.above_the_fold ? " ▲" : ""}`]);
-  }
-  return catalogue.kinds.flatMap(({ kind }, group) => {
-    const rows = result.resources.filter((row) => row.kind === kind);
-    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-    return rows.length === 0 ? [] : [[group, `${kind}: ${rows.length}, ${shown(bytes / 1000, 0)} kB`]];
-  });
+  if (result.classes.length > 0) return result.classes;
+  const items = result.resources.map((row, index) => [result.numbers[index], row]);
+  items.sort(([one], [other]) => one - other);
+  return items.map(([number, row]) => [
+    `${number + 1} ${shortened(row.id)}${row.above_the_fold ? " ▲" : ""}`,
+    [result.faces[number]],
+  ]);
 }
 
 function showWhich() {
@@ -293,9 +288,15 @@ async function takeFile(file) {
     tell(answer.problems, "");
     return;
   }
-  set({ page: OWN_PAGE, document: answer.page });
+  set({ page: OWN_PAGE, document: answer.page, ...withinLimits(answer.network ?? {}) });
   $("imported").hidden = answer.lines.length === 0;
   $("imported").querySelector("ul").replaceChildren(...answer.lines.map((line) => element("li", {}, line)));
+}
+
+// The estimated network of a recording, as far as a link can hold it.
+function withinLimits(network) {
+  const entries = Object.entries(network);
+  return Object.fromEntries(entries.map(([key, value]) => [key, Math.min(Math.max(value, LIMITS[key][0]), LIMITS[key][1])]));
 }
 
 document.addEventListener("dragover", (event) => {

@@ -12,10 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import h3sim
+from h3sim.config.load_config import recorded_network
 from h3sim.errors import H3SimError, InputError
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import lane_of, window_of
+from h3sim.schema.files import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +42,9 @@ def simulate(request: str) -> str:
 def read_page(name: str, text: str) -> str:
     """Return the document of the page in a file called *name*: a page file, or a recording.
 
-    *lines* says what was found in a recording and what had to be inferred.
+    *lines* says what was found in a recording and what had to be inferred; *network* has the rate
+    and round-trip time of its network, as estimated, or of cable where they cannot be; a page that
+    was not recorded has none.
     """
     return _answered(lambda: _page_document(name, text))
 
@@ -61,17 +65,23 @@ def _load_document(request: dict[str, Any]) -> dict[str, Any]:
     load = h3sim.simulate(page, scheme=request["scheme"], **_with_network(page, request["options"]))
     palette = Palette(page)
     window = window_of([load])
-    lane = lane_of(load, palette, window.end_ms)
+    lane = lane_of(load, window.end_ms)
     seen = [row.finished_ms for row in load.timings if row.above_the_fold]
     return {
         "scheme": load.scheme.name,
         "transport": load.protocol.value,
-        "page": {"name": page.name, "is_by_kind": palette.is_by_kind, "groups": palette.groups},
+        "page": {"name": page.name},
+        "faces": [palette.look(group).face for group in palette.groups],
+        # Of a small page the legend names the resources themselves.
+        "classes": [
+            [entry.label, [palette.look(group).face for group in entry.groups]]
+            for entry in (palette.legend() if palette.is_shared else ())
+        ],
         "resources": [row._asdict() for row in load.timings],
         # The table is in the order of requests, the colours in that of the page.
         "numbers": [request.resource for request in load.trace.requests],
         "boxes": [
-            [box.group, round(box.start_ms, 3), round(box.stop_ms, 3), box.level, box.height]
+            [box.resource, round(box.start_ms, 3), round(box.stop_ms, 3), box.level, box.height]
             for box in lane.drawn
         ],
         "is_merged": lane.is_merged,
@@ -121,7 +131,9 @@ def _page_document(name: str, text: str) -> dict[str, Any]:
     document = _parsed(text)
     if isinstance(document, dict) and str(document.get("format", "")).startswith(_PAGE_FORMAT):
         page = page_from_dict(document, source=name)
-        return {"page": page_to_dict(page), "lines": []}
+        return {"page": page_to_dict(page), "lines": [], "network": _network_of(page)}
+    if document is None and f'"{_PAGE_FORMAT}' in text:
+        parse_json(text, InputError, source=name)  # says in which line it is broken
     from h3sim.importers import import_page  # on use: few bring a page of their own
 
     with TemporaryDirectory() as folder:
@@ -132,7 +144,26 @@ def _page_document(name: str, text: str) -> dict[str, Any]:
             imported = import_page(path)
         except InputError as error:
             raise type(error)(error.problems, name) from error
-    return {"page": page_to_dict(imported.page), "lines": imported.lines()}
+    page = imported.page
+    return {
+        "page": page_to_dict(page),
+        "lines": imported.lines(),
+        "network": _network_of(page),
+    }
+
+
+def _network_of(page: Page) -> dict[str, float] | None:
+    """Return where the sliders of the network stand for *page*; None leaves them."""
+    known = page.recorded_load
+    if known is None:
+        return None
+    network = recorded_network(page) or h3sim.load_network(_WITHOUT_ESTIMATE)
+    if network.down is None or network.down.rate_bps is None:
+        return None
+    return {
+        "rate": round(network.down.rate_bps / 1e6, 3),
+        "rtt": round(network.rtt_ns / 1e6, 1),
+    }
 
 
 def _parsed(text: str) -> Any:

@@ -7,6 +7,8 @@ export const STEPS = {
   loss: [0, 0.1, 0.5, 1, 2, 3, 5, 10],
   buffer: [0, 14, 50, 100, 280, 500, 1000, 2000],
 };
+// What a link, or a recording, may set beyond the steps of the sliders.
+export const LIMITS = { rate: [0.05, 1000], rtt: [0, 2000], loss: [0, 50], buffer: [0, 10000] };
 export const UNITS = { rate: "Mbit/s", rtt: "ms", loss: "%", buffer: "kB" };
 export const CHOICES = {
   transport: { quic: "QUIC: each stream in its own order", tcp: "TCP: all bytes in one order" },
@@ -37,7 +39,14 @@ export const DEFAULTS = Object.freeze({
 });
 export const OWN_PAGE = "own page";
 const MAX_SEED = 999999;
+const MAX_LESSON = 5;
 const MAX_LINK = 30000;
+
+// What is asked of simulator.py for one scheme. Answers that were computed when the site was built
+// go by this text.
+export function requestOf(state, scheme) {
+  return JSON.stringify({ page: state.document ?? state.page, scheme, options: optionsOf(state) });
+}
 
 // The options of a load, by the names that h3sim has for them.
 export function optionsOf(state) {
@@ -82,9 +91,20 @@ export async function stateOf(fragment, catalogue) {
   const state = { ...DEFAULTS, schemes: [...DEFAULTS.schemes] };
   const ignored = [];
   for (const [key, value] of fields) {
-    if (!(await taken(state, key, value, catalogue))) ignored.push(`${key}=${value}`.slice(0, 80));
+    if (!(await taken(state, key, value, catalogue))) ignored.push(`${key}=${value}`.slice(0, 80) + neededFor(key));
   }
   return { state, ignored };
+}
+
+// What a key of a link takes, where that can be said in a few words.
+function neededFor(key) {
+  const [low, high] = LIMITS[key] ?? { seed: [0, MAX_SEED], lesson: [0, MAX_LESSON] }[key] ?? [];
+  if (low !== undefined) return ` (${low} to ${high.toLocaleString("en")} ${UNITS[key] ?? ""}`.trimEnd() + " is possible)";
+  if (Object.hasOwn(CHOICES, key)) return ` (possible: ${Object.keys(CHOICES[key]).filter((each) => each !== "").join(", ")})`;
+  if (key === "page") return " (no such page)";
+  if (key === "schemes") return " (not all of these are schemes)";
+  if (key === "data") return " (not a page)";
+  return " (no such setting)";
 }
 
 async function taken(state, key, value, catalogue) {
@@ -94,10 +114,10 @@ async function taken(state, key, value, catalogue) {
   if (Object.hasOwn(CHOICES, key)) return takenIf(Object.hasOwn(CHOICES[key], value), state, key, value);
   const number = Number(value);
   if (value.trim() === "" || !Number.isFinite(number)) return false;
-  if (Object.hasOwn(STEPS, key)) return takenIf(true, state, key, STEPS[key][nearest(STEPS[key], number)]);
+  if (Object.hasOwn(LIMITS, key)) return takenIf(number >= LIMITS[key][0] && number <= LIMITS[key][1], state, key, number);
   const isWhole = Number.isInteger(number) && number >= 0;
   if (key === "seed") return takenIf(isWhole && number <= MAX_SEED, state, key, number);
-  if (key === "lesson") return takenIf(isWhole && number <= 5, state, key, number);
+  if (key === "lesson") return takenIf(isWhole && number <= MAX_LESSON, state, key, number);
   return false;
 }
 

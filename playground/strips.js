@@ -1,5 +1,4 @@
-// Draws strips, their axis and the curves of what is there, in colours and hatches that differ in
-// grey as well. Each picture has a text for those who do not see it; the tables have its data.
+// Draws strips, their axis and the curves of what is there, in colours that differ in grey as well. Each picture has a text for those who do not see it; the tables have its data.
 
 const RIGHT = 10;
 const MARKS = 7;
@@ -7,11 +6,10 @@ const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2, 1, 2]];
 const LINE_COLOURS = ["#1b1b1b", "#0b4f8c", "#c4500a", "#007a5b", "#8f4a80", "#7a6400"];
 const LEFT = 44;
 
-// As h3sim.reporting.lane_layout.stack_share: up to four packets of a stack are equally high, higher stacks
-// are drawn denser, so that a packet alone can still be seen.
+// As h3sim.reporting.lane_layout.stack_share.
 export function stackShare(height, highest) {
   if (highest === 1) return 1;
-  const alone = Math.max(1 / highest, 0.25);
+  const alone = 1 / (1 + 0.27 * (Math.min(highest, 8) - 1));
   return alone + ((1 - alone) * (height - 1)) / (highest - 1);
 }
 
@@ -30,61 +28,17 @@ function contextOf(canvas) {
   return { context, width, height };
 }
 
-const tiles = new Map();
-
-function tileOf(paint) {
-  const key = paint.face + paint.hatch + paint.ink;
-  if (!tiles.has(key)) tiles.set(key, madeTile(paint));
-  return tiles.get(key);
-}
-
-function madeTile({ face, hatch, ink }) {
-  const size = 8;
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = size;
-  const context = tile.getContext("2d");
-  context.fillStyle = face;
-  context.fillRect(0, 0, size, size);
-  context.strokeStyle = context.fillStyle = ink;
-  const line = (...points) => {
-    context.beginPath();
-    context.moveTo(points[0], points[1]);
-    context.lineTo(points[2], points[3]);
-    context.stroke();
-  };
-  const kind = hatch.charAt(0);
-  // Lines go on beyond the tile, so that they meet those of its neighbours.
-  for (const shift of [-size, 0, size]) {
-    if (kind === "/" || kind === "x") line(shift - 1, size + 1, shift + size + 1, -1);
-    if (kind === "\\" || kind === "x") line(shift - 1, -1, shift + size + 1, size + 1);
-  }
-  if (kind === "-") line(0, size / 2, size, size / 2);
-  if (kind === "|") line(size / 2, 0, size / 2, size);
-  if (kind === ".") {
-    context.fillRect(1, 1, 2, 2);
-    context.fillRect(5, 5, 2, 2);
-  }
-  return tile;
-}
-
-export function fillOf(context, paint) {
-  return paint.hatch === "" ? paint.face : context.createPattern(tileOf(paint), "repeat");
-}
-
-export function drawLane(canvas, result, paints, endMs, highest) {
+export function drawLane(canvas, result, endMs, highest) {
   const { context, width, height } = contextOf(canvas);
   const scale = (width - RIGHT) / endMs;
   const room = height - MARKS;
-  for (const paint of new Set(result.boxes.map(([group]) => group))) {
-    context.fillStyle = fillOf(context, paints[paint % paints.length]);
-    for (const [group, start, stop, level, of] of result.boxes) {
-      if (group !== paint) continue;
-      const step = (stackShare(of, highest) * room) / of;
-      const gap = !result.is_merged && (stop - start) * scale > 4 ? 0.6 : 0;
-      context.fillRect(start * scale, room - (level + 1) * step, Math.max((stop - start) * scale - gap, 0.5), step - gap);
-    }
+  for (const [resource, start, stop, level, of] of result.boxes) {
+    const step = (stackShare(of, highest) * room) / of;
+    const gap = !result.is_merged && (stop - start) * scale > 4 ? 0.6 : 0;
+    context.fillStyle = result.faces[resource];
+    context.fillRect(start * scale, room - (level + 1) * step, Math.max((stop - start) * scale - gap, 0.5), step - gap);
   }
-  if (!result.page.is_by_kind) numberRuns(context, result, scale, room, highest);
+  numberRuns(context, result, scale, room, highest);
   markEnd(context, result.above_the_fold_at_ms, scale, height);
   context.fillStyle = "#c00000";
   for (const at of result.lost_ms) context.fillRect(at * scale - 1, room + 2, 2, MARKS - 2);
@@ -96,8 +50,8 @@ function numberRuns(context, result, scale, room, highest) {
   context.font = "600 11px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const [group, start, stop] of runsOf(result.boxes)) {
-    const text = String(group + 1);
+  for (const [resource, start, stop] of runsOf(result.boxes)) {
+    const text = String(resource + 1);
     const needed = context.measureText(text).width + 6;
     if ((stop - start) * scale < needed + 4) continue;
     const x = ((start + stop) / 2) * scale;
@@ -111,11 +65,11 @@ function numberRuns(context, result, scale, room, highest) {
 
 function runsOf(boxes) {
   const runs = [];
-  for (const [group, start, stop, , height] of boxes) {
+  for (const [resource, start, stop, , height] of boxes) {
     const last = runs.at(-1);
     if (height !== 1) continue;
-    if (last !== undefined && last[0] === group && start - last[2] < (stop - start) / 100) last[2] = stop;
-    else runs.push([group, start, stop]);
+    if (last !== undefined && last[0] === resource && start - last[2] < (stop - start) / 100) last[2] = stop;
+    else runs.push([resource, start, stop]);
   }
   return runs;
 }
@@ -239,10 +193,13 @@ function drawCurve(context, points, room, endMs, look) {
   context.setLineDash([]);
 }
 
-export function drawSample(canvas, paint) {
+// The faces of a line of the legend, side by side.
+export function drawSample(canvas, faces) {
   const { context, width, height } = contextOf(canvas);
-  context.fillStyle = fillOf(context, paint);
-  context.fillRect(0, 0, width, height);
+  faces.forEach((face, index) => {
+    context.fillStyle = face;
+    context.fillRect((index * width) / faces.length, 0, width / faces.length, height);
+  });
 }
 
 export function drawLineSample(canvas, look) {

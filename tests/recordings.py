@@ -15,6 +15,7 @@ __all__ = [
     "COOKIE",
     "SAMPLES",
     "SITE",
+    "archive_lines",
     "entry",
     "har",
     "imported",
@@ -66,6 +67,14 @@ def har(*entries: Any, creator: str = "made by hand", **log: Any) -> dict[str, A
     """Return a HAR of these entries."""
     head = {"version": "1.2", "creator": {"name": creator, "version": "1"}, **log}
     return {"log": {**head, "entries": list(entries)}}
+
+
+def archive_lines(*entries: dict[str, Any], page: str = f"{SITE}/", **more: Any) -> str:
+    """Return rows of the HTTP Archive as JSON Lines: of one page load, payloads as text."""
+    key = {"date": "2026-03-01", "client": "mobile", "page": page, **more}
+    timings = {"id": "page_1", "pageTimings": {"onLoad": 250}}
+    payloads = [timings, *({**each, "pageref": "page_1"} for each in entries)]
+    return "".join(json.dumps({**key, "payload": json.dumps(each)}) + "\n" for each in payloads)
 
 
 def write_recording(folder: Path, document: Any, name: str = "recording.har") -> Path:
@@ -189,6 +198,140 @@ _EPLOAD = {
              {"id": "x2", "a1": "c2", "a2": "d2", "time": -1}],
 }  # fmt: skip
 
+
+def _traced(name: str, at_ms: float, **data: Any) -> dict[str, Any]:
+    event = {"ph": "I", "name": name, "pid": 1, "tid": 1, "ts": 5_000_000 + 1000 * at_ms}
+    return event | {"args": {"data": {"frame": "F", **data}, "frame": "F"}}
+
+
+def _traced_load(
+    request_id: str, path: str, at_ms: float, type_: str, mime: str, **sent: Any
+) -> list[dict[str, Any]]:
+    """Return the events of a request of 1,000 bytes that took 60 ms."""
+    asked = {"requestId": request_id, "url": f"{SITE}{path}?q=SECRET", "resourceType": type_}
+    asked |= {"requestMethod": "GET", "priority": "High", **sent}
+    answer = {"statusCode": 200, "mimeType": mime, "encodedDataLength": 150, "protocol": "h2"}
+    end_s = 5 + (at_ms + 60) / 1000
+    wire = {"encodedDataLength": 1150, "decodedBodyLength": 3000, "finishTime": end_s}
+    return [
+        _traced("ResourceSendRequest", at_ms, **asked),
+        _traced("ResourceReceiveResponse", at_ms + 40, requestId=request_id, **answer),
+        _traced("ResourceReceivedData", at_ms + 50, requestId=request_id, encodedDataLength=1200),
+        _traced("ResourceReceivedData", at_ms + 60, requestId=request_id, encodedDataLength=1800),
+        _traced("ResourceFinish", at_ms + 62, requestId=request_id, didFail=False, **wire),
+    ]
+
+
+def _task(name: str, at_ms: float, took_ms: float, **data: Any) -> dict[str, Any]:
+    return _traced(name, at_ms, **data) | {"ph": "X", "dur": 1000 * took_ms}
+
+
+# As each thread writes its own buffer, the events are in no order of time.
+_TRACE = [
+    {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "CrRendererMain"}},
+    _traced("navigationStart", -2, documentLoaderURL=f"{SITE}/", isOutermostMainFrame=True),
+    *_traced_load("3", "/api", 170, "Other", "application/json",
+                  initiator={"type": "script", "fetchType": "fetch"}),
+    *_traced_load("2", "/app.js", 50, "Script", "text/javascript", renderBlocking="blocking",
+                  initiator={"type": "parser", "url": f"{SITE}/?q=SECRET", "lineNumber": 7}),
+    _task("EvaluateScript", 115, 60, url=f"{SITE}/app.js?q=SECRET"),
+    _task("v8.compile", 116, 5, url=f"{SITE}/app.js?q=SECRET"),
+    *_traced_load("1", "/", 0, "Document", "text/html"),
+    _traced("largestContentfulPaint::Candidate", 198, nodeId=4, isMainFrame=True),
+    _traced("MarkLoad", 248, isMainFrame=True),
+]  # fmt: skip
+
+
+def _wpt_request(path: str, start_ms: float, type_: str, **more: Any) -> dict[str, Any]:
+    """Return a request of 1,000 bytes that took 60 ms, with numbers as text as in old versions."""
+    return {
+        "full_url": f"{SITE}{path}?q=SECRET",
+        "method": "GET",
+        "responseCode": "200",
+        "contentType": type_,
+        "protocol": "HTTP/2",
+        "all_start": str(start_ms),
+        "all_ms": 60,
+        "ttfb_ms": "40",
+        "download_ms": 20,
+        "bytesIn": "1150",
+        "objectSize": "1000",
+        "objectSizeUncompressed": 3000,
+        "headers": {
+            "request": [f"GET {path}?q=SECRET HTTP/1.1", "Host: shop.example", "Cookie: SECRET"],
+            "response": ["HTTP/1.1 200", "set-cookie: SECRET"],
+        },
+        **more,
+    }
+
+
+_WPT = {
+    "statusCode": 200,
+    "data": {
+        "runs": {"1": {"firstView": {"requests": []}}},
+        "median": {
+            "firstView": {
+                "date": 1_780_000_000,
+                "browser_name": "Chrome",
+                "loadTime": 250,
+                "SpeedIndex": 180,
+                "chromeUserTiming.LargestContentfulPaint": 200,
+                "requests": [
+                    _wpt_request("/", 0, "text/html", priority="High"),
+                    _wpt_request("/app.js", 50, "text/javascript", priority="High",
+                                 initiator=f"{SITE}/?q=SECRET", initiator_line="8",
+                                 initiator_type="parser", renderBlocking="blocking",
+                                 **{"cpu.EvaluateScript": 55, "cpu.v8.compile": 5}),
+                    _wpt_request("/api", 170, "application/json", priority="High",
+                                 initiator=f"{SITE}/app.js?q=SECRET", initiator_type="script"),
+                ],
+            }
+        },
+    },
+}  # fmt: skip
+
+
+def _lighthouse_row(path: str, start_ms: float, type_: str, mime: str) -> dict[str, Any]:
+    times = {"rendererStartTime": start_ms, "networkRequestTime": start_ms + 1}
+    return {
+        "url": f"{SITE}{path}?q=SECRET",
+        "protocol": "h2",
+        "networkEndTime": start_ms + 60,
+        "finished": True,
+        "transferSize": 1000,
+        "resourceSize": 3000,
+        "statusCode": 200,
+        "mimeType": mime,
+        "resourceType": type_,
+        "priority": "High",
+        **times,
+    }
+
+
+_OBSERVED = {"observedLoad": 250, "observedLargestContentfulPaint": 200, "observedSpeedIndex": 180}
+_CHAIN = {"url": f"{SITE}/?q=SECRET", "children": {"2": {"url": f"{SITE}/app.js?q=SECRET",
+          "children": {"3": {"url": f"{SITE}/api?q=SECRET", "children": {}}}}}}  # fmt: skip
+_LIGHTHOUSE = {
+    "lighthouseVersion": "13.4.1",
+    "fetchTime": "2026-03-04T05:06:00.000Z",
+    "configSettings": {
+        "throttlingMethod": "simulate",
+        "throttling": {"rttMs": 150, "throughputKbps": 1638.4},
+    },
+    "audits": {
+        "network-requests": {"details": {"items": [
+            _lighthouse_row("/", 0, "Document", "text/html"),
+            _lighthouse_row("/app.js", 50, "Script", "text/javascript"),
+            _lighthouse_row("/api", 170, "Fetch", "application/json"),
+        ]}},
+        "network-dependency-tree-insight": {"details": {"items": [
+            {"value": {"type": "network-tree", "chains": {"1": _CHAIN}}}]}},
+        "metrics": {"details": {"items": [
+            {"firstContentfulPaint": 900, "largestContentfulPaint": 1200, **_OBSERVED}]}},
+    },
+}  # fmt: skip
+
+
 _PAGE = entry("/?q=SECRET", 0, 100, mime="text/html")
 SAMPLES: dict[str, Any] = {
     "har": har(
@@ -244,6 +387,12 @@ SAMPLES: dict[str, Any] = {
         creator="Firebug",
     ),
     "devtools-log": _PROTOCOL,
+    "chrome-trace": {
+        "traceEvents": _TRACE,
+        "metadata": {"source": "DevTools", "startTime": "2026-03-04T05:06:07.890Z"},
+    },
+    "webpagetest": _WPT,
+    "lighthouse": _LIGHTHOUSE,
     "wprofx": _WPROFX,
     "epload": _EPLOAD,
     "facts": {"name": "two", "resources": [

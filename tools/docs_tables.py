@@ -19,7 +19,7 @@ from h3sim.results.configuration import FORMAT as LOAD
 from h3sim.results.figures import FIGURES
 from h3sim.results.load_document import WRITTEN as OF_LOAD
 from h3sim.schema.errors import ABSENT
-from h3sim.schema.fields import Table, fields_of
+from h3sim.schema.fields import Record, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
 from h3sim.study import load_file, results_file
@@ -58,7 +58,7 @@ def _page_keys() -> Iterator[Row]:
 def _usual(entry: FieldSpec) -> str:
     if entry.is_needed:
         return "needed"
-    if isinstance(entry.kind, Table):
+    if isinstance(entry.kind, Record):
         return ""
     if entry.default is None and isinstance(entry.kind, OrNone):
         return '`"none"`'
@@ -106,7 +106,7 @@ def _rows(cls: type, above: str = "") -> Iterator[Row]:
     for entry in fields_of(cls):
         yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
         kind = getattr(entry.kind, "of", entry.kind)
-        if isinstance(kind, Table):
+        if isinstance(kind, Record):
             any_key = ".*" if isinstance(entry.kind, TableOf) else ""
             yield from _rows(kind.cls, f"{above}{entry.key}{any_key}.")
 

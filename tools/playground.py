@@ -20,12 +20,20 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim import catalog
-from h3sim.reporting.labels import KINDS, paint
+from playground.simulator import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["PARTS", "Handler", "build", "catalogue", "fetch_package", "main"]
+__all__ = [
+    "PARTS",
+    "Handler",
+    "build",
+    "catalogue",
+    "fetch_package",
+    "first_requests",
+    "main",
+]
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "playground"
@@ -42,8 +50,6 @@ _OF_WHEEL = (
     *("setup.cfg", "setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"),
     *("h3sim", "models", "corpora"),
 )
-_N_PAINTS = 70
-"""After so many resources colours come again."""
 _TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm"}
 _PORT = 8765
 _FETCH_S = 600
@@ -104,10 +110,39 @@ def build(site: Path, parts: Path) -> None:
     wheels = sorted(path.name for path in (site / "wheels").glob("*.whl"))
     text = json.dumps({**catalogue(), "wheels": wheels}, ensure_ascii=False)
     (site / "catalogue.json").write_text(text, encoding="utf-8")
+    answers = {request: json.loads(simulate(request)) for request in first_requests()}
+    text = json.dumps(answers, ensure_ascii=False, separators=(",", ":"))
+    (site / "computed.json").write_text(text, encoding="utf-8")
+    # Static hosts that run Jekyll leave out what it does not know.
+    (site / ".nojekyll").touch()
+
+
+_FIRST_REQUESTS = """
+import { DEFAULTS, requestOf } from "./state.mjs";
+import { LESSON } from "./lesson.mjs";
+const states = [DEFAULTS, ...LESSON.map((step) => ({ ...DEFAULTS, ...step.set }))];
+const requests = states.flatMap((state) => state.schemes.map((scheme) => requestOf(state, scheme)));
+console.log(JSON.stringify([...new Set(requests)]));
+"""
+
+
+def first_requests() -> list[str]:
+    """Return what the page asks Python in its default state and at the start of lesson steps.
+
+    Raises:
+        PlaygroundError: if there is no Node.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for module in ("state", "lesson"):
+            shutil.copyfile(SOURCE / f"{module}.js", folder / f"{module}.mjs")
+        (folder / "requests.mjs").write_text(_FIRST_REQUESTS, encoding="utf-8")
+        requests: list[str] = json.loads(_run("node", str(folder / "requests.mjs")))
+    return requests
 
 
 def catalogue() -> dict[str, Any]:
-    """Return what the page offers before Python runs: pages, schemes, and how things are painted.
+    """Return what the page offers before Python runs: pages and schemes.
 
     It is written when the site is built: listing the pages would take seconds in a browser.
     """
@@ -121,8 +156,6 @@ def catalogue() -> dict[str, Any]:
             {"name": scheme.name, "title": scheme.title, "group": _group_of(scheme.name)}
             for scheme in h3sim.list_schemes()
         ],
-        "paints": [paint(index)._asdict() for index in range(_N_PAINTS)],
-        "kinds": [{"kind": kind.value, **KINDS[kind]._asdict()} for kind in KINDS],
     }
 
 
@@ -183,7 +216,7 @@ def _pip(*arguments: str) -> None:
     _run(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
 
 
-def _run(program: str, *arguments: str) -> None:
+def _run(program: str, *arguments: str) -> str:
     found = shutil.which(program)
     if found is None:
         raise PlaygroundError(f"{program} is needed to build the playground, and is not installed")
@@ -193,6 +226,7 @@ def _run(program: str, *arguments: str) -> None:
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
         raise PlaygroundError(f"{program} {' '.join(arguments)} failed:\n{said}")
+    return done.stdout
 
 
 def _serve(site: Path, port: int) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from h3sim import catalog
 from h3sim.browser import infer_above_the_fold
@@ -22,7 +23,11 @@ def agreement(names: tuple[str, ...]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {}
     for name in names:
         page = catalog.load_page(name)
-        inferred = infer_above_the_fold(page)
+        # Most recordings have neither the largest paint nor the share of the viewport of an image.
+        blind = page.with_resources(
+            replace(each, viewport=None, hero=False) for each in page.resources
+        )
+        inferred = infer_above_the_fold(blind)
         for said, guess in zip(page.resources, inferred.resources, strict=True):
             count = counts.setdefault(said.kind.value, Counter())
             if said.above_the_fold or guess.above_the_fold:

@@ -1,14 +1,15 @@
 """Holds replays of recordings against them: HARs that h3sim wrote itself, and those of a folder.
 
-`python -m validation.recorded_hars FOLDER` prints two tables. The first is of fifteen HARs of loads
-(five networks, three pages), of which the network is known. The second is of every HAR of the
-folder, by who wrote it; it names no file. Each ends in a verdict or in why there is none. With
-`--write` both go into docs/validation.md; the folder may also stand in `H3SIM_HARS`.
+`python -m validation.recorded_hars FOLDER` prints two tables. The first is of thirty HARs of loads
+(five networks, three pages, QUIC and TCP), of which the network is known. The second is of every
+HAR of the folder, by who wrote it; it names no file. Each ends in a verdict or in why there is
+none. With `--write` both go into docs/validation.md; the folder may also stand in `H3SIM_HARS`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -33,11 +34,15 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "of_folder", "written_by_h3sim"]
 
+_TRANSPORTS = ("quic", "tcp")
 NETWORKS = ("dsl", "cable", "4g", "fibre", "fast-3g")
 PAGES = ("davies-meenan", "gentelella-index", "sneat-index")
 _DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
 _PLACE = re.compile(r"(<!-- recorded hars -->\n).*?(<!-- end of recorded hars -->)", re.DOTALL)
-_SELF = ("network", "page", "RTT, times true", "rate, times true", "load event", "grade")
+_SELF = (
+    *("network", "page", "transport", "RTT, times true", "rate, times true", "load event"),
+    "grade",
+)
 _REAL = (
     *("writer", "protocol", "resources", "RTT ms", "Mbit/s", "load event", "above the fold"),
     *("rho", "bytes %", "ends in"),
@@ -45,24 +50,23 @@ _REAL = (
 
 
 def written_by_h3sim(networks: Iterable[str], pages: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for the HAR of each page over each network, both times by what is true."""
-    for network in networks:
+    """Yield a row for the HAR of each load, with what was estimated divided by what is true."""
+    for transport, network, name in itertools.product(_TRANSPORTS, networks, pages):
         truth = catalog.load_network(network)
-        for name in pages:
-            load = h3sim.simulate(name, scheme="chrome-eps", network=network)
-            with TemporaryDirectory() as folder:
-                path = Path(folder) / "load.har"
-                path.write_text(json.dumps(load.to_har()), encoding="utf-8")
-                page = h3sim.import_page(path).page
-            known, judged, down = page.recorded_load, fidelity(page), truth.down
-            rate_bps = None if down is None else down.rate_bps
-            if known is None or judged is None or known.rtt_ns is None:
-                yield (network, name, "-", "-", "-", "none")
-                continue
-            rtt = known.rtt_ns / truth.rtt_ns
-            rate = (known.rate_bps or 0) / (rate_bps or 1)
-            at = _times(judged, "load event")
-            yield (network, name, f"{rtt:.2f}", f"{rate:.2f}", at, judged.grade.value)
+        load = h3sim.simulate(name, scheme="chrome-eps", network=network, transport=transport)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "load.har"
+            path.write_text(json.dumps(load.to_har()), encoding="utf-8")
+            page = h3sim.import_page(path).page
+        known, judged, down = page.recorded_load, fidelity(page), truth.down
+        rate_bps = None if down is None else down.rate_bps
+        if known is None or judged is None or known.rtt_ns is None:
+            yield (network, name, transport, "-", "-", "-", "none")
+            continue
+        rtt = known.rtt_ns / truth.rtt_ns
+        rate = (known.rate_bps or 0) / (rate_bps or 1)
+        at = _times(judged, "load event")
+        yield (network, name, transport, f"{rtt:.2f}", f"{rate:.2f}", at, judged.grade.value)
 
 
 def of_folder(folder: Path) -> Iterator[tuple[str, ...]]:

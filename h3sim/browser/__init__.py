@@ -1,4 +1,4 @@
-"""The browser: decides what to ask for, and when."""
+"""The browser: decides which resources to request, and when."""
 
 from h3sim.lazy import attach
 

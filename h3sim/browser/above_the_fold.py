@@ -1,17 +1,18 @@
 """Resources above the fold, inferred for pages whose file does not mark any.
 
-The rules, each as far as a page file tells what it needs:
+The rules, as far as the page file has the data:
 
-- what `--browser parse` cannot paint without: the document, the stylesheets and the scripts of its
-  head that hold the parser or rendering back;
-- the fonts that those stylesheets name, or that a link preloads: text is set in them;
-- the images that Chrome raised to High, if it raised any: it does so for those that it has laid
-  out in the viewport. Else the first five images of the document, in its order, that are neither
-  lazy nor asked for with fetchpriority=low nor as small as a tracking pixel: those that Chrome
-  takes for visible before it can know (Chromium 117's boost of images); those with
-  fetchpriority=high come on top;
-- what led to any of these;
-- never icons of tabs, beacons, pixels, trackers and challenges (`unseen`).
+- what `--browser parse` needs for its first paint: the document, and the stylesheets and scripts of
+  its head that block the parser or rendering;
+- the fonts that those stylesheets reference, or that a link preloads: text is set in them;
+- the images with a share of the viewport, if those were recorded; otherwise those that Chrome
+  raised to High, if it raised any: it does so for those that it has laid out in the viewport.
+  Otherwise the first five images of the document, in its order, that are neither lazy nor have
+  fetchpriority=low nor are as small as a tracking pixel: Chrome assumes that these are visible
+  before layout (Chromium 117's boost of images); those with fetchpriority=high are added. The
+  image of the largest paint is added, if it is known;
+- the ancestors of any of these;
+- never favicons, beacons, pixels, trackers and challenges (`unseen`).
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _SEEN_LEVELS = (Level.HIGH, Level.VERY_HIGH)
 
 
 def needed_for_first_paint(page: Page) -> list[int]:
-    """Return the indices of what must be there before a browser that parses can paint.
+    """Return the indices of the resources that the first paint of a rendering browser needs.
 
-    That is each root, and of what its head names the stylesheets that block rendering, with what
-    they import, and the scripts at which the parser stands.
+    These are each root, the stylesheets in its head that block rendering, with their imports, and
+    the scripts in its head that block the parser.
 
     >>> from h3sim.page import TriggerEvent, Discovery, Page, Resource
     >>> found = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=50)
@@ -57,10 +58,10 @@ def needed_for_first_paint(page: Page) -> list[int]:
 
 
 def _needed(page: Page) -> dict[int, None]:
-    """Return what the first paint of a page of one root waits for."""
+    """Return the resources that the first paint needs, for a page with one root."""
     styles, in_order = Styles(page), scripts_in_order(page)
     head_bytes = DocumentParser(page, cost_ns=0).head_bytes
-    # The parser has passed the head one byte behind it, and meets what is named there, too.
+    # The parser passes the head one byte after it, and reads the references there as well.
     met = [index for at, index in references(page) if at <= head_bytes + 1]
     needed: dict[int, None] = {page.root: None}
     for index in met:
@@ -74,9 +75,9 @@ def _needed(page: Page) -> dict[int, None]:
 
 
 def infer_above_the_fold(page: Page) -> Page:
-    """Return *page* with what is above the fold marked by the rules of this module.
+    """Return *page* with marks above the fold inferred by the rules of this module.
 
-    The page says that these marks are inferred, and so do tables, reports and JSON.
+    The page records that these marks are inferred; tables, reports and JSON show it.
 
     >>> from h3sim.page import Page, Resource
     >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
@@ -89,7 +90,7 @@ def infer_above_the_fold(page: Page) -> Page:
 
 
 def _seen(page: Page) -> set[int]:
-    """Return what is likely to be seen of a page of one root."""
+    """Return the resources that are likely visible, for a page with one root."""
     blocking = [i for i, resource in enumerate(page.resources) if resource.render_blocking]
     needed = {
         index: None
@@ -100,7 +101,7 @@ def _seen(page: Page) -> set[int]:
 
 
 def mark_critical_path(page: Page) -> Page:
-    """Return *page* with what it calls critical, and what led to that, as above the fold."""
+    """Return *page* with its critical resources and their ancestors marked as above the fold."""
     critical = (i for i, resource in enumerate(page.resources) if resource.critical)
     return _marked(page, critical, MarksFrom.CRITICAL_PATH)
 
@@ -110,10 +111,10 @@ def _marked(page: Page, indices: Iterable[int], how: MarksFrom) -> Page:
 
 
 def with_marks(page: Page, choice: str | Path) -> Page:
-    """Return *page* with the marks that are asked for: "heuristic", "none", or those of a file.
+    """Return *page* with the marks of *choice*: "heuristic", "none", or the path of a file.
 
     Raises:
-        InputError: if the file cannot be read, or listing every line of it that names no resource.
+        InputError: if the file cannot be read, or listing every line that names no resource.
     """
     if choice == HEURISTIC:
         return infer_above_the_fold(page)
@@ -141,22 +142,24 @@ def _images(page: Page, needed: Iterable[int]) -> list[int]:
         for i, resource in enumerate(page.resources)
         if resource.kind is Kind.IMAGE and not is_never_seen(resource)
     ]
+    largest = [i for i in images if page.resources[i].hero]
+    measured = [i for i in images if page.resources[i].viewport]
     raised = [i for i in images if _was_raised(page.resources[i])]
-    if raised:
-        return raised
+    if measured or raised:
+        return [*(measured or raised), *largest]
     order = [index for _, index in references(page)]
-    # Behind what the document names comes what its stylesheets show, as they were asked for.
+    # After the images of the document those of its stylesheets, in request order.
     by_needed = {page.resources[index].id for index in needed}
     order += [i for i in images if i not in set(order) and _parent(page.resources[i]) in by_needed]
     likely = [i for i in order if i in set(images) and _may_be_seen(page.resources[i])]
     hinted = [i for i in images if page.resources[i].fetchpriority is FetchPriority.HIGH]
-    return [*likely[:_FIRST_IMAGES], *hinted]
+    return [*likely[:_FIRST_IMAGES], *hinted, *largest]
 
 
 def _was_raised(resource: Resource) -> bool:
-    """Return whether Chrome gave an image a level that it gives only to what it sees.
+    """Return whether Chrome gave an image a level that it reserves for visible ones.
 
-    One that the author hinted at has it from the start, whether it is seen or not.
+    An image with fetchpriority=high has that level from the start, visible or not.
     """
     is_hinted = resource.fetchpriority is FetchPriority.HIGH
     return not is_hinted and any(entry.level in _SEEN_LEVELS for entry in resource.recorded)

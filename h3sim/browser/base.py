@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class ScheduledRequest(NamedTuple):
-    """At *at_ns*, ask for the resource at that index of the page; without one, call `on_wake`."""
+    """A request for the resource at an index of the page at *at_ns*; without one, a wake-up."""
 
     at_ns: int
     resource: int | None
 
 
 class ScheduledChange(NamedTuple):
-    """At *at_ns* that is known of the resource, or of all (None), which may change priorities."""
+    """A change of state of a resource, or of all (None), at *at_ns*; it may change priorities."""
 
     at_ns: int
     resource: int | None
@@ -33,9 +33,9 @@ Scheduled: TypeAlias = ScheduledRequest | ScheduledChange
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Browser:
-    """One load of a page. Resources are told by their indices in `page.resources`.
+    """One load of a page. Resources are identified by their indices in `page.resources`.
 
-    What happens is told with the time; what follows is returned.
+    Events are passed with their time; the resulting requests and changes are returned.
     """
 
     @property
@@ -54,7 +54,7 @@ class Browser:
         raise NotImplementedError
 
     def on_navigation(self, now_ns: int) -> Sequence[Scheduled]:
-        """Return what is asked for since *now_ns* whatever happens."""
+        """Return the requests and changes since *now_ns* that depend on no resource."""
         raise NotImplementedError
 
     def on_requested(self, resource: int, now_ns: int) -> Sequence[Scheduled]:
@@ -62,15 +62,15 @@ class Browser:
         raise NotImplementedError
 
     def next_offset(self, resource: int) -> int:
-        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        """Return the contiguous bytes of *resource*'s stream at which to report it next."""
         raise NotImplementedError
 
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> Sequence[Scheduled]:
-        """Return what follows from so many bytes of the stream having been delivered."""
+        """Return what follows from the delivery of that many bytes of the stream."""
         raise NotImplementedError
 
     def on_wake(self, now_ns: int) -> Sequence[Scheduled]:
-        """Return what follows from time having passed, as it asked for."""
+        """Return what follows at a time that it asked to be woken at."""
         raise NotImplementedError

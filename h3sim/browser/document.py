@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def references(page: Page) -> list[tuple[int, int]]:
-    """Return what the root names: (offset in its body, index of the resource), as they stand.
+    """Return the references of the root in document order, as (offset in its body, index).
 
     >>> from h3sim.page import Discovery, Kind, Resource
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100)
@@ -32,7 +32,7 @@ def references(page: Page) -> list[tuple[int, int]]:
 
 
 def scripts_in_order(page: Page) -> set[int]:
-    """Return the scripts that run when the parser comes upon them, or once it has ended."""
+    """Return the scripts that run in document order: when parsed, or once parsing has ended."""
     found = set()
     for _, index in references(page):
         resource = page.resources[index]
@@ -42,10 +42,10 @@ def scripts_in_order(page: Page) -> set[int]:
 
 
 class DocumentParser:
-    """Goes through the root's body, from one reference to the next.
+    """The parser of a root's body, which advances from one reference to the next.
 
-    *cost_ns* is what parsing the whole of it takes. The parser only keeps the state; the browser
-    lets it go on, and stops it at scripts.
+    *cost_ns* is the time to parse the complete body. The parser only keeps the state; the browser
+    makes it advance, and stops it at scripts.
     """
 
     def __init__(self, page: Page, *, cost_ns: int) -> None:
@@ -61,15 +61,15 @@ class DocumentParser:
         self._is_complete = False
         self.position = 0
         self.waits_for: int | None = None
-        """The script at which it stands."""
+        """The script that blocks it."""
         self.has_ended = False
         self.after: int | None = None
-        """The activity that let it go on."""
+        """The activity that let it continue."""
         self.ready_at_ns = 0
 
     @property
     def has_passed_head(self) -> bool:
-        """True if it has gone beyond all that the head names, so that there is something to see."""
+        """True if it has passed all references of the head, so that there is something to paint."""
         return self.has_ended or (self.position > self.head_bytes and not self._at_reference)
 
     @property
@@ -79,22 +79,22 @@ class DocumentParser:
         )
 
     def receive(self, n_bytes: int, now_ns: int, download: int, *, is_complete: bool) -> None:
-        """Take in that the first *n_bytes* of the body are there; *download* is its activity."""
-        # The end counts even without new bytes: only with it can the parser end.
+        """Record that the first *n_bytes* of the body have arrived; *download* is its activity."""
+        # The end counts even without new bytes: only then can the parser finish.
         if n_bytes > self._available or is_complete:
-            # It stood for want of bytes, so this download lets it go on; else something else holds
-            # it.
+            # If it was out of bytes, this download lets it continue; otherwise something else
+            # blocks it.
             if self.position == self._available:
                 self.go_on(download, now_ns)
             self._available = n_bytes
             self._is_complete = is_complete
 
     def go_on(self, after: int | None, now_ns: int) -> None:
-        """Note what lets it go on, and when."""
+        """Record which activity lets it continue, and when."""
         self.after, self.ready_at_ns = after, now_ns
 
     def next_reference(self) -> int | None:
-        """Return the resource that is named where it stands, if one is, and pass it."""
+        """Return the resource referenced at its position, if any, and pass it."""
         if not self._at_reference:
             return None
         index = self._references[self._next][1]
@@ -102,10 +102,10 @@ class DocumentParser:
         return index
 
     def next_piece(self) -> tuple[int, int] | None:
-        """Return up to where it can go now, and what that takes; None if it cannot."""
+        """Return the offset that it can reach now, and the time for it; None if it is blocked."""
         stop = self._available
         if self.position <= self.head_bytes < stop:
-            # There is something to see as soon as the body begins.
+            # There is something to paint as soon as the body begins.
             stop = self.head_bytes + 1
         if self._next < len(self._references):
             stop = min(stop, self._references[self._next][0])
@@ -114,22 +114,22 @@ class DocumentParser:
         return stop, self._cost_to(stop) - self._cost_to(self.position)
 
     def reaches_end(self) -> bool:
-        """Return whether it stands at the end of the document; then it has ended."""
+        """Return whether it is at the end of the document; then it has finished."""
         if self.position == self._size and self._is_complete and not self._at_reference:
             self.has_ended = True
         return self.has_ended
 
     def _cost_to(self, position: int) -> int:
-        # The product first: pieces of any number add up to the cost of the whole.
+        # The product first: pieces of any number add up to the total cost.
         return self._cost_ns * position // self._size
 
 
 class Styles:
-    """A stylesheet that the parser has met blocks scripts behind it, and rendering.
+    """The stylesheets that the parser has met: they block later scripts, and rendering.
 
-    If the page tells of any resource that it blocks rendering, only stylesheets of which it says so
-    block; else all do but those that are only preloaded. A stylesheet is ready when it and all
-    that it imports are parsed.
+    If the page marks any resource as render-blocking, only marked stylesheets block; otherwise all
+    do except those that are only preloaded. A stylesheet is ready when it and all its imports are
+    parsed.
     """
 
     def __init__(self, page: Page) -> None:
@@ -140,21 +140,21 @@ class Styles:
         self._requested: set[int] = set()
 
     def meet(self, index: int) -> None:
-        """Take in that the parser has passed a stylesheet."""
+        """Record that the parser has passed a stylesheet."""
         if self.blocks(index):
             self._met.append(index)
 
     def blocks(self, index: int) -> bool:
-        """Return whether a stylesheet blocks what stands behind it."""
+        """Return whether a stylesheet blocks what follows it."""
         resource = self._page.resources[index]
         return resource.render_blocking if self._tells else not resource.preload
 
     def on_parsed(self, index: int, activity: int) -> None:
-        """Take in that a stylesheet was parsed; *activity* is that."""
+        """Record that a stylesheet was parsed by that *activity*."""
         self._parsed[index] = activity
 
     def imports(self, index: int) -> list[int]:
-        """Return the stylesheets that a stylesheet asks for."""
+        """Return the stylesheets that a stylesheet imports."""
         return [
             child
             for child in self._page.children.get(index, ())
@@ -162,7 +162,7 @@ class Styles:
         ]
 
     def blocking(self) -> list[int] | None:
-        """Return the activities that made those met so far ready; None while one is not."""
+        """Return the activities that made the stylesheets met so far ready; None if one is not."""
         activities: list[int] = []
         for index in self._met:
             ready = self._ready(index)
@@ -172,7 +172,7 @@ class Styles:
         return activities
 
     def newly_ready(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield each stylesheet that is ready and was not yielded before, and what made it so."""
+        """Yield each stylesheet that became ready, with the activity that made it so, once."""
         for index in self._parsed:
             if index not in self._requested:
                 ready = self._ready(index)

@@ -1,4 +1,4 @@
-"""Makes the browser that a model describes."""
+"""Creates the browser that a model describes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def make_browser(
 ) -> Browser:
     """Return a new browser for one load of *page*.
 
-    Where *model* does not say it, its tight mode is *tight_mode*, or else that of today's Chrome.
-    Without *plays_recorded* nobody asks what was recorded of priorities: what was said later, as
-    most shipped pages know it, then costs nothing.
+    If *model* leaves its tight mode open, it is *tight_mode*, or else that of current Chrome.
+    Without *plays_recorded* the recorded priorities are not used, and later changes of priority,
+    which most shipped pages record, then cost nothing.
     """
     mode = model.tight_mode or tight_mode or TightMode.CHROME_118
     parsing = _parsing(page, model, mode) if model.mode is BrowserMode.PARSE else None
@@ -53,7 +53,7 @@ def make_browser(
 def _parsing(
     page: Page, model: BrowserModel, mode: TightMode
 ) -> RenderingBrowser | MultiPageBrowser:
-    # On use: they take as long to import as a small load.
+    # On use: importing them takes as long as a small load.
     if len(page.roots) > 1:
         from h3sim.browser.multi_page import MultiPageBrowser
 

@@ -14,15 +14,15 @@ class BrowserMode(enum.Enum):
     """The rule by which a browser times its requests."""
 
     REPLAY = "replay"
-    """As it was recorded: when its trigger fires, and after the recorded delay."""
+    """As recorded: when the trigger fires, and after the recorded delay."""
     PARSE = "parse"
-    """By computing what a browser does: parsing, blocking, executing (Wang et al. 2013)."""
+    """As computed from parsing, blocking and executing (Wang et al. 2013)."""
 
 
 class TightMode(enum.Enum):
-    """The rule by which a browser holds unimportant requests back while it loads the head.
+    """The rule by which a browser delays unimportant requests while it loads the head.
 
-    `h3sim.browser.requests.HOLD_BACKS` has each with its source.
+    `h3sim.browser.requests.HOLD_BACKS` has the source of each.
     """
 
     OFF = "off"
@@ -33,19 +33,19 @@ class TightMode(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserModel:
-    """A browser as a value.
+    """The settings of a browser.
 
-    All but one of its settings act in `BrowserMode.PARSE` only: *cpu_slowdown* multiplies the times
-    of parsing and executing (4: a phone, where the recording was made on a desktop); without
-    *preload_scanner*, only the parser finds what the document names; *max_concurrent_requests* is
-    the most requests that wait for their response at once, None for no limit, and
-    *max_concurrent_requests_per_host* the same of each host (HTTP/1.1 browsers: 6). *tight_mode*
-    says which requests wait for the head; None is what the scheme names as its browser's, or else
-    Chrome's of today. The parser and the preload scanner begin *commit_ms* after the first bytes of
-    the document are there, as the browser first hands the page to a renderer; what could be painted
-    is so *paint_ms* later, with the next frame. Both grow with *cpu_slowdown*. With
-    *stylesheets_block_parser* the parser waits at a blocking stylesheet until that is ready (policy
-    O3 of WProf: Internet Explorer 9).
+    All but one apply in `BrowserMode.PARSE` only: *cpu_slowdown* multiplies the times of parsing
+    and executing (4: a phone, if the page was recorded on a desktop); without *preload_scanner*,
+    only the parser finds the references of the document; *max_concurrent_requests* limits the
+    requests without a complete response, None for no limit, and *max_concurrent_requests_per_host*
+    those of each host (HTTP/1.1 browsers: 6). *tight_mode* selects the requests that wait for the
+    head; None selects that of the scheme's browser, or else current Chrome's. The parser and the
+    preload scanner begin *commit_ms* after the first bytes of the document arrived, when the
+    browser has handed the page to a renderer; the first paint follows *paint_ms* after it becomes
+    possible, with the next frame. Both grow with *cpu_slowdown*. With *stylesheets_block_parser*
+    the parser waits at a blocking stylesheet until it is ready (policy O3 of WProf: Internet
+    Explorer 9).
 
     At *hidden_at_ms* the tab moves to the background, in both modes.
 
@@ -64,18 +64,19 @@ class BrowserModel:
         default=1.0,
         metadata=declare(
             Number(low=0, high=1000, is_above=True),
-            "factor by which parsing and executing take longer: 4 for a phone, say",
+            "factor by which parsing and executing take longer, e.g. 4 for a phone",
         ),
     )
     preload_scanner: bool = field(
-        default=True, metadata=declare(Flag(), "only the parser finds what the document names")
+        default=True,
+        metadata=declare(Flag(), "only the parser finds the references of the document"),
     )
     tight_mode: TightMode | None = field(
         default=None,
         metadata=declare(
             Choice(TightMode),
-            "which requests wait for the head: off, chrome-95, chrome-118 or safari (default: as"
-            " the scheme's browser, or chrome-118)",
+            "which requests wait for the head: off, chrome-95, chrome-118 or safari (default: as "
+            "the scheme's browser, or chrome-118)",
         ),
     )
     commit_ms: float = field(
@@ -88,15 +89,18 @@ class BrowserModel:
     paint_ms: float = field(
         default=15.0,
         metadata=declare(
-            Number(low=0, high=10_000), "time from when something can be painted to its frame"
+            Number(low=0, high=10_000),
+            "time from when the first paint becomes possible to its frame",
         ),
     )
     max_concurrent_requests: int | None = field(
-        default=None, metadata=declare(Whole(low=1), "maximum number of open requests")
+        default=None, metadata=declare(Whole(low=1), "maximum number of concurrent requests")
     )
     max_concurrent_requests_per_host: int | None = field(
         default=None,
-        metadata=declare(Whole(low=1), "maximum number of open requests per host: 6 over HTTP/1.1"),
+        metadata=declare(
+            Whole(low=1), "maximum number of concurrent requests per host: 6 over HTTP/1.1"
+        ),
     )
     stylesheets_block_parser: bool = field(
         default=False,
@@ -120,6 +124,6 @@ _OF_BOTH = ("mode", "hidden_at_ms")
 OF_BROWSER = tuple(
     entry.attribute for entry in fields_of(BrowserModel) if entry.attribute != "mode"
 )
-"""The settings that are options of a load of their own."""
+"""The settings that are options of a load."""
 OF_PARSING = tuple(name for name in OF_BROWSER if name not in _OF_BOTH)
-"""The settings that act only in `BrowserMode.PARSE`."""
+"""The settings that apply in `BrowserMode.PARSE` only."""

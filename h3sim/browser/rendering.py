@@ -1,16 +1,16 @@
 """A browser that computes a load: it parses, blocks, executes and paints.
 
 The rules are those that Wang et al. found in browsers (WProf, NSDI 2013, table 1), as far as a page
-file tells what they need, and what the HTML standard adds for deferred scripts:
+file has the data, and those of the HTML standard for deferred scripts:
 
-- the parser goes through the document as its bytes come; a preload scanner looks at all of them;
-- at a script that is neither async nor deferred it stands, until the script has run;
-- a script waits for the stylesheets in front of it, an async one does not;
+- the parser processes the document as its bytes arrive; a preload scanner reads ahead of it;
+- at a script that is neither async nor deferred it waits until the script has run;
+- a script waits for the stylesheets before it, an async one does not;
 - deferred scripts run in order once the document is parsed, before DOMContentLoaded;
-- nothing is painted before the head is parsed and the stylesheets met so far are ready, and then
+- the first paint needs the head to be parsed and the stylesheets met so far to be ready, and comes
   with the next frame;
-- fonts and images that a stylesheet names are asked for once there is a layout that needs them;
-- there is one main thread, on which all of this happens one after the other;
+- fonts and images of a stylesheet are requested once a layout needs them;
+- one main thread runs all of this sequentially;
 - it begins once the browser has handed the document to it (the commit of the navigation).
 """
 
@@ -53,16 +53,16 @@ class MainThreadRecord:
         return len(self._rows)
 
     def begin(self, work: Work, resource: int | None, now_ns: int, *, after: int | None) -> int:
-        """Note that something began; return its index. Without `end`, it ends at once."""
+        """Record the start of an activity; return its index. Without `end`, it ends at once."""
         self._rows.append(Activity(work, resource, now_ns, now_ns, after))
         return len(self._rows) - 1
 
     def end(self, index: int, now_ns: int) -> None:
-        """Note that it ended."""
+        """Record the end of an activity."""
         self._rows[index] = self._rows[index]._replace(ended_at_ns=now_ns)
 
     def ended_at_ns(self, index: int) -> int:
-        """Return when it ended."""
+        """Return the end of an activity."""
         return self._rows[index].ended_at_ns
 
     def latest(self, indices: Iterable[int | None]) -> int | None:
@@ -77,12 +77,12 @@ class MainThreadRecord:
         return found
 
     def activities(self) -> tuple[Activity, ...]:
-        """Return them as they began."""
+        """Return the activities in the order of their start."""
         return tuple(self._rows)
 
 
 class Task(NamedTuple):
-    """A computation that is ready: what it is, what let it begin, and what follows from it."""
+    """A computation that is ready: its activity, what allowed it, and its consequences."""
 
     work: Work
     resource: int
@@ -121,11 +121,11 @@ class MainThread:
 
     @property
     def has_tasks(self) -> bool:
-        """True if something runs or is ready to."""
+        """True if a task runs or is ready."""
         return self._running is not None or bool(self._queue)
 
     def add(self, task: Task) -> None:
-        """Queue a task, to run when its turn comes."""
+        """Queue a task."""
         self._queue.append(task)
 
     def start_next(self, now_ns: int) -> bool:
@@ -137,7 +137,7 @@ class MainThread:
 
     def start(self, task: Task, now_ns: int) -> None:
         """Begin this task now; the thread must be idle."""
-        # What was ready before now has waited for the thread.
+        # A task that was ready earlier has waited for the thread.
         after = (
             task.after
             if task.ready_at_ns == now_ns
@@ -148,7 +148,7 @@ class MainThread:
         self._running = task, index
 
     def finish(self, now_ns: int) -> bool:
-        """End what is over by now; return whether something was."""
+        """End the task that is over by now; return whether there was one."""
         if self._running is None or self.busy_until_ns > now_ns:
             return False
         (task, index), self._running = self._running, None
@@ -161,8 +161,8 @@ class MainThread:
 class Renderer:
     """Paints once the head is parsed and the stylesheets that the parser has met are ready.
 
-    It does so with the next frame, *frame_ns* later. With *stops_parser* stylesheets hold the
-    parser up as well.
+    It does so with the next frame, *frame_ns* later. With *stops_parser* stylesheets block the
+    parser as well.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Renderer:
         self._painted: int | None = None
         self._stops_parser = stops_parser
         self._is_held = False
-        """True if the parser stands at a stylesheet."""
+        """True if the parser is blocked by a stylesheet."""
 
     @property
     def is_laid_out(self) -> bool:
@@ -195,7 +195,7 @@ class Renderer:
         return self._painted is not None
 
     def on_styled(self, sheet: int, activity: int, now_ns: int) -> None:
-        """Take in that *sheet* was parsed: ask for what it imports, and for what layout needs."""
+        """Record that *sheet* was parsed: request its imports, and its fonts and images."""
         self.styles.on_parsed(sheet, activity)
         for child in self._page.children.get(sheet, ()):
             if self._page.resources[child].kind not in OF_LAYOUT:
@@ -204,7 +204,7 @@ class Renderer:
             self._lay_out(now_ns)
 
     def paint(self, now_ns: int) -> bool:
-        """Paint for the first time, if there is something to see; return whether it did."""
+        """Paint for the first time, if there is something to paint; return whether it did."""
         if self._painted is not None:
             return False
         if self.frame_at_ns is None:
@@ -221,19 +221,19 @@ class Renderer:
         return True
 
     def holds_parser(self, now_ns: int) -> bool:
-        """Return whether the parser has to stand until stylesheets are ready (WProf's O3)."""
+        """Return whether the parser has to wait until stylesheets are ready (WProf's O3)."""
         if not self._stops_parser:
             return False
         sheets = self.styles.blocking()
-        # What it stood for is there: from here on the style is why the parser goes on, not the
-        # bytes.
+        # What it waited for has arrived: from here on the stylesheet lets the parser continue, not
+        # the bytes.
         if self._is_held and sheets is not None:
             self._parser.go_on(self._record.latest([self._parser.after, *sheets]), now_ns)
         self._is_held = sheets is None
         return self._is_held
 
     def _lay_out(self, now_ns: int) -> None:
-        """Ask for what the stylesheets that are ready name, now that something is laid out."""
+        """Request the resources of the stylesheets that are ready, once there is a layout."""
         for sheet, activities in self.styles.newly_ready():
             after = self._record.latest([*activities, self._painted])
             for child in self._page.children.get(sheet, ()):
@@ -242,16 +242,16 @@ class Renderer:
 
 
 _SORTED = (TightMode.CHROME_95, TightMode.CHROME_118)
-"""The modes of browsers that ask for what is important first."""
+"""The modes of browsers that request the important resources first."""
 
 
 class RenderingBrowser(Browser):
-    """Follows one load of *page* by computing what *model* would do.
+    """One load of *page*, computed by the rules of *model*.
 
-    Of recorded delays it keeps those after scripts and other resources; what the document and its
-    stylesheets name, it finds by itself. Documents in frames are not parsed: what they name is
-    asked for as it was recorded, and their scripts run when they are there. A page of several roots
-    has several of these (`MultiPageBrowser`).
+    Recorded delays apply only after scripts and other resources; it finds the references of the
+    document and its stylesheets by itself. Documents in frames are not parsed: their references are
+    requested as recorded, and their scripts run when they arrive. A page with several roots has one
+    of these per root (`MultiPageBrowser`).
     """
 
     def __init__(self, page: Page, model: BrowserModel, tight_mode: TightMode) -> None:
@@ -277,25 +277,25 @@ class RenderingBrowser(Browser):
         self._watched: dict[int, list[tuple[int, int]]] = {}
         self._contiguous = 0
         self._is_read = False
-        """True once all of the document is there, and the navigation is committed."""
+        """True once the complete document has arrived, and the navigation is committed."""
         self._finished: dict[int, int] = {}
         self._in_order = scripts_in_order(page)
         self._deferred: list[int] = []
-        # They hold no load event back (HTML standard, "Lazy loading attributes").
+        # They do not delay the load event (HTML standard, "Lazy loading attributes").
         self._lazy = [index for index, each in enumerate(page.resources) if is_lazy(each)]
         self._woken_at_ns: int | None = None
         self._content_loaded: int | None = None
         self._loaded: int | None = None
         self.executed: list[int] = []
-        """The resources that have run, or that are there and have nothing to run."""
+        """The resources that have run, or that have arrived and have nothing to run."""
 
     def has_laid_out(self, resource: int) -> bool:  # noqa: ARG002 - they are all of one document
-        """Return whether it knows where on the screen that resource is."""
+        """Return whether the position of that resource in the layout is known."""
         return self._renderer.is_laid_out
 
     @property
     def is_done(self) -> bool:
-        """True if all was delivered, and the page has come to rest."""
+        """True if all was delivered, and the page is idle."""
         everything = len(self._finished) == len(self._page.resources)
         at_rest = self._loaded is not None and not self._main_thread.has_tasks
         return everything and at_rest and self._renderer.is_laid_out
@@ -312,7 +312,7 @@ class RenderingBrowser(Browser):
         return self._record.activities()
 
     def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
-        """Return what is asked for since *now_ns* whatever happens: the root, then by the clock."""
+        """Return the requests that depend on no resource: the root, then those with a time."""
         self._requests.ask(self._page.root, now_ns, 0, after=None)
         for index, resource in enumerate(self._page.resources):
             found = resource.discovered
@@ -321,7 +321,7 @@ class RenderingBrowser(Browser):
         return self._run(now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
-        """Return what follows from *resource* being requested."""
+        """Return what follows from the request for *resource*."""
         after = self._requests.after[resource]
         self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
         self._watched[resource] = self._discoverer.offsets(resource)
@@ -330,10 +330,10 @@ class RenderingBrowser(Browser):
         return self._run(now_ns)
 
     def next_offset(self, resource: int) -> int:
-        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        """Return the contiguous bytes of *resource*'s stream at which to report it next."""
         all_bytes = self._page.resources[resource].stream_bytes
         if resource == self._page.root:
-            # The parser takes what comes.
+            # The parser takes all bytes that arrive.
             return min(all_bytes, self._contiguous + 1)
         watched = self._watched[resource]
         return watched[-1][0] if watched else all_bytes
@@ -341,7 +341,7 @@ class RenderingBrowser(Browser):
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from so many bytes of the stream having been delivered."""
+        """Return what follows from the delivery of that many bytes of the stream."""
         download = self._downloads[resource]
         described = self._page.resources[resource]
         is_complete = contiguous_bytes >= described.stream_bytes
@@ -357,7 +357,7 @@ class RenderingBrowser(Browser):
                 self._commits_at_ns = now_ns + self._commit_ns
             self._read_document(now_ns)
         else:
-            # A document in a frame is committed, too, before anybody looks at it.
+            # A document in a frame is committed, too, before it is parsed.
             delay_ns = self._commit_ns if described.kind is Kind.DOCUMENT else 0
             self._look_at(resource, contiguous_bytes, now_ns, delay_ns)
             if is_complete:
@@ -373,7 +373,7 @@ class RenderingBrowser(Browser):
         return self._run(now_ns)
 
     def _look_at(self, resource: int, contiguous_bytes: int, now_ns: int, delay_ns: int) -> None:
-        """Ask for what the bytes of a resource name that are there."""
+        """Request the references in the delivered bytes of a resource."""
         watched = self._watched[resource]
         while watched and watched[-1][0] <= contiguous_bytes:
             child = watched.pop()[1]
@@ -394,7 +394,7 @@ class RenderingBrowser(Browser):
         self._parser.receive(body_bytes, now_ns, download, is_complete=is_complete)
 
     def _run(self, now_ns: int) -> list[ScheduledRequest]:
-        """Do all that can be done now; return the requests that follow, and when to go on."""
+        """Do all that can be done now; return the requests, and the time of the next step."""
         self._requests.ripen(now_ns)
         while self._main_thread.finish(now_ns) or self._step(now_ns):
             pass
@@ -416,7 +416,7 @@ class RenderingBrowser(Browser):
         return due
 
     def _step(self, now_ns: int) -> bool:
-        """Do the next thing on an idle main thread; return whether there was one."""
+        """Start the next task on an idle main thread; return whether there was one."""
         return self._main_thread.is_idle and (
             self._renderer.paint(now_ns)
             or self._main_thread.start_next(now_ns)
@@ -448,7 +448,7 @@ class RenderingBrowser(Browser):
             parser.position = stop
             parser.go_on(activity, at_ns)
 
-        if cost_ns:  # else a page would have an activity between any two references
+        if cost_ns:  # otherwise a page would have an activity between any two references
             task = (cost_ns, parser.after, parser.ready_at_ns, on_parsed)
             self._main_thread.start(Task(Work.PARSE, self._page.root, *task), now_ns)
         else:
@@ -456,7 +456,7 @@ class RenderingBrowser(Browser):
         return True
 
     def _meet(self, index: int, now_ns: int) -> None:
-        """Take in that the parser came upon a reference."""
+        """Record that the parser reached a reference."""
         resource = self._page.resources[index]
         self._discoverer.ask(index, now_ns, self._parser.after)
         if resource.kind is Kind.STYLESHEET:
@@ -468,7 +468,7 @@ class RenderingBrowser(Browser):
                 self._parser.waits_for = index
 
     def _run_in_order(self, index: int, after: int | None, now_ns: int) -> bool:
-        """Run a script that waits for its turn, if it is there and no stylesheet holds it back."""
+        """Run the next script in order, if it has arrived and no stylesheet blocks it."""
         sheets = self._renderer.styles.blocking()
         download = self._finished.get(index)
         if sheets is None or download is None:
@@ -501,7 +501,7 @@ class RenderingBrowser(Browser):
         return on_executed
 
     def _on_complete(self, index: int, resource: Resource, now_ns: int) -> None:
-        """Take in that all of a resource was delivered."""
+        """Record that a resource was completely delivered."""
         download = self._finished[index]
         if resource.kind is Kind.STYLESHEET:
             cost_ns = self._cost_ns(resource)
@@ -522,7 +522,7 @@ class RenderingBrowser(Browser):
             self._executed(index)(download, now_ns)
 
     def _end(self, now_ns: int) -> bool:
-        """Come to DOMContentLoaded, and to load, if nothing holds them back."""
+        """Fire DOMContentLoaded, and load, if nothing delays them."""
         if not self._parser.has_ended or self._deferred:
             return False
         if self._content_loaded is None:

@@ -1,8 +1,7 @@
-"""Replays a recorded dependency graph: a resource is asked for when its trigger fires in this load.
+"""Replays a recorded dependency graph: resources are requested when their triggers fire.
 
-So a stylesheet that comes late delays the fonts that it names (the "smart play-back" of Marx 2019
-§ 4.2). Parsing and execution take the time that the page file gives them and do not wait for
-one another.
+A stylesheet that arrives late therefore delays its fonts (the "smart play-back" of Marx 2019 §
+4.2). Parsing and execution take the times in the page file and do not wait for one another.
 
 Read next, on the path of docs/reading.md: `h3sim/engine/http_connection.py`.
 """
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from h3sim.trace import Activity
 
 
-# No function of Python for each: a page may ask for a thousand at once.
+# No Python function per item: a page may request a thousand at once.
 _SCHEDULED = partial(tuple.__new__, ScheduledRequest)
 
 
 class ReplayBrowser(Browser):
-    """Follows one load of *page*; resources are told by their indices in `page.resources`.
+    """One load of *page*; resources are identified by their indices in `page.resources`.
 
     >>> from h3sim.page import TriggerEvent, Discovery, Kind, Page, Resource
     >>> late = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=50, delay_ns=7)
@@ -46,7 +45,7 @@ class ReplayBrowser(Browser):
         self._triggers = page.triggers
         self._stream_bytes = page.stream_bytes
         self._watched: dict[int, list[tuple[int, int, int]]] = {}
-        """The offsets that still trigger something, the nearest last, where there are any."""
+        """The offsets that still trigger something, the nearest last, if there are any."""
         self._unfinished = len(page.resources)
         self._finished = [False] * len(page.resources)
 
@@ -67,33 +66,33 @@ class ReplayBrowser(Browser):
         return ()
 
     def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
-        """Return what is asked for since *now_ns*, whatever happens: the root, and what has a time.
+        """Return the requests that depend on no resource: the root, and those with a time.
 
-        Times count from navigation start; none is asked for before *now_ns*.
+        Times count from navigation start; none is earlier than *now_ns*.
         """
         times, indices = self._page.at_navigation
         at_ns = map(max, times, repeat(now_ns))
         return list(map(_SCHEDULED, zip(at_ns, indices, strict=True)))
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
-        """Return what follows from *resource* being requested."""
+        """Return what follows from the request for *resource*."""
         triggers = self._triggers.get(resource)
         if triggers is None:
             return []
         if triggers.at_offset:
-            # A copy, as it is taken apart; the page's own serves every load.
+            # A copy, as it is consumed; that of the page serves every load.
             self._watched[resource] = [*triggers.at_offset]
         return [ScheduledRequest(now_ns + delay, child) for delay, child in triggers.at_request]
 
     def next_offset(self, resource: int) -> int:
-        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        """Return the contiguous bytes of *resource*'s stream at which to report it next."""
         watched = self._watched.get(resource)
         return watched[-1][0] if watched else self._stream_bytes[resource]
 
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from so many bytes of the stream having been delivered."""
+        """Return what follows from the delivery of that many bytes of the stream."""
         due: list[ScheduledRequest] = []
         watched = self._watched.get(resource)
         while watched and watched[-1][0] <= contiguous_bytes:

@@ -19,14 +19,14 @@ _AT_LAYOUT = ResourceState(visible=True)
 
 
 class ChangeTrigger(NamedTuple):
-    """The trigger, and the resource's state after it; None for the root of a navigation."""
+    """The trigger of a change, and the resource's state after it; None for a navigation root."""
 
     resource: int
     when: Discovery
     change: ResourceState | None
 
     def due(self, event_ns: int) -> Scheduled:
-        """Return what happens so long after the event."""
+        """Return the change at its delay after the event."""
         at_ns = event_ns + self.when.delay_ns
         if self.change is None:
             return ScheduledRequest(at_ns, self.resource)
@@ -39,13 +39,13 @@ class Parsing(Protocol):
     executed: list[int]
 
     def has_laid_out(self, resource: int) -> bool:
-        """Return whether it knows where on the screen that resource is."""
+        """Return whether the position of that resource in the layout is known."""
 
 
 def changes_of(page: Page, *, plays_recorded: bool) -> list[ChangeTrigger]:
-    """Return what changes of resources while *page* is loaded, in file order.
+    """Return the changes of resources while *page* is loaded, in file order.
 
-    What was recorded counts only if somebody *plays* it.
+    Recorded changes count only if *plays_recorded*.
     """
     return [
         ChangeTrigger(index, when, change)
@@ -56,7 +56,7 @@ def changes_of(page: Page, *, plays_recorded: bool) -> list[ChangeTrigger]:
 
 
 def opened_roots(page: Page) -> list[ChangeTrigger]:
-    """Return the roots that something of another root opens, or redirects to."""
+    """Return the roots that a resource of another root opens, or redirects to."""
     found = [(root, page.resources[root].discovered) for root in page.roots]
     return [
         ChangeTrigger(root, when, None)
@@ -68,7 +68,7 @@ def opened_roots(page: Page) -> list[ChangeTrigger]:
 def may_change(
     page: Page, changes: list[ChangeTrigger], *, is_laid_out: bool, background_at_ns: int | None
 ) -> bool:
-    """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
+    """Return whether a load of *page* may have changes: most have none, and stay fast."""
     return (
         background_at_ns is not None
         or bool(changes)
@@ -77,13 +77,14 @@ def may_change(
 
 
 class ReprioritizingBrowser(Browser):
-    """A browser, and the changes of priority that come while it loads *page*.
+    """A browser with the changes of priority during a load of *page*.
 
-    A change that the page file has comes when its trigger fires. A browser that parses lays the
-    page out at the first paint: from then on it knows which images are seen (Chromium's
-    `ResourceFetcher::UpdateAllImageResourcePriorities`), of one asked for later right after its
-    request. At *background_at_ns* the tab goes to the background, with all its requests. Of
-    several roots each is computed by itself: what opens another is seen to here, too.
+    A change in the page file happens when its trigger fires. A rendering browser has a layout from
+    the first paint on, and then knows which images are visible (Chromium's
+    `ResourceFetcher::UpdateAllImageResourcePriorities`); for an image requested later, the change
+    directly follows its request. At *background_at_ns* the tab moves to the background, with all
+    its requests. If a page has several roots, each is computed separately, and this class makes the
+    requests from one root for another, too.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class ReprioritizingBrowser(Browser):
         self._background_at_ns = background_at_ns
         self._parsing = parsing
         self._triggers: dict[int, list[ChangeTrigger]] = {}
-        """By the index of the parent: the resource that changes, when, and how."""
+        """By the index of the parent: the resources that change, with trigger and new state."""
         for trigger in changes:
             when = trigger.when
             if when.by is not None and when.at is not TriggerEvent.TIME:
@@ -109,12 +110,12 @@ class ReprioritizingBrowser(Browser):
         self._watched: dict[int, list[tuple[int, ChangeTrigger]]] = {}
         self._complete: set[int] = set()
         self._to_show: dict[int, None] = {}
-        """Images that were asked for and are seen once their document is laid out."""
+        """Requested images that become visible once their document is laid out."""
         self._n_executed = 0
 
     @property
     def is_done(self) -> bool:
-        """True if the load is over, whatever might still have changed."""
+        """True if the load is over, even if changes remain."""
         return self._inner.is_done
 
     @property
@@ -128,7 +129,7 @@ class ReprioritizingBrowser(Browser):
         return self._inner.activities
 
     def on_navigation(self, now_ns: int) -> list[Scheduled]:
-        """Return what happens since *now_ns* whatever comes of the load."""
+        """Return the requests and changes since *now_ns* that depend on no resource."""
         due: list[Scheduled] = [
             trigger.due(max(0, now_ns - trigger.when.delay_ns))
             for trigger in self._changes
@@ -137,14 +138,14 @@ class ReprioritizingBrowser(Browser):
         if self._background_at_ns is not None:
             at_ns = max(now_ns, self._background_at_ns)
             due.append(ScheduledChange(at_ns, None, ResourceState(hidden=True)))
-        # Changes first: what is known at the instant of a request is said with it.
+        # Changes first: what is known at the time of a request is signalled with it.
         return [*due, *self._inner.on_navigation(now_ns), *self._after(now_ns)]
 
     def on_requested(self, resource: int, now_ns: int) -> list[Scheduled]:
-        """Return what follows from *resource* being requested."""
+        """Return what follows from the request for *resource*."""
         triggers = self._triggers.get(resource, ())
         header_bytes = self._page.resources[resource].header_bytes
-        # The nearest stands last, to be taken off the end; equal offsets fire in file order.
+        # The nearest comes last and is popped off the end; equal offsets fire in file order.
         self._watched[resource] = sorted(
             (
                 (header_bytes + (trigger.when.offset_bytes or 0), trigger)
@@ -162,23 +163,23 @@ class ReprioritizingBrowser(Browser):
         return [*due, *self._inner.on_requested(resource, now_ns), *self._after(now_ns)]
 
     def next_offset(self, resource: int) -> int:
-        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        """Return the contiguous bytes of *resource*'s stream at which to report it next."""
         offset = self._inner.next_offset(resource)
         watched = self._watched[resource]
         return min(offset, watched[-1][0]) if watched else offset
 
     def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Scheduled]:
-        """Return what follows from so many bytes of the stream having been delivered."""
+        """Return what follows from the delivery of that many bytes of the stream."""
         due: list[Scheduled] = []
         watched = self._watched[resource]
         while watched and watched[-1][0] <= contiguous_bytes:
             due.append(watched.pop()[1].due(now_ns))
         described = self._page.resources[resource]
-        # Once: what was sent twice is delivered again behind the end.
+        # Once: retransmitted data is delivered again beyond the end.
         if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
             self._complete.add(resource)
             due += self._fired(resource, TriggerEvent.COMPLETE, now_ns)
-            # A browser that replays computes nothing, so what was recorded says when it has run.
+            # A replaying browser computes nothing, so the recording determines when it has run.
             if self._parsing is None:
                 executed_at_ns = now_ns + described.parse_ns + described.execute_ns
                 due += self._fired(resource, TriggerEvent.EXECUTED, executed_at_ns)
@@ -195,21 +196,21 @@ class ReprioritizingBrowser(Browser):
                 yield trigger.due(event_ns)
 
     def _after(self, now_ns: int) -> Iterator[Scheduled]:
-        """Yield what follows from what a browser that parses has done by now."""
+        """Yield the changes due to layouts and scripts of a rendering browser so far."""
         if self._parsing is None:
             return
         executed = self._parsing.executed
         for resource in executed[self._n_executed :]:
             yield from self._fired(resource, TriggerEvent.EXECUTED, now_ns)
         self._n_executed = len(executed)
-        # A list of its own, as the dict loses entries on the way.
+        # A list of its own, as entries are removed from the dict meanwhile.
         for resource in [each for each in self._to_show if self._parsing.has_laid_out(each)]:
             del self._to_show[resource]
             yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
 
 
 def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery, ResourceState]]:
-    """Return what changes of a resource while it loads, and when."""
+    """Return the changes of a resource during its load, with their triggers."""
     changes = [
         (
             change.when,

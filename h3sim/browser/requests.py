@@ -1,4 +1,4 @@
-"""The requests of a browser: discovered, held back by rules and limits, and sent."""
+"""The requests of a browser: discovered, delayed by rules and limits, and sent."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class LoadProgress:
 
     def __init__(self) -> None:
         self.in_flight: dict[int, None] = {}
-        """The resources whose responses are not over."""
+        """The resources whose responses are not complete."""
         self.has_passed_head = False
-        """True if the parser went beyond all that the head names."""
+        """True if the parser has passed all references of the head."""
         self.is_loaded = False
         """True from the load event on."""
 
@@ -37,11 +37,11 @@ class LoadProgress:
 
 
 class Requests:
-    """Sends at most *limit* requests at once (None: any number), first asked first.
+    """A queue of requests, sent first in, first out, at most *limit* at once (None: unlimited).
 
-    One that any of *rules* holds lets those behind it go first. With *ranks*, of each resource,
-    what was held goes by rank once it may, and so does what leaves at one instant: Chrome's loader
-    keeps what it holds by priority (`resource_load_scheduler.cc`), and its HTTP/2 session what it
+    A request that one of *rules* holds is overtaken by those after it. With *ranks* of the
+    resources, held requests leave by rank, and so do requests at the same instant: Chrome's loader
+    sorts what it holds by priority (`resource_load_scheduler.cc`), and its HTTP/2 session what it
     has not written (`spdy_write_queue.cc`).
 
     >>> requests = Requests(limit=1)
@@ -69,27 +69,27 @@ class Requests:
 
     @property
     def n_open(self) -> int:
-        """The number of resources that wait for their request or for the end of their response."""
+        """The number of resources whose request or complete response is outstanding."""
         return len(self._ready) + self.progress.n_in_flight
 
     @property
     def next_at_ns(self) -> int | None:
-        """Time when the next one is asked for that has a delay."""
+        """Time of the next delayed request."""
         return self._later[0][0] if self._later else None
 
     def ask(self, resource: int, now_ns: int, delay_ns: int, *, after: int | None) -> None:
-        """Ask for a resource after a delay; without effect where it was asked for."""
+        """Request a resource after a delay; does nothing if it was requested before."""
         if resource in self.after:
             return
         self.after[resource] = after
         if delay_ns:
-            # The count breaks ties: of one instant the one asked for first goes first.
+            # The count breaks ties: of requests at one instant, the first comes first.
             heappush(self._later, (now_ns + delay_ns, len(self.after), resource))
         else:
             self._ready.append(resource)
 
     def ripen(self, now_ns: int) -> None:
-        """Make those ready whose delay is over."""
+        """Queue the requests whose delay is over."""
         while self._later and self._later[0][0] <= now_ns:
             self._ready.append(heappop(self._later)[2])
 
@@ -100,7 +100,7 @@ class Requests:
         progress = self.progress
         while self._ready and (self._limit is None or progress.n_in_flight < self._limit):
             resource = self._ready.popleft()
-            # Asked one by one: a request that leaves here counts for those behind it.
+            # One by one: a request that leaves here counts for those after it.
             if any(rule.holds(resource, progress) for rule in self._rules):
                 held.append(resource)
             else:
@@ -109,12 +109,12 @@ class Requests:
         if self._ranks:
             held.sort(key=self._ranks.__getitem__)
             found.sort(key=lambda request: self._ranks[request.resource or 0])
-        # `extendleft` turns them round, so they are turned before: they keep their order, in front.
+        # `extendleft` reverses them, so they are reversed before: they keep their order, in front.
         self._ready.extendleft(reversed(held))
         return found
 
     def on_finished(self, resource: int) -> None:
-        """Take in that the response with a resource is over."""
+        """Record that the response with a resource is complete."""
         del self.progress.in_flight[resource]
 
 
@@ -124,15 +124,15 @@ _MAY_BE_LAZY = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
 
 
 def is_lazy(resource: Resource) -> bool:
-    """Return whether it waits until it is nearly in sight (`loading=lazy`)."""
+    """Return whether it waits until it is near the viewport (`loading=lazy`)."""
     return resource.is_lazy and resource.kind in _MAY_BE_LAZY
 
 
 class Discoverer:
-    """Asks for the resources of *page* through *requests*; resources are told by their indices.
+    """Requests the resources of *page* through *requests*; resources are identified by index.
 
-    Lazy ones wait for the first layout if they are near the viewport, else for the load event.
-    Those are near it that are above the fold, or that a browser asked for when the page was
+    Lazy ones wait for the first layout if they are near the viewport, otherwise for the load event.
+    Near the viewport are those above the fold, and those that a browser requested when the page was
     recorded, as nobody scrolled.
     """
 
@@ -153,9 +153,9 @@ class Discoverer:
         delayed: bool = False,
         delay_ns: int = 0,
     ) -> None:
-        """Ask for a resource that was come upon, because of the activity *after*, *delay_ns* later.
+        """Request a discovered resource because of the activity *after*, *delay_ns* later.
 
-        Where it is *delayed*, it is so by what was recorded as well.
+        If *delayed*, the recorded delay is added.
         """
         resource = self._page.resources[index]
         if is_lazy(resource):
@@ -167,27 +167,27 @@ class Discoverer:
         self._requests.ask(index, now_ns, delay_ns, after=after)
 
     def on_painted(self, activity: int, now_ns: int) -> None:
-        """Ask for the lazy resources near the viewport, now and from now on."""
+        """Request the lazy resources near the viewport, now and from now on."""
         self._painted = activity
         self._ask_lazy(now_ns)
 
     def on_loaded(self, activity: int, now_ns: int) -> None:
-        """Ask for the other lazy resources, now and from now on."""
+        """Request the other lazy resources, now and from now on."""
         self._loaded = activity
         self._ask_lazy(now_ns)
 
     def children(self, index: int, at: TriggerEvent) -> Iterator[int]:
-        """Yield what a resource leads to by that trigger."""
+        """Yield the resources that this trigger of a resource leads to."""
         for child in self._page.children.get(index, ()):
             discovery = self._page.resources[child].discovered
             if discovery is not None and discovery.at is at:
                 yield child
 
     def offsets(self, index: int) -> list[tuple[int, int]]:
-        """Return at how many bytes of its stream which child is come upon, the nearest last."""
+        """Return the stream offsets at which children are discovered, the nearest last."""
         resource = self._page.resources[index]
         is_root = index == self._page.root
-        # The parser goes through the document by itself.
+        # The parser finds the references of the document.
         if is_root and not self._has_scanner:
             return []
         found = []
@@ -199,11 +199,11 @@ class Discoverer:
             if named.discovered is not None and not of_layout and not of_parser:
                 offset_bytes = named.discovered.offset_bytes or 0
                 found.append((resource.header_bytes + offset_bytes, child))
-        # Taken off the end, so of one offset the child that stands first in the file comes first.
+        # Popped off the end, so at equal offsets the first child in the file comes first.
         return sorted(found, reverse=True)
 
     def _ask_lazy(self, now_ns: int) -> None:
-        # Those asked for before stay in the list: to ask again has no effect.
+        # Those requested before stay in the list: another request has no effect.
         for index in self._lazy:
             resource = self._page.resources[index]
             is_near = resource.above_the_fold or bool(resource.recorded)
@@ -213,18 +213,18 @@ class Discoverer:
 
 
 class HoldBack(NamedTuple):
-    """The requests that a browser holds back, and while which; the source, and when it was read."""
+    """The rule by which a browser delays requests, its source, and the date it was read."""
 
     below: Level
     """Requests less important than this are held."""
     max_open: int
-    """While so many requests are open."""
+    """While this many requests are open."""
     n_medium: int
-    """So many of level Medium may be open whatever else is."""
+    """The number of Medium requests that may be open regardless."""
     is_per_host: bool
-    """True if the requests to each host are counted by themselves."""
+    """True if the requests to each host are counted separately."""
     until_load: bool
-    """True if it does so to the load event; else until the parser has passed the head."""
+    """True if it holds until the load event, not only until the parser has passed the head."""
     source: str
     version: str
     read: str
@@ -264,21 +264,27 @@ HOLD_BACKS: dict[TightMode, HoldBack] = {
         read="2026-11-23",
     ),
 }
-"""The tight modes. Over HTTP/2 and HTTP/3 nothing else holds requests back: Chrome's network
-service starts what goes to a host that supports priorities at once (`resource_scheduler.cc`:
-`ShouldStartRequest`), but on connections that it takes for 3G or slower."""
+"""The tight modes.
+
+Over HTTP/2 and HTTP/3 nothing else delays requests: Chrome's network service immediately starts
+requests to hosts that support priorities (`resource_scheduler.cc`: `ShouldStartRequest`), except on
+connections that it classifies as 3G or slower.
+"""
 _NOT_COUNTED = (Kind.DOCUMENT, Kind.FETCH, Kind.MEDIA)
-"""Kinds that are never held and hold nothing: the loader has no say in navigations, and leaves out
-those that may run for long (`resource_loader.cc`: `IsThrottlableRequestContext`)."""
+"""Kinds that are never held, and do not count as open.
+
+The loader does not control navigations, and exempts requests that may run for long
+(`resource_loader.cc`: `IsThrottlableRequestContext`).
+"""
 _RANKS = {level: rank for rank, level in enumerate(Level)}
 _FIRST_IMAGES = 5
 """kBoostImagePriorityImageCount."""
 
 
 class HeldBack:
-    """Holds unimportant requests back while others are open, as a browser's tight mode does.
+    """Holds unimportant requests while others are open, as a browser's tight mode does.
 
-    What frames name is not held: a frame has a loader and a mode of its own.
+    References of frames are not held: a frame has a loader and a mode of its own.
     """
 
     def __init__(self, page: Page, mode: TightMode) -> None:
@@ -287,7 +293,7 @@ class HeldBack:
         self._below = _RANKS[rules.below]
         own = page.resources[page.root].host
         self._hosts = [resource.host or own for resource in page.resources]
-        # What is lazy waits for the first layout anyhow, and the head is passed by then.
+        # Lazy resources wait for the first layout anyway, and the head is passed by then.
         self._counts = [
             resource.kind not in _NOT_COUNTED
             and not is_lazy(resource)
@@ -316,7 +322,7 @@ _MEDIUM = _RANKS[Level.MEDIUM]
 
 
 def ranks_of(page: Page, mode: TightMode) -> list[int]:
-    """Return of each resource the rank of the level that the browser gives it: 0 is VeryHigh."""
+    """Return the rank of each resource's level in that browser: 0 is VeryHigh."""
     level_of = _safari_level if mode is TightMode.SAFARI else _chrome_level
     n_first = _FIRST_IMAGES if mode is TightMode.CHROME_118 else 0
     return [
@@ -326,7 +332,7 @@ def ranks_of(page: Page, mode: TightMode) -> list[int]:
 
 
 def _chrome_level(resource: Resource, *, is_first: bool) -> Level:
-    """Return Chrome's level, as `ComputeLoadPriority` of `resource_fetcher.cc` has it."""
+    """Return Chrome's level, by `ComputeLoadPriority` of `resource_fetcher.cc`."""
     kind, hint = resource.kind, resource.fetchpriority
     is_late = resource.after_first_image and not resource.render_blocking
     level = _CHROME_LEVELS.get(kind, Level.LOW)
@@ -361,7 +367,7 @@ _HINTED = (Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FETCH, Kind.FONT)
 
 
 def _safari_level(resource: Resource, *, is_first: bool) -> Level:  # noqa: ARG001 - Chrome asks
-    """Return WebKit's level, as `CachedResource::defaultPriorityForResourceType` has it."""
+    """Return WebKit's level, by `CachedResource::defaultPriorityForResourceType`."""
     level = _SAFARI_LEVELS.get(resource.kind, Level.VERY_LOW)
     step = {FetchPriority.HIGH: -1, FetchPriority.LOW: 1}.get(resource.fetchpriority, 0)
     levels = list(Level)
@@ -380,7 +386,7 @@ _SAFARI_LEVELS = {
 
 
 def _document_of(page: Page, index: int) -> int:
-    """Return the document that a resource is part of: of the page, or of a frame."""
+    """Return the document that a resource belongs to: of the page, or of a frame."""
     while True:
         found = page.resources[index].discovered
         if found is None or found.by is None:
@@ -391,7 +397,7 @@ def _document_of(page: Page, index: int) -> int:
 
 
 class PerHost:
-    """Holds what a host is asked for while *limit* of its responses are missing (WProf's R1)."""
+    """Holds requests to a host while *limit* of its responses are incomplete (WProf's R1)."""
 
     def __init__(self, page: Page, limit: int) -> None:
         own = page.resources[page.root].host
@@ -399,21 +405,21 @@ class PerHost:
         self._limit = limit
 
     def holds(self, resource: int, progress: LoadProgress) -> bool:
-        """Return whether as many requests as may be are open to the host of *resource*."""
+        """Return whether the host of *resource* has as many open requests as allowed."""
         host = self._host_of[resource]
         n_open = sum(self._host_of[other] == host for other in progress.in_flight)
         return n_open >= self._limit
 
 
 class RequestRule(Protocol):
-    """Holds requests back during one load of a page."""
+    """A rule that holds requests during one load of a page."""
 
     def holds(self, resource: int, progress: LoadProgress) -> bool:
-        """Return whether the request for *resource* has to wait; it is asked again later."""
+        """Return whether the request for *resource* has to wait; it is evaluated again later."""
 
 
 def rules_of(page: Page, model: BrowserModel, mode: TightMode) -> list[RequestRule]:
-    """Return the rules that *model* has, for a load of *page* in that mode."""
+    """Return the rules of *model* for a load of *page* in that mode."""
     rules: list[RequestRule] = []
     if mode is not TightMode.OFF:
         rules.append(HeldBack(page, mode))

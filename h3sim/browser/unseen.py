@@ -1,7 +1,7 @@
 """Resources without a visible effect: favicons, beacons, trackers, challenges.
 
-Told by the names of resources and hosts alone, so only where these are well known: a name that is
-missing here counts as seen.
+Recognized by the names of resources and hosts alone, so only if these are well known: an unknown
+name counts as visible.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 LEAST_IMAGE_BYTES = 100
-"""Smaller images are the pixels of trackers: 43 bytes as GIF, 68 as PNG."""
+"""Smaller images are tracking pixels: 43 bytes as GIF, 68 as PNG."""
 _ICON = re.compile(
     r"(^|/)(favicon[^/]*|apple-touch-icon[^/]*|[^/]+\.ico)( \(\d+\))?$", re.IGNORECASE
 )
@@ -53,11 +53,11 @@ _TRACKERS = (
     ),
     *("challenges.cloudflare.com", "hcaptcha.com", "recaptcha.net", "datadome.co"),
 )
-"""Hosts that measure, sell or guard, with all below them."""
+"""Hosts of analytics, advertising or bot protection, with all their subdomains."""
 
 
 def is_never_seen(resource: Resource) -> bool:
-    """Return whether a resource is surely not part of what is above the fold.
+    """Return whether a resource is certainly not part of the content above the fold.
 
     >>> from h3sim.page import Kind, Resource
     >>> def image(id_, **more):

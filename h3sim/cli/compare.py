@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.cli import shared, tables
 from h3sim.cli.command import (
@@ -20,21 +19,21 @@ from h3sim.cli.command import (
     group,
     report_written,
 )
-from h3sim.errors import NothingToMeasureError, require_extra
 from h3sim.results.figures import FIGURES
 from h3sim.results.tables import sampled_every
 from h3sim.schema.values import Number, Whole
-from h3sim.study import Results, baseline_of, compare, load_study
+from h3sim.study import baseline_of, compare
+from h3sim.study.compare import SeedComparison
 from h3sim.table import Column, Table, decimals_of
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from h3sim.cli.command import Progress
     from h3sim.schemes import Scheme
     from h3sim.study import Comparison
-    from h3sim.study.compare import ComparisonRow
+    from h3sim.study.compare import ComparisonRow, SeedComparisonRow
     from h3sim.study.statistics import SchemeRow
 
 
@@ -48,6 +47,7 @@ examples:
   h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
   h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
+  h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
   h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
 
@@ -62,10 +62,11 @@ _LONGEST_NAME = 100
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
-def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparison | Results:
-    if options.seeds is not None:
-        return _load_study(options, progress)
-    comparison = compare(
+def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparison | SeedComparison:
+    if options.scheduler_process is not None:
+        process = shared.with_process(options.schemes[0], options.scheduler_process)
+        options.schemes = [*options.schemes, process]
+    comparison: Comparison | SeedComparison = compare(
         options.pages,
         schemes=options.schemes,
         config=options.config,
@@ -73,15 +74,20 @@ def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparis
         baseline=options.baseline,
         sample_ms=options.sample_ms,
         keep_loads=options.plot is not None,
+        seeds=options.seeds,
+        workers=options.workers,
         progress=progress,
     )
-    if options.plot is not None:
+    if isinstance(comparison, SeedComparison):
+        if options.csv is not None:
+            comparison.results.to_csv(options.csv)
+    elif options.plot is not None:
         _draw(comparison, options)
     return comparison
 
 
-def _show(found: Comparison | Results, options: argparse.Namespace) -> int:
-    if isinstance(found, Results):
+def _show(found: Comparison | SeedComparison, options: argparse.Namespace) -> int:
+    if isinstance(found, SeedComparison):
         return _show_over_seeds(found, options)
     width, buffers_kb = options.width, options.send_buffer_kb
     tables.print_text(found.describe(), width)
@@ -99,66 +105,39 @@ def _show(found: Comparison | Results, options: argparse.Namespace) -> int:
     return 0
 
 
-def _load_study(options: argparse.Namespace, progress: Progress | None) -> Results:
-    """Run each load with every seed."""
-    require_extra("scipy", "study")  # for the intervals, when all loads have run
-    config, baseline = options.config, options.baseline
-    changed: dict[str, Any] = {
-        field.name: getattr(config, field.name)
-        for field in fields(config)
-        if field.name not in ("seed", "send_buffer_kb")
-        and getattr(config, field.name) != field.default
-    }
-    study = load_study(
-        options.pages,
-        schemes=list(dict.fromkeys([baseline, *options.schemes])),
-        seeds=range(config.seed, config.seed + options.seeds),
-        send_buffer_kb=options.send_buffer_kb,
-        **changed,
-    )
-    results = study.run(workers=options.workers, progress=progress or False)
-    if options.csv is not None:
-        results.to_csv(options.csv)
-    return results
-
-
-def _show_over_seeds(results: Results, options: argparse.Namespace) -> int:
+def _show_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -> int:
     """Print each scheme's speedup over the baseline."""
-    baseline, width = options.baseline, options.width
+    width, counts = options.width, comparison.results.counts
     seeds = plural(options.seeds, "seed")
-    tables.print_text(
-        f"{plural(len(options.pages), 'page')}, {seeds} each: {results.counts}", width
-    )
-    for send_buffer_kb in options.send_buffer_kb:
-        some = results.filter(send_buffer_kb=send_buffer_kb)
-        for text in _tables(options, some, baseline.name, width, f"{send_buffer_kb:g} kB buffer"):
-            print(f"\n{text}")
+    tables.print_text(f"{plural(len(options.pages), 'page')}, {seeds} each: {counts}", width)
+    for page, judged in comparison.fidelity.items():
+        for line in judged.lines():
+            tables.print_text(f"{page}: {line}", width)
+    for text in _tables(comparison, options):
+        print(f"\n{text}")
     note = (
-        f"Speedups to {baseline.name} with the same buffer: geometric means over pages, each the"
-        " mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there is"
-        " one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count loads."
+        f"Speedups to {comparison.baseline} with the same buffer: geometric means over pages, each"
+        " the mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there"
+        " is one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count"
+        " loads."
     )
     print(f"\n{tables.fitted(note, width)}")
-    return 1 if results.counts and results.counts.failed else 0
+    return 1 if counts and counts.failed else 0
 
 
-def _tables(
-    options: argparse.Namespace, results: Results, baseline: str, width: int | None, what: str
-) -> Iterator[str]:
-    noun = "page" if len(set(results.column("page"))) > 1 else "seed"
-    for figure in FIGURES:
-        if not figure.is_compared:
-            continue
-        try:
-            rows: Iterable[SchemeRow] = results.compare(baseline, value=figure.name)
-        except NothingToMeasureError:
-            continue
+def _tables(comparison: SeedComparison, options: argparse.Namespace) -> Iterator[str]:
+    """Yield a table of each send buffer and metric."""
+    width, noun = options.width, "page" if len(options.pages) > 1 else "seed"
+    titles = {figure.name: figure.title for figure in FIGURES}
+    several: dict[tuple[str, float], list[SeedComparisonRow]] = {}
+    for row in comparison.rows:
+        several.setdefault((row.metric, row.send_buffer_kb), []).append(row)
+    for (metric, send_buffer_kb), rows in several.items():
         if options.sort:
-            rows = sorted(rows, key=lambda row: -row.geometric)
-        rows = list(rows)
+            rows.sort(key=lambda row: -row.geometric)
         cells = [*_cells(rows)]
-        heading = f"{figure.title}, {what}"
-        few = too_few([row for row in rows if row.scheme != baseline], noun)
+        heading = f"{titles[metric]}, {send_buffer_kb:g} kB buffer"
+        few = too_few([row for row in rows if row.scheme != comparison.baseline], noun)
         note = f"\n\n{few}" if few else ""
         if options.markdown:
             yield f"**{heading}**\n\n{_markdown(cells)}{note}"
@@ -167,7 +146,7 @@ def _tables(
             yield f"{heading}:\n\n{shown}{note and tables.fitted(note, width)}"
 
 
-def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
+def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
     """Explain why *rows* other than the baseline lack an interval or a p-value; "" if none does.
 
     Even if all n clusters agree, Wilcoxon's p is 2 / 2^n; Holm multiplies it by the schemes.
@@ -182,7 +161,7 @@ def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
     return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
-def _cells(rows: Sequence[SchemeRow]) -> Iterator[tuple[str, ...]]:
+def _cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...]]:
     """Yield the table cells of each row, with enough decimals to tell speedups apart."""
     decimals = decimals_of((row.geometric for row in rows), least=2)
     for row in rows:
@@ -224,8 +203,9 @@ def _show_pages(comparison: Comparison, options: argparse.Namespace) -> None:
 
 
 def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
-    """Print the caveats that apply to the page's figures."""
-    notes = [*comparison.notes.get(page, ())]
+    """Print how well a recording's replay fits, and the caveats of the page's figures."""
+    judged = comparison.fidelity.get(page)
+    notes = [*(() if judged is None else judged.lines()), *comparison.notes.get(page, ())]
     if page in comparison.missing_reason:
         notes.append(f"above the fold: {comparison.missing_reason[page]}")
     for note in notes:
@@ -364,6 +344,10 @@ COMMANDS = {
             shared.PAGES,
             shared.marks(),
             shared.schemes(),
+            shared.scheduler_process(
+                "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
+                " of the first scheme"
+            ),
             Argument(
                 "--baseline NAME",
                 "reference scheme",

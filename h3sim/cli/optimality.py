@@ -24,7 +24,7 @@ examples:
   h3sim optimality davies-meenan http2rulez
   h3sim optimality corpus:small --scheme dfifo,chrome-h2,atf-first
   h3sim optimality my-page.json --network cable --transport tcp --by-page
-  h3sim optimality corpus --networks cable,4g --group-by size --plot regret.png
+  h3sim optimality corpus --networks cable,4g --group-by size --plot optimality.png
 
 The optimality ratio is a load's ByteIndex divided by a lower bound: 1.00 is optimal, 1.20 at most
 20 % above the optimum (the bound itself may be out of reach). Given the page, the bound holds for
@@ -97,10 +97,10 @@ def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
         ("scheme", "scheme"),
         (Column.ms("all ms"), "byte_index_all_ms"),
         (Column.ms("bound"), "bound_all_ms"),
-        (Column.ratio("ratio"), "regret_all"),
+        (Column.ratio("ratio"), "optimality_ratio_all"),
         (Column.ms("above fold ms"), "byte_index_atf_ms"),
         (Column.ms("bound"), "bound_atf_ms"),
-        (Column.ratio("ratio"), "regret_atf"),
+        (Column.ratio("ratio"), "optimality_ratio_atf"),
     )
     return shown.to_text(width, shorten=True)
 
@@ -190,7 +190,7 @@ COMMANDS = {
                 "also show the mean of each class of pages, with 95 % intervals",
                 choices=tuple(PAGE_CLASSES),
             ),
-            JSON("print h3sim-regret/1 instead"),
+            JSON("print h3sim-optimality/1 instead"),
             Argument(
                 "--by-page",
                 f"also show each page's table (default: for up to {_FEW_PAGES} pages)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from h3sim import catalog
 from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import shared, tables
 from h3sim.cli.command import (
+    FAILED,
     JSON,
     NO_TRUNCATE,
     STANDARD_OUTPUT,
@@ -23,7 +25,8 @@ from h3sim.cli.command import (
     write_output,
 )
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.importers import DIALECTS, import_page
+from h3sim.importers import DIALECTS, RecordingError, import_page
+from h3sim.importers.archive import is_archive, read_archive
 from h3sim.page import page_to_dict
 from h3sim.page.model import MarksFrom, ids_that_match, marked
 from h3sim.page.transforms import (
@@ -37,7 +40,7 @@ from h3sim.page.transforms import (
     with_revalidated,
     with_staged_hints,
 )
-from h3sim.schema import check_output, write_whole
+from h3sim.schema import check_output, shown_path, write_whole
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.values import Whole
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
@@ -65,6 +68,8 @@ examples:
   h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
   h3sim import site/index.html -o site.json
   h3sim import site/pages/about.html --root site -o about.json
+  h3sim import Trace-20260301T101112.json.gz -o shop.json
+  h3sim import requests.jsonl.gz -o corpus/
   h3sim import devtoolslog.json -o - | less
   h3sim import shop.har --above-the-fold seen.txt -o shop.json
 
@@ -73,7 +78,24 @@ and inferred values; without -o only the report is printed.
 """
 
 
-def _imported(name: str, options: argparse.Namespace) -> ImportedPage:
+class _PageOrFolder(Argument):
+    """Argument that is a page file to write, or a folder for the pages of an archive."""
+
+    def _value(self, value: Any, options: argparse.Namespace) -> Any:
+        return value if _is_folder(value) else super()._value(value, options)
+
+
+def _is_folder(output: str | None) -> bool:
+    return output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
+
+
+def _imported(name: str, options: argparse.Namespace) -> ImportedPage | Path:
+    """Return the page, or the path of an archive whose pages go to a folder."""
+    if _is_folder(options.output):
+        if not is_archive(name):
+            message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive"
+            raise InputError([ValidationIssue(key="--output", message=message)])
+        return Path(name)
     return import_page(
         name,
         dialect=options.dialect,
@@ -91,13 +113,48 @@ def _check_streams(options: argparse.Namespace) -> None:
         raise InputError([ValidationIssue(key="--output", message=message)])
 
 
-def _import(options: argparse.Namespace) -> None:
+def _check_folder(options: argparse.Namespace) -> None:
+    if _is_folder(options.output):
+        names = ("dialect", "host", "page", "root", "json")
+        message = "does not go with a folder as --output"
+        issues = [
+            ValidationIssue(key=f"--{name}", message=message)
+            for name in names
+            if name in options.given
+        ]
+        try:
+            Path(options.output).mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            message = f"cannot be made a folder: {error}"
+            issues.append(ValidationIssue(key="--output", message=message))
+        if issues:
+            raise InputError(issues)
+
+
+def _import_archive(path: Path, options: argparse.Namespace) -> int:
+    """Write a page file for each page of an archive, and a line of report for each."""
+    folder, n_failed = Path(options.output), 0
+    pages = read_archive(path, strict=options.strict, above_the_fold=options.above_the_fold)
+    for name, result in pages:
+        if isinstance(result, RecordingError):
+            n_failed += 1
+            print(escape_control(f"h3sim import: {name}: {result}"), file=sys.stderr)
+        else:
+            write_page(result.page, folder / f"{name}.json")
+            print(result.lines()[0])
+    return FAILED if n_failed else 0
+
+
+def _import(options: argparse.Namespace) -> int:
     imported = options.file
+    if isinstance(imported, Path):
+        return _import_archive(imported, options)
     if options.output is not None:
         document = page_to_dict(imported.page)
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
         write_output(options.output, f"{text}\n")
     _print_report(imported, options)
+    return 0
 
 
 def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
@@ -385,10 +442,12 @@ _TRANSFORMS = (
 )
 COMMANDS = {
     "import": Command(
-        "Convert a HAR, a DevTools log, a WProf graph or a static site into a page.",
+        "Convert a HAR, a trace, a test result or a static site into a page.",
         _import,
         (
-            Argument("-o --output PAGE", _OUTPUT, output=_FILE),
+            _PageOrFolder(
+                "-o --output PAGE", f"{_OUTPUT}; FOLDER/ for rows of the HTTP Archive", output=_FILE
+            ),
             Argument("--dialect NAME", f"require this format: {', '.join(DIALECTS)}"),
             Argument("--host HOST", "keep only requests to this host (default: all)"),
             Argument("--page N", "page load to import, if there are several", type=int, default=1),
@@ -404,7 +463,7 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _EPILOG,
-        checks=(_check_streams,),
+        checks=(_check_streams, _check_folder),
     ),
     "record": Command(
         "Load a page in an installed Chromium and write it as a page file.",

@@ -45,6 +45,7 @@ examples:
   h3sim run my-page.json --scheme fifo --transport tcp --reorder 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run load.json --plot load.png
+  h3sim run shop.json --scheme chrome-eps --scheduler-process "./driver --eps"
   h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
   h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
   h3sim run davies-meenan --scheme fifo --qlog load.qlog --har load.har
@@ -94,7 +95,7 @@ def check_saved(options: argparse.Namespace) -> None:
             key=switch_of(LoadConfig, key, getattr(options, key)),
             message="does not go with a saved load",
         )
-        for key in ("scheme", "above_the_fold", *fields)
+        for key in ("scheme", "scheduler_process", "above_the_fold", *fields)
         if key in options.given
     ]
     if options.page.scheme is None:
@@ -120,6 +121,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
     page, scheme, config = options.page, options.scheme, options.config
+    if options.scheduler_process is not None:
+        scheme = shared.with_process(scheme, options.scheduler_process)
     if isinstance(options.page, SavedLoad):
         saved = options.page
         page, scheme, config = saved.page, saved.scheme, saved.config
@@ -127,7 +130,7 @@ def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
             message = f"saved by h3sim {saved.version}, this is {__version__}"
             print(f"h3sim run: {message}", file=sys.stderr)
     load = run_config(
-        page, scheme, config, record_packets=options.qlog is not None, progress=progress
+        page, scheme, config, record_packets=bool(options.qlog or options.trace), progress=progress
     )
     if options.diff is not None:
         load.plot.save_against(run_config(options.diff, scheme, config), options.plot)
@@ -141,6 +144,10 @@ def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
         from h3sim.results.har import write_load_har  # lazy: few loads are written as HAR
 
         write_load_har(load, options.har)
+    if options.trace is not None:
+        from h3sim.results.chrome_trace import write_chrome_trace  # lazy, as above
+
+        write_chrome_trace(load, options.trace)
     return load
 
 
@@ -202,6 +209,10 @@ COMMANDS = {
                 default="rr",
                 read=_scheme,
             ),
+            shared.scheduler_process(
+                "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's"
+                " scheduler"
+            ),
             shared.marks(),
             shared.LoadOptions(are_all=True),
             Argument("--plot FILE", "plot the load: FILE.png, .svg or .pdf", output=PLOT),
@@ -221,6 +232,11 @@ COMMANDS = {
                 "--har FILE",
                 "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
                 output=(".har",),
+            ),
+            Argument(
+                "--trace FILE",
+                "write a Chrome trace for ui.perfetto.dev: FILE.json",
+                output=(".json",),
             ),
             Argument(
                 "--animate FILE",

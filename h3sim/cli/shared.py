@@ -6,7 +6,9 @@ The options of a load are generated from the declarations of `LoadConfig`; none 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog, study
@@ -20,12 +22,13 @@ from h3sim.schema import read_text
 from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Choice, Flag, Number, Whole
 from h3sim.study import resolve_pages, resolve_schemes
-from h3sim.study.run import resolve_page, resolve_scheme
+from h3sim.study.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.table import format_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from h3sim.schedulers import DriverScheduler
     from h3sim.schema.arguments import ErrorCollector
     from h3sim.schema.fields import FieldSpec
     from h3sim.schemes import Scheme
@@ -283,6 +286,32 @@ PAGES = Argument(
 SCHEME = Argument(
     "--scheme NAME", "a shipped scheme or a scheme file (.toml)", default="rr", read=read_scheme
 )
+
+
+def read_driver(command: str, _: argparse.Namespace) -> DriverScheduler:
+    """Return the scheduler that runs as *command*, once it has answered.
+
+    Raises:
+        InputError: if the command cannot be started.
+        SchedulerError: if it does not speak the protocol.
+    """
+    from h3sim.schedulers import DriverScheduler  # lazy: starting processes imports much
+
+    driver = DriverScheduler(command)
+    driver.start()
+    return driver
+
+
+def with_process(scheme: Scheme, driver: DriverScheduler) -> Scheme:
+    """Return *scheme* scheduled by *driver* and named after it; the clients stay the same."""
+    name = driver.start().get("name")
+    name = name if isinstance(name, str) and name else Path(driver.command[0]).name
+    return replace(with_scheduler(scheme, driver), name=name)
+
+
+def scheduler_process(about: str) -> Argument:
+    """Return the option of a driver in the place of a scheme's scheduler."""
+    return Argument("--scheduler-process COMMAND", about, read=read_driver)
 
 
 def schemes(default: str = "marx-2019") -> Argument:

@@ -66,15 +66,16 @@ def _list(options: argparse.Namespace) -> None:
         document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
         print_json(LIST.write(document))
         return
-    shown = _table_of(listing, listing.columns)
+    rows = [*listing.rows]
+    shown = _table_of(rows, listing.columns)
     if options.width is not None and shown.text_width > options.width:
-        shown = _table_of(listing, listing.columns[: listing.shown])
+        shown = _table_of(rows, listing.columns[: listing.shown])
     print(shown.to_text(options.width))
 
 
-def _table_of(listing: _Listing, columns: Sequence[_Column]) -> Table[list[str]]:
-    rows = ([_fact(row.get(column.key), column) for column in columns] for row in listing.rows)
-    return Table((column.head for column in columns), rows)
+def _table_of(rows: Sequence[Any], columns: Sequence[_Column]) -> Table[list[str]]:
+    cells = ([_fact(row.get(column.key), column) for column in columns] for row in rows)
+    return Table((column.head for column in columns), cells)
 
 
 def _fact(fact: object, column: _Column) -> str:

@@ -16,6 +16,7 @@ from h3sim.config.options import (
     NO_CODEC,
     BrowserOption,
     CodecName,
+    ControllerOption,
     CrossTrafficText,
     HandshakeOption,
     NameOf,
@@ -34,10 +35,10 @@ from h3sim.results import MAX_LOAD_NS
 from h3sim.schedulers import Retransmit
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.fields import fields_of, validation_errors
-from h3sim.schema.values import Number, Text, Whole
+from h3sim.schema.values import Number, Whole
 from h3sim.signals import Signalling
 from h3sim.transport import ConstantRate, HandshakeMode, Jitter, LinkProfile, Network, Protocol
-from h3sim.transport.congestion import controller_names, is_controller
+from h3sim.transport.congestion import controller_named, controller_names, is_controller
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from h3sim.headers import HeaderCompression
     from h3sim.headers.base import HeaderLists
     from h3sim.transport import TransportProfile
+    from h3sim.transport.congestion import CongestionController, ControllerSettings
+
+    ControllerFactory: TypeAlias = Callable[[ControllerSettings], CongestionController]
 
 
 RECORDED = RECORDED_NETWORK
@@ -249,6 +253,7 @@ def _given(config: LoadConfig, *names: str) -> list[str]:
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
+ControllerLike: TypeAlias = "Callable[[ControllerSettings], CongestionController] | str"
 
 OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
@@ -287,8 +292,12 @@ class LoadConfig:
         "transport protocol (default: that of the transport profile, or quic)",
         is_common=True,
     )
-    cc: str | None = option(
-        Text(), "congestion controller: newreno, cubic, bbr, constant, ...", "NAME", is_common=True
+    cc: ControllerLike | None = option(
+        ControllerOption(),
+        "congestion controller: newreno, cubic, bbr, constant, ...; in Python also a class or"
+        " function of your own that takes ControllerSettings",
+        "NAME",
+        is_common=True,
     )
     transport_profile: ProfileLike | None = option(
         NameOr("TransportProfile"),
@@ -474,12 +483,10 @@ class LoadConfig:
         named = self.transport_profile
         return catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
 
-    @property
-    def _named_cc(self) -> str | None:
-        """Congestion controller as given, if it is known."""
-        if self.cc is not None and not is_controller(self.cc):
-            raise UnknownNameError("controller", self.cc, controller_names())
-        return self.cc
+    @cached_property
+    def _named_cc(self) -> tuple[str | None, ControllerFactory | None]:
+        """Name of the congestion controller as given, and its factory if it is code."""
+        return (None, None) if self.cc is None else controller_named(self.cc)
 
     @cached_property
     def path(self) -> ResolvedPath:
@@ -571,7 +578,7 @@ def _called_by_its_changes(config: LoadConfig, named: Network, network: Network)
         for key in OF_NETWORK
         if getattr(config, key) is not None
     ]
-    name = f"{named.name} with {', '.join(changes) or f'cc={config.cc}'}"
+    name = f"{named.name} with {', '.join(changes) or f'cc={config._named_cc[0]}'}"
     return replace(network, name=name, title=name)
 
 
@@ -582,16 +589,19 @@ def _changed_profile(
     profile = given or catalog.load_profile(network.profile or "default")
     # A given profile takes precedence over the network's suggestion.
     suggested = None if given is not None else network.cc
-    cc = config.cc or suggested or profile.cc
+    named, controller = config._named_cc
+    cc = named or suggested or profile.cc
     # A stack may have its own variant of CUBIC, to which that name then refers.
-    if config.cc == "cubic":
+    if named == "cubic":
         cc = profile.own_cubic
-    if not is_controller(cc):
+    if cc == profile.cc and controller is None:
+        controller = profile.controller
+    if controller is None and not is_controller(cc):
         raise UnknownNameError("controller", cc, controller_names())
     # Settings for the profile's controller do not apply to another one.
     beta = profile.beta if cc == profile.cc else None
     retransmit = config.retransmission_order or profile.retransmit
-    return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
+    return replace(profile, cc=cc, controller=controller, beta=beta, retransmit=retransmit)
 
 
 def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:

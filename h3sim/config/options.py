@@ -165,6 +165,21 @@ class CrossTrafficText(Text):
         return text
 
 
+class ControllerOption(Text):
+    """Field type: the name of a congestion controller, or a class or function that makes one."""
+
+    def accept(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return super().accept(value)
+        from h3sim.transport.congestion import controller_named  # lazy: most loads name one
+
+        try:
+            controller_named(value)
+        except InputError as error:
+            raise RejectedValueError(error.problems) from error
+        return value
+
+
 class CodecName(Text):
     """Field type: the name of a header codec, "none", or a `HeaderCompression`."""
 

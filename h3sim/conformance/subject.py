@@ -34,7 +34,7 @@ _MAY_BE: dict[str, ValueType] = {
     "weight": CALLABLE,
     "turns": CALLABLE,
     "reference": Predicate(
-        "a name, what makes a scheduler, or a scheduler",
+        "a scheduler, a factory or a name",
         lambda value: isinstance(value, str) or callable(value) or hasattr(value, "pick"),
     ),
     "signals": OrNone(STRATEGY, none=None),

@@ -47,7 +47,7 @@ class CrossTraffic:
         beta = profile.beta if cc == profile.cc else None
         factory = EndpointFactory(
             spec.network,
-            replace(profile, cc=cc, beta=beta),
+            replace(profile, cc=cc, controller=None, beta=beta),
             spec.protocol,
             mode=HandshakeMode.NONE,
             seed=spec.seed,

@@ -288,7 +288,9 @@ class EndpointFactory:
             hystart=profile.hystart,
             rate_bps=None if down is None else down.rate_bps,
         )
-        return make_controller(profile.cc if role is Role.SERVER else _CLIENT_CONTROLLER, settings)
+        if role is Role.CLIENT:
+            return make_controller(_CLIENT_CONTROLLER, settings)
+        return make_controller(profile.cc, settings, profile.controller)
 
 
 def _one_way_ns(rtt_ns: int, role: Role) -> int:

@@ -1,7 +1,8 @@
-"""Header compression: HPACK in sequence, QPACK, early QPACK, QCRAM, and what lies between them.
+"""Header compression: HPACK decoded in sequence, QPACK, early QPACK and QCRAM.
 
-All schemes have one face. An encoder makes of a field section the bytes of its stream, and for some
-schemes bytes of an encoder stream; a decoder takes both in any order, and says what is decoded now.
+All schemes share one interface. An encoder turns a field section into bytes of its stream, and in
+some schemes bytes of an encoder stream; a decoder accepts both in any order, and returns the
+sections that become decodable.
 
 >>> codec = make_codec("static")
 >>> encoded = codec.encoder.encode(0, ((b":method", b"GET"), (b":path", b"/")))

@@ -1,4 +1,4 @@
-"""The interface of header compression schemes: encoders, decoders, field sections, duplex runs."""
+"""The interface of header compression schemes: encoders, decoders, field sections, runs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 Field: TypeAlias = tuple[bytes, bytes]
-"""A field line: its name, in small letters, and its value."""
+"""A field line: its name, in lower case, and its value."""
 FieldSection: TypeAlias = tuple[Field, ...]
-"""The field lines of a request or of a response, in order (RFC 9114 § 4.1)."""
+"""The field lines of a request or response, in order (RFC 9114 § 4.1)."""
 
 _DEFAULT_TABLE_BYTES = 4096
-"""SETTINGS_HEADER_TABLE_SIZE as RFC 9113 § 6.5.2 has it, and Frindell's simulator."""
+"""SETTINGS_HEADER_TABLE_SIZE of RFC 9113 § 6.5.2, and of Frindell's simulator."""
 _DEFAULT_BLOCKED_STREAMS = 100
-"""As Chrome has it, and Frindell's simulator (max_blocking)."""
+"""Chrome's value, and that of Frindell's simulator (max_blocking)."""
 
 
 class CodecError(H3SimError, ValueError):
-    """A section cannot be encoded or decoded."""
+    """A section that cannot be encoded or decoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class CodecSettings:
 
 
 class Encoded(NamedTuple):
-    """A field section as it travels: bytes of its own stream, and of the encoder stream."""
+    """An encoded field section: bytes of its own stream, and of the encoder stream."""
 
     stream_id: int
     section: bytes
@@ -54,18 +54,18 @@ class Encoded(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """A field section that is decoded now."""
+    """A decoded field section."""
 
     stream_id: int
     fields: FieldSection
 
 
 class Held(NamedTuple):
-    """The bytes that a decoder holds of sections that it cannot finish yet.
+    """The bytes that a decoder buffers for sections that it cannot finish yet.
 
-    `compressed` is what it holds if it decodes in two steps, and keeps a section as it came until
-    nothing is missing; `decompressed` what it holds if it decodes as far as it can at once. For a
-    scheme that cannot decode a part of a section the two are the same (Frindell 2017, point 4).
+    `compressed` applies to decoding in two steps, which buffers encoded sections until nothing is
+    missing; `decompressed` to decoding as far as possible at once. For a scheme that cannot decode
+    parts of a section the two are equal (Frindell 2017, point 4).
     """
 
     compressed: int
@@ -76,40 +76,40 @@ class SectionEncoder(Protocol):
     """The sending side of a scheme. A stream carries one section."""
 
     def start(self) -> bytes:
-        """Return what the encoder stream begins with."""
+        """Return the initial bytes of the encoder stream."""
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
-        """Return the section as it travels, given what was acknowledged so far."""
+        """Return the encoded section, using the acknowledgements so far."""
 
     def on_acked(self, stream_id: int) -> None:
-        """Learn from the transport that all bytes of a section have arrived."""
+        """Record that the transport has acknowledged all bytes of a section."""
 
     def on_feedback(self, data: bytes) -> None:
-        """Take bytes of the decoder stream, in order."""
+        """Process bytes of the decoder stream, in order."""
 
     def on_packet_boundary(self) -> None:
-        """Learn that the next section begins in another packet than the last."""
+        """Record that the next section begins in a new packet."""
 
 
 class SectionDecoder(Protocol):
     """The receiving side of a scheme."""
 
     def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
-        """Take a whole section; return what can be decoded now, in the order it became so."""
+        """Process a complete section; return those that can be decoded now, in that order."""
 
     def on_instructions(self, data: bytes) -> list[Decoded]:
-        """Take bytes of the encoder stream, in order; return what can be decoded now."""
+        """Process bytes of the encoder stream, in order; return the sections decoded now."""
 
     def take_feedback(self) -> bytes:
-        """Return what the decoder stream has to carry since this was last asked."""
+        """Return the bytes of the decoder stream since the last call."""
 
     @property
     def held(self) -> Held:
-        """The bytes of sections that wait."""
+        """The bytes buffered for waiting sections."""
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The streams whose sections wait, in the order in which they came."""
+        """The streams whose sections wait, in arrival order."""
 
 
 class Codec(NamedTuple):
@@ -120,7 +120,7 @@ class Codec(NamedTuple):
 
 
 def field_bytes(fields: Iterable[Field]) -> int:
-    """Return the size of a section without compression: of all names and values.
+    """Return the uncompressed size of a section: all names and values.
 
     >>> field_bytes([(b":method", b"GET")])
     10
@@ -134,8 +134,8 @@ _NEVER_AGAIN = frozenset({b"content-length", b"if-modified-since", b"last-modifi
 def is_indexed(field: Field) -> bool:
     """Return whether the field should get an entry of the dynamic table.
 
-    As proxygen's HeaderIndexingStrategy, which Frindell's simulator uses: no paths with an argument
-    or of a picture, no lengths, no times of change.
+    Implements proxygen's HeaderIndexingStrategy, which Frindell's simulator uses: no paths with a
+    query or of an image, no lengths, no modification times.
 
     >>> is_indexed((b":path", b"/ajax?n=1")), is_indexed((b"accept", b"text/css"))
     (False, True)
@@ -156,7 +156,7 @@ _MOST_DIGITS = 12
 class Exchange:
     """A request with its response; times count from the first request.
 
-    Either may be empty: a file of header lists may hold those of one direction only.
+    Either may be empty: a file of header lists may have one direction only.
     """
 
     requested_at_ns: int
@@ -166,7 +166,7 @@ class Exchange:
 
 
 class TimedSection(NamedTuple):
-    """A field section, and when it is encoded."""
+    """A field section, with its encoding time."""
 
     at_ns: int
     fields: FieldSection
@@ -174,7 +174,7 @@ class TimedSection(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class HeaderLists:
-    """The header lists of requests, or *of_responses*, which a sweep sends in place of a page.
+    """The header lists of requests, or *of_responses*, which a sweep sends instead of a page.
 
     >>> lists = HeaderLists.of([TimedSection(0, ((b"a", b"b"),)), TimedSection(5, ((b"c", b"d"),))])
     >>> [section.at_ns for section in lists.sections], lists.page.resources[1].discovered.delay_ns
@@ -187,17 +187,17 @@ class HeaderLists:
 
     @classmethod
     def of(cls, requests: Iterable[TimedSection], name: str = "header lists") -> HeaderLists:
-        """Return the lists of *requests*, the responses of which are not known."""
+        """Return the lists of *requests*, whose responses are unknown."""
         timed = (Exchange(requested_at_ns=at_ns, request=fields) for at_ns, fields in requests)
         return cls(name=name, exchanges=tuple(timed))
 
     @property
     def recorded_load(self) -> None:
-        """Lists say nothing of the path that they were recorded over."""
+        """None: lists do not describe the path that they were recorded over."""
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of all that is sent, and when: equal for equal runs."""
+        """The SHA-256 of all lists and their times: equal for equal runs."""
         import hashlib  # on use, as for pages
 
         return hashlib.sha256(repr((self.exchanges, self.of_responses)).encode()).hexdigest()
@@ -214,15 +214,15 @@ class HeaderLists:
 
     @cached_property
     def in_order(self) -> tuple[Exchange, ...]:
-        """The exchanges in the order of their requests, without those that lack its direction."""
+        """The exchanges in request order, without those that lack its direction."""
         listed = (e for e in self.exchanges if (e.response if self.of_responses else e.request))
         return tuple(sorted(listed, key=lambda exchange: exchange.requested_at_ns))
 
     @cached_property
     def page(self) -> Page:
-        """The page that makes these requests at their times, whatever comes down.
+        """The page that makes these requests at their times, independent of the responses.
 
-        A response has as many bytes as it says, or `DEFAULT_BODY_BYTES`.
+        The size of a response is its content-length, or `DEFAULT_BODY_BYTES`.
         """
         first_ns = self.in_order[0].requested_at_ns
         resources = [
@@ -241,13 +241,13 @@ class HeaderLists:
 
 
 def requests_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
-    """Return the requests in the order in which they are made; equal times as they stand."""
+    """Return the requests by time; equal times keep their order."""
     timed = (TimedSection(e.requested_at_ns, e.request) for e in exchanges if e.request)
     return tuple(sorted(timed, key=lambda section: section.at_ns))
 
 
 def responses_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
-    """Return the responses in the order in which they begin; equal times as they stand."""
+    """Return the responses by start time; equal times keep their order."""
     timed = (TimedSection(e.responded_at_ns, e.response) for e in exchanges if e.response)
     return tuple(sorted(timed, key=lambda section: section.at_ns))
 
@@ -278,9 +278,9 @@ class SectionTimes:
 
 @dataclass(slots=True)
 class HeaderRun:
-    """The sections in the order of encoding, and the bytes that they took with the encoder stream.
+    """The sections in encoding order, and the bytes sent for them, encoder stream included.
 
-    Packets are all that were sent, lost ones too.
+    Packets are all that were sent, including lost ones.
     """
 
     sections: list[SectionTimes] = field(default_factory=list)
@@ -292,7 +292,7 @@ class HeaderRun:
 
     @classmethod
     def over(cls, runs: Iterable[HeaderRun]) -> HeaderRun:
-        """Return what came of several connections taken together; of what is held, the most."""
+        """Return the sums over several connections; of buffered bytes, the maximum."""
         total = cls()
         for run in runs:
             total.sections += run.sections
@@ -304,7 +304,7 @@ class HeaderRun:
         return total
 
     def note_held(self, held: Held) -> None:
-        """Note what a decoder holds now."""
+        """Record the bytes that a decoder buffers now."""
         self.max_held = Held(*map(max, held, self.max_held))
 
 
@@ -327,7 +327,7 @@ class StreamPart(NamedTuple):
 
 
 class _Assembly:
-    """Bytes of one stream, in order whatever order they come in; what comes twice counts once."""
+    """Reassembly of one stream: bytes in order, each once, from parts in any order."""
 
     __slots__ = ("_ends_at", "_parts", "_taken")
 
@@ -337,10 +337,10 @@ class _Assembly:
         self._ends_at: int | None = None
 
     def add(self, part: StreamPart) -> bytes:
-        """Return what is in order now and was not before."""
+        """Return the bytes that are newly in order."""
         if part.is_last:
             self._ends_at = part.offset + len(part.data)
-        # What lies before has been read: a copy of it is let go.
+        # The bytes before have been read: their copy is released.
         if part.offset >= self._taken:
             self._parts[part.offset] = part.data
         data = b""
@@ -351,12 +351,12 @@ class _Assembly:
         return data
 
     def is_whole(self) -> bool:
-        """Return whether all has come."""
+        """Return whether the stream is complete."""
         return self._ends_at == self._taken
 
 
 class EncodingEnd:
-    """An encoder with its streams: what it makes of a section are parts.
+    """An encoder with its streams: turns sections into stream parts.
 
     >>> from h3sim.headers import make_codec
     >>> codec = make_codec("hpack")
@@ -376,7 +376,7 @@ class EncodingEnd:
         self._begin = encoder.start()
 
     def encode(self, stream_id: int, fields: FieldSection) -> list[StreamPart]:
-        """Return the parts of a section: first what the encoder stream carries, if anything."""
+        """Return the parts of a section: first those of the encoder stream, if any."""
         encoded = self.encoder.encode(stream_id, fields)
         instructions = self._begin + encoded.instructions
         self._begin = b""
@@ -388,14 +388,14 @@ class EncodingEnd:
         return parts
 
     def on_feedback(self, part: StreamPart) -> None:
-        """Take a part of the decoder stream."""
+        """Process a part of the decoder stream."""
         data = self._decoder_stream.add(part)
         if data:
             self.encoder.on_feedback(data)
 
 
 class DecodingEnd:
-    """A decoder with its streams: takes parts in any order, each any number of times."""
+    """A decoder with its streams: accepts parts in any order, and duplicates."""
 
     def __init__(self, decoder: SectionDecoder) -> None:
         self.decoder = decoder
@@ -404,7 +404,7 @@ class DecodingEnd:
         self._n_feedback_bytes = 0
 
     def deliver(self, part: StreamPart) -> list[Decoded]:
-        """Take a part; return the sections that are decoded now."""
+        """Process a part; return the sections that are decoded now."""
         if part.stream_id is None:
             data = self._encoder_stream.add(part)
             return self.decoder.on_instructions(data) if data else []
@@ -419,7 +419,7 @@ class DecodingEnd:
         return self.decoder.on_section(part.stream_id, section)
 
     def take_feedback(self) -> StreamPart | None:
-        """Return what the decoder stream has to carry, or None."""
+        """Return the pending bytes of the decoder stream, or None."""
         data = self.decoder.take_feedback()
         if not data:
             return None

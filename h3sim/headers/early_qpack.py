@@ -1,19 +1,19 @@
 """Early QPACK (draft-bishop-quic-http-and-qpack, 2017): the encoder assigns table indexes.
 
-After draft-bishop-quic-http-and-qpack (2017): integers, strings and the static table are HPACK's.
-The bit patterns are ours, of the same length as the draft's.
+Follows draft-bishop-quic-http-and-qpack (2017): integers, strings and the static table are HPACK's.
+The bit patterns are our own, with the same lengths as the draft's.
 
-| bits | what follows |
+| bits | followed by |
 |---|---|
 | `1T` index (6) | the entry itself: T static, else dynamic |
 | `01T` name (5) | insert with the name of an entry: new index, value |
 | `0010` new index (4) | insert: name, value |
-| `0011` index (4) | delete: how many references were made |
+| `0011` index (4) | delete: the number of references |
 | `0001T` name (3) | literal with the name of an entry: value |
 | `0000` | literal: name, value |
 
-Nothing is evicted by itself. The encoder deletes an entry and says how many references it made; the
-decoder lets it go once it has read as many, and says so; only then is its index free again.
+Nothing is evicted implicitly. The encoder deletes an entry and sends the number of its references;
+the decoder removes it once it has read as many, and confirms; only then is its index free again.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ _INDEX_BITS = 8
 
 
 class TableReference(NamedTuple):
-    """An entry of a table: of the static one, or that at an index of the dynamic one."""
+    """A reference to an entry: of the static table, or at an index of the dynamic one."""
 
     is_static: bool
     slot: int
 
 
 class Line(NamedTuple):
-    """A field line: what it says itself, the entry that has the rest, and where it goes.
+    """A field line: its literal strings, the entry for the rest, and the index of its insert.
 
-    A line without a value is its entry; `at` is the index at which it is inserted, if it is.
+    A line without a value stands for its entry; `at` is the index of the inserted entry, if any.
     """
 
     entry: TableReference | None
@@ -72,14 +72,14 @@ class Line(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """The entry at an index goes once so many references to it were read."""
+    """An entry is deleted once that many references to it were read."""
 
     slot: int
     n_references: int
 
 
 def write_line(line: Line) -> bytes:
-    """Return the line as bytes."""
+    """Return the encoded line."""
     entry, name, value, at = line
     if entry is None:
         head = encode_integer(at, 4, 0x20) if at is not None else b"\0"
@@ -95,12 +95,12 @@ def write_line(line: Line) -> bytes:
 
 
 def delete_line(delete: Delete) -> bytes:
-    """Return the instruction as bytes."""
+    """Return the encoded instruction."""
     return encode_integer(delete.slot, 4, 0x30) + encode_integer(delete.n_references, _INDEX_BITS)
 
 
 def read_lines(data: bytes) -> tuple[list[Line], list[Delete]]:
-    """Return the lines and the deletions of a section; those of the static table are looked up.
+    """Return the lines and deletions of a section, with references to the static table resolved.
 
     >>> read_lines(write_line(Line(None, b"a", b"b", at=3)) + delete_line(Delete(2, 7)))
     ([Line(entry=None, name=b'a', value=b'b', at=3)], [Delete(slot=2, n_references=7)])
@@ -152,7 +152,7 @@ class _Entry:
     index: int
     field: Field
     stream_id: int
-    """The section that brings it."""
+    """The section that inserts it."""
     n_references: int = 0
     is_acked: bool = False
 
@@ -163,11 +163,11 @@ class _Entry:
 
 
 class EarlyQpackEncoder:
-    """The encoder of the prototype, and two that Frindell 2017 suggests.
+    """The encoder of the prototype, and two variants that Frindell 2017 suggests.
 
     *avoids_vulnerable* applies QCRAM's rule: it refers to no entry whose section is not yet
-    acknowledged, and inserts none a second time. *keeps_used* never deletes an entry that was
-    referred to.
+    acknowledged, and inserts no field twice. *keeps_used* never deletes an entry that was referred
+    to.
     """
 
     def __init__(
@@ -181,9 +181,9 @@ class EarlyQpackEncoder:
         self._avoids_vulnerable = avoids_vulnerable
         self._keeps_used = keeps_used
         self._entries: dict[int, _Entry] = {}
-        """The valid ones, by index, in the order of insertion."""
+        """The valid entries by index, in insertion order."""
         self._deleted: dict[int, _Entry] = {}
-        """Those of which the decoder has not yet said that they are gone."""
+        """Entries whose removal the decoder has not confirmed."""
         self._found: dict[Field | bytes, _Entry] = {}
         self._brought_by: dict[int, list[_Entry]] = {}
         self._free: list[int] = []
@@ -202,16 +202,16 @@ class EarlyQpackEncoder:
         return b""
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
-        """Return the section, with the entries that it brings and those that it deletes."""
+        """Return the section, with its inserts and deletions."""
         return Encoded(stream_id, b"".join([self._line(field, stream_id) for field in fields]))
 
     def on_acked(self, stream_id: int) -> None:
-        """Record that the entries are safe that a section brought."""
+        """Record that the entries inserted by a section are safe."""
         for entry in self._brought_by.pop(stream_id, ()):
             entry.is_acked = True
 
     def on_feedback(self, data: bytes) -> None:
-        """Free indices; *data* are bitmaps of them, each behind its length."""
+        """Free indices; *data* has bitmaps of them, each after its length."""
         self._feedback += data
         while self._feedback:
             reader = WireReader(self._feedback)
@@ -248,10 +248,10 @@ class EarlyQpackEncoder:
         at = None
         if is_indexed(field) and not (same is not None and self._avoids_vulnerable):
             deleted = self._make_room(entry_bytes(name, value))
-            # None where entries that were deleted are not gone yet: they take room until the
-            # decoder says so.
+            # None if deleted entries still take room: they do until the decoder confirms their
+            # removal.
             at = self._free_index(entry_bytes(name, value))
-        # After room was made, so that the name is not that of an entry which has just been deleted.
+        # After making room, so that the name is not that of an entry deleted just now.
         line = write_line(Line(self._named(name, stream_id), name, value, at))
         if at is not None:
             self._insert(_Entry(at, field, stream_id))
@@ -274,12 +274,12 @@ class EarlyQpackEncoder:
         return not self._avoids_vulnerable or entry.is_acked or entry.stream_id == stream_id
 
     def _make_room(self, n_bytes: int) -> bytes:
-        """Delete what was referred to least until there is room; return the instructions."""
+        """Delete entries with the fewest references until there is room; return instructions."""
         limit = self._capacity - min(_MIN_FREE_BYTES, self._capacity)
         if self._valid_bytes + n_bytes <= limit or n_bytes > self._capacity:
             return b""
         instructions = []
-        # The sort is stable: of those referred to equally often the oldest goes first.
+        # The sort is stable: of entries with equally many references the oldest goes first.
         for entry in sorted(self._entries.values(), key=lambda entry: entry.n_references):
             if self._valid_bytes + n_bytes <= limit or (self._keeps_used and entry.n_references):
                 break
@@ -291,8 +291,8 @@ class EarlyQpackEncoder:
         self._valid_bytes -= entry.n_bytes
         self._deleted[entry.index] = entry
         self._deleted_bytes += entry.n_bytes
-        # A newer entry may have taken the name over. Older ones of that name are not looked for: to
-        # refer to them by name would keep them from being deleted, and saves nothing on the whole.
+        # A newer entry may own the name now. Older ones of that name are not looked for: references
+        # by name would keep them from being deleted, and save nothing overall.
         for key in (entry.field, entry.field[0]):
             if self._found.get(key) is entry:
                 del self._found[key]
@@ -311,7 +311,7 @@ class EarlyQpackEncoder:
         self._valid_bytes += entry.n_bytes
         self._found[entry.field] = entry
         older = self._found.get(entry.field[0])
-        # A name that may be referred to serves better than a newer one that may not yet.
+        # A name that may be referred to is more useful than a newer one that may not yet.
         if older is None or not (self._avoids_vulnerable and older.is_acked):
             self._found[entry.field[0]] = entry
         self._brought_by.setdefault(entry.stream_id, []).append(entry)
@@ -319,7 +319,7 @@ class EarlyQpackEncoder:
 
 @dataclass(slots=True)
 class _Section:
-    """A section that is being put together: its fields, None where one is missing."""
+    """A section under reassembly: its fields, None if missing."""
 
     stream_id: int
     n_bytes: int
@@ -329,25 +329,25 @@ class _Section:
 
 @dataclass(slots=True)
 class _DecoderEntry:
-    """An entry, and how often it was referred to so far."""
+    """An entry, and the number of references to it so far."""
 
     field: Field
     n_references: int = 0
 
 
 class EarlyQpackDecoder:
-    """Parks a field whose entry has not come; the section is done when all its fields are there.
+    """Waits for the missing entries of single fields; a section is done when all are decoded.
 
-    What a section inserts is inserted at once, whatever else of it is missing.
+    Inserts of a section take effect at once, even if other fields of it wait.
     """
 
     def __init__(self, settings: CodecSettings) -> None:
-        del settings  # The encoder keeps within the table.
+        del settings  # The encoder enforces the size of the table.
         self._table: dict[int, _DecoderEntry] = {}
         self._parked: dict[int, list[tuple[_Section, int, Line]]] = {}
-        """By the index of the entry that is missing."""
+        """Waiting fields by the index of the missing entry."""
         self._deletes: dict[int, int] = {}
-        """References after which an entry goes, by its index."""
+        """The number of references after which an entry is removed, by its index."""
         self._gone: list[int] = []
         self._incomplete: dict[int, _Section] = {}
 
@@ -357,7 +357,7 @@ class EarlyQpackDecoder:
         return sum(entry_bytes(*entry.field) for entry in self._table.values())
 
     def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
-        """Take what the section has; return what is whole now."""
+        """Process a section; return those that are complete now."""
         lines, deletes = read_lines(data)
         section = _Section(stream_id, len(data), [None] * len(lines), len(lines))
         self._incomplete[stream_id] = section
@@ -374,7 +374,7 @@ class EarlyQpackDecoder:
         return []
 
     def take_feedback(self) -> bytes:
-        """Return the entries that are gone, as a bitmap behind its length."""
+        """Return the removed entries, as a bitmap after its length."""
         if not self._gone:
             return b""
         bitmap = bytearray(max(self._gone) // 8 + 1)
@@ -385,7 +385,7 @@ class EarlyQpackDecoder:
 
     @property
     def held(self) -> Held:
-        """The sections that are not whole: as they came, and the fields that are there."""
+        """The bytes of incomplete sections: as encoded, and of the fields decoded so far."""
         sections = self._incomplete.values()
         return Held(
             sum(section.n_bytes for section in sections),
@@ -394,11 +394,11 @@ class EarlyQpackDecoder:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The streams whose sections are not whole, in the order in which they came."""
+        """The streams whose sections are incomplete, in arrival order."""
         return tuple(self._incomplete)
 
     def _take(self, lines: Iterable[tuple[_Section, int, Line]]) -> list[Decoded]:
-        """Resolve what can be resolved, and what was parked for that."""
+        """Resolve the lines that can be resolved, and the fields that waited for them."""
         decoded = []
         todo = deque(lines)
         while todo:
@@ -412,7 +412,7 @@ class EarlyQpackDecoder:
             if line.at is not None:
                 self._table[line.at] = _DecoderEntry(field)
                 todo.extend(self._parked.pop(line.at, ()))
-                # It may have been deleted before it came, without ever being referred to.
+                # It may have been deleted before it arrived, without ever being referred to.
                 self._drop(line.at)
             if not section.n_missing:
                 decoded.append(self._finish(section))
@@ -433,7 +433,7 @@ class EarlyQpackDecoder:
             self._drop(delete.slot)
 
     def _drop(self, index: int) -> None:
-        """Drop an entry that is deleted, if all references to it were read."""
+        """Remove a deleted entry, if all references to it were read."""
         entry = self._table.get(index)
         if entry is not None and self._deletes.get(index) == entry.n_references:
             del self._table[index], self._deletes[index]

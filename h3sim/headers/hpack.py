@@ -1,7 +1,7 @@
-"""HPACK over unordered streams, decoded in sequence, and the sizes that HPACK encodes to.
+"""HPACK over unordered streams, decoded in sequence, and HPACK-encoded sizes.
 
-The drafts of HTTP over QUIC of 2016 and 2017 did so (draft-ietf-quic-http-00 to -03). The `hpack`
-package does the coding (RFC 7541).
+The drafts of HTTP over QUIC of 2016 and 2017 worked this way (draft-ietf-quic-http-00 to -03). The
+`hpack` package encodes and decodes (RFC 7541).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _SEQUENCE_BITS = 8
 _MOST_LIST_BYTES = 2**32
-"""hpack refuses lists above 64 KiB; here they are the caller's own."""
+"""hpack rejects lists above 64 KiB; here they are the caller's own."""
 
 
 class HpackEncoder:
@@ -47,12 +47,12 @@ class HpackEncoder:
         self._next = 0
 
     def start(self) -> bytes:
-        """Return nothing: a change of the table's size goes with the first block."""
+        """Return nothing: a table size update is part of the first block."""
         return b""
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
         """Return the number of the block, and the block."""
-        # The third says "sensitive", the package's word for a literal that is never indexed.
+        # The third item means "sensitive", the package's term for a never-indexed literal.
         marked = [(name, value, not is_indexed((name, value))) for name, value in fields]
         prefix = encode_integer(self._next, _SEQUENCE_BITS)
         self._next += 1
@@ -69,7 +69,7 @@ class HpackEncoder:
 
 
 class HpackDecoder:
-    """Decodes a block once all before it are decoded."""
+    """Decodes a block once all blocks before it are decoded."""
 
     def __init__(self, settings: CodecSettings) -> None:
         hpack: Any = import_extra("hpack")
@@ -81,10 +81,10 @@ class HpackDecoder:
         self._next = 0
 
     def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
-        """Decode what is in sequence now.
+        """Decode the blocks that are in sequence now.
 
         Raises:
-            CodecError: if a block is broken.
+            CodecError: if a block is malformed.
         """
         reader = WireReader(data)
         number = reader.integer(_SEQUENCE_BITS)
@@ -116,25 +116,28 @@ class HpackDecoder:
 
     @property
     def held(self) -> Held:
-        """The blocks that wait, as they came: nothing of them can be decoded."""
+        """The bytes of waiting blocks, as encoded: nothing of them can be decoded."""
         return Held(self._held_bytes, self._held_bytes)
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The streams whose blocks wait, in the order in which they came."""
+        """The streams whose blocks wait, in arrival order."""
         return tuple(stream_id for stream_id, _, _ in self._waiting.values())
 
 
 _INDEXED_BITS, _INDEXING_BITS, _LITERAL_BITS = 7, 6, 4
-"""Prefixes of the three representations: a field of a table, a literal that becomes an entry, and
-one that does not (RFC 7541 §§ 6.1, 6.2.1, 6.2.2)."""
+"""Prefixes of the three representations.
+
+An indexed field, a literal that becomes an entry, and one that does not (RFC 7541 §§ 6.1, 6.2.1,
+6.2.2).
+"""
 
 
 class HpackSizes:
     """The encoder of one direction, with a dynamic table of *table_bytes* (RFC 7541 § 4).
 
-    Which literals become entries is up to an encoder; it does as Chromium's: all fields but
-    pseudo-header fields, and of these `:authority` (DefaultPolicy in quiche's
+    An encoder may choose which literals become entries; this one follows Chromium's: all fields
+    except pseudo-header fields, and of these `:authority` (DefaultPolicy in quiche's
     http2/hpack/hpack_encoder.cc).
 
     >>> sizes = HpackSizes()
@@ -150,15 +153,17 @@ class HpackSizes:
         self._used_bytes = 0
         self._n_inserted = 0
         self._newest: dict[Field | bytes, int] = {}
-        """For each field of the table, and each name: the number of its newest entry, from 1 on as
-        they were inserted."""
+        """The number of the newest entry of each field, and of each name.
+
+        Entries are numbered from 1 in insertion order.
+        """
 
     def section_bytes(self, fields: FieldSection) -> int:
         """Return the size of a section; the next one may refer to its fields."""
         return sum(self._field_bytes(field) for field in fields)
 
     def _field_bytes(self, field: Field) -> int:
-        # No index is 0 in HPACK, so `or` goes on only where there is none.
+        # HPACK has no index 0, so `or` continues only if there is none.
         index = static_index(field) or self._dynamic_index(field)
         if index is not None:
             return len(encode_integer(index, _INDEXED_BITS))
@@ -173,12 +178,12 @@ class HpackSizes:
 
     def _dynamic_index(self, key: Field | bytes) -> int | None:
         """Return the index of a field, or of the newest one with that name."""
-        # The index of an entry counts how many are newer.
+        # The index of an entry is the number of newer entries.
         number = self._newest.get(key)
         return None if number is None else len(STATIC_TABLE) + 1 + self._n_inserted - number
 
     def _insert(self, field: Field) -> None:
-        """Add an entry; the oldest leave for it, all if it is too large (RFC 7541 § 4.4)."""
+        """Add an entry, and evict the oldest; all if it is too large (RFC 7541 § 4.4)."""
         n_bytes = entry_bytes(*field)
         while self._entries and self._used_bytes + n_bytes > self._table_bytes:
             self._drop_oldest()
@@ -193,13 +198,13 @@ class HpackSizes:
         field = self._entries.pop()
         self._used_bytes -= entry_bytes(*field)
         for key in (field, field[0]):
-            if self._newest[key] == number:  # no later entry is alike
+            if self._newest[key] == number:  # no later entry is equal
                 del self._newest[key]
 
 
 @functools.lru_cache(maxsize=1024)
 def _string_bytes(value: bytes) -> int:
-    """Return what a string literal takes, Huffman coded where that is shorter (RFC 7541 § 5.2)."""
+    """Return the size of a string literal, Huffman coded if that is shorter (RFC 7541 § 5.2)."""
     coded = (sum(HUFFMAN_BITS[byte] for byte in value) + 7) // 8
     n_bytes = min(coded, len(value))
     return len(encode_integer(n_bytes, 7)) + n_bytes

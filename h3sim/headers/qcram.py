@@ -1,7 +1,8 @@
 """QCRAM: HPACK whose blocks refer only to acknowledged entries (draft -01).
 
-Implements draft-krasic-quic-qcram-01 (May 2017), as Frindell's prototype read it. A block carries a
-sequence number, the count of inserts before it, and whether it must wait for all earlier ones.
+Implements draft-krasic-quic-qcram-01 (May 2017), as interpreted by Frindell's prototype. A block
+carries a sequence number, the number of inserts before it, and a flag if it must wait for all
+earlier ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 SEQUENCE_BITS = 8
 BASE_BITS = 7
 IN_ORDER = 0x80
-"""Set where encoding evicted: the block waits for all earlier ones."""
+"""Set if encoding evicted entries: the block waits for all earlier ones."""
 INDEXED, INDEXED_BITS = 0x80, 7
 INSERT, INSERT_BITS = 0x40, 6
 LITERAL_BITS = 4
@@ -35,9 +36,9 @@ FIRST_DYNAMIC = 62
 
 
 class Line(NamedTuple):
-    """A line: what it says itself, and the number of the entry that has the rest, if one has.
+    """A field line: its literal strings, and the number of the entry for the rest, if any.
 
-    Entries are numbered from 0 as they were inserted. A line without a value has that of the entry.
+    Entries are numbered from 0 in insertion order. A line without a value has that of the entry.
     """
 
     number: int | None
@@ -47,12 +48,12 @@ class Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block that has come."""
+    """A received block."""
 
     stream_id: int
     sequence: int
     base: int
-    """So many entries were inserted before it."""
+    """The number of entries inserted before it."""
     waits_for_all: bool
     lines: tuple[Line, ...]
     n_bytes: int
@@ -60,7 +61,7 @@ class Block(NamedTuple):
     @property
     def needs(self) -> tuple[int, ...]:
         """The entries of other blocks that it refers to."""
-        # Those from the base on are its own, and come with it.
+        # Those from the base on are inserted by the block itself.
         return tuple(
             line.number
             for line in self.lines
@@ -69,7 +70,7 @@ class Block(NamedTuple):
 
 
 def read_block(stream_id: int, data: bytes) -> Block:
-    """Return the block that the bytes hold; nothing is looked up in a table."""
+    """Return the parsed block, without table lookups."""
     reader = WireReader(data)
     sequence = reader.integer(SEQUENCE_BITS)
     waits_for_all = bool(reader.peek() & IN_ORDER)
@@ -102,7 +103,7 @@ def _number(index: int, count: int) -> int:
 
 
 class _Entry(NamedTuple):
-    """An entry of the encoder's table: its number since the beginning, and who inserted it."""
+    """An entry of the encoder's table: its absolute number, and the block that inserted it."""
 
     number: int
     field: Field
@@ -112,10 +113,10 @@ class _Entry(NamedTuple):
 class QcramEncoder:
     """HPACK's encoder with epochs.
 
-    The epoch of an entry is the number of the block that inserted it. It is vulnerable while not
-    all blocks up to that one are acknowledged; a block refers to no vulnerable entry but its own.
-    With *coordinates_packets* those of earlier blocks in the same packet are safe, too: who makes
-    packets says where they begin.
+    The epoch of an entry is the number of the block that inserted it. An entry is vulnerable until
+    all blocks up to its epoch are acknowledged; a block refers to no vulnerable entries except its
+    own. With *coordinates_packets* those of earlier blocks in the same packet are safe, too; the
+    packetizer reports the packet boundaries.
     """
 
     def __init__(self, settings: CodecSettings, *, coordinates_packets: bool = False) -> None:
@@ -129,7 +130,7 @@ class QcramEncoder:
         self._n_inserted = 0
         self._n_blocks = 0
         self._commit_epoch = -1
-        """All blocks up to this one are acknowledged."""
+        """The number of the last block up to which all are acknowledged."""
         self._packet_epoch = 0
         self._sequence_of: dict[int, int] = {}
         self._acked_early: set[int] = set()
@@ -145,7 +146,7 @@ class QcramEncoder:
         return b""
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
-        """Return the block."""
+        """Return the encoded block."""
         sequence = self._n_blocks
         self._n_blocks += 1
         self._sequence_of[stream_id] = sequence
@@ -157,22 +158,22 @@ class QcramEncoder:
         return Encoded(stream_id, prefix + lines)
 
     def on_acked(self, stream_id: int) -> None:
-        """Record that a block arrived; entries become safe in the order of blocks."""
+        """Record that a block arrived; entries become safe in block order."""
         sequence = self._sequence_of.pop(stream_id, None)
         if sequence is None:
             return
         self._acked_early.add(sequence)
-        # One that arrived out of order proves nothing of those before it, whose inserts it may
-        # lack.
+        # A block that arrived out of order proves nothing about earlier ones, whose inserts may be
+        # missing.
         while self._commit_epoch + 1 in self._acked_early:
             self._commit_epoch += 1
             self._acked_early.remove(self._commit_epoch)
 
     def on_feedback(self, data: bytes) -> None:
-        """Do nothing: acknowledgements are the transport's."""
+        """Do nothing: acknowledgements come from the transport."""
 
     def on_packet_boundary(self) -> None:
-        """Begin a packet with the next block."""
+        """Begin a new packet with the next block."""
         self._packet_epoch = self._n_blocks
 
     def _line(self, field: Field, sequence: int) -> bytes:
@@ -183,7 +184,7 @@ class QcramEncoder:
         same = self._found.get(field)
         if same is not None and self._is_safe(same, sequence):
             return encode_integer(self._index(same), INDEXED_BITS, INDEXED)
-        # What is there already is not inserted again, else it would push others out.
+        # An existing entry is not inserted again, as that would evict others.
         inserts = same is None and is_indexed(field) and entry_bytes(name, value) <= self._capacity
         flags, bits = (INSERT, INSERT_BITS) if inserts else (0, LITERAL_BITS)
         known = self._name_index(name, sequence)
@@ -196,15 +197,15 @@ class QcramEncoder:
         fixed = static_index(name)
         if fixed is not None:
             return fixed
-        # A name comes again with other values: the newest entry may not yet be referred to where an
-        # older one may.
+        # A name recurs with other values: an older entry may be referred to even if the newest may
+        # not yet.
         for entry in reversed(self._named.get(name, ())):
             if self._is_safe(entry, sequence):
                 return self._index(entry)
         return 0
 
     def _index(self, entry: _Entry) -> int:
-        # Relative to the newest entry of this moment: it moves with each insert of the block.
+        # Relative to the newest entry at this point: it changes with each insert of the block.
         return FIRST_DYNAMIC + self._n_inserted - 1 - entry.number
 
     def _is_safe(self, entry: _Entry, sequence: int) -> bool:
@@ -228,7 +229,7 @@ class QcramEncoder:
         entry = self._entries.popleft()
         self._bytes -= entry_bytes(*entry.field)
         self._has_evicted = True
-        del self._found[entry.field]  # no field is inserted that is there already
+        del self._found[entry.field]  # no field is inserted twice
         named = self._named[entry.field[0]]
         named.popleft()
         if not named:
@@ -236,10 +237,10 @@ class QcramEncoder:
 
 
 class QcramDecoder:
-    """Decodes a block when nothing is missing that it refers to.
+    """Decodes a block once all entries that it refers to are known.
 
-    One that evicts waits for all earlier ones; what overtakes it may for a while take more of the
-    table than its limit, since the draft has no rule against that.
+    A block that evicts waits for all earlier ones; blocks that overtake it may temporarily exceed
+    the limit of the table, which the draft does not rule out.
     """
 
     def __init__(self, settings: CodecSettings) -> None:
@@ -252,7 +253,7 @@ class QcramDecoder:
         self._decoded_early: set[int] = set()
         self._held_bytes = 0
         self._below_bytes = 0
-        """The size of the table as the encoder saw it where an evicting block stands."""
+        """The table size in the encoder's view, where an evicting block comes in sequence."""
 
     @property
     def table_bytes(self) -> int:
@@ -260,14 +261,14 @@ class QcramDecoder:
         return sum(entry_bytes(*field) for field in self._table.values())
 
     def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
-        """Decode what can be decoded now."""
+        """Decode all blocks that can be decoded now."""
         block = read_block(stream_id, data)
         if not self._is_decodable(block):
             self._waiting[block.sequence] = block
             self._held_bytes += block.n_bytes
             return []
         decoded = [self._decode(block)]
-        # From the beginning after each: one block may bring what several others wait for.
+        # From the start after each: one block may insert what several others wait for.
         while (ready := self._ready()) is not None:
             del self._waiting[ready.sequence]
             self._held_bytes -= ready.n_bytes
@@ -280,17 +281,17 @@ class QcramDecoder:
         return []
 
     def take_feedback(self) -> bytes:
-        """Return nothing: acknowledgements are the transport's."""
+        """Return nothing: acknowledgements come from the transport."""
         return b""
 
     @property
     def held(self) -> Held:
-        """The blocks that wait, as they came."""
+        """The bytes of waiting blocks, as encoded."""
         return Held(self._held_bytes, self._held_bytes)
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The streams whose blocks wait, in the order in which they came."""
+        """The streams whose blocks wait, in arrival order."""
         return tuple(block.stream_id for block in self._waiting.values())
 
     def _ready(self) -> Block | None:
@@ -329,7 +330,7 @@ class QcramDecoder:
         return name, value if line.value is None else line.value
 
     def _make_room(self, n_bytes: int) -> None:
-        """Evict what the encoder evicted; entries of blocks that came early do not count."""
+        """Evict what the encoder evicted; entries of blocks that overtook do not count."""
         self._below_bytes += n_bytes
         while self._below_bytes > self._capacity:
             self._below_bytes -= entry_bytes(*self._table.pop(self._oldest))

@@ -1,8 +1,8 @@
-"""Reads header lists in QIF, the text format in which header coders are compared.
+"""Reads header lists in QIF, the text format for comparing header encoders.
 
 A line is a name, a tab and a value; an empty line ends a list; a line that begins with # is a
-comment. The format is that of the QPACK offline interop (quicwg/base-drafts wiki). It knows no
-times; h3sim writes them as comments: `# at_ms 12.5` stands before a list that is sent at 12.5 ms.
+comment. The format is that of the QPACK offline interop (quicwg/base-drafts wiki). It has no times;
+h3sim writes them as comments: `# at_ms 12.5` precedes a list that is sent at 12.5 ms.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 _MOST_BYTES = 64 * 2**20
-"""A larger file is none of header lists."""
+"""The size limit: no file of header lists is larger."""
 _COMMENT = b"#"
 _TIME = re.compile(rb"# at_ms (\d{1,9}(?:\.\d{1,9})?)")
 
 
 class HeaderListError(InputError):
-    """A file of header lists cannot be used."""
+    """A file of header lists that cannot be used."""
 
 
 class TimedList(NamedTuple):
-    """A header list of a file, and when it is sent, in ms, where the file says so."""
+    """A header list of a file, with its send time in ms, if the file has it."""
 
     fields: FieldSection
     at_ms: float | None = None
@@ -40,10 +40,10 @@ def read_qif(path: str | PathLike[str]) -> tuple[TimedList, ...]:
     """Return the header lists of the file at *path*, in order.
 
     Raises:
-        HeaderListError: if it cannot be read, holds none, or has lines that are no fields.
+        HeaderListError: if it cannot be read, has no lists, or has lines that are not fields.
     """
     with open_input(path, HeaderListError) as file:
-        # A byte more than is allowed tells a file that is too large without reading all of it.
+        # One byte more than allowed detects a file that is too large without reading all of it.
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         message = f"is larger than {_MOST_BYTES >> 20} MiB"
@@ -65,17 +65,17 @@ def parse_qif(data: bytes, *, source: str = "") -> tuple[TimedList, ...]:
     reader = _Reader()
     for number, line in enumerate(data.split(b"\n"), start=1):
         reader.take(number, line.removesuffix(b"\r"))
-    # The last list need not end with an empty line.
+    # The last list may lack its empty line.
     reader.take(0, b"")
     if not reader.lists and not reader.problems:
-        reader.problems.append(ValidationIssue(key="", message="holds no header list"))
+        reader.problems.append(ValidationIssue(key="", message="has no header lists"))
     if reader.problems:
         raise HeaderListError(reader.problems, source)
     return tuple(reader.lists)
 
 
 class _Reader:
-    """Takes lines."""
+    """Parser of lines."""
 
     def __init__(self) -> None:
         self.lists: list[TimedList] = []
@@ -84,7 +84,7 @@ class _Reader:
         self._at_ms: float | None = None
 
     def take(self, number: int, text: bytes) -> None:
-        """Take the line of that number."""
+        """Process the line with that number."""
         if text.startswith(_COMMENT):
             timed = _TIME.fullmatch(text)
             if timed:

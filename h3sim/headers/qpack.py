@@ -1,4 +1,4 @@
-"""QPACK as deployed (RFC 9204): ls-qpack codes; encoder and decoder streams are read here."""
+"""QPACK as deployed (RFC 9204): ls-qpack encodes and decodes; instructions are parsed here."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class InstructionKind(enum.Enum):
 
     @property
     def is_insert(self) -> bool:
-        """True if it adds an entry."""
+        """True if it inserts an entry."""
         return self is not InstructionKind.CAPACITY
 
 
 class Instruction(NamedTuple):
-    """An instruction: `number` is its index or the capacity; strings where it has them."""
+    """An instruction: `number` is its index or the capacity; strings if it has any."""
 
     kind: InstructionKind
     number: int = 0
@@ -46,13 +46,13 @@ class Instruction(NamedTuple):
 
 
 class EncoderStream:
-    """Reads instructions from an encoder stream that comes in pieces."""
+    """Parses the instructions of an encoder stream from pieces of it."""
 
     def __init__(self) -> None:
         self._partial = b""
 
     def feed(self, data: bytes) -> Iterator[Instruction]:
-        """Yield the instructions that are whole now."""
+        """Yield the instructions that are complete now."""
         reader = WireReader(self._partial + data)
         consumed = 0
         found = []
@@ -83,7 +83,7 @@ def _instruction(reader: WireReader) -> Instruction:
 
 
 def required_insert_count(section: bytes, *, max_table_bytes: int, inserted: int) -> int:
-    """Return how many inserts a section needs; *inserted* is how many its reader has seen.
+    """Return the Required Insert Count of a section, for a reader that has seen *inserted* inserts.
 
     Implements RFC 9204 § 4.5.1.1.
 
@@ -96,13 +96,13 @@ def required_insert_count(section: bytes, *, max_table_bytes: int, inserted: int
     max_entries = max_table_bytes // ENTRY_OVERHEAD_BYTES
     full_range = 2 * max_entries
     most = inserted + max_entries
-    # The number travels modulo the full range: this is the highest that can be meant.
+    # The encoded value is taken modulo the full range: this is the highest possible one.
     count = most // full_range * full_range + encoded - 1
     return count - full_range if count > most else count
 
 
 def insert_count_increment(count: int) -> bytes:
-    """Return the instruction of the decoder stream that *count* more inserts have come (§ 4.4.3).
+    """Return the Insert Count Increment instruction for *count* more inserts (§ 4.4.3).
 
     >>> insert_count_increment(5).hex()
     '05'
@@ -111,15 +111,15 @@ def insert_count_increment(count: int) -> bytes:
 
 
 _NO_LINES = b"\0\0"
-"""The prefix of a section without a line, which ls-qpack writes and does not read."""
+"""The prefix of a section without lines, which ls-qpack writes but does not read."""
 
 
 class QpackEncoder:
     """ls-qpack's encoder.
 
-    It keeps account of at most 64 unacknowledged sections per 5 to 6 kB of table; what comes on top
-    does not refer to the table, whatever the limit of blocked streams is. That is ls-qpack's memory
-    guard, and cannot be turned off through `pylsqpack`.
+    It tracks at most 64 unacknowledged sections per 5 to 6 kB of table; further sections do not
+    refer to the table, whatever the limit of blocked streams. This memory guard of ls-qpack cannot
+    be turned off through `pylsqpack`.
     """
 
     def __init__(self, settings: CodecSettings) -> None:
@@ -135,7 +135,7 @@ class QpackEncoder:
         return begin
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
-        """Return the section and what it adds to the encoder stream.
+        """Return the section and its instructions on the encoder stream.
 
         Raises:
             CodecError: if a field has no name, or one that is too long for ls-qpack.
@@ -150,10 +150,10 @@ class QpackEncoder:
         """Do nothing: acknowledgements come on the decoder stream."""
 
     def on_feedback(self, data: bytes) -> None:
-        """Take acknowledgements of sections, and counts of inserts.
+        """Process acknowledgements of sections, and insert counts.
 
         Raises:
-            CodecError: if they are of what was never sent.
+            CodecError: if they acknowledge sections or inserts that were never sent.
         """
         try:
             self._qpack.feed_decoder(data)
@@ -165,10 +165,10 @@ class QpackEncoder:
 
 
 class QpackDecoder:
-    """ls-qpack's decoder, and the Insert Count Increments, which `pylsqpack` does not give.
+    """ls-qpack's decoder, with the Insert Count Increments that `pylsqpack` lacks.
 
-    Without those an encoder never learns of inserts that no section referred to; one that may block
-    no stream could then never use its table (RFC 9204 § 2.1.4).
+    Without them an encoder never learns of inserts that no section referred to; an encoder that may
+    not block any stream could then never use its table (RFC 9204 § 2.1.4).
     """
 
     def __init__(self, settings: CodecSettings) -> None:
@@ -186,10 +186,10 @@ class QpackDecoder:
         self._held_bytes = 0
 
     def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
-        """Decode the section, unless inserts are missing that it needs.
+        """Decode the section, unless it needs inserts that are missing.
 
         Raises:
-            CodecError: if it is broken, or one stream too many would be blocked.
+            CodecError: if it is malformed, or too many streams would be blocked.
         """
         if data == _NO_LINES:
             return [Decoded(stream_id, ())]
@@ -204,16 +204,16 @@ class QpackDecoder:
         return [self._decoded(stream_id, data, feedback, fields)]
 
     def on_instructions(self, data: bytes) -> list[Decoded]:
-        """Take inserts; decode the sections that waited for them.
+        """Process inserts; decode the sections that waited for them.
 
         Raises:
-            CodecError: if they are broken, or do not fit into the table.
+            CodecError: if they are malformed, or do not fit into the table.
         """
         try:
             unblocked = self._qpack.feed_encoder(data)
         except self._broken_error as error:
             raise CodecError(f"encoder stream: {error}") from error
-        # Only once ls-qpack has taken them: what it refuses is reported to nobody.
+        # Only after ls-qpack has accepted them: rejected ones are not acknowledged.
         self._n_inserted += sum(found.kind.is_insert for found in self._stream.feed(data))
         decoded = []
         for stream_id in unblocked:
@@ -224,7 +224,7 @@ class QpackDecoder:
         return decoded
 
     def take_feedback(self) -> bytes:
-        """Return acknowledgements of sections, then the inserts that those do not imply."""
+        """Return acknowledgements of sections, then the inserts that they do not imply."""
         unreported = self._n_inserted - self._n_reported
         if unreported > 0:
             self._feedback.append(insert_count_increment(unreported))
@@ -235,12 +235,12 @@ class QpackDecoder:
 
     @property
     def held(self) -> Held:
-        """The sections that wait: ls-qpack keeps them as they came."""
+        """The bytes of waiting sections: ls-qpack buffers them as encoded."""
         return Held(self._held_bytes, self._held_bytes)
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The streams that are blocked, in the order in which they became so."""
+        """The blocked streams, in the order in which they became so."""
         return tuple(self._waiting)
 
     def _decoded(
@@ -251,7 +251,7 @@ class QpackDecoder:
             needed = required_insert_count(
                 section, max_table_bytes=self._settings.table_bytes, inserted=self._n_inserted
             )
-            # An acknowledged section implies the inserts that it needed; to report those again is
-            # an error (RFC 9204 § 4.4.3).
+            # An acknowledged section implies the inserts that it needed; acknowledging those again
+            # is an error (RFC 9204 § 4.4.3).
             self._n_reported = max(self._n_reported, needed)
         return Decoded(stream_id, tuple(fields))

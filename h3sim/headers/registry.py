@@ -1,4 +1,4 @@
-"""The schemes by name, each with its source."""
+"""The header compression schemes by name, each with its source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecScheme:
-    """A header compression scheme: what makes its two sides, and where it is written down."""
+    """A header compression scheme: its encoder and decoder factories, and its source."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ _SCHEMES = {
     for scheme in (
         CodecScheme(
             name="hpack",
-            title="HPACK, decoded in the order of encoding",
+            title="HPACK, decoded in encoding order",
             source="RFC 7541; draft-ietf-quic-http-03",
             make_encoder=HpackEncoder,
             make_decoder=HpackDecoder,
@@ -54,34 +54,34 @@ _SCHEMES = {
         CodecScheme(
             name="static",
             title="QPACK without a dynamic table",
-            source="RFC 9204; as quiche has it",
+            source="RFC 9204; as in quiche",
             make_encoder=lambda settings: QpackEncoder(_static(settings)),
             make_decoder=lambda settings: QpackDecoder(_static(settings)),
         ),
         CodecScheme(
             name="early-qpack",
-            title="QPACK of 2017: explicit indices, and fields that wait",
+            title="QPACK of 2017: explicit indices; a field waits for its entry",
             source="draft-bishop-quic-http-and-qpack",
             make_encoder=EarlyQpackEncoder,
             make_decoder=EarlyQpackDecoder,
         ),
         CodecScheme(
             name="early-qpack-safe",
-            title="QPACK of 2017 with QCRAM's rule: no reference to what is not acknowledged",
+            title="QPACK of 2017 with QCRAM's rule: no reference to unacknowledged entries",
             source="Frindell 2017, point 2",
             make_encoder=lambda settings: EarlyQpackEncoder(settings, avoids_vulnerable=True),
             make_decoder=EarlyQpackDecoder,
         ),
         CodecScheme(
             name="early-qpack-keep",
-            title="QPACK of 2017 that never deletes an entry which was used",
+            title="QPACK of 2017 that never deletes a referenced entry",
             source="Frindell 2017, implementation considerations",
             make_encoder=lambda settings: EarlyQpackEncoder(settings, keeps_used=True),
             make_decoder=EarlyQpackDecoder,
         ),
         CodecScheme(
             name="qcram",
-            title="QCRAM: HPACK that refers to acknowledged entries only",
+            title="QCRAM: HPACK that refers only to acknowledged entries",
             source="draft-krasic-quic-qcram-01",
             make_encoder=QcramEncoder,
             make_decoder=QcramDecoder,
@@ -104,7 +104,7 @@ def codec_scheme(name: str) -> CodecScheme:
     """Return the scheme of that name.
 
     Raises:
-        UnknownNameError: if there is none.
+        UnknownNameError: if there is no such scheme.
     """
     if name not in _SCHEMES:
         raise UnknownNameError(
@@ -129,10 +129,10 @@ def make_codec(name: str, settings: CodecSettings | None = None) -> Codec:
 class HeaderCompression:
     """Header compression of a load, in both directions.
 
-    Where nothing *blocks*, a section can be read once it has arrived, whatever it refers to. No
-    decoder can do that: it is there to tell what blocking costs from what bytes cost. *lists* are
-    the sections of request and response for each resource of the page; without them they follow
-    from the page (`page_sections`).
+    Unless *blocks*, a section can be decoded on arrival, whatever it refers to. No real decoder can
+    do that; it separates the cost of blocking from the cost of bytes. *lists* are the sections of
+    request and response for each resource of the page; by default they are derived from the page
+    (`synthetic_headers`).
 
     Raises:
         UnknownNameError: if there is no such codec.
@@ -147,7 +147,7 @@ class HeaderCompression:
         codec_scheme(self.codec)
 
     def check(self) -> None:
-        """Make the codec once.
+        """Check that the codec can be created.
 
         Raises:
             MissingExtraError: if a library that it needs is not installed.
@@ -156,5 +156,5 @@ class HeaderCompression:
 
     @property
     def name(self) -> str:
-        """The codec, by which rows and errors call it."""
+        """The codec's name, in rows and errors."""
         return self.codec

@@ -1,8 +1,8 @@
 """Synthetic field sections of a page's requests and responses, and their sizes.
 
-Requests are those that Chromium 156 makes, field by field as the project's recorder saw them;
-responses those of a plain server, which is the recorder's. So the lists of a recorded page come out
-as they were recorded, but for dates and tags. There are no cookies, and all hosts are one.
+Requests are those of Chromium 156, field by field as observed by the project's recorder; responses
+those of a plain server, the recorder's. So the lists of a recorded page match the recording, except
+for dates and etags. There are no cookies, and a single host.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _DATE = b"Sun, 22 Nov 2026 00:00:00 GMT"
 def request_section(page: Page, resource: Resource) -> FieldSection:
     """Return the field section of the request for a resource of *page*.
 
-    The resource that made the browser ask is the referer where it is a stylesheet, else the
-    document is.
+    The referer is the resource that triggered the request if it is a stylesheet, otherwise the
+    document.
     """
     accept, dest, mode = _ASKED[resource.kind]
     is_document = resource is page.resources[0]
@@ -83,7 +83,8 @@ def request_section(page: Page, resource: Resource) -> FieldSection:
     )
     return (
         *first,
-        # As was seen: Chromium tells the origin for fonts, but not for fetches from the page's own.
+        # As observed: Chromium sends the origin for fonts, but not for fetches from the page's own
+        # host.
         *(((b"origin", _ORIGIN),) if mode == b"cors" and resource.kind is Kind.FONT else ()),
         *(() if is_document else ((b"referer", _ORIGIN + _path(_referer(page, resource))),)),
         (b"sec-fetch-dest", dest),
@@ -95,7 +96,7 @@ def request_section(page: Page, resource: Resource) -> FieldSection:
 
 
 def response_section(resource: Resource) -> FieldSection:
-    """Return the field section of the response that is a resource."""
+    """Return the field section of the response with a resource."""
     mime = resource.mime or _MIMES[resource.kind]
     is_text = mime.startswith("text/")
     is_compressed = mime.startswith(_COMPRESSED)
@@ -127,7 +128,7 @@ def _referer(page: Page, resource: Resource) -> Resource:
 
 
 def http1_request_bytes(page: Page, resource: Resource) -> int:
-    """Return the size of the HTTP/1.1 request for a resource: that of the page, or as text.
+    """Return the size of the HTTP/1.1 request for a resource: as the page has it, or as text.
 
     >>> from h3sim import load_page
     >>> page = load_page("davies-meenan")
@@ -145,11 +146,11 @@ def http1_request_bytes(page: Page, resource: Resource) -> int:
 
 
 class Http2RequestSizes:
-    """The field sections of requests for resources of *page*, as HPACK makes them.
+    """Request sizes for the resources of *page* over HTTP/2, as compressed by HPACK.
 
-    The fields are those that Chromium sends for such a resource (`compression.page_sections`). The
-    first request brings them all; later ones refer to what came before, and are told in the order
-    in which they are made. What the page file says of a request counts before.
+    The fields are those that Chromium sends for such a resource (`request_section`). The first
+    request has them all as literals; later ones refer to earlier fields, so calls must be in
+    request order. A request size in the page file takes precedence.
 
     >>> from h3sim.page import page_from_dict
     >>> image = {"kind": "image", "bytes": 9, "discovered": {"at": "time"}}
@@ -167,6 +168,6 @@ class Http2RequestSizes:
 
     def of(self, resource: Resource) -> int:
         """Return the size of the next request, which is for *resource*."""
-        # Also where the page says the size: later requests refer to the fields of this one.
+        # Also if the page has the size: later requests refer to the fields of this one.
         n_bytes = self._sizes.section_bytes(request_section(self._page, resource))
         return resource.request_bytes or n_bytes

@@ -68,13 +68,13 @@ HUFFMAN_BITS = (
 ENTRY_OVERHEAD_BYTES = 32
 """The overhead of a dynamic table entry beside its name and value (RFC 7541 § 4.1)."""
 LIBRARIES = ("hpack", "pylsqpack")
-"""The extra with the coding of HPACK and QPACK: `headers`."""
+"""The extra with the HPACK and QPACK libraries: `headers`."""
 _STRINGS_KEPT = 4096
-"""Coded strings that are kept: a list of header fields says the same again and again."""
+"""The size of the cache of encoded strings: header lists repeat the same ones."""
 
 
 class TruncatedError(CodecError):
-    """The bytes end before what they begin."""
+    """The bytes end in the middle of an item."""
 
 
 def import_extra(module: str) -> ModuleType:
@@ -92,12 +92,12 @@ def import_extra(module: str) -> ModuleType:
 
 
 def entry_bytes(name: bytes, value: bytes) -> int:
-    """Return what an entry takes of a dynamic table."""
+    """Return the size of an entry in a dynamic table."""
     return len(name) + len(value) + ENTRY_OVERHEAD_BYTES
 
 
 def encode_integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
-    """Return *value* with a prefix of so many bits, behind the bits of *first* (RFC 7541 § 5.1).
+    """Return *value* with a prefix of that many bits, after the bits of *first* (RFC 7541 § 5.1).
 
     >>> encode_integer(10, 5).hex(), encode_integer(1337, 5).hex()
     ('0a', '1f9a0a')
@@ -116,9 +116,9 @@ def encode_integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
 
 @functools.lru_cache(maxsize=_STRINGS_KEPT)
 def encode_string(value: bytes) -> bytes:
-    """Return *value* as a string literal, Huffman coded where that is shorter (RFC 7541 § 5.2).
+    """Return *value* as a string literal, Huffman coded if that is shorter (RFC 7541 § 5.2).
 
-    The bit that says so stands before the length.
+    The bit that indicates it precedes the length.
 
     >>> encode_string(b"www.example.com").hex()
     '8cf1e3c2e5f23a6ba0ab90f4ff'
@@ -130,7 +130,7 @@ def encode_string(value: bytes) -> bytes:
 
 
 class WireReader:
-    """Reads integers and strings from *data*.
+    """A reader of integers and strings from *data*.
 
     >>> reader = WireReader(bytes.fromhex("1f9a0a"))
     >>> reader.integer(5), reader.is_done
@@ -156,11 +156,11 @@ class WireReader:
     def peek(self) -> int:
         """Return the next byte without reading it."""
         if self.is_done:
-            raise TruncatedError("the section ends where more must come")
+            raise TruncatedError("the section ends where more bytes are required")
         return self._data[self._position]
 
     def integer(self, prefix_bits: int) -> int:
-        """Read an integer with a prefix of so many bits."""
+        """Read an integer with a prefix of that many bits."""
         most = (1 << prefix_bits) - 1
         value = self.peek() & most
         self._position += 1
@@ -176,7 +176,7 @@ class WireReader:
             shift += 7
 
     def string(self, prefix_bits: int = 7) -> bytes:
-        """Read a string literal whose length has a prefix of so many bits."""
+        """Read a string literal whose length has a prefix of that many bits."""
         is_huffman = bool(self.peek() & 1 << prefix_bits)
         n_bytes = self.integer(prefix_bits)
         data = self._data[self._position : self._position + n_bytes]
@@ -190,7 +190,7 @@ class WireReader:
 def _static_indexes() -> dict[Field | bytes, int]:
     found: dict[Field | bytes, int] = {}
     for index, (name, value) in enumerate(STATIC_TABLE, start=1):
-        # The first of a name: several entries share one, as `:method`.
+        # The first of a name: several entries share one, such as `:method`.
         found.setdefault((name, value), index)
         found.setdefault(name, index)
     return found

@@ -1,5 +1,7 @@
 """The public names of `h3sim.importers`, each loaded when it is first used."""
 
+from h3sim.importers.archive import ArchivedPage as ArchivedPage
+from h3sim.importers.archive import read_archive as read_archive
 from h3sim.importers.detect import DIALECTS as DIALECTS
 from h3sim.importers.detect import import_page as import_page
 from h3sim.importers.detect import read_har as read_har

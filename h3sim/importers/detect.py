@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.above_the_fold import HEURISTIC, mark_critical_path, with_marks
+from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
 from h3sim.importers.formats.har import HAR_DIALECTS, HarReader
+from h3sim.importers.formats.lighthouse import LighthouseResult
 from h3sim.importers.formats.site import read_site
+from h3sim.importers.formats.webpagetest import WebPageTestResult
 from h3sim.importers.formats.wprof import EploadGraph, WprofxGraph
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import Recording
@@ -62,6 +65,11 @@ def _is_opened(name: str, kind: type) -> Callable[[JsonPart], bool]:
     return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
 
 
+def _is_webpagetest(part: JsonPart) -> bool:
+    """Return whether the part is the member of a result of WebPageTest that has its runs."""
+    return part.path == ("data",) and isinstance(part.value, dict) and "runs" in part.value
+
+
 FAMILIES = (
     Family("HAR", (*HAR_DIALECTS,), _is_opened("log", dict), HarReader),
     Family(
@@ -70,6 +78,19 @@ FAMILIES = (
         lambda part: part.path == ("method",) or _has("method")(part),
         ProtocolLog,
         has_lines=True,
+    ),
+    Family(
+        "chrome-trace",
+        ("chrome-trace",),
+        lambda part: _is_opened("traceEvents", list)(part) or _has("ph")(part),
+        ChromeTrace,
+    ),
+    Family("webpagetest", ("webpagetest",), _is_webpagetest, WebPageTestResult),
+    Family(
+        "lighthouse",
+        ("lighthouse",),
+        lambda part: part.path in (("lighthouseVersion",), ("lighthouseResult",)),
+        LighthouseResult,
     ),
     Family("wprofx", ("wprofx",), _has("objs"), WprofxGraph),
     Family("epload", ("epload",), _is_opened("objs", list), EploadGraph),
@@ -84,6 +105,7 @@ DIALECTS = {name: family.title for family in FAMILIES for name in family.names} 
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MOST_PARTS = 1_000_000
 """Most parts of a file: ten per request for 100,000 requests, or the longest event logs."""
+_IS_ARCHIVE = "has rows of the HTTP Archive: name a folder for their pages (-o FOLDER/)"
 _MOST_BEFORE = 10_000
 """Most parts that are examined to detect the format."""
 
@@ -115,7 +137,7 @@ def import_page(
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is reported later
         path = Path(path) / "index.html"
     recording = read_recording(path, dialect=dialect, page=page, root=root)
-    return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
+    return finished_page(recording, host=host, strict=strict, above_the_fold=above_the_fold)
 
 
 def read_recording(
@@ -142,6 +164,17 @@ def read_recording(
     return recording
 
 
+def finished_page(
+    recording: Recording,
+    *,
+    host: str | None = None,
+    strict: bool = False,
+    above_the_fold: str | Path = HEURISTIC,
+) -> ImportedPage:
+    """Return the page of *recording* with its marks; the arguments are those of `import_page`."""
+    return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
+
+
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
     """Import the page from the HAR file at *path*; see `import_page`."""
     return import_page(path, host=host, page=page).page
@@ -152,7 +185,7 @@ def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:
     page = imported.page
     if choice == HEURISTIC and any(resource.critical for resource in page.resources):
         page = mark_critical_path(page)  # recorded marks take precedence over the heuristic
-    elif choice != HEURISTIC or not page.knows_above_the_fold:
+    elif choice != HEURISTIC or not any(resource.above_the_fold for resource in page.resources):
         page = with_marks(page, choice)
     how = page.above_the_fold_from
     marks = {f"above the fold by {how.value}": sum(r.above_the_fold for r in page.resources)}
@@ -181,6 +214,8 @@ def _check(path: object, page: object, above_the_fold: object, **optional: objec
 
 def _read(source: TextSource, recording: Recording) -> None:
     """Read the file into *recording*."""
+    if source.peek().startswith("PAR1"):  # Parquet
+        raise recording.refuse(_IS_ARCHIVE)
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
     if opening not in ("{", "["):
@@ -211,7 +246,7 @@ class _Reading:
     def __init__(self, recording: Recording, *, is_list: bool) -> None:
         self._recording = recording
         self._is_list = is_list
-        self._wanted = DIALECTS.get(recording.dialect, "")
+        self._required = DIALECTS.get(recording.dialect, "")
         self._before: list[JsonPart] = []
         self._reader: DialectReader | None = None
         self.family: Family | None = None
@@ -235,7 +270,7 @@ class _Reading:
         if self.family is None:
             self._refuse_strange(part)
             return
-        if self._wanted not in ("", self.family.title):
+        if self._required not in ("", self.family.title):
             name = self._recording.dialect
             raise self._recording.refuse(f"is {self.family.title}, not {name}")
         self._reader = self.family.reader(self._recording)
@@ -244,8 +279,13 @@ class _Reading:
 
     def _refuse_strange(self, part: JsonPart) -> None:
         """Refuse a list whose first object is not an entry of any format, and a second object."""
+        if part.path == ("payload",) or _has("payload")(part):
+            raise self._recording.refuse(_IS_ARCHIVE)
+        if _has("browserScripts")(part):
+            message = "is a browsertime.json, which lists no requests: import the HAR beside it"
+            raise self._recording.refuse(message)
         if not part.path and not part.line and isinstance(part.value, dict):
-            raise self._recording.refuse("must have method or objs, has neither", part.key)
+            raise self._recording.refuse("must have method, ph or objs, has none", part.key)
         if part.line or len(self._before) > _MOST_BEFORE:
             self.finish()
 

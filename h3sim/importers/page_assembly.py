@@ -71,7 +71,10 @@ def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
         found["kinds"] += request.kind is not None
         found["body sizes"] += request.body_from is SizeSource.RECORDED
         found["execution times"] += request.execute_ms > 0
+        found["shares of the viewport"] += request.viewport is not None
+        found["largest paints"] += request.is_hero
         found["on the critical path"] += request.is_critical
+        found["largest paint"] += request.is_hero
         found["pushes"] += request.is_pushed
         found["preloads"] += request.is_preload
         found["answers 304"] += request.status == NOT_MODIFIED
@@ -201,7 +204,6 @@ _RECORDED = (
     ParentEvidence.INITIATOR,
     ParentEvidence.NONE,
 )
-_ALWAYS_MISSING = "what is critical or the hero"
 
 
 class _Entry(NamedTuple):
@@ -411,7 +413,8 @@ class _Assembly:
         return left_out
 
     def _missing_always(self) -> Iterator[str]:
-        yield _ALWAYS_MISSING
+        has_hero = any(self._requests[index].is_hero for index in self._kept)
+        yield "what is critical" if has_hero else "what is critical or the hero"
         n_unknown = sum(self._server_ms.get(index) is None for index in self._kept)
         if n_unknown:
             yield f"server think times of {n_unknown:,}"

@@ -5,7 +5,8 @@
   then the median of connections. Where no connection was seen to open, the shortest wait that
   another bears out. So Lighthouse's NetworkAnalyzer does it, but for its guesses at what part of
   a wait was the server's.
-- **Rate**: where pieces are packets, the pace at which they came. Else the most that came as a
+- **Rate**: where pieces are packets, the pace at which they came; where they are TLS records, the
+  pace on which most agree, apart from stalls and what they held back. Else the most that came as a
   whole within any stretch of 100 ms or longer: responses (or pieces of them) that began and ended
   within it. When the bytes of one that reaches beyond it came is not known, so they do not count.
   As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based
@@ -22,6 +23,7 @@ apart. So what was seen goes before what would be allowed.
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_left
 from itertools import pairwise
@@ -47,6 +49,15 @@ _PACKET_BYTES = 1500
 _LEAST_PACKETS = 20
 _PACKET_HEADER_BYTES = 58
 """IPv4 and UDP (28), a short header with its tag and the frame's own fields (RFC 9000 § 17.3)."""
+_RECORD_BYTES = 16_384
+"""Largest plaintext of a TLS record (RFC 8446 § 5.1)."""
+_STALL = 2
+"""A gap of so many usual ones may be a stall."""
+_AGREED = 1.1
+"""Paces that differ by no more agree."""
+_MOST, _SOME = 0.6, 0.3
+"""Least share of the bytes that must agree on the pace of records, and of packets."""
+_LEAST_AGREEING = 3
 _STEPS = 4
 """Fraction of a window within which chunks are merged."""
 _LEAST_BYTES = 10_000
@@ -56,6 +67,8 @@ _LEAST_WAIT_MS = 1.0
 """Shortest plausible wait; shorter ones are from caches, proxies or coarse clocks."""
 _LEAST_SHARE = 0.5
 """Less than half of a handshake is no wait for an answer over the same path."""
+_SECURE_ROUND_TRIPS = 2
+"""Round trips of a new connection over TCP with TLS 1.3 (RFC 8446 § 2); TLS 1.2 takes another."""
 _BORNE_OUT = 1.25
 """Waits that differ by no more bear one another out."""
 SLOWEST_MS = 600_000.0
@@ -99,6 +112,9 @@ def estimated_path(rtt: EstimatedRtt | None, transfers: Sequence[Transfer]) -> E
         return None
     rate_bps, rate_from = packet_rate_bps(transfers), f"the pace of {len(transfers):,} packets"
     if rate_bps is None:
+        rate_bps = record_rate_bps(transfers, rtt.rtt_ms)
+        rate_from = f"the pace of {len(transfers):,} TLS records"
+    if rate_bps is None:
         rate_bps = peak_rate_bps(transfers, _LEAST_WINDOW_MS)
         rate_from = f"{len(transfers):,} transfers"
     rate_bps = _rounded(rate_bps)
@@ -111,11 +127,11 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
     """Return the rate by the pace at which packets came, None where *transfers* are no packets.
 
     Each packet left the bottleneck as long after the one before as it took to send (Keshav 1991,
-    "A control-theoretic approach to flow control"). The median by bytes, since what loss held back
-    comes at once, and what no one sent leaves gaps.
+    "A control-theoretic approach to flow control"). What loss held back comes at once, and what no
+    one sent leaves gaps: so it is the pace on which most agree, else the median by bytes.
 
-    >>> packet_rate_bps([Transfer(at_ms - 10, at_ms, 1200) for at_ms in range(10, 500, 10)])
-    1006400.0
+    >>> round(packet_rate_bps([Transfer(at - 10, at, 1200) for at in range(10, 500, 10)]))
+    1006400
     """
     came: dict[float, int] = {}
     sizes = sorted(transfer.n_bytes for transfer in transfers)
@@ -128,12 +144,76 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
         (came[at_ms] / (at_ms - before_ms), came[at_ms])
         for before_ms, at_ms in pairwise(sorted(came))
     )
+    agreed = _agreed(paces)
+    if agreed is not None and agreed.share >= _SOME:
+        return agreed.pace * BITS_PER_BYTE * MS_PER_S
     half = sum(n_bytes for _, n_bytes in paces) / 2
     for pace, n_bytes in paces:
         half -= n_bytes
         if half <= 0:
             return pace * BITS_PER_BYTE * MS_PER_S
     return None
+
+
+class _Agreed(NamedTuple):
+    """The pace on which most bytes agree, in bytes per ms, and their share and number of pieces."""
+
+    pace: float
+    share: float
+    n: int
+
+
+def _agreed(paces: Sequence[tuple[float, int]]) -> _Agreed | None:
+    """Return the densest paces of those in order, each with its bytes; None without any."""
+    best, first, n_bytes, weighted = None, 0, 0, 0.0
+    total = sum(n for _, n in paces)
+    for last, (pace, n) in enumerate(paces):
+        n_bytes, weighted = n_bytes + n, weighted + pace * n
+        while paces[first][0] * _AGREED < pace:
+            n_bytes, weighted = n_bytes - paces[first][1], weighted - math.prod(paces[first])
+            first += 1
+        if best is None or n_bytes > best.share * total:
+            best = _Agreed(weighted / n_bytes, n_bytes / total, last - first + 1)
+    return best
+
+
+def record_rate_bps(transfers: Sequence[Transfer], rtt_ms: float) -> float | None:
+    """Return the rate by the pace of TLS records, None where it cannot be told from them.
+
+    TCP delivers in order: a lost packet stalls everything, and what had arrived behind it then
+    comes too fast, for about as long. So a gap of a round trip or more, and as long a time after
+    it, do not count. Of the rest the paces of most bytes must agree: those of pieces that the
+    browser happened to read at once do not.
+
+    >>> records = [Transfer(0, at_ms, 16_384) for at_ms in range(0, 3000, 100)]
+    >>> round(record_rate_bps(records, 50) / 1e6, 2)
+    1.36
+    """
+    sizes = sorted(transfer.n_bytes for transfer in transfers)
+    if not sizes or sizes[len(sizes) // 2] > _RECORD_BYTES or len(sizes) < _LEAST_PACKETS:
+        return None
+    came: dict[float, int] = {}
+    for transfer in transfers:
+        came[transfer.to_ms] = came.get(transfer.to_ms, 0) + transfer.n_bytes
+    times = sorted(came)
+    gaps = sorted(after - before for before, after in pairwise(times))
+    if not gaps:
+        return None
+    gap_ms = max(rtt_ms, _STALL * gaps[len(gaps) // 2])
+    paces: list[tuple[float, int]] = []
+    until_ms = times[0]
+    for before_ms, at_ms in pairwise(times):
+        took_ms = at_ms - before_ms
+        if took_ms >= gap_ms:
+            until_ms = at_ms + took_ms
+        elif at_ms > until_ms:
+            n_bytes = came[at_ms]
+            n_packets = -(-n_bytes // _PACKET_BYTES)
+            paces.append(((n_bytes + n_packets * _PACKET_HEADER_BYTES) / took_ms, n_bytes))
+    agreed = _agreed(sorted(paces))
+    if agreed is None or agreed.n < _LEAST_AGREEING or agreed.share < _MOST:
+        return None
+    return agreed.pace * BITS_PER_BYTE * MS_PER_S
 
 
 def path_of(requests: Sequence[RecordedRequest], root: int) -> EstimatedPath | None:
@@ -154,8 +234,9 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
     """Return the round-trip time that *requests* tell of, None where they tell none.
 
     Of a connection it is the shorter of its handshake and the shortest wait for a first byte on it:
-    either can only be longer than a round trip. Of connections it is the median. Where none was
-    seen to open, it is the shortest wait that another one bears out.
+    either can only be longer than a round trip. Where the recorder does not tell TLS from TCP, and
+    a wait was shorter than both together, they took two round trips or more. Of connections it is
+    the median. Where none was seen to open, it is the shortest wait that another one bears out.
     """
     opened: list[float] = []
     waits: list[float] = []
@@ -167,6 +248,9 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
         if not (handshakes or longest):
             continue
         bound_ms = min(handshakes or longest)
+        if not handshakes and any(wait < bound_ms for wait in waits_ms):
+            # A wait takes a round trip or more, so this handshake took more than one: TLS's, too.
+            bound_ms /= _SECURE_ROUND_TRIPS
         least_ms = bound_ms * _LEAST_SHARE if handshakes else _LEAST_WAIT_MS
         opened.append(min([bound_ms, *(wait for wait in waits_ms if wait >= least_ms)]))
     if opened:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import ipaddress
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -342,6 +343,24 @@ class Recording:
         """Note what made the recording; what a file says of itself is cut and cleaned."""
         text = " ".join(" ".join(words).split())
         self.tool = "".join(c for c in text if c.isprintable())[:_LONGEST_NOTE]
+
+
+def stretch_pieces(request: RecordedRequest) -> None:
+    """Scale pieces of the decoded body, as chrome-har and traces have them, to what was sent.
+
+    Each piece is assumed to be compressed alike.
+    """
+    body, decoded = request.body_bytes, request.decoded_bytes
+    if not body or not decoded or body == decoded:
+        return
+    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
+        return
+    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
+    sent = [end * body // decoded for end in ends]
+    request.pieces = tuple(
+        (at_ms, end - begin)
+        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
+    )
 
 
 _LEVELS = {

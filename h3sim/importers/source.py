@@ -75,8 +75,9 @@ class TextSource:
     character in ASCII as well. Bytes that are not UTF-8 become U+FFFD.
     """
 
-    def __init__(self, binary: BufferedIOBase) -> None:
+    def __init__(self, binary: BufferedIOBase, most_bytes: int | None = None) -> None:
         self._binary = binary
+        self._most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
         self._n_bytes = 0
         self._ended = False
@@ -108,8 +109,9 @@ class TextSource:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self.problems.append(f"cannot be unpacked further: {error}")
         self._n_bytes += len(raw)
-        if self._n_bytes > _MOST_BYTES:
-            self.problems.append(f"is longer than {_MOST_BYTES >> 20} MiB: reading stopped there")
+        if self._n_bytes > self._most_bytes:
+            limit = f"{self._most_bytes >> 20} MiB"
+            self.problems.append(f"is longer than {limit}: reading stopped there")
             raw = b""
         self._ended = not raw
         return raw
@@ -141,9 +143,12 @@ def _detect_encoding(raw: bytes) -> tuple[bytes, str]:
 
 @contextmanager
 def opened(
-    path: str | PathLike[str], error: type[InputError] = RecordingError
+    path: str | PathLike[str],
+    error: type[InputError] = RecordingError,
+    *,
+    most_bytes: int | None = None,
 ) -> Iterator[TextSource]:
-    """Open the file at *path* as text.
+    """Open the file at *path* as text, of which *most_bytes* are read, unpacked.
 
     Raises:
         error: if it cannot be opened or read.
@@ -151,9 +156,9 @@ def opened(
     with ExitStack() as stack:
         raw = stack.enter_context(open_input(path, error))
         if raw.peek(2)[:2] == GZIP_MAGIC:
-            yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)))
+            yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)), most_bytes)
         else:
-            yield TextSource(raw)
+            yield TextSource(raw, most_bytes)
 
 
 _CHUNK = 1 << 20
@@ -448,6 +453,10 @@ class Fields:
 
     def __contains__(self, name: str) -> bool:
         return name in self._entry
+
+    def names(self) -> list[str]:
+        """Return the names of the members."""
+        return list(self._entry)
 
     def raw(self, name: str) -> Any:
         """Return whatever stands there, None if nothing."""

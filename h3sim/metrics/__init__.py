@@ -1,4 +1,4 @@
-"""Metrics: a trace turned into numbers. Each is a pure function of a trace, or of plain numbers."""
+"""Metrics computed from a trace: pure functions of a trace, or of plain numbers."""
 
 from h3sim.lazy import attach
 

@@ -1,8 +1,9 @@
-"""The critical path of a load and the blocking policies that explain it (WProf).
+"""The critical path of a load and the dependency policies that explain it (WProf).
 
-Wang et al. (WProf, NSDI 2013, table 1) tell four kinds of dependency between activities apart: the
-*flow* of what needs the other's result, the *output* that must come in an order, *binding*, early
-or late, of what could come at another time, and *resources* that are scarce.
+Wang et al. (WProf, NSDI 2013, table 1) distinguish four kinds of dependency between activities:
+*flow*, one needs the result of the other; *output*, results must appear in a fixed order;
+*binding*, early or late, one is scheduled relative to the other by choice; and *resource*, they
+share a scarce resource.
 """
 
 from __future__ import annotations
@@ -24,20 +25,26 @@ class DependencyPolicy(enum.Enum):
     """The kinds of dependency."""
 
     FLOW = "F"
-    """The one needs what the other brings: a tag is parsed, a script has come (F1 to F6)."""
+    """One needs the result of the other: a tag is parsed, a script has arrived (F1 to F6)."""
     OUTPUT = "O"
-    """They must not be seen in another order: the parser waits for a script (O1), a script for
-    stylesheets (O2), the parser for them where they stop it (O3), the first paint for them too,
-    deferred scripts for the end of the document."""
+    """Results must appear in order.
+
+    The parser waits for a script (O1), a script for stylesheets (O2), and the parser for
+    stylesheets where they block it (O3). The first paint waits for stylesheets too, and deferred
+    scripts wait for the end of the document.
+    """
     BINDING = "B"
-    """It could be earlier or later: what a style names waits for a layout, what is lazy for a paint
-    (B1, B2); the preload scanner asks before the parser comes (B3)."""
+    """The browser chooses the time.
+
+    A resource in a stylesheet waits for a layout, a lazy one for a paint (B1, B2); the preload
+    scanner requests before the parser does (B3).
+    """
     RESOURCE = "R"
-    """It waits for a turn: the main thread is busy (R3)."""
+    """The main thread is busy (R3)."""
 
 
 class Dependency(NamedTuple):
-    """The activity *after* waited for *before* (indices); if *is_last*, for nothing longer."""
+    """A dependency of activity *after* on *before* (indices); if *is_last*, its longest wait."""
 
     before: int
     after: int
@@ -48,12 +55,12 @@ class Dependency(NamedTuple):
 def dependencies(
     activities: Sequence[Activity], page: Page, *, stylesheets_block_parser: bool = False
 ) -> list[Dependency]:
-    """Return what waited for what, by *after* and then by *before*.
+    """Return the dependencies between activities, sorted by *after* and then by *before*.
 
-    Of each activity there is the one that it waited for longest, as the browser noted it. Besides,
-    what is computed waits for its own download, and the load event for all that ended before it.
-    Where *stylesheets_block_parser*, what is parsed behind a style waits for it by O3; else for
-    its turn.
+    Each activity depends on the one that it waited for longest, as noted by the browser. In
+    addition, a computation depends on its own download, and the load event on everything that ended
+    before it. If *stylesheets_block_parser*, parsing after a stylesheet depends on it by O3,
+    otherwise by R3.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> from h3sim.trace import Activity
@@ -86,14 +93,14 @@ def dependencies(
 def slacks_ns(
     activities: Sequence[Activity], edges: Iterable[Dependency], page: Page
 ) -> list[int | None]:
-    """Return how much later each activity could have ended, and the load event been no later.
+    """Return how much later each activity could have ended without delaying the load event.
 
-    At most so much: it may have been waited for in ways that *edges* do not have. None where
-    nothing that leads to the load event waited for it. Where a part of a download was enough, its
-    end was not what was waited for. A delay that the page has is no slack.
+    This is an upper bound: there may be dependencies that *edges* lacks. None for an activity that
+    the load event does not depend on. An edge is ignored if part of a download was enough to start
+    the next activity. A delay that the page prescribes is not slack.
     """
     found: list[int | None] = [0 if done.work is Work.LOAD else None for done in activities]
-    # The latest first: an activity waits only for earlier ones, so its own slack is known by then.
+    # Latest first: an activity waits only for earlier ones, so its own slack is known by then.
     for edge in sorted(edges, key=lambda edge: -edge.after):
         later_ns = found[edge.after]
         if later_ns is None:
@@ -109,7 +116,7 @@ def slacks_ns(
 
 
 def _delay_ns(after: Activity, page: Page) -> int:
-    """Return how long a request is held back by what was recorded."""
+    """Return the recorded delay of the request."""
     if not after.work.is_of_network or after.resource is None:
         return 0
     discovery = page.resources[after.resource].discovered
@@ -141,7 +148,7 @@ def _of_download(before: Activity, resource: Resource, page: Page) -> Dependency
     discovery = resource.discovered
     is_named_in = discovery is not None and discovery.at is TriggerEvent.OFFSET
     if before.work is Work.DOWNLOAD and before.resource in page.roots and is_named_in:
-        return DependencyPolicy.BINDING  # the scanner saw it; the parser comes later
+        return DependencyPolicy.BINDING  # the scanner found it; the parser gets there later
     return DependencyPolicy.FLOW
 
 
@@ -168,12 +175,12 @@ def _of_script(before: Activity, after: Activity, script: Resource) -> Dependenc
 
 
 class PathStep(NamedTuple):
-    """A step of the path: an activity from when it began until the next step could begin.
+    """A step of the path: an activity, from its start until the next step could begin.
 
-    Its time, with what went by since the step before, is *network_ns* (what its first byte would
-    have taken on an empty link; a lookup, a handshake), *bandwidth_ns* (the rest of a download: its
-    bytes, and those that went before them), *computation_ns* or *blocking_ns*: it waited for a
-    timer, or for its turn. *activity* is its index among the activities.
+    Its time, including any gap since the previous step, is split into *network_ns* (the time of its
+    first byte on an empty link; a lookup, a handshake), *bandwidth_ns* (the rest of a download: its
+    bytes, and those sent before them), *computation_ns*, and *blocking_ns* (waiting for a timer, or
+    for the main thread). *activity* is its index among the activities.
     """
 
     work: Work
@@ -192,9 +199,9 @@ def critical_path(
 ) -> list[PathStep]:
     """Return the steps that lead to the milestone *to*, first to last.
 
-    *latency_ns* tells of each resource how long its first byte takes at least: the request, the
-    server's thinking, and the way back. The times of all steps add up to the time of the milestone,
-    but for what went by before the first of them. Empty where there is no such milestone.
+    *latency_ns* holds the minimum time to first byte of each resource: the request, the server's
+    response time, and the way back. The times of all steps add up to the time of the milestone,
+    except for the time before the first step. Empty if the load has no such milestone.
 
     >>> from h3sim.trace import Activity
     >>> done = [Activity(Work.DOWNLOAD, 0, 0, 40, None), Activity(Work.LOAD, None, 40, 40, 0)]
@@ -207,7 +214,7 @@ def critical_path(
     used_to_ns = 0 if index is None else activities[index].began_at_ns
     while index is not None:
         done = activities[index]
-        # A download may have been enough before its end: only the part that was waited for counts.
+        # A download may have sufficed before its end: only the part that was waited for counts.
         ended_at_ns = min(done.ended_at_ns, used_to_ns)
         before_ns = done.began_at_ns
         if done.after is not None:

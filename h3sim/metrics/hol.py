@@ -1,11 +1,12 @@
-"""Head-of-line blocking: exactly, and as Sander 2022 counts it.
+"""Head-of-line blocking: exactly, and as counted by Sander 2022.
 
-With a(g) the arrival of packet g, q(g) the time its stream is complete up to its end, and r(g) the
-time everything sent before it is there too, a stream blocks q - a and a connection r - a. So r - q
-is what independent streams save. Both are asked of any load: what was, and what would have been.
+Let a(g) be the arrival of packet g, q(g) the time when its stream is complete up to the end of g,
+and r(g) the time when everything sent before g has arrived as well. Then a stream blocks for q - a,
+and a connection for r - a, so independent streams save r - q. Both are computed for any load,
+whichever order its transport delivers in.
 
-Packets are taken in the order of their numbers, which is that in which they were sent, so only
-losses and the place of retransmissions count; reordering on the way does not show.
+Packets are taken in packet-number order, the order in which they were sent, so only losses and the
+positions of retransmissions count; reordering in the network has no effect.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class HolBlocking(NamedTuple):
-    """Bytes that had to wait, and the sum of the waiting times of their packets.
+    """Bytes that were blocked, and the summed waiting times of their packets.
 
     The bytes are those of streams, response headers included. The times are packet-nanoseconds: a
-    hole of 10 ms behind which 100 packets wait adds up to 1000 ms, more than the load may take.
+    hole of 10 ms that blocks 100 packets adds up to 1000 ms, more than the load may take.
     """
 
     stream_bytes: int
@@ -40,11 +41,11 @@ class HolBlocking(NamedTuple):
 
 
 def hol_blocking(trace: Trace) -> HolBlocking:
-    """Return the exact head-of-line blocking of *trace*, in both orders.
+    """Return the exact head-of-line blocking of *trace*, within streams and across them.
 
-    Over TCP a byte waits for its TLS record as well; that is no blocking and does not count, so
-    what streams by themselves would do is worked out from arrivals there. Packets that brought
-    nothing new do not count in either order.
+    Over TCP a byte waits for its TLS record as well; this is not head-of-line blocking and is
+    excluded, so blocking within streams is computed from arrivals there. Packets without new data
+    do not count.
     """
     rows = trace.packet_rows
     per_stream: Sequence[int | None] = rows.columns.delivered_at_ns
@@ -57,10 +58,10 @@ def hol_blocking(trace: Trace) -> HolBlocking:
 
 
 def _blocked(rows: PacketRows, until: Sequence[int | None]) -> tuple[int, int]:
-    """Return the bytes that waited, and for how long their packets did."""
+    """Return the number of blocked bytes, and the summed waiting time of their packets."""
     blocked_bytes = delay_ns = 0
     _, arrived, _, _, lengths, *_ = rows.columns
-    # Most did not wait: of those no more is asked than whether the two times are one.
+    # Most did not wait: for those, comparing the two times is enough.
     waited = compress(zip(arrived, lengths, until, strict=True), map(ne, arrived, until))
     for arrived_at_ns, n_bytes, at_ns in waited:
         if at_ns is not None and arrived_at_ns is not None and at_ns > arrived_at_ns:
@@ -78,7 +79,7 @@ def stacks(trace: Trace) -> dict[int, int]:
 
 
 def stack_heights(delivered_at_ns: Iterable[int | None]) -> list[int]:
-    """Return how many packets were delivered together, per instant, in the order of time.
+    """Return the number of packets delivered together at each instant, in time order.
 
     These are the stacks of Marx 2019, Fig. 13.
 
@@ -89,7 +90,7 @@ def stack_heights(delivered_at_ns: Iterable[int | None]) -> list[int]:
 
 
 def stack_histogram(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
-    """Return how many stacks there are of each height, lowest first.
+    """Return the number of stacks of each height, lowest first.
 
     >>> stack_histogram([10, 20, 20, 30])
     {1: 2, 2: 1}
@@ -98,9 +99,9 @@ def stack_histogram(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
 
 
 def _heights(delivered_at_ns: Iterable[int | None]) -> Iterator[int]:
-    """Return how many packets were delivered at each instant, in the order of time."""
+    """Return the number of packets delivered at each instant, in time order."""
     times = sorted(at_ns for at_ns in delivered_at_ns if at_ns is not None)
-    # A count of each instant would take an entry of a hundred bytes for nearly every packet.
+    # A counter per instant would take an entry of a hundred bytes for nearly every packet.
     ends = array("q", compress(count(1), map(ne, times, islice(times, 1, None))))
     if times:
         ends.append(len(times))
@@ -116,7 +117,7 @@ class Frame(NamedTuple):
 
 
 class SanderCount(NamedTuple):
-    """Bytes behind a hole of their own stream, and those that one order would have withheld too."""
+    """Bytes blocked behind a hole of their own stream, and across the connection."""
 
     stream_bytes: int
     connection_bytes: int
@@ -125,31 +126,31 @@ class SanderCount(NamedTuple):
 class _Stream:
     """Receive state of one stream, and the times when it was blocked.
 
-    Times are numbers of blocked frames, counted over all streams.
+    A time is a number of blocked frames, counted over all streams.
     """
 
     __slots__ = ("born", "end", "got", "head", "holes", "past", "since")
 
     def __init__(self, born: int) -> None:
         self.born = born
-        """So many frames were blocked before its first one came."""
+        """The number of blocked frames before its first frame arrived."""
         self.end = 0
         """The highest offset received."""
         self.head = 0
         """The contiguous bytes received."""
         self.since = born
-        """From when on it has come so far."""
+        """The time since when it has had these contiguous bytes."""
         self.got: Ranges | None = None
         """The received ranges, while they have holes."""
-        # Lists only once there is something to write down: there may be thousands of streams, and
-        # making the lists, and collecting garbage among them, takes longer than counting.
+        # Lists are created only when needed: there may be thousands of streams, and creating the
+        # lists, and collecting garbage among them, takes longer than counting.
         self.past: tuple[list[int], list[int]] | None = None
-        """Times, and how far the stream had come before, from each of them on."""
+        """Times, and the contiguous bytes that the stream had until each of them."""
         self.holes: deque[tuple[int, int]] | None = None
-        """Its own blocked frames: the time, and the offset before which bytes lacked then."""
+        """Its blocked frames: the time, and the contiguous bytes at that time."""
 
     def add(self, offset: int, n_bytes: int) -> tuple[int, bool, int]:
-        """Add bytes; return how many are new, whether the head grew, and where the stream ends."""
+        """Add bytes; return how many are new, whether the head grew, and the end of the frame."""
         got = self.got
         if got is None:
             got = self.got = Ranges()
@@ -162,7 +163,7 @@ class _Stream:
         return unseen, self.head != before, end
 
     def note(self, time: int) -> None:
-        """Write down how far it had come until now; it comes farther."""
+        """Record the contiguous bytes until now, before they grow."""
         if self.past is None:
             self.past = ([], [])
         times, ends = self.past
@@ -171,14 +172,14 @@ class _Stream:
         self.since = time
 
     def end_at(self, time: int) -> int:
-        """Return how far it had come when that frame was blocked."""
+        """Return the number of contiguous bytes when the frame at *time* was blocked."""
         if time >= self.since or self.past is None:
             return self.end
         times, ends = self.past
         return ends[bisect_right(times, time) - 1]
 
     def first_hole(self, since: int) -> int | None:
-        """Return when it was first seen to be blocked, *since* then, where it still is."""
+        """Return the first time since *since* that it was blocked by a hole that is still open."""
         holes, head = self.holes, self.head
         while holes and holes[0][1] <= head:
             holes.popleft()
@@ -189,12 +190,12 @@ class _Stream:
 
 
 def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
-    """Return Sander's count over *packets* by rising number; None stands for one that was lost.
+    """Return Sander's count over *packets* in packet-number order; None for a lost packet.
 
-    A frame that lies behind the first hole of its stream is blocked: its new bytes count in both
-    sums, and every other stream known by then remembers it. A frame that does fill the head of its
-    stream counts for the connection if it lies beyond what its stream had when some other stream,
-    still blocked, was first seen to be (`eval/hol.py` of the paper's testbed).
+    A frame beyond the first hole of its stream is blocked: its new bytes count in both sums, and
+    every other stream known by then records it. A frame that extends the head of its stream counts
+    for the connection if it lies beyond what its stream had when some other stream, still blocked,
+    was first blocked (`eval/hol.py` of the paper's testbed).
 
     >>> frames = [[Frame(0, n * 1000, 1000)] for n in range(10)]
     >>> sander_count([*frames[:2], None, *frames[3:], frames[2]])
@@ -204,10 +205,10 @@ def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
 
 
 def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
-    """Return the same over the *frames* of all packets that arrived, one after the other."""
+    """Return Sander's count over the *frames* of all packets that arrived, in order."""
     streams: dict[int, _Stream] = {}
     blocking: dict[int, _Stream] = {}
-    """Those that have been seen to be blocked, and may still be."""
+    """Streams that were blocked, and may still be."""
     stream_bytes = connection_bytes = n_blocked = 0
     for stream_id, offset, n_bytes in frames:
         if not n_bytes:
@@ -216,11 +217,11 @@ def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
         if stream is None:
             stream = streams[stream_id] = _Stream(n_blocked)
         if offset == stream.end and stream.got is None:
-            # So come nearly all: the next bytes of a stream without a hole.
+            # The common case: the next bytes of a stream without a hole.
             end = offset + n_bytes
             if blocking and _is_withheld(stream, offset, blocking):
                 connection_bytes += n_bytes
-            # Written down once for each number of blocked frames: only those are ever asked for.
+            # Recorded once for each number of blocked frames: only those are looked up.
             if stream.since != n_blocked:
                 stream.note(n_blocked)
             stream.head = stream.end = end
@@ -244,10 +245,10 @@ def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
 
 
 def _is_withheld(stream: _Stream, offset: int, blocking: dict[int, _Stream]) -> bool:
-    """Return whether some other stream still is blocked since before *offset* was reached.
+    """Return whether some other stream has been blocked since before *offset* was reached.
 
-    How far a stream has come only grows, so of the times at which another was seen to be blocked,
-    and still is, the first one says it.
+    The head of a stream only grows, so of the times at which another stream was blocked, and still
+    is, the first one decides.
     """
     is_withheld = False
     filled: list[int] = []
@@ -261,7 +262,7 @@ def _is_withheld(stream: _Stream, offset: int, blocking: dict[int, _Stream]) -> 
         elif offset > stream.end_at(time):
             is_withheld = True
             break
-    # Behind the loop, which must not lose entries on the way.
+    # After the loop, which must not lose entries while it iterates.
     for stream_id in filled:
         del blocking[stream_id]
     return is_withheld

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Path(NamedTuple):
-    """The times of a constant rate: a packet each *interval_ns*, and both one-way delays.
+    """The timing of a constant rate: a packet each *interval_ns*, and both one-way delays.
 
-    *begins_at_ns* is when the root is asked for.
+    *begins_at_ns* is when the root is requested.
     """
 
     packet_bytes: int
@@ -32,11 +32,11 @@ class Path(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Packets of one response that are all sent before something follows from them.
+    """Packets of one response that must all be sent before something that depends on them.
 
-    Its first packet leaves at the earliest at tick *first_tick*, and *lag_ticks* after the last
+    Its first packet leaves at tick *first_tick* at the earliest, and *lag_ticks* after the last
     packet of the part *after* (an index in the list), if there is one. *weight* counts when its
-    last packet is there.
+    last packet has arrived.
     """
 
     after: int | None
@@ -46,18 +46,19 @@ class Part(NamedTuple):
     weight: int
 
 
-class _Asked(NamedTuple):
-    """The cause of a request: *ns* after part *after* was delivered, or unconditional."""
+class _RequestRelease(NamedTuple):
+    """The release of a request: *ns* after part *after* was delivered, or unconditional."""
 
     after: int | None
     ns: int
 
 
 def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> list[Part]:
-    """Return the parts of *page*, each behind the one that it waits for.
+    """Return the parts of *page*, each after the one that it waits for.
 
-    A response is cut where the browser asks for something, at as few packets as bring that many
-    bytes. Whatever *weighs* is true of counts with its body's bytes, once it is there.
+    A response is cut where the browser requests something, after the fewest packets that can carry
+    the bytes before that. A response for which *weighs* is true has the bytes of its body as
+    weight, from its completion on.
 
     >>> from fractions import Fraction
     >>> from h3sim.page import Kind, Page, Resource
@@ -66,28 +67,28 @@ def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> l
     [Part(after=None, lag_ticks=1, first_tick=1, n_packets=2, weight=2800)]
     """
     parts: list[Part] = []
-    requests_by_part: dict[int, _Asked] = {}
+    requests_by_part: dict[int, _RequestRelease] = {}
     ends: dict[tuple[int, int], int] = {}
     for index in _parents_first(page):
         resource = page.resources[index]
-        requests_by_part[index] = _asked(page, index, path, requests_by_part, ends)
+        requests_by_part[index] = _request_release(page, index, path, requests_by_part, ends)
         weight = resource.size_bytes if weighs(resource) else 0
         cuts = _cuts(page, index, path.packet_bytes)
         for begin, end in zip([0, *cuts], cuts, strict=False):
             after, lag_ticks, first_tick = _release(requests_by_part[index], resource, path, parts)
-            # What is behind a cut waits for what is before it, and for nothing else.
+            # What follows a cut waits for what precedes it, and for nothing else.
             if begin:
                 after, lag_ticks = len(parts) - 1, 1
                 first_tick = _last_tick(parts[-1]) + 1
             is_last = end == cuts[-1]
-            # A response counts once it is whole, so its weight lies on the last part.
+            # A response counts once it is complete, so its weight lies on the last part.
             parts.append(Part(after, lag_ticks, first_tick, end - begin, weight * is_last))
             ends[index, end] = len(parts) - 1
     return parts
 
 
 def _parents_first(page: Page) -> list[int]:
-    """Return the resources so that each stands behind its parent."""
+    """Return the resources in an order in which each follows its parent."""
     order, on_stack = [], [i for i, r in enumerate(page.resources) if _parent(page, r) is None]
     children: Mapping[int, tuple[int, ...]] = page.children
     while on_stack:
@@ -104,32 +105,32 @@ def _parent(page: Page, resource: Resource) -> int | None:
     return page.index[discovery.by]
 
 
-def _asked(
+def _request_release(
     page: Page,
     index: int,
     path: Path,
-    requests_by_part: Mapping[int, _Asked],
+    requests_by_part: Mapping[int, _RequestRelease],
     ends: Mapping[tuple[int, int], int],
-) -> _Asked:
-    """Return when a resource is asked for, from its parent's, which is known."""
+) -> _RequestRelease:
+    """Return the release of the request for a resource; its parent is known already."""
     resource = page.resources[index]
     discovery, parent = resource.discovered, _parent(page, resource)
     if discovery is None:
-        return _Asked(None, path.begins_at_ns)
+        return _RequestRelease(None, path.begins_at_ns)
     if parent is None:
-        return _Asked(None, max(path.begins_at_ns, discovery.delay_ns))
+        return _RequestRelease(None, max(path.begins_at_ns, discovery.delay_ns))
     if discovery.at is TriggerEvent.REQUEST:
         after, ns = requests_by_part[parent]
-        return _Asked(after, ns + discovery.delay_ns)
+        return _RequestRelease(after, ns + discovery.delay_ns)
     of = page.resources[parent]
     ns = discovery.delay_ns
     if discovery.at is TriggerEvent.EXECUTED:
         ns += of.parse_ns + of.execute_ns
-    return _Asked(ends[parent, _n_packets_until(of, discovery, path.packet_bytes)], ns)
+    return _RequestRelease(ends[parent, _n_packets_until(of, discovery, path.packet_bytes)], ns)
 
 
 def _n_packets_until(parent: Resource, discovery: Discovery, packet_bytes: int) -> int:
-    """Return how many packets of *parent* are there, at least, when *discovery* happens."""
+    """Return the least number of packets of *parent* needed for *discovery* to happen."""
     n_bytes = parent.stream_bytes
     if discovery.at is TriggerEvent.OFFSET:
         n_bytes = parent.header_bytes + (discovery.offset_bytes or 0)
@@ -137,9 +138,9 @@ def _n_packets_until(parent: Resource, discovery: Discovery, packet_bytes: int) 
 
 
 def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
-    """Return after how many packets something follows from a response; its end is the last."""
+    """Return the packet counts after which something depends on a response; the last is its end."""
     resource = page.resources[index]
-    # A response without bytes takes a packet as well, which brings its end.
+    # A response without bytes takes a packet as well, which carries its end.
     cuts = {max(1, -(-resource.stream_bytes // packet_bytes))}
     for child in page.children.get(index, ()):
         discovery = page.resources[child].discovered
@@ -149,13 +150,13 @@ def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
 
 
 def _release(
-    requests_by_part: _Asked, resource: Resource, path: Path, parts: list[Part]
+    requests_by_part: _RequestRelease, resource: Resource, path: Path, parts: list[Part]
 ) -> tuple[int | None, int, int]:
-    """Return what the first packet of a response waits for, how long, and its first tick."""
+    """Return the part that a response waits for, for how long, and its first tick."""
     ns = requests_by_part.ns + path.up_ns + resource.server_ns
     if requests_by_part.after is None:
         return None, 1, max(1, -(-ns // path.interval_ns))
-    # A tick falls at a whole nanosecond, so up to one before its multiple of the interval.
+    # A tick is rounded to whole nanoseconds, so it may be up to 1 ns before its exact time.
     cut_ns = int(path.interval_ns.denominator > 1)
     lag_ticks = max(1, -(-(ns + path.down_ns - cut_ns) // path.interval_ns))
     return requests_by_part.after, lag_ticks, _last_tick(parts[requests_by_part.after]) + lag_ticks
@@ -166,7 +167,7 @@ def _last_tick(part: Part) -> int:
 
 
 class Response(NamedTuple):
-    """A response that is ready to be sent at a time, as so many bytes in so many packets."""
+    """A response that becomes ready at a time, with its bytes and packets."""
 
     ready_at_ns: int
     n_bytes: int
@@ -176,16 +177,16 @@ class Response(NamedTuple):
 def lower_bound_ns(
     responses: Iterable[Response], *, interval_ns: Fraction, delay_ns: int = 0
 ) -> Fraction | None:
-    """Return the least ByteIndex of *responses*; None where there is no byte.
+    """Return the least ByteIndex of *responses*; None if they have no bytes.
 
     A packet leaves at each multiple of *interval_ns*, and arrives *delay_ns* later. Responses that
-    take packets and are not weighed have 0 bytes.
+    take packets but do not count have 0 bytes.
 
     ByteIndex is a mean completion time with bytes as weights, and a response completes no earlier
     than half its length after the mean of the instants at which its packets leave. The mean over
-    all is least where each instant goes to the response with most bytes a packet among those that
-    are ready (Goemans 1997, for machine scheduling). Where bytes are in proportion to packets, any
-    work-conserving order that ends what it has begun attains it.
+    all is least if each instant goes to the response with the most bytes per packet among those
+    that are ready (Goemans 1997, for machine scheduling). If bytes are proportional to packets, any
+    work-conserving order that finishes each response before it starts another attains the bound.
 
     >>> two = [Response(0, 2800, 2), Response(5, 1400, 1)]
     >>> float(lower_bound_ns(two, interval_ns=Fraction(10)))
@@ -211,9 +212,10 @@ def lower_bound_ns(
 def tick_sums(
     first_ticks: Sequence[int], n_packets: Sequence[int], weights: Sequence[float]
 ) -> list[int]:
-    """Deal each tick to what has most weight a packet of what is ready; return the sum of each's.
+    """Return the sum of ticks of each job if each tick goes to the densest job that is ready.
 
-    That makes the sum over all of weight times mean tick as small as it can be.
+    The densest job has the most weight per packet; this order minimizes the sum over all jobs of
+    weight times mean tick.
 
     >>> tick_sums([1, 2], [2, 1], [2, 9])
     [4, 2]
@@ -228,15 +230,15 @@ def tick_sums(
             tick = max(tick, first_ticks[order[n_released]])
         while n_released < len(order) and first_ticks[order[n_released]] <= tick:
             index = order[n_released]
-            # The heap gives the least, and most weight a packet goes first. By what it weighs as a
-            # whole, so what is begun stays in front (Goemans 1997).
+            # The heap yields the least, and the most weight per packet goes first. Density is that
+            # of the complete job, so a job once begun stays in front (Goemans 1997).
             heappush(ready, (-weights[index] / left[index], index))
             n_released += 1
         index = ready[0][1]
         until = tick + left[index]
         if n_released < len(order):
             until = min(until, first_ticks[order[n_released]])
-        # Ticks in a row: their number times first and last, halved; one of the factors is even.
+        # Consecutive ticks: their number times (first + last), halved; one of the factors is even.
         sums[index] += (until - tick) * (tick + until - 1) // 2
         left[index] -= until - tick
         if not left[index]:
@@ -247,26 +249,26 @@ def tick_sums(
 
 _N_STEPS = 200
 _PATIENCE = 5
-"""After so many steps that gave nothing they get half as long."""
+"""The number of steps without an improvement after which the step length is halved."""
 _LEAST_GAIN = 1e-9
 
 
 def mean_tick_bound(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float | None:
-    """Return a bound from below on the mean tick, by weight, at which parts have been sent.
+    """Return a lower bound on the weighted mean tick at which parts have been sent.
 
-    None where nothing has a weight. It holds for every schedule that sends at most one packet at
-    each tick, in three steps.
+    None if nothing has a weight. It holds for every schedule that sends at most one packet at each
+    tick, in three steps.
 
     1. The mean of the ticks at which a part of n packets is sent is at most its last one minus
-       (n-1)/2. So its last tick is at least that mean plus (n-1)/2. By weight, these means are
-       least where each tick goes to the part with most weight a packet among those that may be sent
-       by then, each from its `first_tick` on (Goemans 1997).
-    2. A part that waits for another ends at least lag + n - 1 ticks after that. So if some of its
-       weight is moved to the other one, and that many ticks are added for it, the sum of weights
-       times ends does not rise. What step 1 says of the new weights then bounds the old sum (a
-       Lagrangian relaxation of what waits for what).
-    3. How much is best moved is sought by *n_steps* steps along the supergradient. That decides how
-       close the bound is, and not whether it holds.
+       (n-1)/2. So its last tick is at least that mean plus (n-1)/2. Weighted, these means are least
+       if each tick goes to the part with the most weight per packet among those that may be sent by
+       then, each from its `first_tick` on (Goemans 1997).
+    2. A part that waits for another ends at least lag + n - 1 ticks after it. So if some of its
+       weight is moved to the other part, and that many ticks are added for it, the sum of weights
+       times ends does not rise. The bound of step 1 for the new weights is therefore a lower bound
+       on the old sum (a Lagrangian relaxation of the precedence constraints).
+    3. The best amounts to move are sought by *n_steps* steps along the supergradient. They decide
+       how tight the bound is, not whether it holds.
 
     >>> from h3sim.metrics.lower_bounds import Part
     >>> first = Part(after=None, lag_ticks=1, first_tick=1, n_packets=9, weight=0)
@@ -278,13 +280,13 @@ def mean_tick_bound(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float 
     total = math.fsum(part.weight for part in parts)
     if not total:
         return None
-    # The supergradient leads to the same maximum from anywhere, but not in so few steps.
+    # The supergradient reaches the same maximum from any start, but not in so few steps.
     starts = ([0.0] * len(parts), _levelled(parts))
     return max(_ascend(parts, moved, n_steps) for moved in starts) / total
 
 
 def _ascend(parts: Sequence[Part], moved: list[float], n_steps: int) -> float:
-    """Return the best bound on the sum of weights times ends that is found from *moved* on."""
+    """Return the best bound on the sum of weights times ends found from *moved* on."""
     densest = max(part.weight / part.n_packets for part in parts)
     best, ends = _bound(parts, moved)
     best_moved, slopes = moved, _slopes(parts, ends)
@@ -296,7 +298,7 @@ def _ascend(parts: Sequence[Part], moved: list[float], n_steps: int) -> float:
         moved = _stepped(parts, moved, slopes, length * densest / steepest)
         bound, ends = _bound(parts, moved)
         n_vain += 1
-        # Less than this is rounding, and would keep the steps long for ever.
+        # A smaller gain is rounding, and would keep the steps long forever.
         if bound > best * (1 + _LEAST_GAIN):
             best, best_moved, n_vain = bound, moved, 0
         elif n_vain == _PATIENCE:
@@ -307,7 +309,7 @@ def _ascend(parts: Sequence[Part], moved: list[float], n_steps: int) -> float:
 
 
 def _bound(parts: Sequence[Part], moved: Sequence[float]) -> tuple[float, list[float]]:
-    """Return what step 1 says where so much of each weight was moved up, and the ends it has."""
+    """Return the bound of step 1 with these amounts of weight moved up, and the ends it has."""
     weights = [float(part.weight) for part in parts]
     added = 0.0
     for index, part in enumerate(parts):
@@ -316,17 +318,17 @@ def _bound(parts: Sequence[Part], moved: Sequence[float]) -> tuple[float, list[f
             weights[part.after] += moved[index]
             added += moved[index] * _least_gap(part)
     ends = _ends(parts, weights)
-    # Rounded once, and so alike everywhere: `sum` rounds otherwise from Python 3.12 on.
+    # Rounded once, so the same on every Python: `sum` rounds differently from 3.12 on.
     return added + math.fsum(map(operator.mul, weights, ends)), ends
 
 
 def _least_gap(part: Part) -> int:
-    """Return how many ticks after the one that it waits for a part ends at the earliest."""
+    """Return the least number of ticks between the ends of a part and of the one it waits for."""
     return part.lag_ticks + part.n_packets - 1
 
 
 def _slopes(parts: Sequence[Part], ends: Sequence[float]) -> list[float]:
-    """Return by how much the bound rises for a weight of 1 moved up from each part."""
+    """Return how much the bound rises per unit of weight moved up from each part."""
     return [
         0.0 if part.after is None else _least_gap(part) + ends[part.after] - end
         for part, end in zip(parts, ends, strict=True)
@@ -336,7 +338,7 @@ def _slopes(parts: Sequence[Part], ends: Sequence[float]) -> list[float]:
 def _stepped(
     parts: Sequence[Part], moved: Sequence[float], slopes: Sequence[float], length: float
 ) -> list[float]:
-    """Return *moved*, a step further: as far a packet for each, and no weight below 0."""
+    """Return *moved* after a step: scaled per packet of each part, and no weight below 0."""
     further = [
         weight + length * slope * part.n_packets
         for weight, slope, part in zip(moved, slopes, parts, strict=True)
@@ -345,9 +347,10 @@ def _stepped(
 
 
 def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
-    """Return *moved* cut so that none moves more than it has, nor less than nothing."""
+    """Return *moved* clipped so that each part moves at least 0 and at most what it has."""
     weights = [float(part.weight) for part in parts]
-    # From the end: a part stands behind what it waits for, so what is moved onto it has been.
+    # From the end: a part follows the one that it waits for, so all weight that moves onto it has
+    # been counted.
     for index in range(len(parts) - 1, -1, -1):
         after = parts[index].after
         if after is None:
@@ -359,20 +362,21 @@ def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
 
 
 def _levelled(parts: Sequence[Part]) -> list[float]:
-    """Return what to move so that no part has more weight a packet than what it waits for.
+    """Return the weight to move so that no part is denser than the one it waits for.
 
-    Without lags nothing is better: what waits is then sent as one with what it waits for, by the
-    mean weight of both, and what waits for that is asked anew (Horn 1972).
+    Without lags this is optimal: a part that waits is then sent together with the one it waits for,
+    at the mean density of both, and the same step is applied to the one that those wait for (Horn
+    1972).
     """
     weights = [part.weight for part in parts]
     sizes = [part.n_packets for part in parts]
     joined = [False] * len(parts)
-    """True if a part is sent as one with what it waits for."""
+    """True if a part is sent together with the one that it waits for."""
     behind: list[list[tuple[float, int]]] = [[] for _ in parts]
     """The dependents of each job, or of its block: the densest first."""
     for index in range(len(parts) - 1, -1, -1):
         waiting = behind[index]
-        # In whole numbers: equal densities stay apart, however they would be rounded.
+        # In integers: equal densities compare equal, which rounding could change.
         while waiting and _is_denser(waiting[0][1], index, weights, sizes):
             other = heappop(waiting)[1]
             joined[other] = True
@@ -394,9 +398,9 @@ def _is_denser(index: int, other: int, weights: Sequence[int], sizes: Sequence[i
 def _moved_within(
     parts: Sequence[Part], joined: Sequence[bool], weights: Sequence[int], sizes: Sequence[int]
 ) -> list[float]:
-    """Return what moves up where all that are sent as one get the mean weight a packet of these.
+    """Return the weight to move so that all parts of a block have its mean weight per packet.
 
-    *weights* and *sizes* are those of all of them, by the one that waits for none of them.
+    *weights* and *sizes* are those of each block, at the index of its first part.
     """
     density: list[Fraction] = []
     for index, part in enumerate(parts):
@@ -406,18 +410,18 @@ def _moved_within(
             density.append(Fraction(weights[index], sizes[index]))
     moved = [Fraction(0)] * len(parts)
     over = [part.weight - density[index] * part.n_packets for index, part in enumerate(parts)]
-    # From the end, as in `_allowed`: with what comes from behind.
+    # From the end, as in `_allowed`: with the weight that moves up from later parts.
     for index in range(len(parts) - 1, -1, -1):
         after = parts[index].after
         if after is not None and joined[index]:
             moved[index] = over[index]
             over[after] += over[index]
-    # Rounding may leave a little more than there is.
+    # Rounding may leave slightly more than there is.
     return _allowed(parts, [float(weight) for weight in moved])
 
 
 def _ends(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:
-    """Return mean tick + (n-1)/2 of each part where the mean by weight is least."""
+    """Return mean tick + (n-1)/2 of each part in the order with the least weighted mean."""
     sums = tick_sums(
         [part.first_tick for part in parts], [part.n_packets for part in parts], weights
     )
@@ -428,7 +432,7 @@ def _ends(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:
 
 
 class TransmissionOpportunity(NamedTuple):
-    """So many bytes that left and arrived, whatever they were."""
+    """A number of bytes that left and arrived, whatever their stream."""
 
     sent_at_ns: int
     arrived_at_ns: int
@@ -436,7 +440,7 @@ class TransmissionOpportunity(NamedTuple):
 
 
 class TransmissionJob(NamedTuple):
-    """A response of *n_bytes* that is ready to be sent at a time, and its *weight*."""
+    """A response of *n_bytes* that becomes ready at a time, and its *weight*."""
 
     ready_at_ns: int
     n_bytes: int
@@ -446,13 +450,13 @@ class TransmissionJob(NamedTuple):
 def lower_bound_over_links_ns(
     jobs: Sequence[TransmissionJob], opportunities: Sequence[TransmissionOpportunity]
 ) -> float | None:
-    """Return the least mean time at which *wanted* are there, by weight; None without any weight.
+    """Return the least weighted mean completion time of *jobs*; None without any weight.
 
     Every byte uses one of *opportunities* that left when the response was ready, or later. A
-    response is there no earlier than its last byte arrives: the mean of its bytes' arrivals, and
-    the way from there to the last of them. The mean over all is least where each opportunity goes
-    to what has most weight a byte, and the way is no shorter than in the densest run of as many
-    bytes (it is shortest if nothing else arrives in between).
+    response completes no earlier than its last byte arrives: the mean arrival of its bytes, plus
+    the gap between that mean and the last of them. The mean over all is least if each opportunity
+    goes to the job with the most weight per byte, and the gap is no shorter than in the densest run
+    of as many bytes (it is shortest if nothing else arrives in between).
 
     >>> opportunities = [TransmissionOpportunity(0, at, 500) for at in (10, 20, 40)]
     >>> jobs = [TransmissionJob(0, 500, 1), TransmissionJob(0, 1000, 4)]
@@ -475,9 +479,9 @@ def lower_bound_over_links_ns(
 
 
 def _slots(opportunities: Sequence[TransmissionOpportunity]) -> list[TransmissionOpportunity]:
-    """Return them by arrival, as if each had left no earlier than any that came before it.
+    """Return the opportunities by arrival, each leaving no earlier than those before it.
 
-    So what may use one may use all that come later, which only makes the bound lower.
+    A job that may use one may therefore use all later ones, which can only lower the bound.
     """
     slots, latest_ns = [], 0
     for slot in sorted(opportunities, key=lambda slot: slot.arrived_at_ns):
@@ -489,7 +493,7 @@ def _slots(opportunities: Sequence[TransmissionOpportunity]) -> list[Transmissio
 def _mean_arrivals(
     jobs: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
 ) -> list[float]:
-    """Deal each slot to what has most weight a byte; return the mean arrival of each's bytes."""
+    """Return the mean arrival of each job if each slot goes to the densest job that is ready."""
     order = sorted(range(len(jobs)), key=lambda index: jobs[index].ready_at_ns)
     left = [response.n_bytes for response in jobs]
     sums = [0] * len(jobs)
@@ -500,8 +504,8 @@ def _mean_arrivals(
             index = order[n_released]
             n_released += 1
             if left[index]:
-                # Weight a byte of all its bytes, not renewed as they go: what counts is their mean
-                # arrival.
+                # Density is that of the complete job and is not updated while bytes go: what counts
+                # is their mean arrival.
                 heappush(ready, (-jobs[index].weight / left[index], index))
         while capacity and ready:
             index = ready[0][1]
@@ -520,7 +524,7 @@ def _mean_arrivals(
 def _least_ways(
     jobs: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
 ) -> list[float]:
-    """Return how long the last byte of each comes at least after the mean of its bytes."""
+    """Return the least gap of each job between its mean and its last byte."""
     import numpy as np  # on use: importing h3sim should stay quick
 
     n_bytes = np.array([slot.n_bytes for slot in slots], dtype=float)
@@ -530,7 +534,7 @@ def _least_ways(
     area = np.cumsum(n_bytes * arrived)
     ways = []
     for response in jobs:
-        # Sent times rise in slots, so all from this one on left when it was ready, or later.
+        # Departures rise in slots, so all from this one on left when it was ready, or later.
         first = int(np.searchsorted(sent, response.ready_at_ns))
         ways.append(_least_way(response.n_bytes, first, until, area, arrived))
     return ways
@@ -539,14 +543,14 @@ def _least_ways(
 def _least_way(
     n_bytes: int, first: int, until: np.ndarray, area: np.ndarray, arrived: np.ndarray
 ) -> float:
-    """Return the least time from the mean to the last byte of a run of *n_bytes* after *first*."""
+    """Return the least gap between mean and last byte of a run of *n_bytes* after *first*."""
     import numpy as np
 
     if not n_bytes:
         return 0.0
     begin = until[first:] - n_bytes
     before = until[first - 1] if first else 0.0
-    # Half a byte of slack: sums of whole bytes as floats, which rounding must not shut out.
+    # Half a byte of slack: whole bytes summed as floats, which rounding must not exclude.
     runs = np.flatnonzero(begin >= before - 0.5)
     begin = begin[runs]
     slot = np.minimum(np.searchsorted(until, begin, side="right"), len(until) - 1)
@@ -556,5 +560,5 @@ def _least_way(
     area_at_begin = area_before + (begin - until_before) * arrived[slot]
     last = runs + first
     ways = arrived[last] - (area[last] - area_at_begin) / n_bytes
-    # Rounding may leave a little less than nothing.
+    # Rounding may yield slightly less than 0.
     return max(0.0, float(ways.min())) if len(ways) else 0.0

@@ -1,7 +1,8 @@
-"""Measures of multiplexing, and of the effect of priorities.
+"""Metrics of multiplexing, and of the effect of priorities.
 
-They are of what the server sent, in the order in which it left. Ranks are what it was told: of
-urgencies, buckets and strict priorities the more important one; a tree has no rank.
+They describe what the server sent, in the order in which it left. Ranks follow from the signals
+that the server received: the more important urgency, bucket or strict priority has the lower rank;
+a tree has no ranks.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class Sent(NamedTuple):
 
 
 def sent_bytes(trace: Trace) -> list[Sent]:
-    """Return what left the server, in that order; what was sent again counts again."""
+    """Return the data that left the server, in that order; retransmissions count again."""
     return [Sent(row[0], row[2], row[4]) for row in trace.packet_rows]
 
 
 def interleaving(order: Sequence[int]) -> Fraction | None:
-    """Return 1 less the sum of squared run lengths over the square of all: 0 is one after another.
+    """Return 1 minus the sum of squared run lengths over the square of all: 0 is sequential.
 
-    *order* is the stream of each packet as sent. Round robin of n packets comes to 1 - 1/n.
+    *order* is the stream of each packet as sent. Round robin of n packets yields 1 - 1/n.
 
     >>> interleaving([0, 0, 4, 4]), interleaving([0, 4, 0, 4])
     (Fraction(1, 2), Fraction(3, 4))
@@ -48,9 +49,9 @@ def interleaving(order: Sequence[int]) -> Fraction | None:
 
 
 def streams_in_flight(sent: Sequence[Sent], window_ns: int) -> Fraction | None:
-    """Return how many streams there are, on average, among what was sent within *window_ns*.
+    """Return the mean number of streams among the packets sent within *window_ns*.
 
-    It is looked at with each packet: how many streams have one in the window that ends with it.
+    It is sampled at each packet: the streams with a packet in the window that ends with it.
 
     >>> streams_in_flight([Sent(0, 0, 9), Sent(1, 4, 9), Sent(5, 4, 9)], 2)
     Fraction(4, 3)
@@ -61,7 +62,7 @@ def streams_in_flight(sent: Sequence[Sent], window_ns: int) -> Fraction | None:
     oldest = total = 0
     for row in sent:
         inside[row.stream_id] += 1
-        # The window is open at its old end, so that windows side by side share no packet.
+        # The window is open at its old end, so that adjacent windows share no packet.
         while sent[oldest].at_ns <= row.at_ns - window_ns:
             gone = sent[oldest].stream_id
             inside[gone] -= 1
@@ -77,9 +78,9 @@ def fairness(
 ) -> Fraction | None:
     """Return Jain's index of the streams that could send, in windows of *window_ns*.
 
-    *spans* says from when to when each stream had something to send. A window counts for the
-    streams that had so all the time, where there are two at least; the result is the mean over
-    windows: 1 if each got the same, 1/n if one of n got all.
+    *spans* holds the start and end of the time in which each stream had data to send. A window
+    counts the streams that had data throughout it, if there are at least two; the result is the
+    mean over windows: 1 if all got the same, 1/n if one of n got everything.
 
     >>> both = {0: (0, 4), 4: (0, 4)}
     >>> fairness([Sent(0, 0, 9), Sent(1, 4, 9), Sent(2, 4, 9), Sent(3, 4, 9)], both, 2)
@@ -91,7 +92,7 @@ def fairness(
     found: list[Fraction] = []
     for number, shares in sorted(got.items()):
         begin, end = number * window_ns, (number + 1) * window_ns
-        # All the window through: a stream that came late got less, and was not treated unfairly.
+        # Throughout the window: a stream that arrived late got less, but was not treated unfairly.
         ready = [s for s, (start, stop) in spans.items() if start <= begin and end <= stop]
         n_bytes = sum(shares[stream_id] for stream_id in ready)
         if len(ready) > 1 and n_bytes:
@@ -101,7 +102,7 @@ def fairness(
 
 
 def rank_of(signal: Signal) -> tuple[int, ...] | None:
-    """Return the place of a signal in strict order, lower first; None for a place in a tree.
+    """Return the rank of a signal in strict order, lower first; None for a tree.
 
     >>> rank_of(Eps(urgency=1)), rank_of(BucketPriority(bucket=63, level=1))
     ((1,), (-63,))
@@ -124,10 +125,10 @@ def inversion_bytes(
     spans: Mapping[int, tuple[int, int]],
     signals: Iterable[tuple[int, int, Signal]],
 ) -> int | None:
-    """Return how many bytes were sent while a more important stream had something to send.
+    """Return how many bytes were sent while a more important stream had data to send.
 
-    *signals* are (told at, stream, signal), in that order. None where the server was told of no
-    rank. Streams of which it was told none are left out.
+    *signals* are (received at, stream, signal), in that order. None if no signal has a rank.
+    Streams without a rank are left out.
 
     >>> told = [(0, 0, Eps(urgency=3)), (0, 4, Eps(urgency=1))]
     >>> inversion_bytes([Sent(1, 0, 9), Sent(2, 4, 9)], {0: (0, 2), 4: (0, 3)}, told)
@@ -138,7 +139,7 @@ def inversion_bytes(
         return None
     ranks: dict[int, tuple[int, ...]] = {}
     n_applied = inverted = 0
-    # A packet leaves after all that the server is told at its instant.
+    # A packet leaves after all signals that the server receives at the same instant.
     for row in sent:
         while n_applied < len(changes) and changes[n_applied][0] <= row.at_ns:
             _, stream_id, rank = changes[n_applied]
@@ -158,10 +159,10 @@ def inversion_bytes(
 def reprioritization_delays_ns(
     sent: Sequence[Sent], signals: Iterable[tuple[int, int, Signal]]
 ) -> list[int]:
-    """Return, for each raise of an open stream, how long until its next packet left.
+    """Return the time from each raised priority of an open stream to its next packet.
 
-    A raise is a signal of a lower rank than the one before; where nothing of the stream was left,
-    it is not counted.
+    A raise is a signal of a lower rank than the one before; it is not counted if the stream had
+    nothing left to send.
 
     >>> told = [(0, 4, Eps(urgency=3)), (5, 4, Eps(urgency=1))]
     >>> reprioritization_delays_ns([Sent(1, 4, 9), Sent(9, 4, 9)], told)
@@ -185,10 +186,10 @@ def reprioritization_delays_ns(
 
 
 def slope(values: Sequence[int | Fraction]) -> Fraction | None:
-    """Return how much *values* rise from one to the next, by least squares; None of fewer than 2.
+    """Return the least-squares slope of *values* over their indices; None for fewer than 2.
 
-    Of the times to first byte in the order of requests it is Koshiba's measure (2016): without
-    priorities it rises, with a tree that shares it stays flat.
+    Applied to times to first byte in request order, it is Koshiba's metric (2016): without
+    priorities it rises, with a tree that shares bandwidth it stays flat.
 
     >>> slope([10, 20, 30]), slope([5, 5])
     (Fraction(10, 1), Fraction(0, 1))
@@ -196,7 +197,7 @@ def slope(values: Sequence[int | Fraction]) -> Fraction | None:
     n = len(values)
     if n < 2:
         return None
-    # With indexes centred, twice over, all stays whole.
+    # With indices centred, and doubled, all stays integer.
     centred = [2 * index - (n - 1) for index in range(n)]
     squares = sum(index * index for index in centred)
     return Fraction(2 * sum(i * value for i, value in zip(centred, values, strict=True)), squares)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def count_packets(trace: Trace) -> tuple[int, int, int]:
-    """Return how many data packets were sent, were lost, and carried something sent before."""
+    """Return how many data packets were sent, were lost, and were retransmissions."""
     rows = trace.packet_rows
     if rows.is_sent_once:
         return len(rows), 0, 0
     _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
     lost = dict.fromkeys(compress(numbers, map(is_, arrived, repeat(None))))
     off_sequence = rows.off_sequence
-    # Logs leave parts of streams out; what is sent into such a hole is sent for the first time.
+    # Logs omit parts of streams; data that fills such a hole is sent for the first time.
     with_holes = {
         streams[index]: Ranges()
         for index, before in off_sequence
@@ -46,7 +46,7 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
 
 
 def _n_distinct(numbers: Sequence[int]) -> int:
-    """Return how many different *numbers* there are, which mostly rise."""
+    """Return the number of distinct *numbers*, which mostly rise."""
     if all(map(le, numbers, islice(numbers, 1, None))):
         n_changes: int = sum(map(ne, numbers, islice(numbers, 1, None)))
         return n_changes + (len(numbers) > 0)
@@ -54,7 +54,7 @@ def _n_distinct(numbers: Sequence[int]) -> int:
 
 
 def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
-    """Return how many runs of lost data packets there are, by length, in the order sent.
+    """Return the number of runs of lost data packets by run length, in the order sent.
 
     >>> loss_bursts([(0, None, 0, 0, 9, n) for n in range(3)] + [(0, 5, 0, 0, 9, 3)])
     {3: 1}
@@ -66,10 +66,10 @@ def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
     lost = [number for number, arrived_at_ns in fates.items() if arrived_at_ns is None]
     if not lost:
         return {}
-    # One behind the other are those of which no number lies between: logs may leave some out.
+    # Losses are consecutive if no data packet has a number between theirs: logs may omit some.
     numbers = sorted(fates)
     places = enumerate(bisect_left(numbers, number) for number in sorted(lost))
-    # While numbers follow one another, place and rank rise together, so their difference stays.
+    # While numbers are consecutive, number and rank rise together, so their difference stays.
     runs = groupby(places, lambda entry: entry[1] - entry[0])
     return dict(sorted(Counter(len([*run]) for _, run in runs).items()))
 
@@ -80,7 +80,8 @@ def count_sander(trace: Trace) -> SanderCount:
     if rows.is_in_order:
         return SanderCount(0, 0)  # no frame has a hole before it
     _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
-    # Rows are in the order sent, which is that of numbers unless a log has several spaces of them.
+    # Rows are in the order sent, which is packet-number order unless a log has several
+    # packet-number spaces.
     if not all(map(le, numbers, islice(numbers, 1, None))):
         return sander_count(frames_by_number(trace))
     frames = zip(streams, offsets, lengths, strict=True)
@@ -88,7 +89,7 @@ def count_sander(trace: Trace) -> SanderCount:
 
 
 def frames_by_number(trace: Trace) -> Iterator[list[Frame] | None]:
-    """Yield each data packet's frames by rising number; None for one that was lost."""
+    """Yield the frames of each data packet in packet-number order; None for a lost packet."""
     frames: dict[int, list[Frame] | None] = {}
     _, arrived, streams, offsets, lengths, numbers, _ = trace.packet_rows.columns
     for arrived_at_ns, stream_id, offset, n_bytes, number in zip(

@@ -1,9 +1,9 @@
 """Progress of a load: resource timings, paints, and time integrals (Bocchi 2016).
 
-An index is the integral over time of 1 - x(t), where x rises from 0 to 1; with x a share of
-weights that are complete at time t, that is the weighted mean completion time.
+An index is the integral over time of 1 - x(t), where x rises from 0 to 1; if x is the weighted
+share of resources complete at time t, it equals the weighted mean completion time.
 
-The path in `docs/reading.md` ends here; that page says where to go next.
+The reading path of `docs/reading.md` ends here; that page says where to go next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Timing(NamedTuple):
-    """One resource's times, in nanoseconds since navigation start; rows in request order."""
+    """Times of one resource, in nanoseconds since navigation start; rows in request order."""
 
     stream_id: int
     resource: int
@@ -35,7 +35,7 @@ class Timing(NamedTuple):
 
 
 def timings(trace: Trace) -> list[Timing]:
-    """Return the times of each request of *trace*: its first and last byte as first delivered."""
+    """Return the times of each request of *trace*, with first and last byte as first delivered."""
     first, last = trace.packet_rows.first_and_last([r.stream_id for r in trace.requests])
     return [
         Timing(r.stream_id, r.resource, r.requested_at_ns, first[r.stream_id], last[r.stream_id])
@@ -52,9 +52,9 @@ def byte_index_ns(
 ) -> Fraction | None:
     """Return the ByteIndex of resources given as (bytes, finished at), in nanoseconds.
 
-    Only complete resources count (Marx 2019 § 4.2). The integral is exact, unless progress is
-    sampled every *sample_ns* from *origin_ns* on: what completes at such an instant counts at it.
-    None where there is no byte to weigh.
+    Only complete resources count (Marx 2019 § 4.2). The integral is exact unless *sample_ns* is
+    given, which samples progress from *origin_ns* on: what completes at a sampling instant counts
+    at it. None if there are no bytes.
 
     >>> page = [(500, 250_000_000), (500, 1_000_000_000)]
     >>> float(byte_index_ns(page))
@@ -67,7 +67,7 @@ def byte_index_ns(
     for n_bytes, finished_at_ns in finished:
         time_ns = finished_at_ns - origin_ns
         if sample_ns is not None:
-            # Rounded up: what is complete between two looks is seen at the second.
+            # Rounded up: what completes between two samples is seen at the second.
             time_ns = -(-time_ns // sample_ns) * sample_ns
         total += n_bytes
         weighted += n_bytes * time_ns
@@ -85,7 +85,7 @@ def object_index_ns(finished_at_ns: Iterable[int], *, origin_ns: int = 0) -> Fra
 
 
 class Element(NamedTuple):
-    """Something that is seen: *share* of the viewport's pixels (None: not known), and from when."""
+    """A visible element: its *share* of the viewport (None: unknown), and when it appears."""
 
     share: float | None
     is_hero: bool
@@ -95,9 +95,9 @@ class Element(NamedTuple):
 def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
     """Return when the largest element is painted, an approximation of LCP.
 
-    That is the hero where the page names one (the last of several), else what has the largest share
-    of the viewport (the first of several), else the text of the first paint. Nothing is painted
-    before that.
+    The largest element is the hero image where the page names one (the last of several), else the
+    one with the largest share of the viewport (the first of several), else the text of the first
+    paint. Nothing is painted before the first paint.
 
     >>> largest_paint_ns(50, [Element(0.2, False, 90), Element(0.1, False, 200)])
     90
@@ -108,7 +108,7 @@ def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
     heroes = [element.ready_at_ns for element in elements if element.is_hero]
     if heroes:
         return max(first_paint_ns, *heroes)
-    # Of one size the first that is ready: one that is no larger does not replace it.
+    # Of equal sizes the first that is ready: only a larger element replaces it.
     largest = max(
         elements, key=lambda element: (element.share or 0, -element.ready_at_ns), default=None
     )
@@ -120,15 +120,15 @@ def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
 def speed_index_ns(
     first_paint_ns: int, elements: Sequence[Element], *, origin_ns: int = 0
 ) -> Fraction | None:
-    """Return the approximate SpeedIndex: the integral of what is not seen yet, by viewport share.
+    """Return the approximate SpeedIndex: the integral of the viewport share not yet painted.
 
-    What no element covers (text, plain backgrounds) is seen from the first paint on. Elements that
-    overlap are scaled to the whole. None where no element has a share.
+    The area that no element covers (text, plain backgrounds) is painted at the first paint.
+    Overlapping elements are scaled to fit the viewport. None if no element has a share.
 
     >>> float(speed_index_ns(100, [Element(0.25, False, 500)]))
     200.0
     """
-    # Exactly, as sums of floats depend on their order.
+    # Exact, as sums of floats depend on their order.
     shares = [Fraction(element.share or 0) for element in elements]
     covered = sum(shares, Fraction(0))
     if not covered:
@@ -143,9 +143,9 @@ def speed_index_ns(
 
 
 def seen_at_ns(first_paint_ns: int, elements: Sequence[Element], share: Fraction) -> int | None:
-    """Return when at least *share* of the viewport is seen, as the SpeedIndex counts it.
+    """Return when at least *share* of the viewport is painted, as the SpeedIndex counts it.
 
-    None where no element has a share.
+    None if no element has a share.
 
     >>> seen_at_ns(100, [Element(0.25, False, 500)], Fraction(85, 100))
     500
@@ -155,7 +155,7 @@ def seen_at_ns(first_paint_ns: int, elements: Sequence[Element], share: Fraction
     if not covered:
         return None
     scale = max(covered, Fraction(1))
-    seen = scale - covered  # text, from the first paint on
+    seen = scale - covered  # text, at the first paint
     at_ns = first_paint_ns
     ready = sorted(
         (max(first_paint_ns, element.ready_at_ns), part)

@@ -18,10 +18,9 @@ from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, wit
 from h3sim.page.resource import FLAGS, Kind, Resource, TriggerEvent
 from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
-from h3sim.schema.fields import Named, Table, declare, read_document, validate, write_table
+from h3sim.schema.fields import Named, Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, ListOf, TableOf, Text
-from h3sim.table import RichDisplay
-from h3sim.table import Table as DisplayTable
+from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -391,7 +390,7 @@ def read_marks(path: str | Path, page: Page) -> Page:
 
 FORMAT = "h3sim-page/1"
 
-_RECORDED_LOAD = Table(RecordedLoad, noun="an object")
+_RECORDED_LOAD = Record(RecordedLoad, noun="an object")
 
 _EDITED = "~"
 """Separates the name of an edited page from the start of its digest."""
@@ -431,14 +430,14 @@ class Page(Graph, RichDisplay):
     )
     resources: tuple[Resource, ...] = field(
         metadata=declare(
-            ListOf(Table(Resource, noun="an object", is_kept=True), "resources"),
+            ListOf(Record(Resource, noun="an object", is_kept=True), "resources"),
             "a list of resources; at least one",
         )
     )
     recorded_groups: tuple[RecordedGroup, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(RecordedGroup, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(RecordedGroup, noun="an object", is_kept=True), "objects"),
             "groups of the recorded priority tree: see [Recorded priorities](#recorded-priorities)",
         ),
     )
@@ -642,11 +641,9 @@ class Page(Graph, RichDisplay):
     def __repr__(self) -> str:
         return f"<Page {self.name}: {self.title}>"
 
-    def _display(self) -> Iterable[str | DisplayTable[Any]]:
+    def _display(self) -> Iterable[str | Table[Any]]:
         yield repr(self)
-        yield DisplayTable(
-            ("resource", "kind", "bytes", "requested by", "at"), map(_row, self.resources)
-        )
+        yield Table(("resource", "kind", "bytes", "requested by", "at"), map(_row, self.resources))
 
 
 def _row(resource: Resource) -> tuple[Any, ...]:

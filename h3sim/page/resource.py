@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
 from h3sim.errors import PageError, ValidationIssue
-from h3sim.schema.fields import Table, declare, fields_of, validate
+from h3sim.schema.fields import Record, declare, fields_of, validate
 from h3sim.schema.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
 from h3sim.signals import MAX_URGENCY, MAX_WEIGHT, BucketPriority, Eps
 from h3sim.units import NS_PER_DAY, to_ms
@@ -82,7 +82,7 @@ class Discovery:
             yield ValidationIssue(key="offset_bytes", message="is only allowed with at = 'offset'")
 
 
-TRIGGER = Table(Discovery, noun="an object", is_kept=True)
+TRIGGER = Record(Discovery, noun="an object", is_kept=True)
 """A trigger in a page file."""
 
 
@@ -447,7 +447,7 @@ class Resource:
     priority_changes: tuple[PriorityChange, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(PriorityChange, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(PriorityChange, noun="an object", is_kept=True), "objects"),
             "later changes of its priority: see [Changes](#changes-of-priority)",
             used_by="schemes, by their rules",
         ),
@@ -455,7 +455,7 @@ class Resource:
     recorded: tuple[RecordedPriority, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(RecordedPriority, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(RecordedPriority, noun="an object", is_kept=True), "objects"),
             "its priorities in browsers: see [Recorded priorities](#recorded-priorities)",
             used_by="the schemes `recorded`",
         ),
@@ -463,7 +463,7 @@ class Resource:
     server_priorities: tuple[ServerPriority, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(ServerPriority, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(ServerPriority, noun="an object", is_kept=True), "objects"),
             "priorities set by the origin: see"
             " [Priorities set by the server](#priorities-set-by-the-server)",
             used_by="servers with urgencies or buckets",

@@ -12,7 +12,7 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml
 from h3sim.schema.errors import RejectedValueError, collected, is_quantity
 from h3sim.schema.errors import format_value as shown_given
-from h3sim.schema.fields import Table, declare, read_document, validate
+from h3sim.schema.fields import Record, declare, read_document, validate
 from h3sim.schema.fields import declare as declares
 from h3sim.schema.values import ListOf, Text, ValueType
 
@@ -223,7 +223,7 @@ class Finding:
     claims: tuple[Claim, ...] = field(
         default=(),
         metadata=declares(
-            ListOf(Table(Claim, is_kept=True), "tables"), "what must hold", is_premise=True
+            ListOf(Record(Claim, is_kept=True), "tables"), "what must hold", is_premise=True
         ),
     )
     cannot: str = field(default="", metadata=declares(Text(), "why it cannot be judged"))
@@ -325,7 +325,7 @@ class FindingsFile:
 
     findings: tuple[Finding, ...] = field(
         default=(),
-        metadata=declare(ListOf(Table(Finding, is_kept=True), "tables"), "in their order"),
+        metadata=declare(ListOf(Record(Finding, is_kept=True), "tables"), "in their order"),
     )
 
     def __post_init__(self) -> None:

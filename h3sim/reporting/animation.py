@@ -296,13 +296,16 @@ def _controls(scene: Scene) -> str:
 
 def _legend(load: Load, palette: Palette) -> str:
     entries = []
-    for group in dict.fromkeys(sorted(palette.groups)):
-        look = palette.look(group)
-        number = "" if palette.is_by_kind else str(group + 1)
-        style = f"background:{look.face};color:{look.ink}"
+    for entry in palette.legend():
+        swatches = ""
+        for group in entry.groups:
+            look = palette.look(group)
+            number = "" if palette.is_shared else str(group + 1)
+            style = f"background:{look.face};color:{look.ink}"
+            swatches += f'<span class="swatch" style="{style}">{number}</span>'
         # Labels are made for matplotlib, to which a dollar begins a formula.
-        label = html.escape(palette.label(group).replace("\\$", "$"))
-        entries.append(f'<li><span class="swatch" style="{style}">{number}</span>{label}</li>')
+        label = html.escape(entry.label.replace("\\$", "$"))
+        entries.append(f"<li>{swatches}{label}</li>")
     name = html.escape(load.page.name)
     return f'<ul class="legend" aria-label="Colours of {name}">{"".join(entries)}</ul>\n'
 
@@ -350,7 +353,7 @@ def _data(scene: Scene, palette: Palette) -> str:
         ],
         "orders": ORDERS,
         "colours": [{"face": look.face, "ink": look.ink} for look in looks],
-        "numbers": not palette.is_by_kind,
+        "numbers": not palette.is_shared,
         "interval": scene.interval_ms,
         "moments": moments,
         "start": moments[0] if moments else 0,
@@ -478,7 +481,7 @@ def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, lo
         inner = (x + 3, y + 3, x + _SIZE - 3, y + _SIZE - 3)
         pen.draw.line(inner, _RED, 2)
         pen.draw.line((inner[0], inner[3], inner[2], inner[1]), _RED, 2)
-    elif look in ("held", "given") and not palette.is_by_kind:
+    elif look in ("held", "given") and not palette.is_shared:
         middle = (x + _SIZE / 2, y + _SIZE / 2 + 1)
         pen.draw.text(middle, str(flight.resource + 1), paint.ink, pen.small, anchor="mm")
 

@@ -5,6 +5,8 @@ Everything people gave, names of pages above all, is escaped here and nowhere el
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
 from dataclasses import dataclass, field
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
+from h3sim.reporting import timeline
 from h3sim.schema import write_whole
 from h3sim.schema.arguments import PATH, check_arguments
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
+    from h3sim.reporting.timeline import Timeline
     from h3sim.table import Table
 
 
@@ -42,9 +46,12 @@ def html_page(title: str, body: str, *, style: str, width_rem: int, script: str 
 
     Nothing may be fetched, whatever a name in a page looks like, and nothing runs without *script*.
     """
-    scripts = "script-src 'unsafe-inline'; " if script else ""
+    # The one script is known by its hash: no other runs.
+    script = f"\n{script}" if script else ""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = f"script-src 'sha256-{digest}'; " if script else ""
     policy = f"default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:"
-    end = f"<script>\n{script}</script>\n" if script else ""
+    end = f"<script>{script}</script>\n" if script else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -89,12 +96,19 @@ _WIDTH_REM = 76
 def page_of(report: Report) -> str:
     """Return *report* as a whole file."""
     skip = '<a class="skip" href="#verdict">Skip to the verdict</a>\n'
-    body = f"{skip}{body_of(report)}"
-    return html_page(report.title, body, style=_HTML_STYLE, width_rem=_WIDTH_REM)
+    body = f"{skip}{body_of(report, has_timelines=True)}"
+    is_interactive = any(part.timeline for part in report.parts)
+    return html_page(
+        report.title,
+        body,
+        style=_HTML_STYLE + timeline.STYLE * is_interactive,
+        width_rem=_WIDTH_REM,
+        script=timeline.script() if is_interactive else "",
+    )
 
 
-def body_of(report: Report) -> str:
-    """Return what stands between head and end of the file."""
+def body_of(report: Report, *, has_timelines: bool = False) -> str:
+    """Return what stands between head and end of the file; notebooks run no script of it."""
     numbered = list(enumerate(report.parts, start=1))
     links = [("verdict", "Verdict"), *((f"part-{n}", part.title) for n, part in numbered)]
     contents = "".join(
@@ -106,7 +120,7 @@ def body_of(report: Report) -> str:
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n'
         f'<section id="verdict" class="verdict" aria-labelledby="verdict-title" tabindex="-1">'
         f'<h2 id="verdict-title">Verdict</h2>{_words(report.verdict)}</section>\n'
-        + "".join(_part(number, part) for number, part in numbered)
+        + "".join(_part(number, part, has_timelines) for number, part in numbered)
         + _made(report)
         + "</main>\n"
     )
@@ -120,15 +134,18 @@ def _made(report: Report) -> str:
     )
 
 
-def _part(number: int, part: Section) -> str:
+def _part(number: int, part: Section, has_timeline: bool) -> str:
     name = f"part-{number}"
+    interactive = ""
+    if has_timeline and part.timeline is not None:
+        interactive = part.timeline.to_html(f"{name}-timeline")
     pictures = "".join(
         _picture(f"{name}-figure-{n}", picture) for n, picture in enumerate(part.pictures, start=1)
     )
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">'
         f'<h2 id="{name}-title">{html.escape(part.title)}</h2>{_words(part.words)}\n'
-        f"{pictures}{''.join(map(_table, part.tables))}</section>\n"
+        f"{interactive}{pictures}{''.join(map(_table, part.tables))}</section>\n"
     )
 
 
@@ -196,10 +213,11 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section: words first, then pictures, then tables."""
+    """A section: words first, then the timeline, pictures and tables."""
 
     title: str
     words: Sequence[str] = ()
+    timeline: Timeline | None = None
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table[Any]] = ()
 
@@ -218,7 +236,10 @@ class Report:
     command: str = field(default="")
 
     def to_html(self) -> str:
-        """Return the file: it needs no other file and no network, and runs no script."""
+        """Return the file: it needs no other file and no network.
+
+        The one script in it draws the timelines.
+        """
         return page_of(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -205,7 +206,7 @@ def _format_position(value: object) -> str:
 DARK, LIGHT = "#303030", "#ffffff"
 """Text colours on dark and on light faces."""
 
-# The hues of Okabe and Ito (2008), which colour-blind readers tell apart, and two more, moved to
+# The hues of Okabe and Ito (2008), which colour-blind readers tell apart, and four more, moved to
 # lightnesses that differ in grey print; neighbours stand far apart in both.
 _FACES = (
     ("#0b4f8c", LIGHT),  # blue
@@ -218,9 +219,9 @@ _FACES = (
     ("#cf93bd", DARK),  # reddish purple
     ("#7d1f52", LIGHT),  # wine
     ("#c8c8c8", DARK),  # grey
+    ("#5b3fa8", LIGHT),  # violet
+    ("#c3d977", DARK),  # olive
 )
-_HATCHES = ("", "/////", ".....", "-----", "\\\\\\\\\\", "xxxxx", "|||||")
-"""Seven against ten colours: they pair up differently for 70 resources."""
 
 
 class Paint(NamedTuple):
@@ -232,17 +233,17 @@ class Paint(NamedTuple):
 
 
 def paint(index: int) -> Paint:
-    """Return the paint of the resource at *index* in its page; it comes back after 70 of them.
+    """Return the paint of the resource at *index* in a page of up to 12.
 
-    >>> paint(0) == paint(70), len({paint(index) for index in range(70)})
-    (True, 70)
+    >>> len({paint(index) for index in range(12)})
+    12
     """
-    face, ink = _FACES[index % len(_FACES)]
-    return Paint(face, _HATCHES[index % len(_HATCHES)], ink)
+    face, ink = _FACES[index]
+    return Paint(face, "", ink)
 
 
-MAX_OWN = 12
-"""Pages of more resources are coloured by kind: nobody tells so many colours apart."""
+MAX_OWN = len(_FACES)
+"""Pages of more resources are coloured by class: nobody tells so many colours apart."""
 
 # The hues of WebPageTest's waterfalls, moved to lightnesses that differ in grey print; where two
 # lie close, one is hatched.
@@ -259,40 +260,152 @@ KINDS = {
 _ORDER = tuple(KINDS)
 
 
-class Palette:
-    """The colours of a *page*. A *group* is what looks alike: a resource, or all of a kind.
+class _ResourceClass(NamedTuple):
+    label: str
+    shades: tuple[str, str, str]
+    ink: str
 
-    *is_by_kind* has even a small page coloured by kind: beside another page, where numbers differ.
+
+# From dark to light, in nine lightnesses that differ in grey print.
+CLASSES = (
+    _ResourceClass("above the fold", ("#00254b", "#003b72", "#005599"), LIGHT),
+    _ResourceClass("render-blocking", ("#ae4920", "#d15a2a", "#e5774b"), DARK),
+    _ResourceClass("rest", ("#8bb4a2", "#a9d2c0", "#d2efe2"), DARK),
+)
+"""The colours of large pages: a hue per class, whose shades alternate from resource to resource."""
+_SHADES = 3
+HIGHLIGHT = Paint("#c2005f", "", LIGHT)
+"""The paint of a highlighted resource, beside which all others are pale."""
+_FADED = 0.3
+"""The share of their own colour that others keep."""
+
+
+def _class_of(resource: Resource) -> int:
+    """Return the class of *resource*; what blocks rendering is above the fold as well."""
+    return 1 if resource.render_blocking else 0 if resource.above_the_fold else 2
+
+
+def _faded(look: Paint) -> Paint:
+    parts = (int(look.face[at : at + 2], 16) for at in (1, 3, 5))
+    face = "".join(f"{round(255 - (255 - part) * _FADED):02x}" for part in parts)
+    return Paint(f"#{face}", "", DARK)
+
+
+class LegendEntry(NamedTuple):
+    """A line of a legend: its text, and the groups whose colours stand before it."""
+
+    label: str
+    groups: tuple[int, ...]
+
+
+class Palette:
+    """The colours of the resources of a *page*; resources of a *group* look the same.
+
+    Up to 12 resources have colours of their own. More have one of the three shades of their class:
+    render-blocking, above the fold, or the rest. With *is_by_kind* they have that of their kind,
+    whatever the size of the page. The resource with the index *highlight* stands out, all others
+    are pale.
     """
 
-    def __init__(self, page: Page, *, is_by_kind: bool = False) -> None:
+    def __init__(
+        self, page: Page, *, is_by_kind: bool = False, highlight: int | None = None
+    ) -> None:
         self._page = page
-        self.is_by_kind = is_by_kind or len(page.resources) > MAX_OWN
+        self._is_by_kind = is_by_kind
+        self._highlight = highlight
+        self.is_shared = is_by_kind or len(page.resources) > MAX_OWN
+        """True if several resources may look the same."""
 
     @cached_property
     def groups(self) -> tuple[int, ...]:
         """The group of each resource, by its index in the page."""
-        if not self.is_by_kind:
-            return tuple(range(len(self._page.resources)))
-        return tuple(_ORDER.index(resource.kind) for resource in self._page.resources)
+        groups = self._groups()
+        if self._highlight is not None:
+            groups[self._highlight] = _HIGHLIGHTED
+        return tuple(groups)
+
+    def _groups(self) -> list[int]:
+        resources = self._page.resources
+        if self._is_by_kind:
+            return [_ORDER.index(resource.kind) for resource in resources]
+        if not self.is_shared:
+            return list(range(len(resources)))
+        counts: Counter[int] = Counter()
+        groups = []
+        for resource in resources:
+            number = _class_of(resource)
+            groups.append(number * _SHADES + counts[number] % _SHADES)
+            counts[number] += 1
+        return groups
 
     @property
     def noun(self) -> str:
         """Noun for a group."""
-        return "kind" if self.is_by_kind else "resource"
+        return "kind" if self._is_by_kind else "shade" if self.is_shared else "resource"
 
     def look(self, group: int) -> Paint:
         """Return how the resources of a group are painted."""
-        return KINDS[_ORDER[group]] if self.is_by_kind else paint(group)
+        if group == _HIGHLIGHTED:
+            return HIGHLIGHT
+        look = self._look(group)
+        return look if self._highlight is None else _faded(look)
+
+    def _look(self, group: int) -> Paint:
+        if self._is_by_kind:
+            return KINDS[_ORDER[group]]
+        if not self.is_shared:
+            return paint(group)
+        number, shade = divmod(group, _SHADES)
+        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].ink)
 
     def look_of_all(self, resources: Sequence[int]) -> Paint | None:
-        """Return how resources that share a box are painted, None where they differ."""
+        """Return how resources that share a box or a row are painted, None where they differ.
+
+        Rows stand apart: those of a class have its darkest shade.
+        """
         groups = dict.fromkeys(self.groups[index] for index in resources)
+        if self.noun == "shade":
+            groups = dict.fromkeys(group // _SHADES * _SHADES for group in groups)
         return self.look(next(iter(groups))) if len(groups) == 1 else None
 
-    def label(self, group: int) -> str:
-        """Return what a legend says of a group."""
-        if not self.is_by_kind:
+    def legend(self) -> list[LegendEntry]:
+        """Return the lines of a legend, in order."""
+        groups = sorted(set(self.groups) - {_HIGHLIGHTED})
+        if self.noun == "shade":
+            numbers = sorted({group // _SHADES for group in groups})
+            entries = [
+                LegendEntry(
+                    self._label_of_class(number),
+                    tuple(group for group in groups if group // _SHADES == number),
+                )
+                for number in numbers
+            ]
+        else:
+            entries = [LegendEntry(self._label(group), (group,)) for group in groups]
+        if self._highlight is not None:
+            label = resource_label(self._page, self._highlight)
+            entries.append(LegendEntry(label, (_HIGHLIGHTED,)))
+        return entries
+
+    def _label(self, group: int) -> str:
+        if not self._is_by_kind:
             return resource_label(self._page, group)
         sizes = [r.size_bytes for r in self._page.resources if r.kind is _ORDER[group]]
-        return f"{_ORDER[group].value}: {len(sizes)}, {sum(sizes) / 1000:,.0f} kB"
+        return _sizes_label(_ORDER[group].value, sizes)
+
+    def _label_of_class(self, number: int) -> str:
+        sizes = [r.size_bytes for r in self._page.resources if _class_of(r) == number]
+        return _sizes_label(CLASSES[number].label, sizes)
+
+
+_HIGHLIGHTED = -1
+"""The group of the highlighted resource."""
+
+
+def _sizes_label(name: str, sizes: Sequence[int]) -> str:
+    return f"{name}: {len(sizes)}, {sum(sizes) / 1000:,.0f} kB"
+
+
+def tree_palette(page: Page) -> Palette:
+    """Return the palette of trees, whose boxes gather resources of a kind on large pages."""
+    return Palette(page, is_by_kind=len(page.resources) > MAX_OWN)

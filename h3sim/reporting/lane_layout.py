@@ -14,7 +14,6 @@ from h3sim.units import NS_PER_MS, ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.reporting.labels import Palette
     from h3sim.results import Load
 
 
@@ -83,20 +82,21 @@ def _cut(finished: list[tuple[float, int]]) -> float:
 
 
 MAX_SINGLE = 480
-"""Lanes of more packets than this show neighbours that look alike as one rectangle."""
-_MIN_SHARE = 0.25
-"""Least share of its lane that a single packet fills, next to stacks of any height."""
+"""Lanes of more packets than this show neighbouring packets of a resource as one rectangle."""
+_GROWTH, _MAX_LEVELS = 0.27, 8
+"""Each further packet of the highest stack makes lanes higher by this share of a single packet, up
+to a stack of 8; a single packet keeps its height."""
 _LEAST_SHARE = 1 / 800
 """Least width of a packet as a share of the axis, about a pixel, if nothing precedes it."""
 
 
 class Box(NamedTuple):
-    """A packet, or several that look like one, on *level* (0 lowest) of a stack of *height*.
+    """A packet, or several of one resource, on *level* (0 lowest) of a stack of *height*.
 
-    *group* says how it is painted: the index of its resource, or that of a kind.
+    *resource* is an index in the page.
     """
 
-    group: int
+    resource: int
     start_ms: float
     stop_ms: float
     level: int
@@ -112,6 +112,8 @@ class LoadLane(NamedTuple):
     """Send times of lost packets."""
     again_ms: list[float]
     """Arrival times of retransmitted bytes."""
+    above_the_fold_ms: float | None
+    """Time when all resources above the fold were complete; None if there are none."""
 
     @property
     def is_merged(self) -> bool:
@@ -119,11 +121,12 @@ class LoadLane(NamedTuple):
         return len(self.packets) > MAX_SINGLE
 
 
-def lane_of(load: Load, palette: Palette, end_ms: float) -> LoadLane:
+def lane_of(load: Load, end_ms: float) -> LoadLane:
     """Return the lane of *load* on an axis up to *end_ms*."""
-    packets = list(boxes(load, palette.groups, least_ms=end_ms * _LEAST_SHARE))
+    packets = list(boxes(load, least_ms=end_ms * _LEAST_SHARE))
     drawn = packets if len(packets) <= MAX_SINGLE else list(joined(packets))
-    return LoadLane(packets, drawn, *_losses(load))
+    above_ms = (row.finished_ms for row in load.timings if row.above_the_fold)
+    return LoadLane(packets, drawn, *_losses(load), max(above_ms, default=None))
 
 
 def _losses(load: Load) -> tuple[list[float], list[float]]:
@@ -140,7 +143,7 @@ def _losses(load: Load) -> tuple[list[float], list[float]]:
     return list(lost.values()), list(again.values())
 
 
-def boxes(load: Load, groups: Sequence[int], *, least_ms: float = 0.0) -> Iterator[Box]:
+def boxes(load: Load, *, least_ms: float = 0.0) -> Iterator[Box]:
     """Yield each packet of *load*, in the order in which they were delivered.
 
     A packet stands where its bytes were delivered to the application, to the left of that instant:
@@ -160,14 +163,14 @@ def boxes(load: Load, groups: Sequence[int], *, least_ms: float = 0.0) -> Iterat
         before_ns = at_ns
     levels: Counter[int] = Counter()
     for at_ns, row in in_time:
-        group = groups[resource_of[load.trace.packet_rows[row][2]]]
+        resource = resource_of[load.trace.packet_rows[row][2]]
         start_ms, level = starts_ns[at_ns] / 1e6, levels[at_ns]
-        yield Box(group, start_ms, to_ms(at_ns), level, heights[at_ns])
+        yield Box(resource, start_ms, to_ms(at_ns), level, heights[at_ns])
         levels[at_ns] += 1
 
 
 def joined(packets: Iterable[Box]) -> Iterator[Box]:
-    """Yield *packets* with those of one group that touch, on equal levels, made one."""
+    """Yield *packets* with those of one resource that touch, on equal levels, made one."""
     # By level, as the packets of a stack continue those that lay as high before them.
     still_open: dict[int, Box] = {}
     for box in packets:
@@ -187,24 +190,24 @@ def tallest(lanes: Iterable[LoadLane]) -> int:
 
 
 def stack_share(height: int, highest: int) -> float:
-    """Return how much of its lane a stack fills, where *highest* fills it all.
+    """Return the share of its lane that a stack fills, where *highest* fills it all.
 
-    Up to four, all packets are equally high. Higher stacks are drawn denser, so that a packet
-    alone can still be seen.
+    A lane is ``1 / stack_share(1, highest)`` times as high as a single packet. Packets of a stack
+    share its height equally.
 
-    >>> [stack_share(height, 4) for height in (1, 2, 4)], stack_share(1, 100)
-    ([0.25, 0.5, 1.0], 0.25)
+    >>> [round(stack_share(1, highest), 2) for highest in (1, 2, 4, 8, 100)]
+    [1.0, 0.79, 0.55, 0.35, 0.35]
     """
     if highest == 1:
         return 1.0
-    alone = max(1 / highest, _MIN_SHARE)
+    alone = 1 / (1 + _GROWTH * (min(highest, _MAX_LEVELS) - 1))
     return alone + (1 - alone) * (height - 1) / (highest - 1)
 
 
 def _touches(left: Box, right: Box) -> bool:
     width_ms = right.stop_ms - right.start_ms
     return (
-        left.group == right.group
+        left.resource == right.resource
         and left.height == right.height
         # Sums of floats: what touches may lie a rounding error apart.
         and abs(right.start_ms - left.stop_ms) < width_ms / 100

@@ -24,7 +24,7 @@ from h3sim.reporting.alt_texts import (
     throughput_alt,
     waterfall_alt,
 )
-from h3sim.reporting.labels import Palette
+from h3sim.reporting.labels import Palette, tree_palette
 from h3sim.reporting.lane_layout import instant_ns, window_of
 from h3sim.reporting.output import (
     Saved,
@@ -37,6 +37,7 @@ from h3sim.reporting.output import (
 )
 from h3sim.reporting.qlog_plots import CURVE_IN, byte_ranges_height_in, new_axes
 from h3sim.reporting.style import SMALL, in_style
+from h3sim.schema import format_value
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -223,7 +224,9 @@ class LoadDetails:
         )
         with in_style():
             ax = ax or new_axes(trees.dependencies_height_in(trees.nodes_of(load.page, chain)))
-            trees.draw_dependencies(ax, load.page, self._palette, title, when, chain=chain)
+            trees.draw_dependencies(
+                ax, load.page, tree_palette(self._page), title, when, chain=chain
+            )
         say(ax, alt_of("dependencies", self.loads))
         return ax
 
@@ -245,7 +248,10 @@ class LoadDetails:
         with in_style():
             ax = ax or new_axes(trees.priority_tree_height_in(found))
             trees.draw_tree(
-                ax, found, self._palette, f"{title}, {to_ms(at_ns):,.0f} ms after navigation start"
+                ax,
+                found,
+                tree_palette(self._page),
+                f"{title}, {to_ms(at_ns):,.0f} ms after navigation start",
             )
         say(ax, priority_tree_alt(load, at_ns))
         return ax
@@ -287,7 +293,8 @@ class LoadDetails:
 
 _LOADS_WIDTH_IN = 12.0
 _LOADS_MAX_HEIGHT_IN = 200.0
-_LANE_IN, _LEVEL_IN, _MAX_LEVELS = 0.37, 0.1, 8
+_LANE_IN = 0.37
+"""Height of a lane without stacks."""
 _LOADS_ROW_IN = 0.19
 _LINE_IN = 0.14
 _CURVE_IN = 2.5
@@ -317,7 +324,12 @@ class LoadPlots(LoadDetails, Saved):
             )
 
     def multiplexing(
-        self, ax: Axes | None = None, *, annotate: bool = True, until_ms: float | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        annotate: bool = True,
+        until_ms: float | None = None,
+        highlight: str | None = None,
     ) -> Axes:
         """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
 
@@ -325,23 +337,29 @@ class LoadPlots(LoadDetails, Saved):
         start at which its bytes were delivered; a resource looks the same in all lanes. Packets
         that were delivered at one instant are stacked, first sent lowest, and the highest stack
         of the figure fills its lane. A rectangle is as wide as a send interval, or as what of it
-        has passed since the last delivery. In lanes of more than 480 packets, neighbours that look
-        alike are joined. Pages of more than 12 resources are coloured by kind, with the colours of
-        WebPageTest. Below a lane stands what was lost, above a single one what was sent again.
+        has passed since the last delivery. In lanes of more than 480 packets, neighbouring packets
+        of a resource are joined. On pages of more than 12 resources the hue is that of the class
+        (above the fold, render-blocking, rest), and its shades alternate from resource to resource.
+        A dashed line marks when all above the fold was complete. Below a lane are lost packets,
+        above a single one those that were sent again.
 
         The axis ends with the last resource, before a late one that would squash the others (and
         says so), or at *until_ms*. With *annotate*, a resource's number (from 1 on, in the order of
-        the page) stands where there is room. Returns *ax*, or the axes of a new figure with its
-        legend.
+        the page) stands where there is room. *highlight* is the id of a resource that stands out,
+        all others are pale. Returns *ax*, or the axes of a new figure with its legend.
+
+        Raises:
+            InputError: if *until_ms* is no time, or no resource has the id *highlight*.
         """
+        palette = self._palette if highlight is None else self._highlighting(highlight)
         with in_style():
             if ax is None:
-                ax = self._new_figure([])[1][0]
+                ax = self._new_figure([], palette=palette)[1][0]
             multiplexing.draw(
                 ax,
                 self._lanes,
                 self._lane_labels,
-                self._palette,
+                palette,
                 window_of(self.loads, until_ms),
                 annotate=annotate,
             )
@@ -413,7 +431,7 @@ class LoadPlots(LoadDetails, Saved):
 
         A single load comes with its waterfall. All share one axis of time, in ms since navigation
         start, which ends as that of `multiplexing`. The legend names the resources, or where there
-        are more than 12 the kinds.
+        are more than 12 their classes.
         """
         has_waterfall = len(self.loads) == 1
         with in_style():
@@ -455,7 +473,14 @@ class LoadPlots(LoadDetails, Saved):
     @cached_property
     def _lanes(self) -> list[lane_layout.LoadLane]:
         end_ms = window_of(self.loads).end_ms
-        return [lane_layout.lane_of(load, self._palette, end_ms) for load in self.loads]
+        return [lane_layout.lane_of(load, end_ms) for load in self.loads]
+
+    def _highlighting(self, highlight: str) -> Palette:
+        index = self._page.index.get(highlight)
+        if index is None:
+            message = f"no resource of {self._page.name} is called {format_value(highlight)}"
+            raise InputError([ValidationIssue(key="highlight", message=message)])
+        return Palette(self._page, highlight=index)
 
     @property
     def _lane_labels(self) -> list[str]:
@@ -464,9 +489,9 @@ class LoadPlots(LoadDetails, Saved):
 
     @property
     def _strip_in(self) -> float:
-        levels = min(lane_layout.tallest(self._lanes), _MAX_LEVELS)
+        single = lane_layout.stack_share(1, lane_layout.tallest(self._lanes))
         lines = max(label.count("\n") + 1 for label in self._lane_labels)
-        lane_in = max(_LANE_IN + _LEVEL_IN * (levels - 1), _LINE_IN * (lines + 0.5))
+        lane_in = max(_LANE_IN / single, _LINE_IN * (lines + 0.5))
         return len(self.loads) * lane_in
 
     @property
@@ -480,14 +505,15 @@ class LoadPlots(LoadDetails, Saved):
         return max(_CURVE_IN, _LOADS_ROW_IN * (lines + 2))
 
     def _new_figure(
-        self, more_in: list[float], *, title: str = ""
+        self, more_in: list[float], *, title: str = "", palette: Palette | None = None
     ) -> tuple[ShownFigure, list[Axes]]:
         """Return a new figure and its axes: for the strip, and one of each height in *more_in*.
 
         The legend of the resources is there: beside the strip if that is high enough, else below.
         """
-        is_beside = multiplexing.height_in(self._palette, columns=1) <= self._strip_in
-        below_in = [] if is_beside else [multiplexing.height_in(self._palette)]
+        palette = palette or self._palette
+        is_beside = multiplexing.height_in(palette, columns=1) <= self._strip_in
+        below_in = [] if is_beside else [multiplexing.height_in(palette)]
         heights_in = [self._strip_in, *below_in, *more_in]
         figure = _figure_of(
             sum(heights_in) + _LOADS_AXIS_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
@@ -496,9 +522,9 @@ class LoadPlots(LoadDetails, Saved):
         grid = figure.add_gridspec(len(heights_in), 1, height_ratios=heights_in)
         axes = [figure.add_subplot(grid[row]) for row in range(len(heights_in))]
         if is_beside:
-            multiplexing.draw_legend_beside(axes[0], self._palette)
+            multiplexing.draw_legend_beside(axes[0], palette)
         else:
-            multiplexing.below(axes.pop(1), self._palette)
+            multiplexing.below(axes.pop(1), palette)
         return figure, axes
 
 

@@ -13,6 +13,7 @@ from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.load_plots import LoadPlots
 from h3sim.reporting.output import alt_text, render
 from h3sim.reporting.time_series import bins_of, curve, shown_set
+from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.study.fidelity import Grade, fidelity
 from h3sim.table import APART, Table, decimals_of
@@ -200,6 +201,11 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
     return Section(
         title=title,
         words=list(dict.fromkeys(notes)),
+        timeline=Timeline(
+            title=f"{page.name}: packets, waterfall, progress and bytes on the wire",
+            names=[pair.name for pair in pairs],
+            loads=[pair.load for pair in pairs],
+        ),
         pictures=[
             *_strip_and_curves(pairs),
             *_waterfalls(pairs),
@@ -222,7 +228,7 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
         if index_ms is None:
             stated.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
             continue
-        stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
+        stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_optimality(load, which)}.")
     last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
     if last is not None:
         stated.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
@@ -244,10 +250,10 @@ def _finished(row: Any) -> float:
     return float(row.finished_ms)
 
 
-def _regret(load: Load, which: Which) -> str:
+def _optimality(load: Load, which: Which) -> str:
     """Return the distance from the lower bound that no scheme can beat, if available."""
     try:
-        ratio = load.regret(which)
+        ratio = load.optimality_ratio(which)
     except (NothingToMeasureError, ZeroDivisionError):
         return ""
     behind = 100 * (ratio - 1)

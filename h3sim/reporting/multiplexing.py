@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.collections import PolyCollection
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch
-from matplotlib.path import Path
 from matplotlib.transforms import blended_transform_factory
 
 from h3sim.reporting.labels import within
@@ -14,7 +15,7 @@ from h3sim.reporting.lane_layout import joined, stack_share, tallest
 from h3sim.reporting.style import SMALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
@@ -28,22 +29,18 @@ _COLUMNS = 4
 
 def height_in(palette: Palette, *, columns: int = _COLUMNS) -> float:
     """Return how high the legend of *palette* is in so many columns, in inches."""
-    lines = -(-len(set(palette.groups)) // columns)
+    lines = -(-len(palette.legend()) // columns)
     return _LINE_IN * (lines + 0.5)
 
 
 def draw_legend_beside(ax: Axes, palette: Palette) -> None:
     """Put the legend of *palette* in one column to the right of *ax*."""
     ax.legend(
-        handles=_handles(palette),
+        *_entries(palette),
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0.0,
-        fontsize=SMALL,
-        frameon=False,
-        handlelength=2.4,
-        handleheight=1.0,
-        labelspacing=0.35,
+        **_LEGEND_LOOK,
     )
 
 
@@ -52,45 +49,49 @@ def below(ax: Axes, palette: Palette, *more: Palette) -> None:
 
     With *more*, which are by kind as well, it names the kinds of all, and not what they weigh.
     """
-    handles = _handles_of_kinds((palette, *more)) if more else _handles(palette)
+    handles, names = _entries_of_kinds((palette, *more)) if more else _entries(palette)
     ax.set_axis_off()
     legend = ax.legend(
-        handles=handles,
+        handles,
+        names,
         loc="center",
         ncols=min(_COLUMNS, len(handles)),
         bbox_to_anchor=(0.5, 0.5),
         bbox_transform=blended_transform_factory(ax.figure.transFigure, ax.transAxes),
-        fontsize=SMALL,
-        frameon=False,
-        handlelength=2.4,
-        handleheight=1.0,
-        labelspacing=0.35,
+        **_LEGEND_LOOK,
     )
     # It may be wider than the axes, which must not shrink for it.
     legend.set_in_layout(False)
 
 
-def _handles(palette: Palette) -> list[Patch]:
-    return [_handle(palette, group) for group in sorted(set(palette.groups))]
+_LEGEND_LOOK: dict[str, Any] = {
+    "fontsize": SMALL,
+    "frameon": False,
+    "handlelength": 2.4,
+    "handleheight": 1.0,
+    "labelspacing": 0.35,
+    # The shades of a class stand side by side, as in the lanes.
+    "handler_map": {tuple: HandlerTuple(ndivide=None, pad=0.0)},
+}
 
 
-def _handles_of_kinds(palettes: Sequence[Palette]) -> list[Patch]:
-    homes = {group: palette for palette in palettes for group in palette.groups}
-    handles = [_handle(homes[group], group) for group in sorted(homes)]
-    for handle in handles:
-        handle.set_label(str(handle.get_label()).partition(":")[0])
-    return handles
+def _entries(palette: Palette) -> tuple[list[tuple[Patch, ...]], list[str]]:
+    entries = palette.legend()
+    handles = [tuple(_patch(palette.look(group)) for group in entry.groups) for entry in entries]
+    return handles, [entry.label for entry in entries]
 
 
-def _handle(palette: Palette, group: int) -> Patch:
-    look = palette.look(group)
-    return Patch(
-        facecolor=look.face,
-        edgecolor=look.ink,
-        hatch=look.hatch,
-        linewidth=0,
-        label=palette.label(group),
-    )
+def _entries_of_kinds(palettes: Sequence[Palette]) -> tuple[list[tuple[Patch, ...]], list[str]]:
+    handles: dict[tuple[int, ...], tuple[tuple[Patch, ...], str]] = {}
+    for palette in palettes:
+        for handle, name, entry in zip(*_entries(palette), palette.legend(), strict=True):
+            handles[entry.groups] = (handle, name.partition(":")[0])
+    pairs = [handles[groups] for groups in sorted(handles)]
+    return [handle for handle, _ in pairs], [name for _, name in pairs]
+
+
+def _patch(look: Paint) -> Patch:
+    return Patch(facecolor=look.face, edgecolor=look.ink, hatch=look.hatch, linewidth=0)
 
 
 GUIDE = (
@@ -98,9 +99,10 @@ GUIDE = (
     " stacked: delivered together"
 )
 MERGED_GUIDE = (
-    "Packets from left to right in the order their bytes reached the application, neighbours that"
-    " look alike joined; stacked: delivered together"
+    "Packets from left to right in the order their bytes reached the application, neighbours of a"
+    " resource joined; stacked: delivered together"
 )
+_FOLD_GUIDE = "; dashed line: all above the fold is complete"
 _LOST_GUIDE = "\n\N{MULTIPLICATION SIGN} sent and lost"
 _AGAIN_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent again, arrived"
 
@@ -108,11 +110,8 @@ MAX_VECTORS = 5000
 """Lanes of more rectangles than this go into SVG and PDF as images, which else grow to 100 MB."""
 _LANE_SHARE = 0.84
 """Share of its row that a lane fills."""
-_MIN_HATCHED = 5.0
-"""The width, in points, from which on a run shows its hatch."""
-_MOSTLY = 0.9
-_EDGE, _EDGE_SHARE = 0.5, 0.25
-"""The width of the white edge of a packet: in points, and at most this share of the packet's."""
+_EDGE, _MIN_EDGED = 0.5, 2.5
+"""The width of the white edge of a packet, and that of packets which have one, in points."""
 _NUMBER_SIZE = SMALL - 1.5
 _MARK_SIZE = 3.0
 _MANY_MARKS = 150
@@ -137,17 +136,27 @@ def draw(
     ax.set_xlim(0, window.end_ms)
     ax.set_ylim(0, len(lanes))
     bottoms = [len(lanes) - number - 0.5 - _LANE_SHARE / 2 for number in range(len(lanes))]
-    hatched = _hatched_runs(lanes, palette, _points_per_ms(ax))
+    points_per_ms = _points_per_ms(ax)
+    has_single = False
     for number, (lane, bottom) in enumerate(zip(lanes, bottoms, strict=True)):
-        _draw_lane(ax, lane, hatched[number], bottom, highest, f"lane-{number + 1}", palette)
+        is_single = _has_edges(lane, points_per_ms)
+        has_single = has_single or is_single
+        drawn = lane.drawn if is_single else list(joined(lane.packets))
+        name = f"lane-{number + 1}"
+        _draw_lane(ax, drawn, bottom, highest, name, palette)
+        if is_single:
+            _draw_edges(ax, drawn, bottom, highest, name)
         _mark_losses(ax, lane, bottom, is_alone=len(lanes) == 1)
-        if annotate and not palette.is_by_kind:
+        _mark_fold(ax, lane, number, len(lanes))
+        if annotate:
             _number_runs(ax, lane, bottom, highest)
     ax.set_yticks([bottom + _LANE_SHARE / 2 for bottom in bottoms], labels)
     ax.tick_params(labelsize=SMALL)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    guide = MERGED_GUIDE if any(lane.is_merged for lane in lanes) else GUIDE
+    guide = GUIDE if has_single else MERGED_GUIDE
+    if any(lane.above_the_fold_ms is not None for lane in lanes):
+        guide += _FOLD_GUIDE
     if any(lane.lost_ms for lane in lanes):
         guide += _LOST_GUIDE + _AGAIN_GUIDE * (len(lanes) == 1)
     note = f"; {window.note}" if window.note else ""
@@ -175,76 +184,50 @@ def _mark_losses(ax: Axes, lane: LoadLane, bottom: float, *, is_alone: bool) -> 
         ax.plot(lane.again_ms, heights, marker=again, color="black", fillstyle="none", **look)
 
 
+def _mark_fold(ax: Axes, lane: LoadLane, number: int, n_lanes: int) -> None:
+    """Mark in lane *number* the end of what is above the fold."""
+    if lane.above_the_fold_ms is None:
+        return
+    margin = (1 - _LANE_SHARE) / 4
+    bottom, top = n_lanes - number - 1 + margin, n_lanes - number - margin
+    at_ms = lane.above_the_fold_ms
+    ax.vlines(at_ms, bottom, top, colors="white", linewidth=4).set_gid(f"lane-{number + 1}-halo")
+    line = ax.vlines(at_ms, bottom, top, colors="black", linestyles=(0, (3, 1)), linewidth=1.5)
+    line.set_gid(f"lane-{number + 1}-fold")
+
+
 def _draw_lane(
-    ax: Axes,
-    lane: LoadLane,
-    runs: Sequence[Box],
-    bottom: float,
-    highest: int,
-    name: str,
-    palette: Palette,
+    ax: Axes, drawn: Sequence[Box], bottom: float, highest: int, name: str, palette: Palette
 ) -> None:
-    """Draw a collection per group, with hatches in *runs*; an artist per packet would be slow."""
-    name = f"{name}-{palette.noun}"
-    faces = _by_group(lane.drawn, bottom, highest)
-    hatched = _by_group(runs, bottom, highest)
-    for group, corners in sorted(faces.items()):
-        collection = PolyCollection(corners, facecolors=palette.look(group).face, linewidths=0)
-        collection.set_gid(f"{name}-{group + 1}")
-        collection.set_rasterized(len(lane.drawn) > MAX_VECTORS)
-        ax.add_collection(collection, autolim=False)
-    for group, corners in sorted(hatched.items()):
-        hatch = _hatching(corners, palette.look(group))
-        hatch.set_gid(f"{name}-{group + 1}-hatch")
-        ax.add_collection(hatch, autolim=False)
-    if not lane.is_merged:
-        every = [corner for corners in faces.values() for corner in corners]
-        narrowest = min((box.stop_ms - box.start_ms for box in lane.drawn), default=0.0)
-        width = min(_EDGE, _EDGE_SHARE * narrowest * _points_per_ms(ax))
-        edges = PolyCollection(every, facecolors="none", edgecolors="white", linewidths=width)
-        edges.set_gid(f"{name.rpartition('-')[0]}-edges")
-        ax.add_collection(edges, autolim=False)
-
-
-def _hatched_runs(
-    lanes: Sequence[LoadLane], palette: Palette, points_per_ms: float
-) -> list[list[Box]]:
-    """Return what of each lane shows its hatch: in narrow runs their colour would be lost.
-
-    Where kinds are shown, a hatch here and there would look as if it meant something: there nearly
-    all of each lane is hatched, or nothing of any.
-    """
-    wide: list[list[Box]] = []
-    is_mostly_wide = True
-    for lane in lanes:
-        runs = list(joined(lane.packets))
-        wide.append([run for run in runs if _length_ms([run]) * points_per_ms >= _MIN_HATCHED])
-        is_mostly_wide = is_mostly_wide and _length_ms(wide[-1]) >= _MOSTLY * _length_ms(runs)
-    return wide if is_mostly_wide or not palette.is_by_kind else [[] for _ in lanes]
-
-
-def _length_ms(runs: Iterable[Box]) -> float:
-    return sum(run.stop_ms - run.start_ms for run in runs)
-
-
-def _by_group(
-    drawn: Iterable[Box], bottom: float, highest: int
-) -> dict[int, list[list[tuple[float, float]]]]:
-    found: dict[int, list[list[tuple[float, float]]]] = {}
+    """Draw a collection per group; an artist per packet would be slow."""
+    corners_of: dict[int, list[list[tuple[float, float]]]] = {}
     for box in drawn:
-        found.setdefault(box.group, []).append(_corners(box, bottom, highest))
-    return found
+        group = palette.groups[box.resource]
+        corners_of.setdefault(group, []).append(_corners(box, bottom, highest))
+    for group, corners in sorted(corners_of.items()):
+        collection = PolyCollection(corners, facecolors=palette.look(group).face, linewidths=0)
+        collection.set_gid(f"{name}-{palette.noun}-{_number(group)}")
+        collection.set_rasterized(len(drawn) > MAX_VECTORS)
+        ax.add_collection(collection, autolim=False)
 
 
-def _hatching(corners: list[list[tuple[float, float]]], look: Paint) -> PathCollection:
-    """Return the hatch of a group as one path: hatching rectangle by rectangle is slow."""
-    return PathCollection(
-        [Path.make_compound_path(*(Path(polygon, closed=False) for polygon in corners))],
-        facecolors="none",
-        edgecolors=look.ink,
-        linewidths=0,
-        hatch=look.hatch,
-    )
+def _draw_edges(ax: Axes, drawn: Sequence[Box], bottom: float, highest: int, name: str) -> None:
+    every = [_corners(box, bottom, highest) for box in drawn]
+    edges = PolyCollection(every, facecolors="none", edgecolors="white", linewidths=_EDGE)
+    edges.set_gid(f"{name}-edges")
+    ax.add_collection(edges, autolim=False)
+
+
+def _has_edges(lane: LoadLane, points_per_ms: float) -> bool:
+    """Return whether packets of *lane* are set apart: edges of narrow ones would hide colours."""
+    if lane.is_merged or not lane.drawn:
+        return False
+    width_ms = median(box.stop_ms - box.start_ms for box in lane.drawn)
+    return width_ms * points_per_ms >= _MIN_EDGED
+
+
+def _number(group: int) -> str:
+    return str(group + 1) if group >= 0 else "highlighted"
 
 
 def _points_per_ms(ax: Axes) -> float:
@@ -259,7 +242,7 @@ def _number_runs(ax: Axes, lane: LoadLane, bottom: float, highest: int) -> None:
     points_per_ms = _points_per_ms(ax)
     middle = bottom + stack_share(1, highest) * _LANE_SHARE / 2
     for run in joined(box for box in lane.packets if box.height == 1):
-        text = str(run.group + 1)
+        text = str(run.resource + 1)
         needed = (len(text) + 1) * _EM * _NUMBER_SIZE
         if (run.stop_ms - run.start_ms) * points_per_ms < needed:
             continue

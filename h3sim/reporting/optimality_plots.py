@@ -34,27 +34,27 @@ _WORDS = {"all": "on all resources", "atf": "above the fold"}
 
 @checks_axes
 class OptimalityPlots:
-    """Draws a *regret*. Each method returns the axes that it drew on, and shows nothing."""
+    """Draws a *optimality*. Each method returns the axes that it drew on, and shows nothing."""
 
-    def __init__(self, regret: Optimality) -> None:
-        self._regret = regret
+    def __init__(self, optimality: Optimality) -> None:
+        self._optimality = optimality
 
     def schemes(self, which: Which = "atf", *, ax: Axes | None = None) -> Axes:
-        """Draw each page's regret under each scheme, and the mean: a lane a network.
+        """Draw each page's optimality ratio under each scheme, and the mean: a lane a network.
 
         A faint mark is a page, the full one the mean over pages. The axis is of factors: from 1 to
         2 is as far as from 2 to 4. Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if *which* is neither "all" nor "atf".
-            NothingToMeasureError: if no load has that regret.
+            NothingToMeasureError: if no load has that optimality ratio.
         """
         _check_which(which)
         networks = self._networks
         values: dict[tuple[str, str], list[float]] = {}
-        for row in self._regret.rows:
+        for row in self._optimality.rows:
             found = values.setdefault((row.network, row.scheme), [])
-            value = row.regret_atf if which == "atf" else row.regret_all
+            value = row.optimality_ratio_atf if which == "atf" else row.optimality_ratio_all
             found += [] if value is None else [value]
         with in_style():
             ax = self._axes(ax, len(networks), [v for found in values.values() for v in found])
@@ -81,7 +81,7 @@ class OptimalityPlots:
         network: str | None = None,
         ax: Axes | None = None,
     ) -> Axes:
-        """Draw each scheme's mean regret with its 95 % interval: a lane a class of pages.
+        """Draw each scheme's mean optimality ratio with its 95 % interval: a lane a class of pages.
 
         Pages are told apart *by* what `Optimality.by_class` takes; *network* is the first one that
         was loaded over unless it is named.
@@ -89,7 +89,7 @@ class OptimalityPlots:
         Raises:
             InputError: if there is no such class, network or *which*.
             MissingExtraError: if scipy is not installed.
-            NothingToMeasureError: if no load has that regret.
+            NothingToMeasureError: if no load has that optimality ratio.
         """
         _check_which(which)
         chosen = network or self._networks[0]
@@ -97,7 +97,9 @@ class OptimalityPlots:
             message = f"must be one of {', '.join(self._networks)}, is {chosen}"
             raise InputError([ValidationIssue(key="network", message=message)])
         rows = [
-            row for row in self._regret.by_class(by) if (row.network, row.which) == (chosen, which)
+            row
+            for row in self._optimality.by_class(by)
+            if (row.network, row.which) == (chosen, which)
         ]
         known = [name for name in PAGE_CLASSES[by][0] if any(r.page_class == name for r in rows)]
         with in_style():
@@ -128,16 +130,16 @@ class OptimalityPlots:
         output.save_figure(figure, path)
 
     def _annotate(self, ax: Axes, which: Which, words: str) -> None:
-        what = f"its regret {_WORDS[which]}, in times of what none can beat"
+        what = f"its optimality ratio {_WORDS[which]}, in times of what none can beat"
         output.say(ax, f"A row per scheme, {what}; {words}")
 
     @property
     def _networks(self) -> list[str]:
-        return [*dict.fromkeys(row.network for row in self._regret.rows)]
+        return [*dict.fromkeys(row.network for row in self._optimality.rows)]
 
     @property
     def _schemes(self) -> list[str]:
-        return [*dict.fromkeys(row.scheme for row in self._regret.rows)]
+        return [*dict.fromkeys(row.scheme for row in self._optimality.rows)]
 
     def _position(self, scheme: str, number: int, lanes: int) -> float:
         """Return where a lane of a scheme's row is."""
@@ -145,7 +147,9 @@ class OptimalityPlots:
 
     def _axes(self, ax: Axes | None, lanes: int, values: list[float]) -> Axes:
         if not values:
-            raise NothingToMeasureError("no load has that regret: there is nothing to draw")
+            raise NothingToMeasureError(
+                "no load has that optimality ratio: there is nothing to draw"
+            )
         if ax is None:
             height_in = _MARGIN_IN + _ROW_IN * len(self._schemes) * max(1.0, 0.55 * lanes)
             ax = output.ShownFigure(figsize=(_SIZE_IN, height_in), layout="constrained").subplots()
@@ -161,7 +165,7 @@ class OptimalityPlots:
         ax.set_yticks(range(len(names)), [plain(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
         ax.set_xlabel(
-            f"regret {_WORDS[which]}: ByteIndex, times what none can beat", fontsize=SMALL
+            f"optimality ratio {_WORDS[which]}: ByteIndex, times what none can beat", fontsize=SMALL
         )
         ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
         ax.tick_params(labelsize=SMALL)

@@ -7,11 +7,13 @@ import inspect
 import io
 import re
 from collections.abc import Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting.style import in_style
@@ -21,7 +23,7 @@ from h3sim.schema.arguments import PATH, check_arguments
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 
@@ -143,13 +145,36 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
     if not alt:
         raise ValueError("what is drawn is not told in words: `say` keeps them with the axes")
     metadata = _UNDATED[kind] | {_ALT_KEYS[kind]: alt}
-    with in_style():
+    with in_style(), _settled_layout(figure):
         if kind != "svg":
             figure.savefig(file, format=kind, dpi=DPI, metadata=metadata)
             return
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind, metadata=metadata)
     file.write(_with_small_tiles(drawn.getvalue().decode()).encode())
+
+
+_POSITION_DIGITS = 9
+
+
+@contextmanager
+def _settled_layout(figure: Figure) -> Iterator[None]:
+    """Lay *figure* out with rounded positions, whose last bits differ from run to run otherwise."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        yield
+        return
+    engine.execute(figure)
+    figure.set_layout_engine("none")
+    for ax in figure.axes:
+        is_in_layout = ax.get_in_layout()
+        bounds = ax.get_position(original=True).bounds
+        ax.set_position(Bbox.from_bounds(*(round(each, _POSITION_DIGITS) for each in bounds)))
+        ax.set_in_layout(is_in_layout)
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def _with_small_tiles(svg: str) -> str:

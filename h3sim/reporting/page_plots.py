@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.reporting import trees
-from h3sim.reporting.labels import Palette, plain, shortened
+from h3sim.reporting.labels import plain, shortened, tree_palette
 from h3sim.reporting.output import Saved, ShownFigure, checks_axes, say
 from h3sim.reporting.qlog_plots import new_axes
 from h3sim.reporting.style import SMALL, in_style
@@ -46,7 +46,7 @@ class PagePlots(Saved):
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self._palette = Palette(page)
+        self._palette = tree_palette(page)
 
     def dependencies(self, ax: Axes | None = None) -> Axes:
         """Draw what makes the browser ask for what: a box per resource, right of its parent.

@@ -245,8 +245,7 @@ def _row(
     stated: dict[int, str],
 ) -> WaterfallRow:
     indexes = [load.page.index[timing.id] for timing in run]
-    groups = dict.fromkeys(palette.groups[index] for index in indexes)
-    look = palette.look(next(iter(groups))) if len(groups) == 1 else _MIXED
+    look = palette.look_of_all(indexes) or _MIXED
     if len(run) == 1:
         label = resource_label(load.page, indexes[0])
         priority = stated.get(run[0].stream_id, "")

@@ -1,4 +1,4 @@
-"""The result of a load: its figures, what it was run with, and the same as a document."""
+"""The result of a load: its metrics, its configuration, and its document."""
 
 from h3sim.results.configuration import FORMAT, describe, in_words
 from h3sim.results.connections import PacketCount

@@ -1,4 +1,4 @@
-"""The resolved configuration of a load, in words and as the header of its JSON document."""
+"""The resolved configuration of a load, as text and as the header of its JSON document."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _HANDSHAKES = {
 def configuration(spec: LoadSpec) -> dict[str, Any]:
     """Return every setting of a load by the name of its option, as resolved.
 
-    What the load has not is None: at a constant rate there is no loss, queue, controller or
-    profile; over links no interval. Rate, loss, queue and jitter are those down; where up differs,
-    the network itself says so.
+    Settings that do not apply are None: a constant rate has no loss, queue, congestion controller
+    or profile; links have no interval. Rate, loss, queue and reordering are those of the downlink;
+    if the uplink differs, the network itself describes it.
     """
     profile, scheme, codec = spec.profile_of_ends, spec.scheme, spec.header_compression
     return {
@@ -125,7 +125,7 @@ def _link_jitter(link: LinkProfile) -> str | None:
 
 
 def _browser(browser: BrowserModel) -> dict[str, Any]:
-    """Return the browser's settings; what only one that computes its load has is None else."""
+    """Return the settings of the browser; None for those that apply to computed loads only."""
     values: dict[str, Any] = {"browser": browser.mode.value}
     for name in OF_BROWSER:
         acts = browser.mode is BrowserMode.PARSE or name not in OF_PARSING
@@ -135,9 +135,9 @@ def _browser(browser: BrowserModel) -> dict[str, Any]:
 
 
 def in_words(load: Load) -> dict[str, str]:
-    """Return the configuration in words, by what each part says; the same for equal loads.
+    """Return the configuration as short texts by setting; equal loads have equal texts.
 
-    Every output for people takes its words from here: headers, captions, logs.
+    All output for people (headers, captions, logs) uses these texts.
     """
     spec, values = load.spec, configuration(load.spec)
     send_buffer_kb, flows = values["send_buffer_kb"], values["cross_traffic"]
@@ -164,7 +164,7 @@ def in_words(load: Load) -> dict[str, str]:
 
 
 def _host_words(hosts: RecordedHosts | None) -> dict[str, str]:
-    """Return nothing where all hosts are one, as they are unless asked for."""
+    """Return the host setting, or nothing for the default, a single connection."""
     if hosts is None:
         return {}
     dns = f", DNS {to_ms(hosts.dns_ns):g} ms" if hosts.dns_ns else ""
@@ -172,7 +172,7 @@ def _host_words(hosts: RecordedHosts | None) -> dict[str, str]:
 
 
 def _scheme_words(scheme: Scheme) -> dict[str, str]:
-    """Return what the server was told to do otherwise than the scheme says."""
+    """Return the settings of the load that override the scheme."""
     words = {}
     if scheme.max_placeholders is not None:
         words["placeholders"] = f"at most {scheme.max_placeholders} placeholders"
@@ -246,7 +246,7 @@ def _profile_words(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
 
 
 def _browser_words(browser: BrowserModel) -> dict[str, str]:
-    """Return nothing where the recording is replayed, as it is unless asked for."""
+    """Return the settings of the browser, or nothing for the default, a replayed recording."""
     at_ms = browser.hidden_at_ms
     hidden = {} if at_ms is None else {"tab": f"tab in the background at {at_ms:g} ms"}
     if browser.mode is BrowserMode.REPLAY:
@@ -265,12 +265,12 @@ def _browser_words(browser: BrowserModel) -> dict[str, str]:
     if browser.tight_mode is not None:
         words["tight mode"] = f"tight mode {browser.tight_mode.value}"
     if browser.stylesheets_block_parser:
-        words["styles"] = "stylesheets stop the parser"
+        words["styles"] = "stylesheets block the parser"
     return words
 
 
 def _about_network(load: Load) -> Iterator[str]:
-    """Yield that the network is an estimate, where it is the one of the page's recording."""
+    """Yield a note that the network is an estimate, if it is that of the page's recording."""
     known = load.page.recorded_load
     if known is not None and load.network.name.startswith(RECORDED_NETWORK):
         yield f"over its recorded network, estimated: {load.network.source}"
@@ -283,18 +283,18 @@ _INFERRED = {
 
 
 def _own(page: Page) -> str:
-    """Return how the hosts of a page come to connections of their own, "" if it knows one host."""
+    """Return a note on the connections that hosts would have, "" for a single host."""
     names = host_names(page.resources, page.root)
     n_connections = len(host_groups(names, page.hosts))
     return f": with connections = per-host they have {n_connections}" if len(names) > 1 else ""
 
 
 def notes(load: Load) -> list[str]:
-    """Return what a reader must know of the page before believing the figures.
+    """Return the caveats that a reader must know before relying on the metrics.
 
-    A page that was made of a recording says from how many hosts it came: here all of them share
-    one connection; and nothing says over what it was recorded. What is above the fold may be
-    inferred, and then every figure above the fold rests on that.
+    A recorded page names the number of its hosts, which share one connection by default, and the
+    recording does not describe its network. Marks above the fold may be inferred, and all metrics
+    above the fold depend on them.
     """
     how = load.page.above_the_fold_from
     found = [*_about_network(load)]
@@ -307,8 +307,8 @@ def notes(load: Load) -> list[str]:
     if load.network.constant_rate is not None and not load.network.rtt_ns:
         rate = in_words(load)["rate"]
         found.append(
-            f"a recording, loaded at a constant {rate} with RTT 0 ms ({load.network.name}), which"
-            " is not what it was recorded over: choose another network"
+            f"a recording, loaded at a constant {rate} with RTT 0 ms ({load.network.name}), unlike"
+            " the network of the recording: choose another network"
         )
     return found
 
@@ -318,11 +318,11 @@ FORMAT = "h3sim-load/2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadIdentity:
-    """The configuration of a run; None for values that a connection's log lacks."""
+    """The identity of a run; None for values that a connection's log lacks."""
 
     version: str = field(metadata=declare(Text(), "of h3sim"))
     build: str = field(
-        default="", metadata=declare(Text(), '`"pure"`, or `"compiled"` where its modules were')
+        default="", metadata=declare(Text(), '`"pure"`, or `"compiled"` if modules were compiled')
     )
     page: str = field(metadata=declare(Text(), "the page's name"))
     page_digest: str | None = field(
@@ -330,32 +330,32 @@ class LoadIdentity:
     )
     scheme: str | None = field(metadata=declare(OrNone(Text(), none=None), "the scheme's name"))
     network: str | None = field(metadata=declare(OrNone(Text(), none=None), "the network's name"))
-    transport: str = field(metadata=declare(Choice(p.value for p in Protocol), "what carried HTTP"))
-    seed: int | None = field(
-        metadata=declare(OrNone(Whole(low=0), none=None), "of all that is random")
+    transport: str = field(
+        metadata=declare(Choice(p.value for p in Protocol), "the protocol that carried HTTP")
     )
+    seed: int | None = field(metadata=declare(OrNone(Whole(low=0), none=None), "the random seed"))
     configuration: Mapping[str, Any] | None = field(
         metadata=declare(
             OrNone(TableOf(OrNone(Scalar(), none=None)), none=None),
-            "every option of `run` as it was resolved, null for what the load has not (a constant"
-            " rate has no queue)",
+            "every option of `run` as resolved, null where it does not apply (a constant rate has"
+            " no queue)",
         )
     )
     notes: tuple[str, ...] = field(
         default=(),
-        metadata=declare(ListOf(Text(), "texts"), "what to know of the page before believing it"),
+        metadata=declare(ListOf(Text(), "texts"), "caveats of the page's data"),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadInputs:
-    """The values needed to run the load again."""
+    """The values needed to repeat the load."""
 
     page: Page = field(metadata=declare(Embedded(PAGE, page_from_dict, page_to_dict), "the page"))
     scheme: Scheme | None = field(
         metadata=declare(
             OrNone(Embedded(SCHEME, scheme_from_dict, scheme_to_dict), none=None),
-            "the scheme; null where it was code",
+            "the scheme; null if it was given as code",
         )
     )
     network: Network = field(
@@ -364,7 +364,7 @@ class LoadInputs:
     transport_profile: TransportProfile | None = field(
         metadata=declare(
             OrNone(
-                # By attribute: profiles are imported where one is met, which few loads do.
+                # By attribute: profiles are imported only when one is used, which few loads do.
                 Embedded(
                     "h3sim-profile/1",
                     lambda *given, **how: transport.profile_from_dict(*given, **how),
@@ -378,7 +378,7 @@ class LoadInputs:
 
 
 def identity(load: Load) -> dict[str, Any]:
-    """Return what was run: by name, by digest, and with every setting as resolved."""
+    """Return the identity of a load: names, digests, and every setting as resolved."""
     found = LoadIdentity(
         version=__version__,
         build=build(),
@@ -395,9 +395,9 @@ def identity(load: Load) -> dict[str, Any]:
 
 
 def hol_figures(*traces: Trace) -> dict[str, Any]:
-    """Return the figures of head-of-line blocking by their names in the document.
+    """Return the head-of-line blocking metrics by their names in the document.
 
-    There is a trace for each connection: what is sent over one of them never waits for another.
+    Each connection has a trace of its own: data on one connection never waits for another.
     """
     exact = [metrics.hol_blocking(trace) for trace in traces]
     counted = [metrics.count_sander(trace) for trace in traces]
@@ -416,9 +416,9 @@ def hol_figures(*traces: Trace) -> dict[str, Any]:
 
 
 def describe(load: Load) -> str:
-    """Return the configuration in words, with h3sim's version and a part of the page's digest.
+    """Return the configuration as text, with h3sim's version and a prefix of the page's digest.
 
-    Network, transport and seed, which headings name, are left out.
+    Network, transport and seed are left out, as headings name them.
     """
     words = in_words(load)
     parts = [words[key] for key in words if key not in ("network", "transport", "seed")]
@@ -426,9 +426,9 @@ def describe(load: Load) -> str:
 
 
 def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> None:
-    """Write *load* as a qlog: FILE.qlog has both ends' logs, FILE.sqlog the client's.
+    """Write *load* as qlog: FILE.qlog has the logs of both endpoints, FILE.sqlog the client's.
 
-    A log is of one connection. Of several each has a file: FILE-1.qlog and so on.
+    A log describes one connection. If there are several, each has a file: FILE-1.qlog and so on.
 
     Raises:
         LogError: if a file cannot be written.
@@ -438,11 +438,11 @@ def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> No
 
 
 def qlog_path(load: Load, path: str | Path, connection: Connection) -> Path:
-    """Return the file for the log of a connection: *path* where there is only one."""
+    """Return the file for a connection's log: *path* if there is only one connection."""
     file = Path(path)
     if len(load.connections) == 1:
         return file
-    # All endings stay behind the number: `a.qlog.gz` is `a-1.qlog.gz`.
+    # All suffixes follow the number: `a.qlog.gz` becomes `a-1.qlog.gz`.
     name, *endings = file.name.split(".")
     return file.with_name(".".join((f"{name}-{connection.number + 1}", *endings)))
 

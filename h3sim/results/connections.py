@@ -1,4 +1,4 @@
-"""The connections of a load: look-ups, handshakes, packets, and cross traffic beside it."""
+"""The connections of a load: lookups, handshakes, packets, and competing cross traffic."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class PacketCount(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Connection:
-    """A connection of a load: streams in its `trace` have the ids that they have on it.
+    """A connection of a load; the stream ids in its `trace` are those on this connection.
 
-    Hosts are those that share it, by name ("(page)" where the page does not name its own). It
-    was begun at *opened_at_ns*, and requests could leave from *ready_at_ns* on.
+    *hosts* are those that share it, by name ("(page)" if the page does not name its own). It was
+    opened at *opened_at_ns*, and requests could leave from *ready_at_ns* on.
     """
 
     number: int
@@ -82,17 +82,17 @@ class Connection:
 
 
 _Key: TypeAlias = "int | str"
-"""The index of an activity of the browser, the name of a host, or the number of a connection."""
+"""The index of a browser activity, the name of a host, or the number of a connection."""
 
 
 def with_setup(
     page: Page, activities: Sequence[Activity], connections: Iterable[Connection]
 ) -> list[Activity]:
-    """Return *activities* with what had to be there before requests could leave.
+    """Return *activities* with the lookups and handshakes that requests waited for.
 
-    A host is looked up by the first request for it, and so is a connection opened; a download
-    begins once its request may leave. What is asked for at the start waits for the page's own
-    connection. What takes no time is left out.
+    The first request to a host triggers its lookup, and the first on a connection opens it; a
+    download begins once its request may leave. Requests at navigation start wait for the page's own
+    connection. Steps that take no time are left out.
     """
     downloads = {
         done.resource: index for index, done in enumerate(activities) if done.work is Work.DOWNLOAD
@@ -102,17 +102,17 @@ def with_setup(
     for connection in connections:
         lookups = {name: times for name, *times in connection.lookups}
         resources = (request.resource for request in connection.trace.requests)
-        # By activity, as the first that asked for a host is the one that had it looked up.
+        # By activity, as the first request to a host triggers its lookup.
         for index in sorted(downloads[resource] for resource in resources if resource in downloads):
             resource = activities[index].resource
-            assert resource is not None  # noqa: S101 - a download is of one
+            assert resource is not None  # noqa: S101 - a download has a resource
             host = page.resources[resource].host or own
             setup.add(index, host, lookups.get(host), connection)
     return setup.activities()
 
 
 class _Setup:
-    """Puts lookups and handshakes between activities and the downloads that wait for them."""
+    """Inserts lookups and handshakes between activities and the downloads that wait for them."""
 
     def __init__(self, activities: Sequence[Activity]) -> None:
         self._order: dict[_Key, tuple[int, float]] = {
@@ -126,7 +126,7 @@ class _Setup:
     def add(
         self, index: int, host: str, lookup: Sequence[int] | None, connection: Connection
     ) -> None:
-        """Make the download at *index* wait for its host and its connection, if it did."""
+        """Make the download at *index* depend on its host and its connection, if it waited."""
         is_first = self._after[index] is None
         if lookup is not None:
             self._wait(index, f"host {host}", Work.LOOK_UP, lookup, is_first=is_first)
@@ -145,7 +145,7 @@ class _Setup:
         if key not in self._done:
             self._done[key] = Activity(work, download.resource, began_at_ns, ended_at_ns, None)
             self._after[key] = self._after[index]
-            # Right before the download that is the first to wait for it.
+            # Right before the first download that waits for it.
             self._order[key] = (began_at_ns, index - 0.5)
         self._after[index] = key
         later_ns = max(download.began_at_ns, ended_at_ns)
@@ -153,8 +153,8 @@ class _Setup:
         self._order[index] = (later_ns, float(index))
 
     def activities(self) -> list[Activity]:
-        """Return all of them as they began."""
-        # Ties by the old index, which half indices stand between: so no two are equal.
+        """Return all activities in the order of their start."""
+        # Ties by the old index; inserted ones have half indices in between, so no two are equal.
         keys = sorted(self._done, key=lambda key: self._order[key])
         index_of = {key: index for index, key in enumerate(keys)}
         found = []

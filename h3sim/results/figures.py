@@ -1,8 +1,8 @@
-"""Every figure of a load, a row each: what it is called, where it stands, how it is had.
+"""Every metric of a load, one row each: its name, title, key in documents, and computation.
 
 Columns of studies, documents of loads and of measured logs, the tables of `h3sim compare --seeds`
-and the table in `docs/metrics.md` come from here. A new one is a pure function in `h3sim.metrics`,
-and a row.
+and the table in `docs/metrics.md` are built from these rows. A new metric is a pure function in
+`h3sim.metrics`, and a row here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _THREE = 3
 
 
 class Measured(Protocol):
-    """The subject of metrics: a load, or the log of a connection, which lacks some."""
+    """The subject of metrics: a load, or the log of a connection, which lacks some of them."""
 
     @property
     def trace(self) -> Trace:
@@ -53,13 +53,13 @@ class Measured(Protocol):
         """Counts of packets."""
 
     def byte_index_or_none(self, which: Which, *, sample_ms: float | None = ...) -> float | None:
-        """Return the ByteIndex, None where it cannot be given."""
+        """Return the ByteIndex, or None if it is undefined."""
 
 
 class Figure(NamedTuple):
-    """A figure: its name, with the unit, as columns have it; for people its title, and what it is.
+    """A metric: its column name (with unit), its title, and its description.
 
-    *key* is where it stands in a document, from the outside in; empty where it does not.
+    *key* is its path in a document, outermost key first; empty if documents leave it out.
     """
 
     name: str
@@ -69,17 +69,21 @@ class Figure(NamedTuple):
     key: tuple[str, ...] = ()
     is_column: bool = True
     is_headline: bool = False
-    """True if it is shown where there is room for few."""
+    """True if it is shown even where there is room for only a few."""
     is_compared: bool = False
     """True if `h3sim compare --seeds` has a table of it."""
     is_computed: bool = False
-    """True if it stands in a document only where the browser computed the load."""
+    """True if documents have it only for loads that the browser computed."""
     is_of_load: bool = False
-    """True if only loads have it: their documents write its group themselves, null where there is
-    none, and logs are without."""
+    """True if only loads have it, and logs do not.
+
+    Documents of loads write its group themselves, as null if undefined.
+    """
     is_on_demand: bool = False
-    """True if studies have a column of it only where it is asked for: it takes a quarter as long
-    as a load."""
+    """True if studies have its column only on request.
+
+    Its computation takes a quarter of the time of a load.
+    """
 
 
 def _byte_indexes() -> Iterator[Figure]:
@@ -88,7 +92,7 @@ def _byte_indexes() -> Iterator[Figure]:
         yield Figure(
             name=f"byte_index_{which}_ms",
             title=f"ByteIndex, {shown}",
-            about="ByteIndex from the first request on: the integral itself",
+            about="exact ByteIndex from the first request on",
             of=methodcaller("byte_index_or_none", which),
             key=("byte_index_ms", which),
             is_headline=True,
@@ -98,7 +102,7 @@ def _byte_indexes() -> Iterator[Figure]:
         yield Figure(
             name=f"byte_index_sampled_{which}_ms",
             title=f"sampled ByteIndex, {shown}",
-            about=f"the same, sampled every {metrics.SAMPLE_MS:g} ms as in Marx 2019",
+            about=f"sampled ByteIndex, every {metrics.SAMPLE_MS:g} ms as in Marx 2019",
             of=methodcaller("byte_index_or_none", which, sample_ms=metrics.SAMPLE_MS),
             key=("byte_index_sampled_ms", which),
         )
@@ -106,7 +110,7 @@ def _byte_indexes() -> Iterator[Figure]:
         yield Figure(
             name=f"object_index_{which}_ms",
             title=f"ObjectIndex, {shown}",
-            about="the mean completion time",
+            about="mean completion time",
             of=partial(_object_index, which),
         )
 
@@ -153,31 +157,36 @@ FIGURES: tuple[Figure, ...] = (
     _milestone(
         "page_load_ms",
         "page load",
-        "when the last resource was complete",
+        "time when the last resource was complete",
         is_headline=True,
         is_compared=True,
     ),
-    _milestone("first_paint_ms", "first paint", "when something was seen", is_compared=True),
+    _milestone(
+        "first_paint_ms", "first paint", "time of the first visible change", is_compared=True
+    ),
     _milestone(
         "largest_paint_ms",
         "largest paint",
-        "when the largest element was painted",
+        "time when the largest element was painted",
         is_compared=True,
         is_computed=True,
     ),
     _milestone(
-        "speed_index_ms", "SpeedIndex", "how soon the first view was complete", is_compared=True
+        "speed_index_ms",
+        "SpeedIndex",
+        "integral of the part of the viewport not yet painted",
+        is_compared=True,
     ),
     _milestone(
         "dom_content_loaded_ms",
         "DOMContentLoaded",
-        "when the document was parsed and the deferred scripts had run",
+        "time when the document was parsed and the deferred scripts had run",
         is_computed=True,
     ),
     _milestone(
         "load_event_ms",
         "load event",
-        "when all was there that had been asked for",
+        "time when all resources requested so far were complete",
         is_compared=True,
         is_computed=True,
     ),
@@ -185,18 +194,18 @@ FIGURES: tuple[Figure, ...] = (
         "hol",
         "head-of-line blocking",
         {
-            "stream_bytes": "bytes that waited for others of their stream",
-            "stream_delay_ms": "how long they waited, all together",
-            "connection_bytes": "bytes that would wait in one order, as over TCP",
-            "connection_delay_ms": "how long they would",
-            "sander_stream_bytes": "as Sander 2022 counts those of a stream",
-            "sander_connection_bytes": "as Sander 2022 counts those of the connection",
+            "stream_bytes": "bytes blocked by a gap in their own stream",
+            "stream_delay_ms": "their waiting time, summed over packets",
+            "connection_bytes": "bytes that would be blocked by in-order delivery, as over TCP",
+            "connection_delay_ms": "their waiting time, summed over packets",
+            "sander_stream_bytes": "Sander 2022's count of bytes blocked within streams",
+            "sander_connection_bytes": "Sander 2022's count of bytes blocked across the connection",
         },
     ),
     Figure(
         name="hol_stack_histogram",
         title="head-of-line blocking: stacks",
-        about="how often so many packets were delivered at once",
+        about="number of instants by the number of packets delivered together",
         of=lambda load: {str(height): n for height, n in load.hol.stack_histogram.items()},
         key=("hol", "stack_histogram"),
         is_column=False,
@@ -204,23 +213,23 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         name="hol_packets_in_threes",
         title="head-of-line blocking: packets in threes",
-        about="packets that were delivered with at least two others (Marx 2019, Fig. 13)",
+        about="packets delivered together with at least two others (Marx 2019, Fig. 13)",
         of=lambda load: _in_threes(load.hol.stack_histogram),
     ),
     *_parts(
         "packets",
         "packets",
         {
-            "sent": "data packets that left",
-            "lost": "those of them that did not arrive",
-            "retransmitted": "those that sent something again",
+            "sent": "data packets sent",
+            "lost": "data packets lost",
+            "retransmitted": "data packets with retransmitted data",
         },
     ),
     Figure(
         name="packets_longest_burst",
         title="packets: longest burst",
-        about="the most that were lost one behind the other",
-        # Without loss, the usual case, rows need not be gone through for it.
+        about="longest run of consecutive losses",
+        # Without loss, the usual case, the rows need not be scanned.
         of=lambda load: (
             max(metrics.loss_bursts(load.trace.packet_rows)) if load.packets.lost else 0
         ),
@@ -228,13 +237,13 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         name="packets_mean_burst",
         title="packets: mean burst",
-        about="how many were lost one behind the other, on average; none without a loss",
+        about="mean length of runs of consecutive losses; undefined without a loss",
         of=lambda load: _mean_burst(load) if load.packets.lost else None,
     ),
     Figure(
         name="priority_frames",
         title="priority frames",
-        about="frames of the control stream that spoke of priorities",
+        about="priority frames on the control streams",
         of=lambda load: sum(connection.n_frames for connection in load.connections),
         key=("priority_frames", "sent"),
         is_of_load=True,
@@ -242,7 +251,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         name="priority_frame_bytes",
         title="bytes of priority frames",
-        about="what they took, without headers of packets",
+        about="their bytes, without packet headers",
         of=lambda load: sum(connection.frame_bytes for connection in load.connections),
         key=("priority_frames", "bytes"),
         is_of_load=True,
@@ -250,7 +259,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         name="image_index_ms",
         title="ImageIndex",
-        about="the ByteIndex of images alone, the integral itself",
+        about="exact ByteIndex of the images alone",
         of=attrgetter("image_index_ms"),
         key=("image_index_ms",),
         is_of_load=True,
@@ -259,11 +268,11 @@ FIGURES: tuple[Figure, ...] = (
         "visual",
         "viewport",
         {
-            "first_change_ms": "when the viewport first changed",
-            "vc85_ms": "when 85 % of it were as at the end",
-            "vc95_ms": "when 95 % were",
-            "vc99_ms": "when 99 % were",
-            "last_change_ms": "when it last changed",
+            "first_change_ms": "time when the viewport first changed",
+            "vc85_ms": "time when 85 % of it was as at the end",
+            "vc95_ms": "time when 95 % was",
+            "vc99_ms": "time when 99 % was",
+            "last_change_ms": "time when it last changed",
         },
         is_of_load=True,
     ),
@@ -271,26 +280,27 @@ FIGURES: tuple[Figure, ...] = (
         "multiplexing",
         "multiplexing",
         {
-            "interleaving": "how far responses were interleaved: 0 for one alone, near 1 by turns",
-            "mean_run_packets": "the mean run of packets of one stream",
-            "streams_in_flight": "how many streams there are among what was sent in a round trip",
-            "jain_index": "Jain's index of what streams got that could send",
-            "inversion_bytes": "bytes that left while a more important response was ready",
-            "reprioritization_delay_ms": "from a raise to the next packet of that stream",
-            "ttfb_slope_ms": "how much the time to first byte rises from request to request",
+            "interleaving": "interleaving of responses: 0 if sequential, near 1 if by turns",
+            "mean_run_packets": "mean run length of packets of one stream",
+            "streams_in_flight": "mean number of streams among the packets of one round trip",
+            "jain_index": "Jain's index of the shares of the streams that could send",
+            "inversion_bytes": "bytes sent while a more important response was ready",
+            "reprioritization_delay_ms": "time from a raised priority to the next packet of that "
+            "stream",
+            "ttfb_slope_ms": "slope of the time to first byte over request order",
         },
         is_of_load=True,
         is_on_demand=True,
     ),
 )
 ON_DEMAND = {figure.name: figure.about for figure in FIGURES if figure.is_on_demand}
-"""The load parameters that are columns of studies, with a description each."""
+"""The metrics that are columns of studies on request, with a description each."""
 
 
 def columns_of(load: Any, *, asked: Collection[str] = ON_DEMAND) -> dict[str, Any]:
-    """Return the figures of a load by their names; None for what it has not.
+    """Return the metrics of a load by their names; None if undefined.
 
-    Of those that are had on demand, those *asked* for.
+    Those computed on request are included if they are in *asked*.
     """
     return {
         figure.name: figure.of(load)
@@ -300,7 +310,7 @@ def columns_of(load: Any, *, asked: Collection[str] = ON_DEMAND) -> dict[str, An
 
 
 def document_of(measured: Measured, *, is_computed: bool = False) -> dict[str, Any]:
-    """Return the figures of a document, each at its key; those of computed loads are apart."""
+    """Return the metrics of a document, each at its key; those of computed loads separately."""
     document: dict[str, Any] = {}
     for figure in FIGURES:
         if figure.key and not figure.is_of_load and figure.is_computed is is_computed:

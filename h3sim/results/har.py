@@ -1,8 +1,8 @@
-"""A load as a HAR 1.2, which waterfall viewers and DevTools open.
+"""Export of a load as HAR 1.2, which waterfall viewers and DevTools open.
 
-The format is described at http://www.softwareishard.com/blog/har-12-spec/. What it has no name for
-goes by the names that chrome-har gave it: `_initiator`, `_priority`, `_resourceType`, `_chunks`,
-`_transferSize`.
+The format is described at http://www.softwareishard.com/blog/har-12-spec/. Values without a
+standard field use the field names of chrome-har: `_initiator`, `_priority`, `_resourceType`,
+`_chunks`, `_transferSize`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 _NAVIGATION_START = datetime(1970, 1, 1, tzinfo=UTC)
-"""A load has no date; a fixed one keeps equal loads equal bytes."""
+"""The date of every HAR: a load has none, and a fixed one makes equal loads equal bytes."""
 _LEVELS = tuple(Level)
 _LEVEL_OF_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
 """Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
 _IS_URL = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _NOT_IN_A_HOST = re.compile(r"[^a-z0-9]+")
-_HTTP_VERSIONS = {Protocol.QUIC: "h3", Protocol.TCP: "h2", Protocol.HTTP1: "http/1.1"}
+HTTP_VERSIONS = {Protocol.QUIC: "h3", Protocol.TCP: "h2", Protocol.HTTP1: "http/1.1"}
 _PAINTS = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
 
 
@@ -61,10 +61,10 @@ class _Entry(NamedTuple):
 
 
 def check_har_path(path: str | Path | None, *, key: str = "") -> None:
-    """Refuse a path to which no HAR could be written; None is none.
+    """Reject a path to which no HAR could be written; None is accepted.
 
     Raises:
-        InputError: saying what is wrong with it.
+        InputError: if the path is invalid.
 
     >>> check_har_path("load.json", key="--har")
     Traceback (most recent call last):
@@ -79,7 +79,7 @@ def check_har_path(path: str | Path | None, *, key: str = "") -> None:
 
 
 def write_load_har(load: Load, path: str | Path) -> None:
-    """Write *load* as a HAR to *path*, whole or not at all.
+    """Write *load* as a HAR to *path*, atomically.
 
     Raises:
         InputError: if the path does not end in .har, or cannot be written.
@@ -89,13 +89,13 @@ def write_load_har(load: Load, path: str | Path) -> None:
 
 
 def load_to_har(load: Load) -> dict[str, Any]:
-    """Return *load* as the document of a HAR 1.2.
+    """Return *load* as a HAR 1.2 document.
 
-    Times are to the microsecond; navigation starts with 1970. Addresses that the page does
-    not have are made of its name, below `example`, which is nobody's (RFC 2606). Bodies are as
-    large decoded as transferred: a page does not say what was compressed.
+    Times are rounded to microseconds; navigation starts at 1970. URLs that the page lacks are
+    derived from its name, below `example`, which is reserved (RFC 2606). Decoded and transferred
+    sizes are equal: a page does not record what was compressed.
     """
-    addresses, tabs = _addresses(load.page), _tabs(load)
+    addresses, tabs = addresses_of(load.page), _tabs(load)
     return {
         "log": {
             "version": "1.2",
@@ -107,10 +107,10 @@ def load_to_har(load: Load) -> dict[str, Any]:
 
 
 def level_of(signal: Signal) -> Level | None:
-    """Return the level that Chrome would call it, None where it has none for that.
+    """Return Chrome's priority level for *signal*, or None if it has none.
 
-    An urgency is a level (what is less urgent than 4 is the lowest, too); a weight is one where it
-    is Chrome's own, in the exclusive chain that only Chrome builds.
+    Urgencies map to levels (an urgency above 4 to the lowest); a weight has a level if it is one of
+    Chrome's, in the exclusive chain that only Chrome builds.
 
     >>> level_of(Eps(urgency=1)), level_of(H2Priority(weight=147, exclusive=True))
     (<Level.HIGH: 'High'>, <Level.LOW: 'Low'>)
@@ -125,7 +125,7 @@ def level_of(signal: Signal) -> Level | None:
 
 
 def _tab_of(page: Page, root: int) -> int:
-    """Return the root of the tab of *root*: frames and redirects belong to what brought them."""
+    """Return the root of the tab of *root*: frames and redirects belong to their parent's."""
     discovered = page.resources[root].discovered
     if discovered is None or discovered.by is None:
         return root
@@ -133,7 +133,7 @@ def _tab_of(page: Page, root: int) -> int:
 
 
 def _tabs(load: Load) -> dict[str, list[RootRow]]:
-    """Return the tabs, each a page of the HAR, with their roots, as they were asked for."""
+    """Return the tabs, each a page of the HAR, with their roots, in request order."""
     found: dict[int, list[RootRow]] = {}
     for row in load.roots:
         found.setdefault(_tab_of(load.page, load.page.index[row.id]), []).append(row)
@@ -154,12 +154,12 @@ def _page(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str,
 
 
 def _begun_ms(page_id: str, tabs: dict[str, list[RootRow]]) -> float:
-    # The root waits for the connection, which a HAR counts to the page.
+    # The root waits for the connection, which a HAR counts as part of the page.
     return 0.0 if page_id == next(iter(tabs)) else tabs[page_id][0].requested_ms
 
 
 def _tab_timings(rows: list[RootRow], begun_ms: float) -> dict[str, float]:
-    """Return the milestones of one tab of several, from its own beginning on."""
+    """Return the milestones of one of several tabs, from its own start on."""
     parsed, loaded, painted = (
         [
             row.requested_ms - begun_ms + at_ms
@@ -174,7 +174,7 @@ def _tab_timings(rows: list[RootRow], begun_ms: float) -> dict[str, float]:
 
 
 def _page_timings(load: Load) -> dict[str, float]:
-    """Return the milestones; -1 stands for what is not known (HAR 1.2, pageTimings)."""
+    """Return the milestones; -1 means unknown (HAR 1.2, pageTimings)."""
     parsed_ms, loaded_ms = load.dom_content_loaded_ms, load.load_event_ms
     marks = {
         "onContentLoad": -1 if parsed_ms is None else parsed_ms,
@@ -188,14 +188,14 @@ def _page_timings(load: Load) -> dict[str, float]:
 
 
 def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
-    """Yield what was asked for, in that order."""
+    """Yield the entries in request order."""
     page_ids = {load.page.index[row.id]: id_ for id_, rows in tabs.items() for row in rows}
     chunks = _chunks(load)
     begun_ms = {id_: _begun_ms(id_, tabs) for id_ in tabs}
     signals: dict[int, list[tuple[int, Signal]]] = {}
     for at_ns, element_id, signal in load.trace.signals:
         signals.setdefault(element_id, []).append((at_ns, signal))
-    # Each connection has a table of its own that requests are compressed with.
+    # Each connection has its own dynamic table, which compresses its requests.
     make_sizer = partial(request_sizer, load.page, load.spec.link_protocol)
     sizers: defaultdict[int, Callable[[Resource], int]] = defaultdict(make_sizer)
     trace = load.trace
@@ -222,22 +222,22 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
 
 
 def _from_the_oldest(load: Load, tabs: dict[str, list[RootRow]]) -> list[_Entry]:
-    """Return the entries as HAR 1.2 prefers them: by when they started."""
+    """Return the entries sorted by start time, as HAR 1.2 prefers."""
     return sorted(_entries(load, tabs), key=_started_ns)
 
 
 def _started_ns(entry: _Entry) -> int:
-    # The root waits for the connection, which a HAR counts to the first request. Exactly: dates
-    # tell microseconds, and of those in one the root still comes first.
+    # The root waits for the connection, which a HAR counts as part of the first request. Exact:
+    # dates have microseconds, and within one the root still comes first.
     return 0 if entry.resource.discovered is None else entry.timing.requested_at_ns
 
 
 def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
-    """Return for each stream when how many bytes of its body were delivered."""
+    """Return the body bytes of each stream by delivery time."""
     columns = load.trace.packet_rows.columns
     ends = map(sum, zip(columns.offset, columns.length_bytes, strict=True))
     rows = zip(columns.delivered_at_ns, columns.stream_id, ends, strict=True)
-    # By time, then by stream and end: of what was delivered together the nearer bytes come first.
+    # By time, then by stream and end: of data delivered together, the lower offsets come first.
     deliveries = sorted(
         (at_ns, stream_id, end) for at_ns, stream_id, end in rows if at_ns is not None
     )
@@ -246,8 +246,8 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
         for request in load.trace.requests
     }
     found: dict[int, list[dict[str, Any]]] = {}
-    # Of a stream all is in order that was delivered: its bytes up to the end of a row came with it,
-    # or before.
+    # Delivered data of a stream is in order: the bytes up to the end of a row arrived with it, or
+    # before.
     known = dict(header_bytes)
     for at_ns, stream_id, end in deliveries:
         n_bytes = end - known[stream_id]
@@ -266,7 +266,7 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
     resource, timing = entry.resource, entry.timing
     requested_us, first_byte_us, finished_us = map(_us, timing[2:])
     start_us = _us(_started_ns(entry))
-    version = _HTTP_VERSIONS[load.protocol]
+    version = HTTP_VERSIONS[load.protocol]
     header_bytes = entry.stream_bytes - resource.size_bytes
     return {
         "pageref": entry.page_id,
@@ -293,7 +293,7 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
             "wait": _ms(first_byte_us - requested_us),
             "receive": _ms(finished_us - first_byte_us),
         },
-        # DevTools writes "0" where it knows none.
+        # DevTools writes "0" if it knows none.
         "connection": str(entry.connection + 1),
         "_resourceType": resource.kind.value,
         **_initiator(load.page, resource, addresses),
@@ -303,7 +303,7 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
 
 
 def _response(resource: Resource, version: str, header_bytes: int) -> dict[str, Any]:
-    # An empty body of status 200 would be taken for one of which nobody knows the size.
+    # An empty body of status 200 would be read as one of unknown size.
     is_empty = resource.size_bytes == 0
     return {
         "status": 204 if is_empty else 200,
@@ -338,7 +338,7 @@ def _initiator(page: Page, resource: Resource, addresses: dict[str, str]) -> dic
 
 
 def _priority(entry: _Entry) -> dict[str, Any]:
-    """Return what was said of the priority: as Chrome's level, if it is one, and as it was said."""
+    """Return the priority: as Chrome's level, if it is one, and as it was signalled."""
     if not entry.signals:
         return {}
     (_, first), *later = entry.signals
@@ -355,12 +355,12 @@ def _priority(entry: _Entry) -> dict[str, Any]:
 
 
 def _us(at_ns: int) -> int:
-    """Return an instant in microseconds, the nearest: the dates of a HAR tell no less.
+    """Return an instant in microseconds, rounded to nearest, the precision of HAR dates.
 
-    All else is worked out from such instants, so that what was asked for when something was
-    complete is not asked for before that.
+    All durations are computed from such instants, so that a request triggered by a completion does
+    not start before it.
     """
-    # Halves up and in whole numbers: `round` would take them to the even one, now up and now down.
+    # Halves up, in integers: `round` would go to the even neighbour, sometimes up, sometimes down.
     return (at_ns + 500) // 1000
 
 
@@ -373,8 +373,8 @@ def _date(at_us: int) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _addresses(page: Page) -> dict[str, str]:
-    """Return the address of each resource by its id."""
+def addresses_of(page: Page) -> dict[str, str]:
+    """Return the URL of each resource by its id."""
     found = _IS_URL.match(page.url)
     host = _NOT_IN_A_HOST.sub("-", page.name.lower()).strip("-")[:63].strip("-") or "page"
     origin = found[0] if found else f"https://{host}.example"
@@ -382,7 +382,7 @@ def _addresses(page: Page) -> dict[str, str]:
 
 
 def _address(origin: str, id_: str) -> str:
-    # What an id has of `?`, `#` and the like is part of its name, and no query.
+    # Characters such as `?` and `#` in an id are part of its name, and no query.
     if found := _IS_URL.match(id_):
         return found[0] + quote(id_[found.end() :], safe="/?&=:;,+@!$'()*~%")
     return f"{origin}/{quote(id_.removeprefix('/'), safe='/:;,+@!$()*~')}"

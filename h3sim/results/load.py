@@ -1,4 +1,4 @@
-"""The result of a load: its trace, and every figure that follows from it."""
+"""The result of a load: its trace, and all metrics derived from it."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class Hol(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Load(WithMilestones, RichDisplay):
-    """One load of a page. Figures are computed from `trace` when they are first asked for."""
+    """One load of a page. Metrics are computed from `trace` on first access."""
 
     spec: LoadSpec
-    """Everything that the load was run with."""
+    """The complete specification of the load."""
     trace: Trace
     header_runs: tuple[HeaderRun, HeaderRun] | None = field(default=None, compare=False)
     """Statistics of the field sections of requests, and of responses, if compressed."""
@@ -90,12 +90,12 @@ class Load(WithMilestones, RichDisplay):
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme that it was loaded with."""
+        """The scheme of the load."""
         return self.spec.scheme
 
     @property
     def network(self) -> Network:
-        """The network that it was loaded over."""
+        """The network of the load."""
         return self.spec.network
 
     @property
@@ -110,18 +110,18 @@ class Load(WithMilestones, RichDisplay):
 
     @property
     def profile(self) -> TransportProfile | None:
-        """The profile that both ends followed; None at a constant rate, where nothing is lost."""
+        """The profile of both endpoints; None at a constant rate, where nothing is lost."""
         return self.spec.profile_of_ends
 
     def byte_index(self, which: Which = "all", *, sample_ms: float | None = None) -> float:
-        """Return the ByteIndex in ms from the first request on: the integral itself.
+        """Return the ByteIndex in ms from the first request on, as the exact integral.
 
-        *which* is "all" or "atf" (above the fold). With *sample_ms*, progress is sampled that
-        often, which rounds every completion up: with 100 as in Marx 2019 § 4.2, for comparison
-        with that paper only.
+        *which* is "all" or "atf" (above the fold). With *sample_ms*, progress is sampled at that
+        interval, which rounds every completion up; use 100 to compare with Marx 2019 § 4.2, and
+        only for that.
 
         Raises:
-            NothingToMeasureError: if these resources have no byte, or there are none.
+            NothingToMeasureError: if there are no such resources, or they have no bytes.
         """
         index = metrics.byte_index_ns(
             (
@@ -143,18 +143,18 @@ class Load(WithMilestones, RichDisplay):
         return self._index_ms(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
 
     def lower_bound(self, which: Which = "all", *, given: Given = "requests") -> float:
-        """Return in ms what no scheme can beat on the ByteIndex.
+        """Return a lower bound on the ByteIndex of every scheme, in ms.
 
-        *given* the "requests", they come when they came in this load, and over links packets
-        arrive when they did. Given the "page", only what triggers what: so it bounds every
-        load of the page at this rate (docs/metrics.md has the argument).
+        With *given* "requests", request times are those of this load, and over links so are packet
+        arrivals. With "page", only the dependencies are fixed, so it bounds every load of the page
+        at this rate (docs/metrics.md has the proof).
 
         Raises:
-            NothingToMeasureError: if these resources have no byte; given the page, if the network
-                has no constant rate, or the browser computed what it asks for.
+            NothingToMeasureError: if these resources have no bytes; for "page", if the network has
+                no constant rate, or the browser computed its requests.
         """
         from h3sim.results.optimality import (
-            lower_bound_ms,  # on use: few ask, and it needs the page
+            lower_bound_ms,  # on use: rarely needed, and it needs the page
         )
 
         self._check(which)
@@ -167,8 +167,8 @@ class Load(WithMilestones, RichDisplay):
             raise self._nothing(which)
         return bound_ms
 
-    def regret(self, which: Which = "all", *, given: Given = "requests") -> float:
-        """Return how many times the ByteIndex is what no scheme can beat: 1 is optimal.
+    def optimality_ratio(self, which: Which = "all", *, given: Given = "requests") -> float:
+        """Return the ratio of the ByteIndex to its lower bound: 1 is optimal.
 
         Raises:
             NothingToMeasureError: as `lower_bound`.
@@ -182,14 +182,14 @@ class Load(WithMilestones, RichDisplay):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Every figure by its name, as columns of studies have it; None for what there is not."""
+        """Every metric by its name, as columns of studies have it; None if undefined."""
         return columns_of(self)
 
     @property
     def configuration(self) -> dict[str, Any]:
         """Every setting of the load by the name of its option, as resolved.
 
-        What the load has not is None: at a constant rate, say, a queue.
+        Settings that do not apply are None: a constant rate, for example, has no queue.
         """
         return configuration(self.spec)
 
@@ -206,13 +206,13 @@ class Load(WithMilestones, RichDisplay):
     @cached_property
     def roots(self) -> Rows[RootRow]:
         """Metrics per root: most pages have one."""
-        from h3sim.results.milestones import RootRow, root_rows  # on use: few ask for it
+        from h3sim.results.milestones import RootRow, root_rows  # on use: rarely needed
 
         return Rows(RootRow, root_rows(self.page, self._timings, self.trace.activities))
 
     @cached_property
     def hol(self) -> Hol:
-        """Head-of-line blocking: on several connections the sum, as none blocks another."""
+        """Head-of-line blocking; summed over connections, as none blocks another."""
         return Hol(**hol_figures(*(connection.trace for connection in self.connections)))
 
     @cached_property
@@ -223,14 +223,14 @@ class Load(WithMilestones, RichDisplay):
     @cached_property
     def multiplexing(self) -> Multiplexing:
         """Multiplexing of the responses, and the effect of priorities."""
-        from h3sim.results.multiplexing import multiplexing_of  # on use: few ask for it
+        from h3sim.results.multiplexing import multiplexing_of  # on use: rarely needed
 
         rtt_ns = self.network.rtt_ns
         return multiplexing_of(self.page, self.trace, self._timings, rtt_ns=rtt_ns)
 
     @property
     def image_index_ms(self) -> float | None:
-        """The ByteIndex of images alone; None where no image has a byte."""
+        """The ByteIndex of images alone; None if no image has bytes."""
         images = [
             (resource.size_bytes, timing.finished_at_ns)
             for resource, timing in self._selected("all")
@@ -245,7 +245,7 @@ class Load(WithMilestones, RichDisplay):
         return accessor("load.plot", self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `timings` as a pandas DataFrame; its `attrs` say what was run.
+        """Return `timings` as a pandas DataFrame; its `attrs` describe the run.
 
         Raises:
             MissingExtraError: if pandas is not installed.
@@ -255,16 +255,22 @@ class Load(WithMilestones, RichDisplay):
         return frame
 
     def to_dict(self, *, order: bool = False) -> dict[str, Any]:
-        """Return the load as a document of format `h3sim-load/2`; *order* adds that of packets."""
-        from h3sim.results.load_document import load_to_dict  # on use: few are written
+        """Return the load as an `h3sim-load/2` document; *order* adds the stream of each packet."""
+        from h3sim.results.load_document import load_to_dict  # on use: few loads are written
 
         return load_to_dict(self, order=order)
 
     def to_har(self) -> dict[str, Any]:
-        """Return the load as a HAR 1.2, with initiators, priorities and when bytes came."""
-        from h3sim.results.har import load_to_har  # on use: few ask for it
+        """Return the load as HAR 1.2, with initiators, priorities and delivery times."""
+        from h3sim.results.har import load_to_har  # on use: rarely needed
 
         return load_to_har(self)
+
+    def to_chrome_trace(self) -> dict[str, Any]:
+        """Return the load as a Chrome trace (JSON), which ui.perfetto.dev opens."""
+        from h3sim.results.chrome_trace import load_to_chrome_trace  # on use: few ask for it
+
+        return load_to_chrome_trace(self)
 
     def __repr__(self) -> str:
         return (
@@ -284,16 +290,16 @@ class Load(WithMilestones, RichDisplay):
     def byte_index_or_none(
         self, which: Which = "all", *, sample_ms: float | None = None
     ) -> float | None:
-        """Return `byte_index`, or None where it cannot be given."""
+        """Return `byte_index`, or None if it is undefined."""
         try:
             return self.byte_index(which, sample_ms=sample_ms)
         except NothingToMeasureError:
             return None
 
     def missing_reason(self, which: Which) -> str:
-        """Return why a ByteIndex cannot be given: unknown, none and no bytes are three things."""
+        """Return why a ByteIndex is undefined: unknown marks, no marked resources, or no bytes."""
         self._check(which)
-        all_empty = "none of its resources has bytes"
+        all_empty = "its resources have no bytes"
         return all_empty if which == "all" else self.page.nothing_visible_reason
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A load as a document of format `h3sim-load/2`, beside the parts shared with logs."""
+"""A load as an `h3sim-load/2` document: the keys that logs do not share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FOLD = ObjectType(
             Property("bytes", _COUNT_OR_NONE),
             Property("from", TEXT_OR_NONE),
         ),
-        "how much is there, and who says so; nulls where nobody does",
+        "number and bytes of these resources, and the source of the marks; nulls if unknown",
     )
 )
 UNKNOWN_FOLD = {"resources": None, "bytes": None, "from": None}
@@ -74,30 +74,31 @@ _BESIDE = ObjectType(
     Property("image_index_ms", NUMBER_OR_NONE),
     Property("multiplexing", row_of(Multiplexing)),
     Property("priority_frames", ObjectType(Property("sent", COUNT), Property("bytes", COUNT))),
-    Property("resources", RESOURCES, "one a resource, in the order of requests"),
+    Property("resources", RESOURCES, "one row per resource, in request order"),
 )
 _TABLES = ObjectType(
-    Property("roots", rows_of(RootRow), "one a root, where there are several", is_optional=True),
+    Property("roots", rows_of(RootRow), "one row per root, if there are several", is_optional=True),
     Property(
-        "cross_traffic", ListOf(_CARRIED_FLOW, "rows"), "what other flows carried", is_optional=True
+        "cross_traffic",
+        ListOf(_CARRIED_FLOW, "rows"),
+        "throughput of the competing flows",
+        is_optional=True,
     ),
-    Property(
-        "connections", ListOf(_CONNECTION, "rows"), "where there are several", is_optional=True
-    ),
+    Property("connections", ListOf(_CONNECTION, "rows"), "if there are several", is_optional=True),
     Property("order", ListOf(COUNT, "ids"), "the stream of each packet sent", is_optional=True),
     Property(
         DIGEST,
         TEXT,
-        "8 bytes of BLAKE2b over the rest; a file that differs from it is not read",
+        "8 bytes of BLAKE2b over the rest; a file with another digest is rejected",
         is_optional=True,
     ),
 )
 WRITTEN = ObjectType(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
-"""The keys of a document beside its identity, its inputs, and the metrics shared with logs."""
+"""The keys of a document in addition to its identity, inputs, and metrics shared with logs."""
 
 
 def _inputs(load: Load) -> dict[str, Any]:
-    """Return what is needed to run the load again; the scheme is None if it is code."""
+    """Return the values needed to repeat the load; the scheme is None if it is code."""
     return write_table(
         LoadInputs(
             page=load.page,
@@ -111,7 +112,8 @@ def _inputs(load: Load) -> dict[str, Any]:
 def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     """Return *load* as a document; *order* adds the stream id of each packet in the order sent.
 
-    Times are ms since navigation start. What is not modelled or not defined for the page is None.
+    Times are ms since navigation start. Values that are not modelled or not defined for the page
+    are None.
     """
     is_computed = load.first_paint_ms is not None
     tables = {
@@ -138,14 +140,14 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
 
 
 def _resources(load: Load) -> Iterator[dict[str, Any]]:
-    """Yield the rows of resources, of several connections with the number of theirs."""
+    """Yield the rows of resources, with the connection number if there are several."""
     numbers = load.trace.connection_of or [None] * len(load.timings)
     for row, number in zip(load.timings, numbers, strict=True):
         yield {**row._asdict(), "connection": number}
 
 
 def _above_the_fold(load: Load) -> dict[str, Any]:
-    """Return how much is above the fold, None where nobody said: that is not nothing."""
+    """Return the number and bytes of resources above the fold; None if unknown, which is not 0."""
     if not load.page.knows_above_the_fold:
         return UNKNOWN_FOLD
     marked = [resource for resource in load.page.resources if resource.above_the_fold]

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class ActivityRow(NamedTuple):
-    """A row of `Load.activities`: what was done, in ms since navigation start.
+    """A row of `Load.activities`: an activity, in ms since navigation start.
 
-    *after* is the row that it waited for longest, *policy* why ("F", "O", "B", "R": `Policy`);
-    None for what waited for nothing. It could have ended *slack_ms* later at most, and the load
-    event been no later; None where that did not wait for it.
+    *after* is the row that it waited for longest, *policy* the kind of dependency ("F", "O", "B",
+    "R": `DependencyPolicy`); both are None if it waited for nothing. It could have ended at most
+    *slack_ms* later without delaying the load event; None if the load event did not depend on it.
     """
 
     work: str
@@ -46,7 +46,7 @@ class ActivityRow(NamedTuple):
 
 
 class ContributionRow(NamedTuple):
-    """A row of `Load.contributions`: what of the way to the load event goes to *name*."""
+    """A row of `Load.contributions`: the share of the critical path due to *name*."""
 
     name: str
     n_steps: int
@@ -80,7 +80,7 @@ class Activities:
         return {edge.after: edge.policy.value for edge in self._edges if edge.is_last}
 
     def rows(self) -> Rows[ActivityRow]:
-        """Return them as they began."""
+        """Return one row per activity, in the order of their start."""
         on_path = {step.activity for step in self._path}
         slacks = slacks_ns(self._activities, self._edges, self._page)
         return Rows(
@@ -102,7 +102,7 @@ class Activities:
         )
 
     def graph(self) -> nx.DiGraph[int]:
-        """Return them as a graph: each by its index, with the fields of its row; edges with why."""
+        """Return a graph: one node per activity with the fields of its row; edges have a policy."""
         import networkx
 
         graph: nx.DiGraph[int] = networkx.DiGraph(name=self._page.name)
@@ -114,7 +114,7 @@ class Activities:
         return graph
 
     def contributions(self, by: str) -> Rows[ContributionRow]:
-        """Return what the way to the load event goes to, largest first; see `Load.contributions`.
+        """Return the contributions to the critical path, largest first; see `Load.contributions`.
 
         Raises:
             ValueError: if *by* is none of the three.
@@ -137,7 +137,7 @@ class Activities:
             of_kind = self._kind(step.resource) or "page"
             group = of_kind if by == "kind" else self._policy_of.get(step.activity, "start")
             spent.setdefault(group, []).append(sum(parts.values()))
-        # A path of no length has shares of 0, and not of 0 / 0.
+        # A path of length 0 has shares of 0, not 0 / 0.
         all_ns = sum(map(sum, spent.values())) or 1
         rows = (
             ContributionRow(name, len(steps), to_ms(sum(steps)), sum(steps) / all_ns)
@@ -157,9 +157,9 @@ _BLOCK_NS = 3 * NS_PER_S
 class PathRow(NamedTuple):
     """A row of `Load.critical_path`: one step, times in ms since navigation start.
 
-    *work* is what was done with the resource (None: with the page). The last four columns say what
-    the time went to: reaching the server and back, the bytes of this response and of those before
-    it, computing, and waiting for a timer or a turn.
+    *work* is the kind of activity on the resource (None: on the page). The last four columns divide
+    its time: the round trip to the server, the bytes of this response and of those before it,
+    computation, and waiting for a timer or the main thread.
     """
 
     work: str
@@ -175,7 +175,7 @@ class PathRow(NamedTuple):
 class Visual(NamedTuple):
     """Times of visual progress by share of the viewport, in ms since navigation start.
 
-    The first and the last change, and when visual completeness came to 85, 95 and 99 %.
+    The first and the last change, and the times when visual completeness reached 85, 95 and 99 %.
     """
 
     first_change_ms: float
@@ -190,7 +190,7 @@ _SHARES = tuple(Fraction(share, 100) for share in (0, 85, 95, 99, 100))
 
 @dataclass(frozen=True)
 class Milestones:
-    """Figures that follow from what the browser did; None where it did not compute them."""
+    """Metrics of the browser model; None if the browser did not compute the load."""
 
     page: Page
     trace: Trace
@@ -199,13 +199,13 @@ class Milestones:
     browser: BrowserModel
 
     def at_ms(self, work: Work) -> float | None:
-        """Return when the page came to a milestone."""
+        """Return the time of a milestone."""
         at_ns = self._at_ns(work)
         return None if at_ns is None else to_ms(at_ns)
 
     @property
     def largest_paint_ms(self) -> float | None:
-        """Time of the largest contentful paint; None also without labels of what is visible."""
+        """Time of the largest contentful paint; None also without marks of what is visible."""
         painted_ns = self._at_ns(Work.FIRST_PAINT)
         elements = [*self._elements(), *self._main_texts()]
         if painted_ns is None or not (elements or self._shows_text_only()):
@@ -214,7 +214,7 @@ class Milestones:
 
     @property
     def speed_index_ms(self) -> float | None:
-        """The approximate SpeedIndex; None too where the page knows no element's share."""
+        """The approximate SpeedIndex; None also if no element has a viewport share."""
         painted_ns = self._at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
@@ -223,7 +223,7 @@ class Milestones:
 
     @cached_property
     def visual(self) -> Visual | None:
-        """Visual progress over time; None where the SpeedIndex is."""
+        """Visual progress over time; None if the SpeedIndex is."""
         painted_ns = self._at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
@@ -251,8 +251,8 @@ class Milestones:
 
     def _steps(self, to: Work) -> list[PathStep]:
         latency_ns = {
-            # From when the request could leave: what it waited for the connection is an activity of
-            # its own.
+            # From the time when the request could leave: waiting for the connection is an activity
+            # of its own.
             request.resource: request.arrived_at_ns
             - max(request.requested_at_ns, connection.ready_at_ns)
             + self.page.resources[request.resource].server_ns
@@ -266,12 +266,12 @@ class Milestones:
         return next((done.began_at_ns for done in self.trace.activities if done.work is work), None)
 
     def _shows_text_only(self) -> bool:
-        """Return whether the page says what is seen, and that no image is."""
+        """Return whether the page has marks above the fold, and no image or media is marked."""
         seen = (each for each in self.page.resources if each.kind in _SEEN)
         return self.page.knows_above_the_fold and not any(each.above_the_fold for each in seen)
 
     def _elements(self) -> list[metrics.Element]:
-        """Return what is seen: images and media that say so."""
+        """Return the visible elements: images and media with a viewport share or a hero mark."""
         return [
             metrics.Element(
                 resource.viewport, resource.hero, timing.finished_at_ns + self._frame_ns
@@ -284,7 +284,7 @@ class Milestones:
     def _main_texts(self) -> list[metrics.Element]:
         """Return the text that is the main element, by its font or as part of its document.
 
-        Some wait for their font, for 3 s at most; others are there with the first paint.
+        Text with a web font waits for it, for 3 s at most; other text appears with the first paint.
         """
         return [
             metrics.Element(None, True, self._text_at_ns(resource, timing))
@@ -317,7 +317,7 @@ class Milestones:
 
 
 class WithMilestones:
-    """The browser's milestones of a load."""
+    """The milestones of a load's browser."""
 
     @property
     def _milestones(self) -> Milestones:
@@ -327,7 +327,7 @@ class WithMilestones:
     def first_paint_ms(self) -> float | None:
         """Time of the first paint, in ms since navigation start; None unless it was computed.
 
-        It is, like all that the browser does, where `browser="parse"` was asked for.
+        Like all milestones, it needs `browser="parse"`.
         """
         return self._milestones.at_ms(Work.FIRST_PAINT)
 
@@ -338,7 +338,7 @@ class WithMilestones:
 
     @property
     def speed_index_ms(self) -> float | None:
-        """The approximate SpeedIndex, as `first_paint_ms`; None too without any viewport share."""
+        """The approximate SpeedIndex, as `first_paint_ms`; None also without any viewport share."""
         return self._milestones.speed_index_ms
 
     @property
@@ -353,13 +353,14 @@ class WithMilestones:
 
     @property
     def visual(self) -> Visual | None:
-        """Visual progress over time; None where the SpeedIndex is."""
+        """Visual progress over time; None if the SpeedIndex is."""
         return self._milestones.visual
 
     def critical_path(self, to: str = "load") -> Rows[PathRow]:
-        """Return what led to a milestone: "load", "DOMContentLoaded" or "first paint".
+        """Return the critical path to "load", "DOMContentLoaded" or "first paint", step by step.
 
-        Each row began when the one before let it. Empty unless the browser computed the load.
+        Each step could begin once the previous one allowed it. Empty unless the browser computed
+        the load.
 
         Raises:
             ValueError: if there is no such milestone.
@@ -370,22 +371,22 @@ class WithMilestones:
         return self._milestones.critical_path(Work(to))
 
     def activities(self) -> Rows[ActivityRow]:
-        """Return what the browser did, as it began: why each waited, and how long it could have.
+        """Return the activities of the browser in order of start, with what each waited for.
 
         Empty unless the browser computed the load (`browser="parse"`).
         """
         return self._milestones.activities.rows()
 
     def activity_graph(self) -> nx.DiGraph[int]:
-        """Return `activities` as a graph, whose edges say by which policy of WProf one waited."""
+        """Return `activities` as a graph, whose edges name the dependency policy of WProf."""
         return self._milestones.activities.graph()
 
     def contributions(self, by: str = "policy") -> Rows[ContributionRow]:
-        """Return what the way to the load event goes to, largest first.
+        """Return the contributions to the time of the load event, largest first.
 
-        *by* "policy" (of what let each step begin: "F", "O", "B", "R", or "start"), "kind" (of
-        resource; "page" for milestones) or "part" (network, bandwidth, computation, blocking).
-        The times add up to that of the load event: handshakes and lookups are parts of the way.
+        *by* is "policy" (the dependency that let each step begin: "F", "O", "B", "R", or "start"),
+        "kind" (of resource; "page" for milestones) or "part" (network, bandwidth, computation,
+        blocking). The times add up to that of the load event, including handshakes and lookups.
 
         Raises:
             ValueError: if *by* is none of the three.
@@ -394,11 +395,11 @@ class WithMilestones:
 
 
 class RootRow(NamedTuple):
-    """A row of `Load.roots`: one root with all that it brought.
+    """A row of `Load.roots`: one root with all its resources.
 
-    *requested_ms* counts from navigation start, all other times from then on: so roots compare with
-    loads of theirs alone. A ByteIndex is None where no byte counts; the last three are None unless
-    the browser computed its load.
+    *requested_ms* is the time since navigation start, all other times count from *requested_ms*: so
+    a root compares with a load of its page alone. A ByteIndex is None if there are no bytes; the
+    last three are None unless the browser computed the load.
     """
 
     id: str
@@ -416,7 +417,7 @@ class RootRow(NamedTuple):
 def root_rows(
     page: Page, timings: Sequence[Timing], activities: Sequence[Activity]
 ) -> Iterator[RootRow]:
-    """Yield a row for each root, in the order in which they were asked for."""
+    """Yield a row for each root, in request order."""
     milestones = _milestones(page, activities)
     requested_at_ns = {timing.resource: timing.requested_at_ns for timing in timings}
     for root in sorted(page.roots, key=lambda root: requested_at_ns[root]):
@@ -449,11 +450,11 @@ def _since(at_ns: int | None, begun_ns: int) -> float | None:
 
 
 def _milestones(page: Page, activities: Sequence[Activity]) -> dict[int, dict[Work, int]]:
-    """Return when each root came to what: a milestone follows on activities of its root."""
+    """Return the milestones of each root: a milestone follows activities of its root."""
     found: dict[int, dict[Work, int]] = {}
     root = page.root
     for done in activities:
-        # Activities stand root by root, and each begins with the download of the root itself.
+        # Activities are sorted by root, and each root begins with its own download.
         if done.resource is not None:
             root = page.root_of[done.resource]
         else:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 _LEAST_WINDOW_PACKETS = 14
-"""The number of packets that replaces those of a round trip if that takes no time."""
+"""The number of packets in a window if the round-trip time is 0."""
 
 
 class Multiplexing(NamedTuple):
     """Multiplexing of responses, as defined in `docs/metrics.md`; None if undefined.
 
-    *window_ms* is the time in which streams in flight and Jain's index are counted.
+    *window_ms* is the window over which streams in flight and Jain's index are computed.
     """
 
     interleaving: float
@@ -41,7 +41,7 @@ class Multiplexing(NamedTuple):
 def multiplexing_of(
     page: Page, trace: Trace, timings: Sequence[Timing], *, rtt_ns: int
 ) -> Multiplexing:
-    """Return the measures of a load; *rtt_ns* is the round-trip time of its network."""
+    """Return the multiplexing of a load; *rtt_ns* is the round-trip time of its network."""
     sent = metrics.sent_bytes(trace)
     order = [row.stream_id for row in sent]
     window_ns = rtt_ns or _usual_window_ns(sent)
@@ -64,16 +64,16 @@ def multiplexing_of(
 
 
 def _usual_window_ns(sent: Sequence[metrics.Sent]) -> int:
-    """Return how long so many packets take, at the pace of the load."""
+    """Return the time of that many packets at the mean rate of the load."""
     span_ns = sent[-1].at_ns - sent[0].at_ns
     return max(1, span_ns * _LEAST_WINDOW_PACKETS // max(1, len(sent) - 1))
 
 
 def _spans(page: Page, trace: Trace) -> dict[int, tuple[int, int]]:
-    """Return from when each response was ready until the last of its bytes first left.
+    """Return the span of each response from ready until its last byte first left.
 
-    What was lost is nothing to send until that is known, and a server hears of it a round trip
-    later: a response that waits for that holds nobody back.
+    Lost data cannot be sent again until the server detects the loss, a round trip later, so a
+    response that waits for that does not hold back others.
     """
     ended_at_ns: dict[int, int] = {}
     reached: dict[int, int] = {}
@@ -81,7 +81,7 @@ def _spans(page: Page, trace: Trace) -> dict[int, tuple[int, int]]:
     for at_ns, stream_id, offset, n_bytes in zip(
         sent_at_ns, streams, offsets, lengths, strict=True
     ):
-        # Of a response without bytes a frame with its end leaves all the same.
+        # A response without bytes still sends a frame with its end.
         if offset + n_bytes > reached.get(stream_id, -1):
             reached[stream_id] = offset + n_bytes
             ended_at_ns[stream_id] = at_ns

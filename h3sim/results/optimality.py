@@ -1,4 +1,4 @@
-"""The distance of a load from the lower bounds."""
+"""The ratio of a load to the lower bounds."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Given = Literal["requests", "page"]
 
 
 def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given) -> float | None:
-    """Return the least ByteIndex over what *weighs* is true of, from the first request on.
+    """Return a lower bound on the ByteIndex of the resources for which *weighs* is true.
 
-    None where it has no byte.
+    In ms from the first request on. None if they have no bytes.
     """
     if given not in ("requests", "page"):
         message = f"must be 'requests' or 'page', is {format_value(given)}"
@@ -58,7 +58,7 @@ def _at_rate_ns(
         metrics.Response(
             request.arrived_at_ns + resource.server_ns,
             resource.size_bytes if weighs(resource) else 0,
-            # A response without a byte takes a packet all the same, which others wait for.
+            # A response without bytes still takes a packet, which others wait for.
             max(1, -(-request.length_bytes // rate.packet_bytes)),
         )
         for request in load.trace.requests
@@ -82,8 +82,8 @@ def _over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | No
     opportunities = [
         TransmissionOpportunity(sent_at_ns, arrived_at_ns, n_bytes)
         for sent_at_ns, arrived_at_ns, _, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
-        # Copies of what had come are no opportunity: whatever the order, something would be sent
-        # again.
+        # Copies of data that had already arrived are no opportunity: any order would have some
+        # retransmission there.
         if arrived_at_ns is not None and delivered_at_ns is not None
     ]
     return lower_bound_over_links_ns(jobs, opportunities)
@@ -93,10 +93,10 @@ def _of_page_ns(
     load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate | None, origin_ns: int
 ) -> float | None:
     if rate is None:
-        message = f"{load.network.name} has no constant rate: over links, give the requests"
+        message = f"{load.network.name} has no constant rate: use given='requests' over links"
         raise NothingToMeasureError(message)
     if load.spec.browser.mode is not BrowserMode.REPLAY:
-        raise NothingToMeasureError("the browser computed the requests: give them")
+        raise NothingToMeasureError("the browser computed the requests: use given='requests'")
     network = load.network
     path = Path(
         packet_bytes=rate.packet_bytes,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Measurement:
-    """The figures of a *log*: what it carried, and when; times are ms since the log began."""
+    """The metrics of a *log*, of the responses in it; times are ms since the log began."""
 
     log: MeasuredLog
 
@@ -40,7 +40,7 @@ class Measurement:
         return self.log.unknown
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document of format `h3sim-load/2`; what the log cannot say is None."""
+        """Return an `h3sim-load/2` document; values that the log lacks are None."""
         return measured_to_dict(self.log)
 
     @property
@@ -60,17 +60,17 @@ class Measurement:
 
     @property
     def first_paint_ms(self) -> None:
-        """None: a log knows no browser."""
+        """None: a log has no browser."""
 
     @property
     def speed_index_ms(self) -> None:
-        """None: a log knows no browser."""
+        """None: a log has no browser."""
 
     @cached_property
     def hol(self) -> Hol:
-        """Head-of-line blocking; in one order it is None where packets were not seen.
+        """Head-of-line blocking; across streams it is None if some packets were not logged.
 
-        There it matters what those carried.
+        Blocking across streams depends on the contents of every packet.
         """
         figures = hol_figures(self.trace)
         if self.log.unseen_packets:
@@ -81,7 +81,7 @@ class Measurement:
     def packets(self) -> PacketCount:
         """Counts of data packets, including those inferred from gaps in their numbers.
 
-        Where there are such, it is None how many sent something again.
+        With inferred packets, the number of retransmissions is None.
         """
         sent, lost, again = metrics.count_packets(self.trace)
         unseen = self.log.unseen_packets
@@ -115,16 +115,16 @@ def measure(path: str | Path, *, trace: int | None = None) -> Measurement:
     """Measure the qlog at *path*, of a real stack or of h3sim, as a load is measured.
 
     One connection is measured: from the client's log, from the server's, or best from both in one
-    file. Where a file holds several, *trace* says which log of it, from 1 on.
+    file. If a file holds several logs, *trace* selects one, counting from 1.
 
     Raises:
-        LogError: if the file cannot be read, or listing the mistakes in it.
+        LogError: if the file cannot be read or is invalid, listing every error.
     """
     return Measurement(read_qlog(path, trace=trace))
 
 
 def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
-    """Return a log as a document like that of a load; what it cannot give is None.
+    """Return a log as a document like that of a load; unavailable values are None.
 
     Times are ms since the log began. ByteIndex counts from the first request on.
     """

@@ -1,4 +1,4 @@
-"""Bytes that requests take on the uplink, and their priorities in few characters."""
+"""Request sizes on the uplink, and priorities as short texts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 def request_sizer(page: Page, protocol: Protocol | None) -> Callable[[Resource], int]:
     """Return a function from a resource to the size of its request, called in request order.
 
-    The size in the page file comes first. Otherwise it is the size of a typical Chromium request:
-    as text over HTTP/1.1, and over HTTP/2 as compressed by HPACK, which depends on the requests
-    before. Over HTTP/3, whose encoder may not know yet which of them have arrived, and at a
-    constant rate (None) it is 100 bytes.
+    The size in the page file takes precedence. Otherwise it is the size of a typical Chromium
+    request: as text over HTTP/1.1, and over HTTP/2 as compressed by HPACK, which depends on the
+    requests before. Over HTTP/3, whose encoder may not know yet which of them have arrived, and at
+    a constant rate (None) it is 100 bytes.
     """
     if protocol not in (Protocol.TCP, Protocol.HTTP1):
         return _plain_size
-    from h3sim.headers import synthetic_headers  # on use: others go without
+    from h3sim.headers import synthetic_headers  # on use: other protocols do not need it
 
     if protocol is Protocol.TCP:
         return synthetic_headers.Http2RequestSizes(page).of
@@ -39,7 +39,7 @@ def _plain_size(resource: Resource) -> int:
 
 
 def priorities_of(trace: Trace) -> dict[int, str]:
-    """Return what was said first of each stream; where all say the same, nothing is worth it."""
+    """Return each stream's first priority; empty if all are the same."""
     texts: dict[int, str] = {}
     for _, element_id, signal in trace.signals:
         if element_id >= 0:
@@ -48,7 +48,7 @@ def priorities_of(trace: Trace) -> dict[int, str]:
 
 
 def priority_text(signal: Signal) -> str:
-    """Return what *signal* says in few characters.
+    """Return *signal* as a short text.
 
     >>> priority_text(Eps(urgency=0, incremental=True)), priority_text(Eps())
     ('u=0,i', 'u=3')

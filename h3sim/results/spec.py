@@ -1,4 +1,4 @@
-"""Everything that a load is run with, as values: the engine runs it, and a load carries it."""
+"""The complete specification of a load, as values: the engine runs it, and a load carries it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ MAX_LOAD_NS = 3600 * NS_PER_S
 
 @dataclass(frozen=True)
 class LoadSpec:
-    """A page and everything that it is loaded with, without names and without options.
+    """A page and everything that it is loaded with, resolved from names and options.
 
-    `h3sim.study.resolve_config` makes one of a `LoadConfig`, once per load.
+    `h3sim.study.resolve_config` builds one from a `LoadConfig`, once per load.
     """
 
     page: Page
     _: KW_ONLY
     scheme: Scheme
     network: Network
-    """The path, with the changes that options make to it."""
+    """The path, with the overrides of options applied."""
     protocol: Protocol = Protocol.QUIC
     profile: TransportProfile | None = None
     """The transport profile of both ends; None at a constant rate, and for the default."""
@@ -47,14 +47,14 @@ class LoadSpec:
     """Size of the server's send buffer; 0 without one."""
     send_buffer_refill: SendBufferRefill = SendBufferRefill.CONTINUOUS
     header_compression: HeaderCompression | None = None
-    """The header codec; None where the page gives the sizes of headers."""
+    """The header codec; None if header sizes come from the page."""
     hosts: RecordedHosts | None = None
-    """The rule of connections per host; None if all hosts are treated as one."""
+    """The connections per host; None if all hosts share one connection."""
     max_connections_per_host: int = MAX_CONNECTIONS_PER_HOST
-    """The limit of connections of HTTP/1.1; later versions of HTTP use one."""
+    """The connection limit of HTTP/1.1; later versions of HTTP use one."""
     cross_traffic: tuple[CrossFlow, ...] = ()
     limit_ns: int = MAX_LOAD_NS
-    """Simulated time after which a load over links is given up."""
+    """Simulated time after which a load over links is aborted."""
     seed: int = 0
 
     @property
@@ -64,7 +64,7 @@ class LoadSpec:
 
     @property
     def profile_of_ends(self) -> TransportProfile | None:
-        """The profile that the load follows: None at a constant rate, which has no endpoints."""
+        """The profile in use: None at a constant rate, which has no endpoints."""
         return None if self.is_constant_rate else self.link_profile
 
     @property
@@ -74,5 +74,5 @@ class LoadSpec:
 
     @property
     def link_protocol(self) -> Protocol | None:
-        """The protocol over links; None at a constant rate, at which requests are not sent."""
+        """The protocol over links; None at a constant rate, where requests are not sent."""
         return None if self.is_constant_rate else self.protocol

@@ -66,7 +66,7 @@ def critical_path_sums(load: Load) -> str:
 
 
 def sampled_every(sample_ms: float) -> str:
-    """Return the label that tells a sampled ByteIndex from the exact integral.
+    """Return the label of a sampled ByteIndex, to tell it from the exact one.
 
     >>> sampled_every(100)
     'sampled every 100 ms, as in Marx 2019'
@@ -102,7 +102,7 @@ def _sampled(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
 
 
 def _milestones(load: Load) -> list[tuple[str, str]]:
-    """Return paint and load-event times, which only computing browsers have."""
+    """Return paint and load-event times, which only rendering browsers have."""
     if load.first_paint_ms is None:
         return []
     return [

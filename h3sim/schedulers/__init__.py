@@ -1,4 +1,4 @@
-"""Mechanisms: which stream sends next. No clock, no bytes, no SimPy."""
+"""Schedulers: which stream sends next. No clock, no bytes, no SimPy."""
 
 from h3sim.lazy import attach
 

@@ -76,10 +76,10 @@ class Retransmit(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantum:
-    """The size of a quantum: a number of *packets*, or packets of at least *size_bytes* in all.
+    """The size of a quantum: a number of *packets*, or packets of at least *size_bytes* in total.
 
-    A packet is the unit that the scheduler is charged for at once. A quantum also ends if the
-    stream has nothing more to send.
+    A packet is the unit of a single charge. A quantum also ends if the stream has nothing more to
+    send.
 
     Raises:
         InputError: if both are set, or either is less than 1.
@@ -98,5 +98,5 @@ class Quantum:
     def mistakes(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if self.size_bytes is not None and self.packets > 1:
-            message = "a turn is of packets or of bytes, not of both"
+            message = "give packets or bytes, not both"
             yield ValidationIssue(key="turn_bytes", message=message)

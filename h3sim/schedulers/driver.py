@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from h3sim.signals import Signal
 
 PROTOCOL = "h3sim-conformance/1"
-"""Name and version of the protocol, as `hello` carries it."""
+"""Name and version of the protocol, as sent in `hello`."""
 
 _ID, _ELEMENT_OR_NONE = Whole(), OrNone(Whole(), none=None)
 _SIGNALS: dict[type, tuple[str, ObjectType]] = {
@@ -69,22 +69,22 @@ _SIGNALS: dict[type, tuple[str, ObjectType]] = {
 SIGNAL_TYPES: dict[str, type] = {name: kind for kind, (name, _) in _SIGNALS.items()}
 """The types of signals by their names in the protocol."""
 
-_STREAM = Property("stream", _ID, "a stream's id; below 0 a placeholder's")
+_STREAM = Property("stream", _ID, "id of a stream; below 0 of a placeholder")
 _REQUESTS: dict[str, tuple[str, tuple[Property, ...]]] = {
     "hello": ("begins; answered", (Property("protocol", Text(), "this protocol and its version"),)),
-    "reset": ("begins a new, empty scheduler; the streams of the last one are gone", ()),
-    "open": ("a new stream or placeholder, not active", (_STREAM,)),
-    "update": ("another signal for what is open, from the next pick on", (_STREAM,)),
-    "activate": ("the stream has bytes to send; it may be active already", (_STREAM,)),
-    "deactivate": ("the stream has none, or is blocked; it may be so already", (_STREAM,)),
+    "reset": ("creates a new, empty scheduler; all earlier streams are gone", ()),
+    "open": ("opens a stream or placeholder, which is not active", (_STREAM,)),
+    "update": ("replaces the signal of an open element, from the next pick on", (_STREAM,)),
+    "activate": ("the stream has bytes to send; it may already be active", (_STREAM,)),
+    "deactivate": ("the stream has none, or is blocked; it may already be inactive", (_STREAM,)),
     "close": ("the stream is gone, whether it was active or not", (_STREAM,)),
     "charge": (
-        "so many bytes of an active stream were sent",
+        "that many bytes of an active stream were sent",
         (_STREAM, Property("bytes", Whole(low=0))),
     ),
-    "pick": ("asks for the stream to send from; answered, changes nothing", ()),
+    "pick": ("requests the stream to send from; answered, has no side effects", ()),
 }
-"""Meaning and keys of each request; `open` and `update` have a `signal` as well."""
+"""Meaning and keys of each request; `open` and `update` also have a `signal`."""
 
 _ANSWERS: dict[str, ObjectType] = {
     "hello": ObjectType(
@@ -98,7 +98,7 @@ _ANSWERS: dict[str, ObjectType] = {
 
 
 def protocol_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a line of the protocol, of either direction.
+    """Return the JSON Schema of one line of the protocol, in either direction.
 
     >>> list(protocol_schema()["$defs"])[:3]
     ['signal', 'hello', 'reset']
@@ -116,7 +116,7 @@ def protocol_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": schema_id(PROTOCOL),
-        "title": "A line between h3sim and a driver of a scheduler",
+        "title": "A line between h3sim and the driver of a scheduler",
         "anyOf": [{"$ref": f"#/$defs/{name}"} for name in definitions if name != "signal"],
         "$defs": definitions,
     }
@@ -131,7 +131,7 @@ def _tagged(key: str, name: str, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def signal_to_json(signal: Signal | None) -> dict[str, Any] | None:
-    """Return a signal as the protocol has it.
+    """Return the JSON form of a signal in the protocol.
 
     >>> signal_to_json(Eps(urgency=1))
     {'type': 'eps', 'urgency': 1, 'incremental': False}
@@ -150,7 +150,7 @@ _SECONDS_TO_EXIT = 1.0
 
 
 class _Process:
-    """A driver that runs, with its pipes."""
+    """A running driver process, with its pipes."""
 
     def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
         self._name, self._timeout_s = shlex.join(command), timeout_s
@@ -162,7 +162,7 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 bufsize=0,
-                process_group=0,  # so that what a wrapper started ends with it
+                process_group=0,  # so that processes started by a wrapper end with it
             )
         except OSError as error:
             self._errors.close()
@@ -180,7 +180,7 @@ class _Process:
         self.pid = self._popen.pid
 
     def greet(self) -> dict[str, Any]:
-        """Say hello, and return the answer."""
+        """Send `hello`, and return the answer."""
         request = json.dumps({"op": "hello", "protocol": PROTOCOL}, separators=(",", ":"))
         answer = self.ask(f"{request}\n", "hello")
         if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
@@ -212,7 +212,7 @@ class _Process:
             raise self._failed(f"answers {what} with {_shown(line)}, which is not JSON") from None
 
     def send(self, lines: str) -> None:
-        """Write *lines*, all of them."""
+        """Write all *lines*."""
         data = lines.encode()
         deadline = 0.0
         try:
@@ -228,7 +228,7 @@ class _Process:
             raise self._ended() from None
 
     def failed_pick(self, answer: Any) -> SchedulerError:
-        """Return the error to raise where the answer to a pick is no answer."""
+        """Return the error for an invalid answer to a pick."""
         return self._failed(f"answers pick with {_shown(answer)}, not {{'stream': id or null}}")
 
     def _failed(self, what: str) -> SchedulerError:
@@ -240,7 +240,7 @@ class _Process:
         return SchedulerTimeoutError(self._name, what)
 
     def _ended(self) -> SchedulerError:
-        """Return the error to raise where the driver has ended."""
+        """Return the error for a driver that has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_SECONDS_TO_EXIT)
         code = self._popen.returncode
@@ -253,7 +253,7 @@ class _Process:
         return self._failed((by_signal or f"ends with exit code {code}") + last)
 
     def stop(self) -> None:
-        """End the process, and all that it started."""
+        """Kill the process, and all processes that it started."""
         if not self.is_usable:
             return
         self.is_usable = False
@@ -262,7 +262,7 @@ class _Process:
         self._release()
 
     def leave(self) -> None:
-        """Close its input, at which a driver ends; one that does not is killed."""
+        """Close its input, which ends a driver; one that continues is killed."""
         if self.is_usable and self._popen.stdin is not None:
             self._popen.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -283,7 +283,7 @@ def _shown(answer: Any) -> str:
 
 
 class _Pool:
-    """The drivers of one command that wait for another scheduler to run."""
+    """The idle drivers of one command."""
 
     def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
         self._command, self._timeout_s = command, timeout_s
@@ -293,8 +293,8 @@ class _Pool:
         atexit.register(self._shut)
 
     def take(self) -> _Process:
-        """Return a driver that waits, or a new one."""
-        if self._owner != os.getpid():  # after a fork the others are the parent's
+        """Return an idle driver, or a new one."""
+        if self._owner != os.getpid():  # after a fork, the others belong to the parent
             self._idle, self._owner = [], os.getpid()
         if self._idle:
             return self._idle.pop()
@@ -307,7 +307,7 @@ class _Pool:
         return process
 
     def put(self, process: _Process) -> None:
-        """Keep a driver whose scheduler is gone."""
+        """Return a driver whose scheduler is gone to the pool."""
         if self._owner != os.getpid():
             return
         if process.is_usable and len(self._idle) < _MOST_IDLE and not self._is_shut:
@@ -320,7 +320,7 @@ class _Pool:
         self.close()
 
     def close(self) -> None:
-        """End all that wait."""
+        """End all idle drivers."""
         if self._owner == os.getpid():
             while self._idle:
                 self._idle.pop().leave()
@@ -332,14 +332,14 @@ _POOLS: dict[tuple[tuple[str, ...], float], _Pool] = {}
 class DriverScheduler:
     """A scheduler that *command* runs in another process, over the protocol `h3sim-conformance/1`.
 
-    *command* is a list of words, or a line as a shell would take it. Events are written in batches
-    before a pick; an answer that takes longer than *timeout_s* counts as a hang. A copy, or what is
-    pickled, begins as a new and empty scheduler. Processes are used again by later schedulers of
+    *command* is a list of arguments, or a shell-like command line. Events are written in batches
+    before a pick; an answer that takes longer than *timeout_s* counts as a hang. A copy or
+    unpickled instance starts as a new, empty scheduler. Processes are reused by later schedulers of
     the same command; `close_drivers` ends them, as does the end of the program.
 
     Raises:
         InputError: at the first pick, if the command cannot be started.
-        SchedulerError: at a pick, if the driver hangs, ends, or answers what is no answer.
+        SchedulerError: at a pick, if the driver hangs, exits, or gives an invalid answer.
     """
 
     def __init__(self, command: Sequence[str] | str, *, timeout_s: float = 5.0) -> None:
@@ -352,7 +352,7 @@ class DriverScheduler:
         self._process: _Process | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy the command alone."""
+        """Pickle and copy only the command."""
         return _new_driver, (self.command, self.timeout_s)
 
     def start(self) -> Mapping[str, Any]:
@@ -364,7 +364,7 @@ class DriverScheduler:
             process.leave()
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Take up the stream."""
+        """Open the stream."""
         self._add(f'{{"op":"open","stream":{stream_id},"signal":{self._encode(signal)}}}\n')
 
     def update(self, stream_id: int, signal: Signal) -> None:
@@ -376,7 +376,7 @@ class DriverScheduler:
         self._add(f'{{"op":"activate","stream":{stream_id}}}\n')
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
+        """Deactivate the stream."""
         self._add(f'{{"op":"deactivate","stream":{stream_id}}}\n')
 
     def close(self, stream_id: int) -> None:
@@ -384,7 +384,7 @@ class DriverScheduler:
         self._add(f'{{"op":"close","stream":{stream_id}}}\n')
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Account for what was sent."""
+        """Account for bytes that were sent."""
         self._add(f'{{"op":"charge","stream":{stream_id},"bytes":{n_bytes}}}\n')
 
     def pick(self) -> int | None:
@@ -418,7 +418,7 @@ class DriverScheduler:
         return self._process
 
     def release(self) -> None:
-        """Give the process back; the scheduler is empty then, as a new one."""
+        """Return the process to the pool; the scheduler is then empty."""
         if self._process is not None:
             self._finalizer()
             self._process, self._lines = None, ['{"op":"reset"}\n']
@@ -438,7 +438,7 @@ _SCOPES: list[list[weakref.ref[DriverScheduler]]] = []
 def drivers_released() -> Iterator[None]:
     """Release the drivers that were started within the block, at its end.
 
-    An exception keeps the schedulers of its traceback alive, and so would keep their processes.
+    An exception keeps the schedulers in its traceback alive, and so would keep their processes.
     """
     _SCOPES.append([])
     try:

@@ -59,7 +59,7 @@ class FifoScheduler:
 class RankScheduler:
     """Static priority by `Rank`, the lowest first; within a rank, the longest active stream.
 
-    So within a rank streams are sent sequentially. A signal of another type counts as rank 0.
+    Streams of one rank are therefore sent sequentially. A signal of another type counts as rank 0.
 
     >>> scheduler = RankScheduler()
     >>> for stream_id, value in ((0, 3), (4, -1)):

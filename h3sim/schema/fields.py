@@ -397,7 +397,7 @@ def schema_id(format_: str) -> str:
     return f"urn:h3sim:schema:{format_.replace('/', '-')}"
 
 
-class Table(ValueType):
+class Record(ValueType):
     """Field type: a table that describes a value of another declared class.
 
     With *is_kept*, a wrong table yields a partial value, so that rules of the containing table can
@@ -426,7 +426,7 @@ class Table(ValueType):
         return {"$ref": f"#/$defs/{self.cls.__name__.lower()}"}
 
 
-class Inline(Table):
+class Inline(Record):
     """Field type: a value whose keys are merged into the containing table."""
 
     @property

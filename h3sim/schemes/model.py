@@ -14,7 +14,7 @@ from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
 from h3sim.schema import format_choices
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Inline, Named, Table, declare, validate
+from h3sim.schema.fields import Inline, Named, Record, declare, validate
 from h3sim.schema.values import (
     Choice,
     Flag,
@@ -35,8 +35,7 @@ from h3sim.signals import (
     Signalling,
     WithoutSignal,
 )
-from h3sim.table import RichDisplay
-from h3sim.table import Table as DisplayTable
+from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -46,16 +45,16 @@ if TYPE_CHECKING:
 
 
 class KnownClasses:
-    """The classes that the rules of *scheme* put resources into which are as the page file says.
+    """The classes of resources in their initial state by the rules of *scheme*.
 
-    Resources that are alike in all that a rule asks for are in one class. A page has thousands of
-    resources and a handful of sorts, so the rules are asked once for each sort.
+    Resources with equal values of all properties that a rule tests are in one class. A page has
+    thousands of resources and a handful of such combinations, so each is evaluated once.
     """
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
         conditions = [name for rule in scheme.rules for name in (*dict(rule.flags), *rule.any_of)]
-        # The text of an enum's member: the hash of the member itself is a function of Python.
+        # The value of an enum member: the hash of the member itself is a Python function.
         names = [
             "kind._value_",
             "fetchpriority._value_",
@@ -66,8 +65,8 @@ class KnownClasses:
         self._known: dict[tuple[tuple[object, ...], bool, int], PriorityClass] = {}
 
     def of(self, resource: Resource, images_before: int) -> PriorityClass:
-        """Return the class of *resource*, before which so many images were requested."""
-        # Else each image of a page would be a sort of its own.
+        """Return the class of *resource*, requested after *images_before* images."""
+        # Otherwise each image of a page would be a combination of its own.
         n_before = images_before if images_before < self._n_first else self._n_first
         sort = (self._facts_of(resource), resource.begins_page, n_before)
         found = self._known.get(sort)
@@ -80,7 +79,7 @@ class RecordedBy(enum.Enum):
     """The source of the recorded priorities that a scheme replays."""
 
     ANY = "any"
-    """Whatever the page has, the Priority field before levels before classes."""
+    """Whatever the page has: the Priority field, then levels, then classes."""
     CHROME = "chrome"
     FIREFOX = "firefox"
     SAFARI = "safari"
@@ -88,14 +87,14 @@ class RecordedBy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPlace(PriorityClass):
-    """A recorded PRIORITY frame; its parent is given by name."""
+    """A recorded PRIORITY frame, with the name of its parent."""
 
     depends_on: str
     exclusive: bool
 
 
 def with_recorded_groups(scheme: Scheme, page: Page) -> Scheme:
-    """Return *scheme* with the groups that were recorded, in place of its own of the same names."""
+    """Return *scheme* with the recorded groups, which replace its own of the same names."""
     if not page.recorded_groups:
         return scheme
     recorded = {
@@ -130,7 +129,7 @@ _URGENCY_OF_GROUP = {
 """Firefox's `nsHttpHandler::UrgencyFromCoSFlags`."""
 _USUAL_WEIGHT = 22
 _STEP_OF_WEIGHT = {42: -2, 32: -1, 22: 0, 12: 1, 2: 2}
-"""The offset from priority to weight: 22 less the priority (-20 to 20)."""
+"""The offset from priority to weight: 22 minus the priority (-20 to 20)."""
 _SHARING = (Kind.IMAGE, Kind.DOCUMENT)
 _LEAST_URGENT = 6
 
@@ -138,12 +137,12 @@ _LEAST_URGENT = 6
 def recorded_class(
     scheme: Scheme, resource: Resource, state: ResourceState
 ) -> PriorityClass | None:
-    """Return the class that was recorded for *resource*, None where the page has nothing fit.
+    """Return the recorded class of *resource*, or None if the page has none for this scheme.
 
-    What was said last counts, as far as it has been said by now.
+    The last recorded priority that was sent by now counts.
     """
     initial = [entry for entry in resource.recorded if entry.when is None]
-    # What came later goes before what went with the request, and each from the last word back.
+    # Later ones take precedence over that of the request, the last one first.
     for entry in (*(state.recorded or ()), *reversed(initial)):
         is_theirs = entry.browser is not None and entry.browser.value == scheme.recorded.value  # type: ignore[union-attr]
         if scheme.recorded is RecordedBy.ANY or is_theirs:
@@ -171,7 +170,7 @@ def _parameters(entry: RecordedPriority, kind: Kind) -> tuple[int, bool]:
         return urgency, bool(entry.incremental)
     if entry.level is not None:
         return _URGENCY_OF_LEVEL[entry.level], kind not in _SEQUENTIAL
-    assert entry.group is not None  # noqa: S101 - one of them is there, which is checked
+    assert entry.group is not None  # noqa: S101 - one of them is set, which is validated
     step = _STEP_OF_WEIGHT.get(entry.weight or _USUAL_WEIGHT, 0)
     urgency = min(max(_URGENCY_OF_GROUP[entry.group] + step, 0), _LEAST_URGENT, MAX_URGENCY)
     return urgency, kind in _SHARING
@@ -189,7 +188,7 @@ def _place_in_tree(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | N
 
 
 def _place_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> PriorityClass:
-    """Return what a PRIORITY frame says; below a group, or the root, as a class has it."""
+    """Return the position of a PRIORITY frame; below a group, or the root, that of its class."""
     weight = entry.weight or DEFAULT_WEIGHT
     found = None if entry.exclusive else _in_group(scheme, parent, weight)
     if found is not None:
@@ -200,7 +199,7 @@ def _place_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> Pri
 
 
 def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
-    """Return the class of what stands below a group; None if the scheme has none of that name."""
+    """Return the class of streams below a group; None if the scheme has no such group."""
     if not name:
         return PriorityClass(name=f"recorded {weight}", weight=weight)
     if any(holder.name == name for holder in scheme.placeholders):
@@ -213,7 +212,7 @@ _RETENTION = Milliseconds(low=0, high=86_400_000.0, hint="a day")
 
 
 class _Scheduler(ValueType):
-    """A kind of scheduler; its name in a file is looked up before that is read."""
+    """A kind of scheduler; its name in a file is resolved before parsing."""
 
     stand_in = SchedulerKind.TREE
 
@@ -234,99 +233,108 @@ class _Scheduler(ValueType):
 class Scheme(RichDisplay):
     """A row of `models/schemes/`: `docs/schemes.md` explains its fields.
 
-    The first rule that matches a resource decides its class; one that no rule matches falls into
-    *otherwise*. A *caveat* is told wherever results of the scheme are shown; *knows* names what
-    the scheme uses that no browser knows. *mixed* and *turn* are settings of the mechanism; where
-    there is a *retransmission*, it goes before that of the transport profile. The client declares
-    no more than *max_placeholders* (SETTINGS_NUM_PLACEHOLDERS of HTTP/3 drafts 20 and 22), the
-    first of the file. A server that keeps closed streams for *retention_ns* can place others
-    relative to them (RFC 7540 § 5.3.4); without a word that is as the mechanism has it. The
-    *tight_mode* is that of the browser whose signals these are, where it parses. Of what
-    changes while a stream is open, the client sends a frame for what *updates* names; the rest it
-    says only with requests that follow; without *http2_updates* it sends none over HTTP/2.
+    The first rule that matches a resource decides its class; *otherwise* is the class of the rest.
+    A *caveat* is shown with all results of the scheme; *knows* lists the information it uses that
+    no browser has. *mixed* and *turn* are settings of the mechanism; *retransmission* overrides the
+    transport profile. The client declares at most *max_placeholders* (SETTINGS_NUM_PLACEHOLDERS of
+    HTTP/3 drafts 20 and 22), the first ones of the file. A server that retains closed streams for
+    *retention_ns* can position others relative to them (RFC 7540 § 5.3.4); by default the mechanism
+    decides. *tight_mode* is that of the browser that sends these signals, if the load computes it.
+    If the class of an open stream changes, the client sends a frame for the changes in *updates*;
+    other changes affect only later requests. Without *http2_updates* it sends none over HTTP/2.
 
     Raises:
-        SchemeError: listing every name that is used and not defined, and every setting that the
-            mechanism has no meaning for.
+        SchemeError: listing every undefined name, and every setting that the mechanism does not
+            support.
     """
 
-    name: str = field(metadata=declare(Text(is_needed=True), "what results call it"))
-    title: str = field(metadata=declare(Text(), "what it is, in a line"))
-    source: str = field(metadata=declare(Text(), "where its rules are from"))
+    name: str = field(metadata=declare(Text(is_needed=True), "its unique name"))
+    title: str = field(metadata=declare(Text(), "a one-line description"))
+    source: str = field(metadata=declare(Text(), "the source of its rules"))
     mechanism: SchedulerKind | CustomScheduler = field(
-        metadata=declare(_Scheduler(), "what the server schedules with")
+        metadata=declare(_Scheduler(), "the server's scheduler")
     )
     signalling: Signalling = field(
-        metadata=declare(Choice(Signalling), "how priorities reach the server")
+        metadata=declare(Choice(Signalling), "how the server learns priorities")
     )
-    notes: str = field(default="", metadata=declare(Text(), "what else there is to say"))
-    caveat: str = field(default="", metadata=declare(Text(), "shown wherever its results are"))
+    notes: str = field(default="", metadata=declare(Text(), "further remarks"))
+    caveat: str = field(default="", metadata=declare(Text(), "shown with all of its results"))
     knows: tuple[str, ...] = field(
         default=(),
-        metadata=declare(OneOrMore(Text(), "texts"), "what it uses that no browser knows"),
+        metadata=declare(OneOrMore(Text(), "texts"), "information that it uses and no browser has"),
     )
     rank_by: RankBy | None = field(
-        default=None, metadata=declare(Choice(RankBy), "what a page is ranked by")
+        default=None, metadata=declare(Choice(RankBy), "the criterion of ranks")
     )
     mixed: Mixed | None = field(
-        default=None, metadata=declare(Choice(Mixed), "who goes first in an urgency")
+        default=None,
+        metadata=declare(
+            Choice(Mixed), "the order of incremental and non-incremental responses of one urgency"
+        ),
     )
     turn: Quantum | None = field(
-        default=None, metadata=declare(Inline(Quantum), "how long a turn is")
+        default=None, metadata=declare(Inline(Quantum), "the size of a quantum")
     )
     retransmission: Retransmit | None = field(
-        default=None, metadata=declare(Choice(Retransmit), "when lost bytes go again")
+        default=None, metadata=declare(Choice(Retransmit), "the order of retransmissions")
     )
     without_signal: WithoutSignal = field(
         default=WithoutSignal.NOT_INCREMENTAL,
-        metadata=declare(Choice(WithoutSignal), "the priority of requests that say none"),
+        metadata=declare(Choice(WithoutSignal), "the priority of requests without a signal"),
     )
     recorded: RecordedBy | None = field(
         default=None,
-        metadata=declare(Choice(RecordedBy), "whose recorded priorities go before the rules"),
+        metadata=declare(
+            Choice(RecordedBy), "the source of recorded priorities, which override the rules"
+        ),
     )
     hints: tuple[ServerHint, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Table(ServerHint, is_kept=True), "tables"), "the server's own word"
+            ListOf(Record(ServerHint, is_kept=True), "tables"), "priorities set by the server"
         ),
     )
     doubts_clients: bool = field(
-        default=False, metadata=declare(Flag(), "the server goes by types where advice looks bad")
+        default=False,
+        metadata=declare(Flag(), "the server uses resource types if client priorities look wrong"),
     )
     max_placeholders: int | None = field(
         default=None,
-        metadata=declare(Whole(low=0), "how many placeholders the server lets there be"),
+        metadata=declare(Whole(low=0), "the server's limit of placeholders"),
     )
     retention_ns: int | None = field(
         default=None,
-        metadata=declare(_RETENTION, "how long a stream that is done with stays in the scheduler"),
+        metadata=declare(_RETENTION, "how long a finished stream stays in the scheduler"),
     )
     updates: tuple[str, ...] = field(
         default=UPDATES,
-        metadata=declare(OneOrMore(Choice(UPDATES), "changes"), "what a frame is sent for"),
+        metadata=declare(
+            OneOrMore(Choice(UPDATES), "changes"), "the changes that are sent in a frame"
+        ),
     )
     http2_updates: bool = field(
         default=True,
-        metadata=declare(Flag(), "whether such a frame is sent over HTTP/2, too"),
+        metadata=declare(Flag(), "whether such frames are sent over HTTP/2, too"),
     )
     tight_mode: TightMode | None = field(
         default=None,
-        metadata=declare(Choice(TightMode), "which requests its browser holds back"),
+        metadata=declare(Choice(TightMode), "the rule by which its browser delays requests"),
     )
     placeholders: tuple[Placeholder, ...] = field(
         default=(),
-        metadata=declare(ListOf(Table(Placeholder, is_kept=True), "tables"), "what only groups"),
+        metadata=declare(
+            ListOf(Record(Placeholder, is_kept=True), "tables"), "the nodes that only group others"
+        ),
     )
     classes: tuple[PriorityClass, ...] = field(
-        metadata=declare(Named(PriorityClass), "what streams ask for")
+        metadata=declare(Named(PriorityClass), "the priorities of streams")
     )
     rules: tuple[Rule, ...] = field(
         default=(),
-        metadata=declare(ListOf(Table(Rule, is_kept=True), "tables"), "who is in which class"),
+        metadata=declare(ListOf(Record(Rule, is_kept=True), "tables"), "the class of a resource"),
     )
     otherwise: str = field(
-        default="", metadata=declare(Text(), "the class of the others: the last, by default")
+        default="", metadata=declare(Text(), "the class of other resources (default: the last)")
     )
 
     def __post_init__(self) -> None:
@@ -340,9 +348,9 @@ class Scheme(RichDisplay):
     def __repr__(self) -> str:
         return f"<Scheme {self.name}: {self.title}>"
 
-    def _display(self) -> Iterable[str | DisplayTable[Any]]:
+    def _display(self) -> Iterable[str | Table[Any]]:
         rows = [(field.name, _format_value(getattr(self, field.name))) for field in fields(self)]
-        yield DisplayTable(("field", "value"), [row for row in rows if row[1]])
+        yield Table(("field", "value"), [row for row in rows if row[1]])
 
     @property
     def resolved_retention_ns(self) -> int:
@@ -351,7 +359,7 @@ class Scheme(RichDisplay):
         return self.mechanism.retention_ns if known is None else known
 
     def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
-        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        """Return a new scheduler; *turn_bytes* is the expected payload of a packet."""
         return self.mechanism.make(
             turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn, signalling=self.signalling
         )
@@ -359,11 +367,11 @@ class Scheme(RichDisplay):
     def classify(
         self, resource: Resource, *, images_before: int = 0, state: ResourceState = UNCHANGED
     ) -> PriorityClass:
-        """Return the class of *resource*, before which so many images were requested.
+        """Return the class of *resource*, requested after *images_before* images.
 
-        *standing* is what is known of it by now.
+        *state* is its current state.
         """
-        # By identity: an equal value that was put together means that something has become known.
+        # By identity: an equal value that was newly created means that something has changed.
         if state is UNCHANGED and (self.recorded is None or not resource.recorded):
             return self._ruled.of(resource, images_before)
         if self.recorded is not None:
@@ -378,20 +386,20 @@ class Scheme(RichDisplay):
 
     @cached_property
     def n_first_images(self) -> int:
-        """From so many images on, how many came before makes no difference to a class."""
+        """The number of images from which on *images_before* no longer affects the class."""
         return max((rule.first_images or 0 for rule in self.rules), default=0)
 
     def ruled(
         self, resource: Resource, images_before: int, state: ResourceState = UNCHANGED
     ) -> PriorityClass:
-        """Return the class that the rules say, whatever was recorded, by asking each in turn."""
+        """Return the class by the rules, ignoring recorded priorities, by testing each in turn."""
         for rule in self.rules:
             if rule.matches(resource, images_before=images_before, state=state):
                 return self.class_named(rule.class_name)
         return self.class_named(self.otherwise)
 
     def said_by_server(self, resource: Resource) -> tuple[ServerPriority, ...]:
-        """Return what the server says of *resource*: the page's word, then its own hints."""
+        """Return the server's priority of *resource*: that of the page, then that of its hints."""
         hints = (hint.says_ for hint in self.hints if hint.matches(resource.id))
         return (*resource.server_priorities, *hints)
 
@@ -400,9 +408,9 @@ class Scheme(RichDisplay):
         return next(entry for entry in self.classes if entry.name == name)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield names that nothing bears, and settings that the scheduler has no meaning for."""
+        """Yield undefined names, and settings that the scheduler does not support."""
         if not self.classes:
-            yield ValidationIssue(key="classes", message="at least one class is needed")
+            yield ValidationIssue(key="classes", message="at least one class is required")
         yield from self._weight_problems()
         yield from self._setting_problems()
         names = [holder.name for holder in self.placeholders]
@@ -420,7 +428,7 @@ class Scheme(RichDisplay):
             yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
             has_bucket = entry.bucket is not None
             if (self.mechanism.signal_kind is SignalKind.BUCKETS) != has_bucket:
-                message = "goes with the mechanism 'buckets', and that with it"
+                message = "is required with the mechanism 'buckets', and only allowed there"
                 yield ValidationIssue(key=f"classes.{entry.name}.bucket", message=message)
         for index, holder in enumerate(self.placeholders):
             key = f"placeholders[{index}]"
@@ -430,46 +438,47 @@ class Scheme(RichDisplay):
                 yield ValidationIssue(key=f"{key}.parent", message=message)
 
     def _setting_problems(self) -> Iterator[ValidationIssue]:
-        """Yield each setting that the mechanism does not have, and the one that it needs."""
+        """Yield each setting that the mechanism does not support, and the one that it requires."""
         if (self.rank_by is not None) != (self.mechanism.signal_kind is SignalKind.RANKS):
-            message = "goes with the mechanism 'ranks', and that with it"
+            message = "is required with the mechanism 'ranks', and only allowed there"
             yield ValidationIssue(key="rank_by", message=message)
         yield from self._signalling_problems()
         if self.doubts_clients and self.mechanism.signal_kind is not SignalKind.EPS:
             yield ValidationIssue(
-                key="doubts_clients", message="goes only with the mechanism 'eps'"
+                key="doubts_clients", message="is only allowed with the mechanism 'eps'"
             )
         if self.mixed is not None and self.mechanism is not SchedulerKind.EPS:
-            yield ValidationIssue(key="mixed", message="goes only with the mechanism 'eps'")
+            yield ValidationIssue(key="mixed", message="is only allowed with the mechanism 'eps'")
         if self.turn is not None and not self.mechanism.has_turns:
             key = "turn_packets" if self.turn.size_bytes is None else "turn_bytes"
             names = " and ".join(repr(kind.value) for kind in SchedulerKind if kind.has_turns)
-            yield ValidationIssue(key=key, message=f"goes only with the mechanisms {names}")
+            yield ValidationIssue(key=key, message=f"is only allowed with the mechanisms {names}")
 
     def _signalling_problems(self) -> Iterator[ValidationIssue]:
-        """Yield what the mechanism cannot hear, or the signalling cannot say."""
+        """Yield signals that the mechanism or the signalling does not support."""
         kind, signalling = self.mechanism.signal_kind, self.signalling
         if signalling is Signalling.EPS and kind is not SignalKind.EPS:
-            yield ValidationIssue(key="signalling", message="'eps' goes with the mechanism 'eps'")
+            yield ValidationIssue(key="signalling", message="'eps' requires the mechanism 'eps'")
         if kind is not SignalKind.EPS and self.without_signal is not _RFC_DEFAULT:
-            message = "goes only with the mechanisms 'eps' and 'eps-rings'"
+            message = "is only allowed with the mechanisms 'eps' and 'eps-rings'"
             yield ValidationIssue(key="without_signal", message=message)
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
-        # Strict priorities were proposed for draft-20, and said as weights are there.
+        # Strict priorities were proposed for draft-20, and are signalled as weights are there.
         is_strict = kind is SignalKind.STRICT and signalling is Signalling.DRAFT_20
         if needs_tree and kind is not SignalKind.TREE and not is_strict:
-            message = f"{signalling.value!r} goes with a mechanism that is a tree"
+            message = f"{signalling.value!r} requires a tree mechanism"
             yield ValidationIssue(key="signalling", message=message)
         elif signalling is Signalling.DRAFT_22 and not self.mechanism.has_orphans:
-            message = f"'draft-22' has orphans, and {self.mechanism.value!r} no place for them"
+            name = self.mechanism.value
+            message = f"'draft-22' has orphan placeholders, which {name!r} does not support"
             yield ValidationIssue(key="signalling", message=message)
         for entry in self.classes:
             if entry.arrangement.is_exclusive and self.signalling is Signalling.DRAFT_20:
-                message = "needs exclusive dependencies, and 'draft-20' has none"
+                message = "needs exclusive dependencies, which 'draft-20' lacks"
                 yield ValidationIssue(key=f"classes.{entry.name}.arrangement", message=message)
 
     def _weight_problems(self) -> Iterator[ValidationIssue]:
-        """Yield each weight that the mechanism has no meaning for."""
+        """Yield each weight outside the range of the mechanism."""
         low, high = self.mechanism.weights.limits
         weights: dict[str, int | None] = {
             f"classes.{entry.name}.weight": entry.weight for entry in self.classes
@@ -483,7 +492,7 @@ class Scheme(RichDisplay):
 
 
 def _format_value(value: object) -> str:
-    """Return a field's value for people: several in a line, choices by their names."""
+    """Format the value of a field for people: items joined, choices by their names."""
     if isinstance(value, tuple):
         return ", ".join(_format_value(getattr(item, "name", item)) for item in value)
     return "" if value is None else str(getattr(value, "value", value))

@@ -1,7 +1,7 @@
 """Client policies: the signals sent when a stream is requested and when it closes.
 
-As Marx 2019 ran them, policies know what the server knows: each change is known to the scheduler
-at once, and a stream leaves the tree a while after its last chunk was given out.
+As in Marx 2019, policies share the server's view: each change reaches the scheduler at once, and a
+stream leaves the tree some time after its last chunk was sent.
 
 Read next, on the path of docs/reading.md: `h3sim/http/stream_sender.py`.
 """
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class QuickerChain:
-    """The one chain of a tree, and the stream that each class takes for its last (Quicker).
+    """The single chain of a tree, and the last stream of each class in it (Quicker).
 
-    When the last stream of a class leaves the tree, its parent takes its place; that may be a
-    stream of a higher class. What is requested next in the class then goes right below that one,
-    and so before streams of the higher class that came after it.
+    If the last stream of a class leaves the tree, its parent replaces it; that may be a stream of a
+    higher class. The next stream of the class is then inserted right below it, and so before later
+    streams of the higher class.
     """
 
     def __init__(self) -> None:
@@ -41,13 +41,13 @@ class QuickerChain:
         self._below: dict[int | None, int | None] = {}
 
     def append(self, stream_id: int, class_names: list[str]) -> int | None:
-        """Put a stream below the last of the first class that has one; return that one."""
+        """Insert a stream after the last of the first class that has one; return that one."""
         above = None
         for name in class_names:
             above = self._tails.get(name)
             if above is not None:
                 break
-        # Exclusive: whoever stood below that one now stands below the new stream.
+        # Exclusive: the child of that one is now below the new stream.
         below = self._below.get(above)
         self._above[stream_id], self._below[stream_id] = above, below
         self._below[above] = stream_id
@@ -57,27 +57,27 @@ class QuickerChain:
         return above
 
     def neighbours(self, stream_id: int) -> tuple[int | None, int | None]:
-        """Return the streams right above and right below one."""
+        """Return the streams directly above and below one."""
         return self._above[stream_id], self._below.get(stream_id)
 
     def remove(self, stream_id: int) -> None:
-        """Take out a stream, if it stands in the chain."""
+        """Remove a stream, if it is in the chain."""
         if stream_id not in self._above:
             return
         above, below = self._above.pop(stream_id), self._below.pop(stream_id)
         self._below[above] = below
         if below is not None:
             self._above[below] = above
-        # Several classes may have come to the same last stream.
+        # Several classes may share one last stream.
         for name, tail in self._tails.items():
             if tail == stream_id:
                 self._tails[name] = above
 
 
 def make_policy(scheme: Scheme, page: Page, *, sends_updates: bool = True) -> Policy:
-    """Return a new policy for one connection, over which *page* is loaded.
+    """Return a new policy for one connection that loads *page*.
 
-    Without *sends_updates* the client says nothing more of a stream that is open.
+    Without *sends_updates* the client sends no signals for open streams.
     """
     if scheme.rank_by is not None:
         return RankPolicy(scheme.rank_by, page)
@@ -96,29 +96,29 @@ def make_policy(scheme: Scheme, page: Page, *, sends_updates: bool = True) -> Po
 
 
 _Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
-"""A stream that may change its class: what it asks for, its place among the images, its class."""
+"""A stream that may change its class: its resource, its number of images before, its class."""
 
-# Under names of their own: to look a member of an enum up takes as long as half a pick.
+# Under names of their own: looking up an enum member takes as long as half a pick.
 _SIBLINGS, _CHAIN = Arrangement.SIBLINGS, Arrangement.CHAIN
 
 _REMEMBERED_PLACES = 2**13
-"""Streams have the same ids in every load, so the places of a chain come again in the next one."""
+"""Streams have the same ids in every load, so the positions of a chain recur in the next one."""
 
 
 @lru_cache(_REMEMBERED_PLACES)
 def _h2_priority(weight: int, depends_on: int | None, exclusive: bool) -> H2Priority:
-    """Return a place in the tree; checking a new one takes as long as scheduling a packet."""
+    """Return a position in the tree; validating a new one takes as long as scheduling a packet."""
     return H2Priority(weight=weight, depends_on=depends_on, exclusive=exclusive)
 
 
 @lru_cache(_REMEMBERED_PLACES)
 def _strict_place(weight: int, strict: int, depends_on: int | None) -> StrictPriority:
-    """Return a place by strict priority, of which a page has a handful."""
+    """Return a position by strict priority, of which a page has a handful."""
     return StrictPriority(weight=weight, strict=strict, depends_on=depends_on)
 
 
 class _ClassPolicy(Policy):
-    """Puts resources into classes as they are requested, and anew when more is known of them."""
+    """Classifies resources when they are requested, and again when their state changes."""
 
     def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
         self._scheme = scheme
@@ -127,11 +127,13 @@ class _ClassPolicy(Policy):
         self._sorts = page.sorts
         self._n_first = scheme.n_first_images
         self._known: dict[int, PriorityClass] = {}
-        """The class of each sort of resource that is as the page file says, by how many of these
-        images came before it."""
+        """The class of each combination of properties, by the number of images before.
+
+        It is that of resources in their initial state.
+        """
         self._images_before = page.images_before
         self._is_as_written = True
-        """True if nothing has become known as yet: as in most loads, from beginning to end."""
+        """True while no state has changed: in most loads, from beginning to end."""
         self._tab_state = UNCHANGED
         self._states: dict[str, ResourceState] = {}
         self._open: dict[int, _Open] = {}
@@ -171,7 +173,7 @@ class _ClassPolicy(Policy):
             known = self._states.get(resource.id, UNCHANGED)
             state = self._tab_state.after(known)
             return self._scheme.classify(resource, images_before=images_before, state=state)
-        # A page has thousands of resources and a handful of sorts.
+        # A page has thousands of resources and a handful of combinations.
         n_before = images_before if images_before < self._n_first else self._n_first
         number = self._sorts[resource.id] * (self._n_first + 1) + n_before
         found = self._known.get(number)
@@ -188,50 +190,50 @@ class _ClassPolicy(Policy):
         self._open[stream_id] = (resource, images_before, entry)
         return self._moves(stream_id, before, entry)
 
-    # What a kind of scheduler makes of a class
+    # Defined by kind of scheduler
 
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        """Return what is said of a stream that is requested; the last entry is its own."""
+        """Return the changes for a requested stream; the last entry is its own."""
         signal = self._class_signals.get(entry.name)
         if signal is None:
-            signal = self._class_signals[entry.name] = self._says(entry)
+            signal = self._class_signals[entry.name] = self._class_signal(entry)
         return [(stream_id, signal)]
 
-    def _says(self, entry: PriorityClass) -> Signal:
-        """Return what is said of each stream of a class."""
+    def _class_signal(self, entry: PriorityClass) -> Signal:
+        """Return the signal of every stream of a class."""
         raise NotImplementedError
 
     def _moves(
         self,
         stream_id: int,
-        old: PriorityClass,  # noqa: ARG002 - a tree asks for it
+        old: PriorityClass,  # noqa: ARG002 - used by trees
         new: PriorityClass,
     ) -> list[SignalChange]:
-        """Return what is said of a stream that goes from one class to another."""
+        """Return the changes for a stream that moves from one class to another."""
         return self._joins(stream_id, new)
 
-    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:  # noqa: ARG002 - a tree asks for them
-        """Return what is said now that nothing waits for the stream."""
+    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:  # noqa: ARG002 - used by trees
+        """Return the changes for a stream that is finished."""
         return []
 
 
 class _BucketPolicy(_ClassPolicy):
-    """Says the bucket and level of the resource's class."""
+    """Signals the bucket and level of the resource's class."""
 
-    def _says(self, entry: PriorityClass) -> Signal:
-        assert entry.bucket is not None  # noqa: S101 - a scheme's rows are checked when made
+    def _class_signal(self, entry: PriorityClass) -> Signal:
+        assert entry.bucket is not None  # noqa: S101 - rows of a scheme are validated
         return BucketPriority(bucket=entry.bucket, level=entry.level or 1)
 
 
 class _EpsPolicy(_ClassPolicy):
-    """Says the urgency of the resource's class, and whether it is incremental."""
+    """Signals the urgency of the resource's class, and whether it is incremental."""
 
-    def _says(self, entry: PriorityClass) -> Signal:
+    def _class_signal(self, entry: PriorityClass) -> Signal:
         return Eps(urgency=entry.urgency, incremental=entry.incremental)
 
 
 class _TreePolicy(_ClassPolicy):
-    """Says a place in the dependency tree."""
+    """Signals a position in the dependency tree."""
 
     def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
         super().__init__(scheme, page, updates)
@@ -242,7 +244,7 @@ class _TreePolicy(_ClassPolicy):
         self._groups = _groups(scheme)
         self._yielding = [h for h in self._declared if h.yields_to is not None]
         # The streams of each class that are in the tree, oldest first: the last is its tail.
-        # What was recorded may be of classes that the file does not have.
+        # Recorded priorities may have classes that the file lacks.
         self._members: dict[str, dict[int, None]] = defaultdict(dict)
         self._chain = QuickerChain()
 
@@ -254,11 +256,11 @@ class _TreePolicy(_ClassPolicy):
         if signal is not None:
             return [(stream_id, signal)]
         members = self._members[entry.name]
-        # In front of the stream: the placeholder yields before the first byte of its class can go.
+        # Before the stream: the placeholder yields before the first byte of its class can be sent.
         changes = [] if members else self._yield_changes(entry.name, busy=True)
         signal = self._signal(entry, stream_id)
         if entry.arrangement is _SIBLINGS and not self._yielding:
-            self._class_signals[entry.name] = signal  # nobody asks which streams such a class has
+            self._class_signals[entry.name] = signal  # the streams of such a class are not needed
         else:
             members[stream_id] = None
         changes.append((stream_id, signal))
@@ -273,14 +275,13 @@ class _TreePolicy(_ClassPolicy):
         return [] if members else self._yield_changes(entry.name, busy=False)
 
     def _moves(self, stream_id: int, old: PriorityClass, new: PriorityClass) -> list[SignalChange]:
-        """Return how a stream is taken out of its chain, and put where its new class is."""
-        # Before it leaves, which takes it out of the lists that know.
+        """Return the changes that move a stream from its chain to the position of its new class."""
+        # Before it leaves, which removes it from these lists.
         above, follower = self._neighbours(stream_id, old)
         left = self._leaves(stream_id, old)
         *before, own = self._joins(stream_id, new)
         signal = own[1]
-        # It would be said to stand where it stands: nothing but its weight is another, which a
-        # chain does not ask for.
+        # Its position would stay the same: only its weight differs, which a chain ignores.
         stays = isinstance(signal, H2Priority) and signal.exclusive and signal.depends_on == above
         if stays and old.arrangement.is_exclusive:
             return [*left, *before]
@@ -290,12 +291,12 @@ class _TreePolicy(_ClassPolicy):
             is_exclusive = old.arrangement.is_exclusive
             placed = H2Priority(weight=weight, depends_on=above, exclusive=is_exclusive)
             moved.append((follower, placed))
-        # In the order of Chromium's Http2PriorityDependencies::OnStreamUpdate: who stood right
-        # below the stream goes below its parent first, so that it does not move along.
+        # In the order of Chromium's Http2PriorityDependencies::OnStreamUpdate: the child of the
+        # stream moves to its parent first, so that it does not move along.
         return [*left, *before, *moved, own]
 
     def _neighbours(self, stream_id: int, entry: PriorityClass) -> tuple[int | None, int | None]:
-        """Return what a stream depends on, and the stream of its chain that depends on it."""
+        """Return the parent of a stream, and the stream of its chain that depends on it."""
         match entry.arrangement:
             case Arrangement.SIBLINGS:
                 return self._group_of(entry), None
@@ -310,7 +311,7 @@ class _TreePolicy(_ClassPolicy):
         return above, chain[index + 1] if index + 1 < len(chain) else None
 
     def _strict_chain(self) -> list[int]:
-        """Return the streams of the strict chain as they stand, the first first."""
+        """Return the streams of the strict chain, from the top."""
         return [
             stream_id
             for entry in self._scheme.classes
@@ -364,10 +365,10 @@ class _TreePolicy(_ClassPolicy):
 
 
 class _StrictPolicy(_TreePolicy):
-    """Says a placeholder, a strict priority and a weight below it.
+    """Signals a placeholder, a strict priority and a weight below it.
 
     In a chain each stream has a strict priority one below that of the stream before it, so they go
-    one at a time; from 0 on they share, since there is nothing lower.
+    sequentially; at 0 they share, since there is nothing lower.
     """
 
     def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
@@ -379,7 +380,7 @@ class _StrictPolicy(_TreePolicy):
         return super()._leaves(stream_id, entry)
 
     def _neighbours(self, stream_id: int, entry: PriorityClass) -> tuple[int | None, int | None]:
-        """Return the group, and nothing: no stream depends on another."""
+        """Return the group, and None: no stream depends on another."""
         del stream_id
         return self._group_of(entry), None
 
@@ -397,10 +398,10 @@ class _StrictPolicy(_TreePolicy):
 
 
 class _RecordedTreePolicy(_TreePolicy):
-    """Says the places that were recorded; what was not, as the rules of the scheme have it.
+    """Signals recorded positions; for other resources those of the scheme's rules.
 
-    A frame of a recording is played as it is: what it did to other streams follows from it, and
-    where the client moved these, too, there are frames of their own.
+    A recorded frame is replayed as it is: its effects on other streams follow from it, and if the
+    client moved these, too, the recording has frames for that.
     """
 
     def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
@@ -414,7 +415,7 @@ class _RecordedTreePolicy(_TreePolicy):
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         if not isinstance(entry, RecordedPlace):
             return super()._joins(stream_id, entry)
-        # What has not been asked for in this load has no stream: then the root of the tree.
+        # A resource that was not requested in this load has no stream: then the root of the tree.
         name = entry.depends_on
         parent = self._groups[name] if name in self._groups else self._stream_of.get(name)
         priority = _h2_priority(entry.weight, parent, entry.exclusive)
@@ -430,10 +431,9 @@ class _RecordedTreePolicy(_TreePolicy):
 
 
 def _groups(scheme: Scheme) -> dict[str, int | None]:
-    """Return the placeholder that stands for each group, None for the root.
+    """Return the placeholder of each group, None for the root.
 
-    What goes beyond the limit of the server is not declared; its streams depend on what that would
-    depend on.
+    Those beyond the limit of the server are not declared; their streams depend on their parent.
     """
     limit = scheme.max_placeholders
     found: dict[str, int | None] = {}

@@ -20,13 +20,13 @@ class Policy:
         raise NotImplementedError
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        """Return what changes with the request; the last entry opens the stream itself."""
+        """Return the changes due to the request; the last entry opens the stream itself."""
         raise NotImplementedError
 
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
-        """Return what changes for open streams now that *change* is known of a resource, or all."""
+        """Return the changes for open streams due to a *change* of a resource, or of all."""
         raise NotImplementedError
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
-        """Return what changes once the stream has left the scheduler."""
+        """Return the changes once the stream has left the scheduler."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Ranks that are worked out from the page itself: what no browser knows when it asks."""
+"""Ranks derived from the complete page, which no browser knows when it requests."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 _NEEDS_DATA = (TriggerEvent.OFFSET, TriggerEvent.COMPLETE, TriggerEvent.EXECUTED)
-"""The triggers that wait for bytes of the parent."""
+"""The triggers that depend on bytes of the parent."""
 
 
 class RankBy(enum.Enum):
     """The criterion by which a page's resources are ranked."""
 
     CRITICAL_PATH = "critical-path"
-    """The longest chain of resources that still waits for it goes first (Polaris)."""
+    """The resource with the longest chain of dependents goes first (Polaris)."""
     ABOVE_THE_FOLD = "above-the-fold"
     """Resources above the fold and their dependencies before the rest."""
 
 
 class RankPolicy(Policy):
-    """Says the rank of each resource of *page*; lower goes first."""
+    """Signals the rank of each resource of *page*; lower goes first."""
 
     def __init__(self, by: RankBy, page: Page) -> None:
         self._page = page
@@ -46,17 +46,17 @@ class RankPolicy(Policy):
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        """Return the rank, and that of the parent if a chain now waits for it no longer."""
+        """Return the rank, and that of the parent if the longest chain no longer depends on it."""
         index = self._page.index[resource.id]
         self._requested[index] = True
         self._streams[index] = stream_id
         self._places[stream_id] = index
         changes = self._parent_changes(resource) if self._follows_chains else []
-        # The lowest rank goes first, and the longest chain is to.
+        # The lowest rank goes first, and the longest chain should.
         return [*changes, (stream_id, Rank(value=-self._lengths[index]))]
 
-    def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:  # noqa: ARG002 - ranks are of the page alone
-        """Return nothing: ranks follow from the page, and it says all at once."""
+    def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:  # noqa: ARG002 - ranks depend on the page alone
+        """Return nothing: ranks depend on the page, and are known at once."""
         return []
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
@@ -80,7 +80,7 @@ class RankPolicy(Policy):
 
 
 def chain_lengths(page: Page) -> list[int]:
-    """Return, for each index, how many resources the longest chain has that waits for its bytes.
+    """Return, for each index, the length of the longest chain that depends on its bytes.
 
     >>> from h3sim.page import Discovery, Kind, Page, Resource
     >>> after = [Discovery(at=TriggerEvent.COMPLETE, by=by) for by in "01"]
@@ -95,9 +95,9 @@ def chain_lengths(page: Page) -> list[int]:
     for parent in parents:
         if parent is not None:
             n_unseen[parent] += 1
-    # From the ends of the chains up: a resource once all that wait for it have been seen.
+    # From the ends of the chains up: a resource after all its dependents.
     seen = [index for index, n_children in enumerate(n_unseen) if not n_children]
-    # The list grows while it is gone through.
+    # The list grows during iteration.
     for index in seen:
         above = parents[index]
         if above is not None:
@@ -109,7 +109,7 @@ def chain_lengths(page: Page) -> list[int]:
 
 
 def leads_above_the_fold(page: Page) -> list[bool]:
-    """Return, for each index, whether it, or something that waits for it, is above the fold."""
+    """Return, for each index, whether it, or one of its dependents, is above the fold."""
     leads = [False] * len(page.resources)
     for index, resource in enumerate(page.resources):
         node: int | None = index if resource.above_the_fold else None
@@ -120,7 +120,7 @@ def leads_above_the_fold(page: Page) -> list[bool]:
 
 
 def _parent(page: Page, index: int) -> int | None:
-    """Return the index of what the resource waits for bytes of."""
+    """Return the index of the resource whose bytes it depends on."""
     found = page.resources[index].discovered
     if found is None or found.by is None or found.at not in _NEEDS_DATA:
         return None

@@ -34,30 +34,30 @@ _SAID_BY = (
     ("urgency", SignalKind.EPS),
     ("strict", SignalKind.STRICT),
 )
-"""By which key the classes of a plug-in show what its clients say; else a place in a tree."""
+"""The key by which classes of a plug-in reveal the kind of signal; otherwise a tree."""
 
 
 def read_scheme(path: str | Path) -> Scheme:
-    """Return the scheme that the file at *path* describes.
+    """Return the scheme in the file at *path*.
 
     Raises:
-        SchemeError: if the file cannot be read, or listing every mistake in it.
+        SchemeError: if the file cannot be read or is invalid, listing every error.
     """
     text = read_text(path, SchemeError)
     return scheme_from_toml(text, source=str(path))
 
 
 def scheme_from_toml(text: str, *, source: str) -> Scheme:
-    """Return the scheme that *text* describes; errors as `read_scheme`."""
+    """Return the scheme in *text*; errors as `read_scheme`."""
     document = parse_toml(text, SchemeError, source=source)
     return scheme_from_dict(document, source=source)
 
 
 def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Scheme:
-    """Return the scheme that *document*, a parsed scheme file, describes.
+    """Return the scheme in *document*, a parsed scheme file.
 
     Raises:
-        SchemeError: listing every mistake in it.
+        SchemeError: listing every error.
     """
     tables: Any = document
     problems: list[ValidationIssue] = []
@@ -76,9 +76,9 @@ def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Sch
 
 
 def scheme_to_dict(scheme: Scheme) -> dict[str, Any] | None:
-    """Return *scheme* as a scheme file has it; None if no file can say it.
+    """Return *scheme* as the content of a scheme file; None if that is impossible.
 
-    That is so where it runs on a scheduler that was given as code and not by name.
+    A scheme whose scheduler was given as code, not by name, has no such form.
 
     >>> document = {
     ...     "format": "h3sim-scheme/1", "name": "x", "title": "", "source": "",
@@ -90,7 +90,7 @@ def scheme_to_dict(scheme: Scheme) -> dict[str, Any] | None:
     document = {"format": FORMAT, **write_table(scheme)}
     if isinstance(scheme.mechanism, CustomScheduler):
         try:
-            # A name may be that of a plug-in by chance, and stand for another scheduler there.
+            # The name may coincide with that of a plug-in, which is another scheduler.
             is_same = scheme_from_dict(document) == scheme
         except SchemeError:
             is_same = False
@@ -99,7 +99,7 @@ def scheme_to_dict(scheme: Scheme) -> dict[str, Any] | None:
 
 
 def _kind(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
-    """Return the scheduler that is named, or the name where there is none of it."""
+    """Return the scheduler of that name, or the name if there is none."""
     name = document.get("mechanism")
     if not isinstance(name, str):
         return str(name)
@@ -112,7 +112,7 @@ def _kind(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
 
 
 def _tables(value: Any) -> list[dict[str, Any]]:
-    """Return the tables in *value*, which may be anything that a file says."""
+    """Return the tables in *value*, which may be any value of a file."""
     entries = value.values() if isinstance(value, dict) else value
     if not isinstance(entries, Iterable):
         return []
@@ -122,7 +122,7 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 def _acted_on(
     document: dict[str, Any], kind: SignalKind
 ) -> tuple[dict[str, Any], list[ValidationIssue]]:
-    """Return the document without what the scheduler would not act on, and that as mistakes."""
+    """Return the document without keys that the scheduler ignores, and errors for those."""
     problems: list[ValidationIssue] = []
     classes = document.get("classes")
     if isinstance(classes, dict):
@@ -135,11 +135,11 @@ def _acted_on(
         }
     if kind not in (SignalKind.TREE, SignalKind.STRICT):
         problems += [
-            ValidationIssue(key=key, message="goes with a mechanism that is a tree")
+            ValidationIssue(key=key, message="requires a tree mechanism")
             for key in _TREE_ONLY
             if document.get(key) not in (None, [])
         ]
-        # Not to be told of them a second time, whatever is wrong in them besides.
+        # Removed, so that errors inside them are not reported in addition.
         document = {key: value for key, value in document.items() if key not in _TREE_ONLY}
     holders = document.get("placeholders")
     if isinstance(holders, list) and kind is not SignalKind.STRICT:
@@ -155,7 +155,7 @@ def _acted_on(
 
 
 def _only(key: str, entry: Any, allowed: tuple[str, ...], problems: list[ValidationIssue]) -> Any:
-    """Return a table without the keys that are not *allowed*, and note them."""
+    """Return a table without the keys that are not *allowed*, and report them."""
     if not isinstance(entry, dict):
         return entry
     wrong = [name for name in entry if name not in allowed]

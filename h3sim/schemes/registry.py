@@ -1,4 +1,4 @@
-"""Kinds of schedulers by name: h3sim's own, and plug-ins.
+"""Kinds of schedulers by name: built-in ones, and plug-ins.
 
 In scheme files the key is `mechanism`.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim import schedulers  # each is imported when it is made: a load needs one
+from h3sim import schedulers  # each is imported when it is created: a load needs one
 from h3sim.errors import InputError, SchemeError, ValidationIssue, raised_words
 from h3sim.plugins import PluginRegistry
 from h3sim.schedulers import Mixed, Quantum, Queueing, TreeRules, UnknownParent, Weights
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 RETENTION_NS = 500 * NS_PER_MS
 """The retention of a stream after its last chunk was sent (Marx 2019's code).
 
-Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
-restraint only when it is gone."""
+Later streams may still be positioned relative to it, and Parallel+ and Serial+ stop yielding only
+when it is gone.
+"""
 
 
 class SignalKind(enum.Enum):
@@ -35,7 +36,7 @@ class SignalKind(enum.Enum):
 
     NOTHING = "nothing"
     TREE = "tree"
-    """A place in a dependency tree (`H2Priority`)."""
+    """A position in a dependency tree (`H2Priority`)."""
     STRICT = "strict"
     """A placeholder, a strict priority and a weight (`StrictPriority`)."""
     BUCKETS = "buckets"
@@ -49,8 +50,8 @@ class SignalKind(enum.Enum):
 class SchedulerSettings(NamedTuple):
     """The construction options of a scheduler; each kind uses some of them.
 
-    *turn_bytes* is what a packet is expected to carry. *signalling* says what a tree makes of a
-    parent that it does not know.
+    *turn_bytes* is the expected payload of a packet. *signalling* decides how a tree treats an
+    unknown parent.
     """
 
     turn_bytes: int
@@ -62,12 +63,12 @@ class SchedulerSettings(NamedTuple):
 class _Row(NamedTuple):
     """A kind of scheduler, as a row of the registry.
 
-    *weights* is what weights mean to it, *has_turns* whether a turn may be more than a packet,
-    *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* tells it from
-    others of its class.
+    *weights* is the meaning of weights, *has_turns* whether a quantum may exceed a packet,
+    *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* distinguishes it
+    from others of its class.
 
-    A stream leaves it *retention_ns* after it was done with. With *batches_responses* no response
-    begins before all requests that arrive at the same instant were read.
+    A stream leaves it *retention_ns* after it finished. With *batches_responses* no response begins
+    before all requests that arrive at the same instant were read.
     """
 
     make: Callable[[SchedulerSettings], Scheduler]
@@ -81,7 +82,7 @@ class _Row(NamedTuple):
 
 
 def _tree(weights: Weights, about: str) -> _Row:
-    """Return the row of a tree in exact virtual time, with all that HTTP/3 drafts ask for."""
+    """Return the row of a tree in exact virtual time, with all features of the HTTP/3 drafts."""
 
     def make(settings: SchedulerSettings) -> Scheduler:
         parent = _UNKNOWN_PARENTS.get(settings.signalling, UnknownParent.DEFAULT)
@@ -94,7 +95,7 @@ def _tree(weights: Weights, about: str) -> _Row:
 
 
 def _tree_of(server: Queueing, about: str) -> _Row:
-    """Return the row of the tree that a server of HTTP/2 has."""
+    """Return the row of the tree of an HTTP/2 server."""
 
     def make(settings: SchedulerSettings) -> Scheduler:
         return schedulers.TreeScheduler.of_server(server, turn_bytes=settings.turn_bytes)
@@ -102,10 +103,10 @@ def _tree_of(server: Queueing, about: str) -> _Row:
     return _Row(
         make=make,
         signal_kind=SignalKind.TREE,
-        # nghttp2 keeps what it closed by itself, and h2o keeps nothing.
+        # nghttp2 manages retention itself, and h2o has none.
         retention_ns=RETENTION_NS if server.rules is TreeRules.RFC7540 else 0,
-        # A body joins the tree once its headers were sent, and headers are sent once what came was
-        # read (session_after_frame_sent1); h2o lists a response while it reads on.
+        # A body joins the tree once its headers were sent, and headers are sent once all input was
+        # read (session_after_frame_sent1); h2o lists a response while it continues to read.
         batches_responses=server.rules is TreeRules.NGHTTP2,
         about=about,
     )
@@ -115,7 +116,7 @@ _UNKNOWN_PARENTS = {
     Signalling.DRAFT_20: UnknownParent.CREATE,
     Signalling.DRAFT_22: UnknownParent.ORPHANS,
 }
-"""The unknown-parent rule of a tree, if a document has one; else that of RFC 7540."""
+"""The unknown-parent rule of a tree, if a document defines one; else that of RFC 7540."""
 
 
 class SchedulerKind(enum.Enum):
@@ -128,7 +129,7 @@ class SchedulerKind(enum.Enum):
     _row: _Row
 
     def __new__(cls, name: str, row: _Row) -> SchedulerKind:
-        """Make the name the value."""
+        """Create the member with the name as its value."""
         kind = object.__new__(cls)
         kind._value_ = name
         kind._row = row
@@ -200,7 +201,7 @@ class SchedulerKind(enum.Enum):
 
     @property
     def signal_kind(self) -> SignalKind:
-        """The kind of signal of its clients."""
+        """The kind of signal that its clients send."""
         return self._row.signal_kind
 
     @property
@@ -210,12 +211,12 @@ class SchedulerKind(enum.Enum):
 
     @property
     def has_turns(self) -> bool:
-        """True if it takes turns of more than a packet."""
+        """True if a quantum may exceed a packet."""
         return self._row.has_turns
 
     @property
     def has_orphans(self) -> bool:
-        """True if it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
+        """True if it supports the orphan placeholder of HTTP/3 draft-22."""
         return self._row.has_orphans
 
     @property
@@ -225,12 +226,12 @@ class SchedulerKind(enum.Enum):
 
     @property
     def batches_responses(self) -> bool:
-        """True if no response begins before all requests that came with its own were read."""
+        """True if no response begins before all requests that arrived with its own were read."""
         return self._row.batches_responses
 
     @property
     def about(self) -> str:
-        """The difference from others of its class, in a line; empty for the only one."""
+        """The difference from others of its class, in one line; empty for the only one."""
         return self._row.about
 
     def make(
@@ -241,7 +242,7 @@ class SchedulerKind(enum.Enum):
         turn: Quantum | None = None,
         signalling: Signalling = Signalling.SERVER,
     ) -> Scheduler:
-        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        """Return a new scheduler; *turn_bytes* is the expected payload of a packet."""
         settings = SchedulerSettings(
             turn_bytes=turn_bytes,
             mixed=mixed or Mixed.NON_INCREMENTAL_FIRST,
@@ -253,10 +254,10 @@ class SchedulerKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomScheduler:
-    """A scheduler that is not h3sim's: *value* is its name, *factory* makes one.
+    """A scheduler that is not built in: *value* is its name, *factory* creates one.
 
-    Its clients say what *signal_kind* names, with weights in the limits of *weights*. A factory
-    that takes *turn_bytes* is told what a packet is expected to carry; one that is a scheduler is
+    Its clients send signals of *signal_kind*, with weights in the limits of *weights*. A factory
+    with a parameter *turn_bytes* gets the expected payload of a packet; one that is a scheduler is
     copied for each load.
     """
 
@@ -270,12 +271,12 @@ class CustomScheduler:
 
     @property
     def has_turns(self) -> bool:
-        """True if a scheme can tell it how long a turn is: no."""
+        """True if a scheme can set its quantum: no."""
         return False
 
     @property
     def has_orphans(self) -> bool:
-        """True if it may be told of the orphan placeholder, as a place in a tree."""
+        """True if it accepts the orphan placeholder, as a position in a tree."""
         return self.signal_kind is SignalKind.TREE
 
     @property
@@ -285,14 +286,14 @@ class CustomScheduler:
 
     @property
     def batches_responses(self) -> bool:
-        """True if no response begins before all requests that came with its own were read: no."""
+        """True if all requests that arrive together are read before a response begins: no."""
         return False
 
     def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:
-        """Return a new scheduler, guarded; the other *settings* are for those of h3sim.
+        """Return a new scheduler with validation; the other *settings* are for built-in ones.
 
         Raises:
-            SchemeError: if it cannot be made, or lacks a method of a scheduler.
+            SchemeError: if it cannot be created, or lacks a method of a scheduler.
         """
         del settings
         scheduler = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
@@ -302,18 +303,18 @@ class CustomScheduler:
 def new_scheduler(
     factory: Callable[..., Scheduler] | Scheduler, *, turn_bytes: int, name: str
 ) -> Scheduler:
-    """Return a new scheduler of somebody else's; mistakes are told of *name*.
+    """Return a new custom scheduler; errors are reported under *name*.
 
-    What can be called is called, with *turn_bytes* if it takes that; else it is copied.
+    A callable is called, with *turn_bytes* if it has that parameter; otherwise a copy is made.
 
     Raises:
-        SchemeError: if it cannot be made, or lacks a method of a scheduler.
+        SchemeError: if it cannot be created, or lacks a method of a scheduler.
     """
     try:
         scheduler = _made(factory, turn_bytes)
-    # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
+    # Custom code may raise anything, and one that exits must not end the program.
     except (Exception, SystemExit) as error:
-        message = f"making one raised {raised_words(error)}"
+        message = f"creating one raised {raised_words(error)}"
         raise SchemeError([ValidationIssue(key="scheduler", message=message)], name) from error
     missing = [method for method in _METHODS if not callable(getattr(scheduler, method, None))]
     if missing:
@@ -330,7 +331,7 @@ def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Sch
         return copy.deepcopy(factory)
     try:
         takes_turns = "turn_bytes" in inspect.signature(factory).parameters
-    except ValueError:  # some callables made in C do not say
+    except ValueError:  # some callables implemented in C have no signature
         takes_turns = False
     return factory(turn_bytes=turn_bytes) if takes_turns else factory()
 
@@ -355,7 +356,7 @@ ABOUT = {kind.value: kind.about for kind in SchedulerKind if kind.about}
 def scheduler_kind_named(
     name: str, *, signal_kind: SignalKind = SignalKind.TREE
 ) -> SchedulerKind | CustomScheduler:
-    """Return the kind of that name; the clients of a plug-in say what *signal_kind* names.
+    """Return the kind of that name; *signal_kind* is that of a plug-in's clients.
 
     Raises:
         UnknownNameError: if there is none.
@@ -372,10 +373,10 @@ def scheduler_kind_named(
 def scheduler_named(
     scheduler_or_factory: Scheduler | Callable[..., Scheduler] | str,
 ) -> tuple[str, Scheduler | Callable[..., Scheduler]]:
-    """Return what to call a scheduler that is given, and what makes it, or the object to copy.
+    """Return the name of a scheduler, and its factory, or the object to copy.
 
     Raises:
-        InputError: if it neither is a scheduler nor a name, and cannot be called.
+        InputError: if it is neither a scheduler nor a name, and cannot be called.
         UnknownNameError: if there is none of that name.
 
     >>> from h3sim.schedulers import FifoScheduler
@@ -385,9 +386,7 @@ def scheduler_named(
     if isinstance(scheduler_or_factory, str):
         return scheduler_or_factory, REGISTRY.named(scheduler_or_factory)
     if not callable(scheduler_or_factory) and not hasattr(scheduler_or_factory, "pick"):
-        message = (
-            f"must be a name, what makes a scheduler, or a scheduler, is {scheduler_or_factory!r}"
-        )
+        message = f"must be a scheduler, a factory or a name, is {scheduler_or_factory!r}"
         raise InputError([ValidationIssue(key="scheduler", message=message)])
     made_by = getattr(scheduler_or_factory, "func", scheduler_or_factory)  # of a functools.partial
     named = getattr(made_by, "__name__", "")

@@ -33,13 +33,18 @@ class Arrangement(enum.Enum):
     SIBLINGS = "siblings"
     """All are children of the group and share by weight."""
     CHAIN = "chain"
-    """Each is the child of the one before: first in, first out."""
+    """Each is the child of the previous one: first in, first out."""
     STRICT_CHAIN = "strict-chain"
-    """Exclusively below the last stream of the lowest class that is not below its own: classes in
-    the order of the file, first in first out in each (Chromium's lists of streams)."""
+    """Exclusive, after the last stream of the lowest class that is not below its own.
+
+    This serves classes in the order of the file, each first in, first out (Chromium's lists of
+    streams).
+    """
     QUICKER_CHAIN = "quicker-chain"
-    """As `STRICT_CHAIN`, but a class whose last stream leaves the tree takes that stream's parent
-    for its last, whatever class the parent is of (dfifo in the code of Marx 2019)."""
+    """As `STRICT_CHAIN`, but if the last stream of a class leaves the tree, its parent replaces it.
+
+    The parent may be of another class (dfifo in the code of Marx 2019).
+    """
 
     @property
     def is_exclusive(self) -> bool:
@@ -64,7 +69,7 @@ CONDITIONS = {
     "module": "module",
     "other_media": "other_media",
 }
-"""The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
+"""The flags that a rule may test, each with its attribute of `Resource`."""
 
 
 class _Conditions(ValueType):
@@ -79,7 +84,7 @@ class _Conditions(ValueType):
             is_pair = isinstance(pair, list | tuple) and len(pair) == 2
             if not is_pair or pair[0] not in self.keys or not isinstance(pair[1], bool):
                 raise RejectedValueError(
-                    f"flags are names with true or false, is {format_value(pair)}"
+                    f"must be pairs of a flag and true or false, has {format_value(pair)}"
                 )
         return tuple((name, expected) for name, expected in value)
 
@@ -104,36 +109,40 @@ class _Conditions(ValueType):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Puts a resource into a class if it is of one of *kinds* and each flag is as given.
+    """Assigns a resource to a class if it is of one of *kinds* and all flags match.
 
-    *any_of* names flags of which at least one must be set; *root* asks for the main document;
-    *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
-    many images that Chrome counts (`Page.images_before`). *visible* and *hidden* ask for what
-    becomes known while the page loads: that layout shows it in the viewport, that its tab is in the
-    background.
+    *any_of* names flags of which at least one must be set; *root* tests for the main document;
+    *fetchpriority* is the author's hint; *first_images* limits the number of images before it that
+    Chrome counts (`Page.images_before`). *visible* and *hidden* test state that changes during the
+    load: it is in the viewport of the layout, its tab is in the background.
     """
 
     class_name: str = field(metadata=declare(Text(), "the class", key="class"))
     kinds: tuple[Kind, ...] = field(
         default=(),
-        metadata=declare(OneOrMore(Choice(Kind), "kinds"), "of one of these", key="kind"),
+        metadata=declare(
+            OneOrMore(Choice(Kind), "kinds"), "it is of one of these kinds", key="kind"
+        ),
     )
     flags: tuple[tuple[str, bool], ...] = field(
-        default=(), metadata=declare(_Conditions(), "each flag is as given")
+        default=(), metadata=declare(_Conditions(), "each flag has this value")
     )
     any_of: tuple[str, ...] = field(
-        default=(), metadata=declare(OneOrMore(Choice(CONDITIONS), "flags"), "one of these is set")
+        default=(),
+        metadata=declare(
+            OneOrMore(Choice(CONDITIONS), "flags"), "at least one of these flags is set"
+        ),
     )
     root: bool | None = field(default=None, metadata=declare(Flag(), "it is the main document"))
     fetchpriority: FetchPriority | None = field(
-        default=None, metadata=declare(Choice(FetchPriority), "what the page's author asks for")
+        default=None, metadata=declare(Choice(FetchPriority), "the author's hint")
     )
     first_images: int | None = field(
-        default=None, metadata=declare(Whole(low=1), "it is among the first so many images")
+        default=None, metadata=declare(Whole(low=1), "it is among the first n images")
     )
 
     visible: bool | None = field(
-        default=None, metadata=declare(Flag(), "layout has shown it in the viewport")
+        default=None, metadata=declare(Flag(), "the layout shows it in the viewport")
     )
     hidden: bool | None = field(
         default=None, metadata=declare(Flag(), "its tab is in the background")
@@ -145,7 +154,7 @@ class Rule:
     def matches(
         self, resource: Resource, *, images_before: int = 0, state: ResourceState = UNCHANGED
     ) -> bool:
-        """Return whether the rule speaks of *resource*, behind so many images."""
+        """Return whether the rule matches *resource*, after *images_before* images."""
         if self.visible is not None and self.visible != bool(state.visible):
             return False
         if self.hidden is not None and self.hidden != bool(state.hidden):
@@ -174,20 +183,20 @@ _LONGEST_PATH = 1000
 class ServerHint:
     """The server's priority of responses whose ID matches *path*, with `*` for any text."""
 
-    path: str = field(metadata=declare(Text(), "which responses: `*` stands for any text"))
-    says_: ServerPriority = field(metadata=declare(Inline(ServerPriority), "what it says of them"))
+    path: str = field(metadata=declare(Text(), "the ids of responses: `*` matches any text"))
+    says_: ServerPriority = field(metadata=declare(Inline(ServerPriority), "their priority"))
 
     def __post_init__(self) -> None:
         validate(self, SchemeError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield that its pattern is too long to be compared with every resource."""
+        """Yield an error if its pattern is too long to match with every resource."""
         if len(self.path) > _LONGEST_PATH:
             message = f"must have at most {_LONGEST_PATH:,} characters, has {len(self.path):,}"
             yield ValidationIssue(key="path", message=message)
 
     def matches(self, id_: str) -> bool:
-        """Return whether it is about that resource."""
+        """Return whether the pattern matches that id."""
         return fnmatchcase(id_, self.path)
 
 
@@ -196,13 +205,15 @@ class Placeholder:
     """A node of the tree that only groups others, under *parent* or the root.
 
     While class *yields_to* has a stream in the tree, the weight is *yielding_weight*. With the
-    mechanism `strict` it has a strict priority as well.
+    mechanism `strict` it also has a strict priority.
     """
 
-    name: str = field(metadata=declare(Text(), "what classes call it"))
+    name: str = field(metadata=declare(Text(), "its name in classes"))
     weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT, "its share"))
     strict: int = field(default=DEFAULT_STRICT, metadata=declare(_STRICT, "its strict priority"))
-    parent: str | None = field(default=None, metadata=declare(Text(), "one declared before it"))
+    parent: str | None = field(
+        default=None, metadata=declare(Text(), "a placeholder declared before it")
+    )
     yields_to: str | None = field(default=None, metadata=declare(Text(), "a class"))
     yielding_weight: int | None = field(
         default=None, metadata=declare(_WEIGHT, "the weight while that class has a stream")
@@ -212,38 +223,40 @@ class Placeholder:
         validate(self, SchemeError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield inconsistencies between its values."""
         if (self.yields_to is None) != (self.yielding_weight is None):
-            yield ValidationIssue(key="", message="yields_to and yielding_weight go together")
+            yield ValidationIssue(
+                key="", message="yields_to and yielding_weight require each other"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityClass:
     """The priority of a class's streams.
 
-    That is a weight under a placeholder, a strict priority as well or not, a bucket and level, or
-    an urgency, and sharing or not.
+    It is a weight under a placeholder, with or without a strict priority, or a bucket and level, or
+    an urgency and the incremental flag.
     """
 
-    name: str = field(metadata=declare(Text(), "what rules call it"))
+    name: str = field(metadata=declare(Text(), "its name in rules"))
     weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT, "its share"))
     strict: int = field(default=DEFAULT_STRICT, metadata=declare(_STRICT, "its strict priority"))
     group: str | None = field(default=None, metadata=declare(Text(), "a placeholder"))
     arrangement: Arrangement = field(
         default=Arrangement.SIBLINGS,
-        metadata=declare(Choice(Arrangement), "how its streams stand under the group"),
+        metadata=declare(Choice(Arrangement), "the order of its streams below the group"),
     )
     bucket: int | None = field(default=None, metadata=declare(Whole(low=0, high=63), "its bucket"))
     level: int | None = field(default=None, metadata=declare(Whole(low=1, high=3), "its level"))
     urgency: int = field(
         default=DEFAULT_URGENCY, metadata=declare(Whole(low=0, high=MAX_URGENCY), "its urgency")
     )
-    incremental: bool = field(default=False, metadata=declare(Flag(), "whether it shares"))
+    incremental: bool = field(default=False, metadata=declare(Flag(), "the incremental flag"))
 
     def __post_init__(self) -> None:
         validate(self, SchemeError)
 
     def mistakes(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield inconsistencies between its values."""
         if (self.bucket is None) != (self.level is None):
-            yield ValidationIssue(key="", message="bucket and level go together")
+            yield ValidationIssue(key="", message="bucket and level require each other")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import itertools
 import json
 import pickle
 import sys
+import tokenize
 import types
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -29,6 +31,7 @@ from h3sim.schema.fields import write_table
 from h3sim.schemes import scheme_to_dict
 from h3sim.study.run import resolve_config
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
+from h3sim.transport.congestion import controller_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,32 +41,37 @@ if TYPE_CHECKING:
     from h3sim.study.design import Design
 
 
+_NO_SOURCE = (OSError, TypeError, SyntaxError, tokenize.TokenError)
+"""Errors of `inspect.getsource` without a source, or with that of something else."""
 _HEAP_TYPE = 1 << 9
 """Py_TPFLAGS_HEAPTYPE, the flag of classes that a `class` statement may have made."""
 
 
-def code_parts(factory: Any, name: str) -> list[str]:
+def code_parts(factory: Any, name: str, key: str = "schemes") -> list[str]:
     """Return texts that identify the behaviour of *factory*, the code behind *name*.
 
-    For a class: its source and that of its bases. For a function: its source and that of the
-    classes and functions it names. Otherwise: class and state. Values bound by a
-    `functools.partial`, a method or a closure are included.
+    For a class: its source and that of its bases. For a function: its source. Both include the
+    globals that they name: other classes, functions and values. Otherwise: class and state. Values
+    bound by a `functools.partial`, a method or a closure are included. Of libraries only what is
+    named counts, not what it names in turn. Code without a source file, as in a notebook or at the
+    interactive prompt, is identified by its cell's source or its bytecode.
 
     Raises:
-        InputError: if a source cannot be read, or a bound value cannot be pickled.
+        InputError: at *key*, if a bound value cannot be pickled.
 
     >>> seven, eight = (functools.partial(int, base=base) for base in (7, 8))
     >>> code_parts(seven, "seven") == code_parts(eight, "eight")
     False
     """
-    return list(_Described(name).of(factory))
+    return list(_Described(name, key).of(factory))
 
 
 class _Described:
-    """Description of the code of a scheduler that visits each class and function once."""
+    """Description of a user's code that visits each class and function once."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, key: str) -> None:
         self._name = name
+        self._key = key
         self._seen: dict[int, object] = {}
         """Visited objects by id; references are held so that no id is reused."""
 
@@ -86,7 +94,8 @@ class _Described:
             yield from self._of_all(part.__func__, part.__self__)
         elif inspect.isfunction(part):
             yield self._source(part)
-            yield from self._of_all(*_held(part))
+            if not _is_library(part):
+                yield from self._of_all(*_held(part))
         else:  # implemented in C
             yield f"{part.__module__}.{part.__qualname__}"
 
@@ -99,18 +108,37 @@ class _Described:
         for cls in made_by.__mro__:
             yield f"{cls.__module__}.{cls.__qualname__}"
             # Classes of a module without a name claim to be builtins.
+            if is_interactive(cls) or _is_without_file(cls):
+                yield from self._members(cls)
+                continue
+            if not _is_library(cls):
+                for function in itertools.chain(*map(_functions_in, vars(cls).values())):
+                    if inspect.isfunction(function):
+                        yield from self._of_all(*_held(function))
             is_pythons = cls.__module__ != "builtins" and cls.__module__ in sys.stdlib_module_names
             if cls is made_by and cls.__flags__ & _HEAP_TYPE and not is_pythons:
                 yield self._source(cls)
             else:
                 # Compiled classes have no source: those of h3sim are identified by its version.
-                with suppress(OSError, TypeError):
+                with suppress(*_NO_SOURCE):
                     yield inspect.getsource(cls)
+
+    def _members(self, cls: type) -> Iterator[str]:
+        """Yield the members of a class without a file: functions by their code, other by value."""
+        for name, value in sorted(vars(cls).items()):
+            if name in _OF_EVERY_CLASS:
+                continue
+            yield name
+            for part in _functions_in(value):
+                if not inspect.isdatadescriptor(part):  # slots, which are named anyway
+                    yield from self.of(part)
 
     def _source(self, part: Any) -> str:
         try:
             return inspect.getsource(part)
-        except (OSError, TypeError) as error:
+        except _NO_SOURCE as error:
+            if isinstance(part, types.FunctionType):
+                return repr(_code_description(part.__code__))
             raise self._refused("code whose source cannot be read") from error
 
     def _pickled(self, value: Any) -> str:
@@ -122,7 +150,69 @@ class _Described:
 
     def _refused(self, why: str) -> InputError:
         message = f"{self._name} is {why}: its results cannot be stored and found again"
-        return InputError([ValidationIssue(key="schemes", message=message)])
+        return InputError([ValidationIssue(key=self._key, message=message)])
+
+
+_OF_EVERY_CLASS = (
+    *("__dict__", "__weakref__", "__module__", "__doc__", "__abstractmethods__", "_abc_impl"),
+    *("__firstlineno__", "__static_attributes__", "__annotations__", "__parameters__"),
+    *("__qualname__", "__annotate_func__", "__annotations_cache__"),
+)
+"""Attributes that do not affect the behaviour of a class, or differ between processes."""
+
+
+def is_interactive(part: Any) -> bool:
+    """Return whether a class or function was defined in a notebook or at a prompt: in no file."""
+    if part.__module__ != "__main__":
+        return False
+    # What is read from standard input claims to be in a file of that name.
+    return not Path(getattr(sys.modules["__main__"], "__file__", None) or "<stdin>").is_file()
+
+
+def _is_library(part: Any) -> bool:
+    """Return whether a class or function is Python's, h3sim's or an installed package's."""
+    root = (part.__module__ or "").partition(".")[0]
+    if root == "h3sim" or root in sys.stdlib_module_names:
+        return True
+    file = getattr(sys.modules.get(root), "__file__", None) or ""
+    return bool({"site-packages", "dist-packages"} & {*Path(file).parts})
+
+
+def _functions_in(value: Any) -> tuple[Any, ...]:
+    """Return the functions that a property or the like in a class calls, or *value* itself."""
+    if isinstance(value, property):
+        return tuple(filter(None, (value.fget, value.fset, value.fdel)))
+    if isinstance(value, staticmethod | classmethod):
+        return (value.__func__,)
+    return (value.func if isinstance(value, functools.cached_property) else value,)
+
+
+def _is_without_file(cls: type) -> bool:
+    """Return whether the methods of a class are Python's, but its source cannot be found."""
+    if not any(inspect.isfunction(value) for value in vars(cls).values()):
+        return False
+    try:
+        inspect.getsource(cls)
+    except _NO_SOURCE:
+        return True
+    return False
+
+
+def _code_description(code: types.CodeType) -> tuple[object, ...]:
+    """Return what a code object does, without file names and line numbers."""
+    constants = tuple(
+        _code_description(value)
+        if isinstance(value, types.CodeType)
+        # A set has no defined order.
+        else ("frozenset", *sorted(map(repr, value)))
+        if isinstance(value, frozenset)
+        else repr(value)
+        for value in code.co_consts
+    )
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    compiled = (code.co_name, code.co_code.hex(), code.co_exceptiontable.hex())
+    return (*compiled, constants, names, arguments)
 
 
 def _held(function: types.FunctionType) -> Iterator[Any]:
@@ -313,6 +403,11 @@ def scheme_digest(scheme: Scheme) -> bytes:
     return digest(_scheme(scheme))
 
 
+def _controller(profile: TransportProfile) -> list[str]:
+    """Return the code of a profile's congestion controller, where it is the user's."""
+    return [] if profile.controller is None else code_parts(profile.controller, profile.cc, "cc")
+
+
 def _recorded(page: Page | HeaderLists) -> list[str]:
     """Return the recorded network of a page, which the page's digest does not cover."""
     network = recorded_network(page)
@@ -336,9 +431,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Network):
         return network_to_dict(value)
     if isinstance(value, TransportProfile):
-        return profile_to_dict(value)
+        return [profile_to_dict(value), *_controller(value)]
     if isinstance(value, BrowserModel):
         return repr(value)
+    if callable(value):
+        return code_parts(value, controller_named(value)[0], "cc")
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 

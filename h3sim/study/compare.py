@@ -5,28 +5,33 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim._version import __version__
 from h3sim.config.arguments import SAMPLE_MS, check_known, check_some
 from h3sim.config.load_config import LoadConfig
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
+from h3sim.results.figures import FIGURES
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Flag, ListOf, TableOf
-from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
+from h3sim.study.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.table import RichDisplay
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.results import Results
+    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.runner import Execution
+    from h3sim.table import Table
     from h3sim.transport import Network, TransportProfile
 
 
@@ -99,6 +104,7 @@ COMPARISON = OutputSchema(
         rows_of(VersionRow),
         "each other page beside the first, where they are versions of one page",
     ),
+    Property("fidelity", TableOf(FIDELITY), "by page, how well the replay of a recording fits"),
 )
 
 
@@ -122,6 +128,8 @@ class Comparison(ResultTable):
     """Why a page has no ByteIndex above the fold, by its name, where it has none."""
     are_versions: bool
     """True if the pages are versions of one: same document, and mostly the same resources."""
+    fidelity: dict[str, Fidelity]
+    """Fit of the replay to its recording, by page, for pages that were recorded."""
 
     @cached_property
     def means(self) -> Rows[MeanRow]:
@@ -171,6 +179,10 @@ class Comparison(ResultTable):
             if row.page == page and row.send_buffer_kb == send_buffer_kb
         ]
 
+    @property
+    def _sentences(self) -> tuple[str, ...]:
+        return (*_fidelity_lines(self.fidelity), self.describe())
+
     def _mean(
         self, scheme: str, send_buffer_kb: float, mean: Callable[[list[float]], float]
     ) -> MeanRow:
@@ -191,6 +203,75 @@ class Comparison(ResultTable):
         )
 
 
+class SeedComparisonRow(NamedTuple):
+    """A scheme against the baseline with the same send buffer, by one metric, over all seeds.
+
+    *metric* is a column of a study; the rest is as in `h3sim.study.statistics.SchemeRow`: the
+    speedup is the geometric mean over clusters (pages, or seeds of a single page).
+    """
+
+    metric: str
+    send_buffer_kb: float
+    scheme: str
+    pairs: int
+    clusters: int
+    arithmetic: float
+    geometric: float
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    effect: float
+    wins_5: int
+    losses_5: int
+    ties_5: int
+    wins_25: int
+    losses_25: int
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SeedComparison(RichDisplay):
+    """Comparison over seeds: speedups with intervals and tests, by metric, buffer and scheme."""
+
+    baseline: str
+    rows: Rows[SeedComparisonRow]
+    results: Results
+    """Rows of a study, one per load: to filter, to save, or to compare otherwise."""
+    fidelity: dict[str, Fidelity]
+    """Fit of the replay to its recording, by page, for pages that were recorded."""
+
+    def rows_of(self, metric: str, *, send_buffer_kb: float = 0.0) -> Rows[SeedComparisonRow]:
+        """Return the rows of one metric with one send buffer.
+
+        Raises:
+            InputError: if there is no such metric or send buffer.
+        """
+        check_known(
+            metric=(metric, self.rows.column("metric")),
+            send_buffer_kb=(send_buffer_kb, self.rows.column("send_buffer_kb")),
+        )
+        known = (metric, send_buffer_kb)
+        return Rows(
+            SeedComparisonRow,
+            (row for row in self.rows if (row.metric, row.send_buffer_kb) == known),
+        )
+
+    def __repr__(self) -> str:
+        """Return a short summary, as the rows would fill the screen."""
+        return f"<SeedComparison to {self.baseline}: {len(self.results):,} loads>"
+
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield from _fidelity_lines(self.fidelity)
+        yield self.rows
+
+
+def _fidelity_lines(fidelity: Mapping[str, Fidelity]) -> Iterator[str]:
+    """Yield how well replays fit, one line after the other, with the page's name."""
+    for page, judged in fidelity.items():
+        for line in judged.lines():
+            yield f"{page}: {line}"
+
+
 _WHICH: tuple[Which, ...] = ("all", "atf")
 _BUFFERS = Predicate(
     "a list of numbers",
@@ -198,44 +279,109 @@ _BUFFERS = Predicate(
 )
 
 
+@overload
+def compare(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    seeds: None = None,
+    **options: Any,
+) -> Comparison: ...
+@overload
+def compare(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    seeds: int | Iterable[int],
+    **options: Any,
+) -> SeedComparison: ...
+@overload
+def compare(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    seeds: int | Iterable[int] | None,
+    **options: Any,
+) -> Comparison | SeedComparison: ...
 @with_loads
 def compare(
     pages: PageLike | Iterable[PageLike],
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
     config: LoadConfig | None = None,
     send_buffers_kb: Sequence[float] = (0, 1000),
     baseline: SchemeLike = "rr",
     sample_ms: float | None = None,
     keep_loads: bool = False,
+    seeds: int | Iterable[int] | None = None,
     **options: Any,
-) -> Comparison:
+) -> Comparison | SeedComparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *send_buffers_kb* are: with a large one every scheme, the baseline too, turns into
     fifo. The loads themselves are kept only with *keep_loads*, since their traces are large, and
     then run in this process. With *sample_ms*, rows also have ByteIndexes that are sampled
-    so often: 100 as in Marx 2019, for comparison with that paper only. The other arguments are
-    those of `LoadConfig`, which change *config* where that is given, and of `Execution`.
+    so often: 100 as in Marx 2019, for comparison with that paper only. Each *scheduler* of your
+    own (a class, function, object or name, or a list) joins the schemes, with clients that send
+    the *signals* of a scheme; the schemes are by default "marx-2019", or none beside them. The
+    other arguments are those of `LoadConfig`, which change *config* where that is given, and of
+    `Execution`.
+
+    With *seeds*, a list or a number of seeds from *seed* on, the result is a `SeedComparison`:
+    speedups to the baseline with the same send buffer, with intervals and tests, as from
+    `h3sim compare --seeds`.
 
     Raises:
         InputError: listing every mistake, pages or schemes that share a name among them.
         UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such argument.
+        MissingExtraError: if seeds are given, but scipy is not installed.
 
     >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], send_buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
     given = partial(read_options, compare, options, config)
+    usual = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: _check(keep_loads, sample_ms, options))
+        several = mistakes.of("", lambda: _seeds(seeds, keep_loads, sample_ms))
+        asked = mistakes.of(
+            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), instead=["rr"]
+        )
         execution, grid = mistakes.of(
             "",
-            lambda: _grid(pages, schemes, given, send_buffers_kb, baseline),
+            lambda: _grid(pages, asked, given, send_buffers_kb, baseline),
             instead=(None, None),
         )
+    if several is None:
+        return _one_seed(grid, execution, sample_ms, keep_loads=keep_loads)
+    if not isinstance(seeds, Iterable):
+        first = grid.configs[0].seed
+        several = range(first, first + len(several))
+    return _over_seeds(grid, execution, several)
+
+
+def _seeds(
+    seeds: int | Iterable[int] | None, keep_loads: object, sample_ms: object
+) -> Sequence[int] | None:
+    """Return the seeds if there are any; refuse arguments that do not go with them."""
+    if seeds is None:
+        return None
+    from h3sim.study.sweep import resolve_seeds  # lazy: studies use this module
+
+    given = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
+    with ErrorCollector() as mistakes:
+        for name, value in given.items():
+            if value is not None:
+                mistakes.of("", partial(_refuse, name, "does not go with seeds"))
+        return mistakes.of("", lambda: resolve_seeds(seeds))
+
+
+def _one_seed(
+    grid: _Grid, execution: Execution, sample_ms: float | None, *, keep_loads: bool
+) -> Comparison:
+    """Return the comparison of one load each."""
     tasks = grid.tasks(sample_ms)
     with LoadRunner(execution, _measured, keep_loads=keep_loads) as runner:
         found = dict(zip(tasks, runner.run([*tasks.values()]), strict=True))
@@ -248,8 +394,52 @@ def compare(
         loads=tuple(loads[key] for key in grid.cells() if keep_loads),
         sample_ms=sample_ms,
         notes={name: base["notes"] for name, base in bases.items() if base["notes"]},
+        fidelity=fidelities(grid.pages, replace(execution, progress=False)),
         **_common(grid, first),
     )
+
+
+def _over_seeds(grid: _Grid, execution: Execution, seeds: Sequence[int]) -> SeedComparison:
+    """Return the comparison over *seeds*, those of a study."""
+    require_extra("scipy", "study")  # for the intervals, when all loads have run
+    from h3sim.study.sweep import load_study  # lazy: studies use this module
+
+    config = grid.configs[0]
+    changed: dict[str, Any] = {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.name not in ("seed", "send_buffer_kb")
+        and getattr(config, field.name) != field.default
+    }
+    study = load_study(
+        grid.pages,
+        schemes=list(dict.fromkeys([grid.baseline, *grid.schemes])),
+        seeds=seeds,
+        send_buffer_kb=[each.send_buffer_kb for each in grid.configs],
+        **changed,
+    )
+    results = study.run(**vars(execution))
+    return SeedComparison(
+        baseline=grid.baseline.name,
+        rows=Rows(SeedComparisonRow, _seed_rows(results, grid)),
+        results=results,
+        fidelity=fidelities(grid.pages, replace(execution, progress=False)),
+    )
+
+
+def _seed_rows(results: Results, grid: _Grid) -> Iterator[SeedComparisonRow]:
+    """Yield the rows of each send buffer and metric; metrics that no load has are left out."""
+    for config in grid.configs:
+        some = results.filter(send_buffer_kb=config.send_buffer_kb)
+        for figure in FIGURES:
+            if not figure.is_compared:
+                continue
+            try:
+                rows = some.compare(grid.baseline.name, value=figure.name)
+            except NothingToMeasureError:
+                continue
+            for row in rows:
+                yield SeedComparisonRow(figure.name, config.send_buffer_kb, *row)
 
 
 _Key = tuple[str, str, LoadConfig]
@@ -289,7 +479,11 @@ def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) ->
         mistakes.of("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
     if "send_buffer_kb" in options:
         message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
-        raise InputError([ValidationIssue(key="send_buffer_kb", message=message)])
+        _refuse("send_buffer_kb", message)
+
+
+def _refuse(key: str, message: str) -> None:
+    raise InputError([ValidationIssue(key=key, message=message)])
 
 
 def _grid(

@@ -203,6 +203,8 @@ def sampled(
 
 
 _FIRST, _GROWTH = 8, 1.5
+_NOMINAL = 0.8
+"""Makes intervals of 95 % cover in 94 to 96 % of studies, whatever the width (docs/studies.md)."""
 _MOST = 200
 
 
@@ -233,7 +235,7 @@ class StoppingRule:
         default=0.95,
         metadata=declare(
             Number(low=0, high=1, is_above=True, is_below=True),
-            "coverage probability of each scheme's interval, whenever sampling stops",
+            "coverage probability of each scheme's interval where sampling stops",
         ),
     )
     most_seeds: int = field(
@@ -256,5 +258,10 @@ class StoppingRule:
 
     @property
     def level(self) -> float:
-        """Error probability that each interim analysis may spend."""
-        return (1 - self.confidence) / len(self.looks)
+        """Nominal error probability of the intervals.
+
+        The width depends on the spread of the seeds alone, which is independent of their mean where
+        they are normal. So stopping costs little coverage (Chow and Robbins 1965): four fifths of
+        the error make up for it.
+        """
+        return (1 - self.confidence) * _NOMINAL

@@ -1,13 +1,14 @@
 """Fidelity of replays: how well a simulated load reproduces its recording.
 
-A recording is replayed once over its estimated network, with its browser's requests, and the
-recorded milestones are compared with those of the replay. The replayed load event is the completion
+A recording is replayed over its estimated network, with its browser's requests, and the recorded
+milestones are compared with those of the replay. The replayed load event is the completion
 of the last resource that the recorded one waited for, plus the browser's own time after it.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 import statistics
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from h3sim.trace import Rows
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page, RecordedLoad
     from h3sim.results.load import Load
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _RECORDED, _USUAL = "recorded", "chrome-eps"
+_WITHOUT_PRIORITIES = ("rr", "fifo")
 _QUIC = ("h3", "http/3", "hq", "quic")
 _MULTIPLEXED = ("h2", "http/2", "spdy", *_QUIC)
 GOOD_FACTOR, FAIR_FACTOR = 1.25, 1.5
@@ -99,6 +101,8 @@ class Fidelity:
     """Share of the recorded bytes in the page."""
     lacks: tuple[str, ...] = ()
     """Data missing from the recording."""
+    server: str = ""
+    """Scheme of a server without priorities, if completions were in its order; else ""."""
 
     @property
     def off_by(self) -> float | None:
@@ -132,7 +136,9 @@ class Fidelity:
         far = f"{off:.0f} %" if worst.factor < 2 else f"{worst.factor:.1f} times"
         parts = [f"{worst.milestone} {far} too {how}"]
         if self.rank_correlation is not None:
-            parts.append(f"order of completions {self.rank_correlation:.2f} (Spearman's rho)")
+            server = f", with a server that sends as {self.server}" if self.server else ""
+            rho = f"{self.rank_correlation:.2f} (Spearman's rho{server})"
+            parts.append(f"order of completions {rho}")
         if self.bytes_share is not None and self.bytes_share < GOOD_BYTES:
             parts.append(f"{100 * self.bytes_share:.0f} % of the recorded bytes")
         return f"The replay fits the recording {_ADVERBS[self.grade]}: {', '.join(parts)}."
@@ -141,14 +147,15 @@ class Fidelity:
         """Return the sentence, the milestones and, for a poor replay, missing data, as lines."""
         lines = [self.sentence, *map(str, self.milestones)]
         if self.grade is Grade.POOR:
-            lines.append(f"No verdict: {self.missing_reason}")
+            lines.append(f"No verdict. Missing: {self.missing_reason}")
         return lines
 
     @property
     def missing_reason(self) -> str:
         """Data missing from a poor recording, and how to record it better."""
-        lacks = "; ".join(self.lacks) or "no identifiable data"
-        return f"the recording lacks {lacks}. {_BETTER}"
+        if not self.lacks:
+            return f"nothing that could be identified. {_BETTER}"
+        return f"the recording lacks {'; '.join(self.lacks)}. {_BETTER}"
 
 
 _ADVERBS = {Grade.GOOD: "well", Grade.FAIR: "fairly", Grade.POOR: "poorly"}
@@ -170,6 +177,12 @@ FIDELITY = ObjectType(
         "Spearman's rho of the order of completions",
     ),
     Property(
+        "server",
+        TEXT,
+        "scheme of a server without priorities, if completions were in its order; else empty",
+        is_optional=True,
+    ),
+    Property(
         "bytes_share", OrNone(Number(low=0), none=None), "share of the recorded bytes in the page"
     ),
 )
@@ -188,7 +201,10 @@ def fidelity(page: Page) -> Fidelity | None:
     """Compare the replay of *page* with its recording; return None if it was not recorded.
 
     The replay sends the recorded priorities if the page has them, else Chrome's; it uses QUIC if
-    HTTP/3 was recorded, else TCP; and it connects to the recorded hosts.
+    HTTP/3 was recorded, else TCP; and it connects to the recorded hosts. A recording does not tell
+    how its server used the priorities, which is no property of the page or the network: where
+    completions are in another order, the replay is that with "rr" or "fifo", for servers that
+    ignore priorities, if its order fits better.
 
     >>> import h3sim
     >>> fidelity(h3sim.load_page("davies-meenan")) is None
@@ -200,11 +216,54 @@ def fidelity(page: Page) -> Fidelity | None:
 def fidelities(pages: Iterable[Page], execution: Execution | None = None) -> dict[str, Fidelity]:
     """Return by name how well the replays of those *pages* that were recorded fit."""
     recorded = {page.name: known for page in pages if (known := _Recorded.of(page)) is not None}
-    tasks = [each.task for each in recorded.values() if each.network is not None]
-    with LoadRunner(execution or Execution(), _measured) as runner:
-        measured = runner.run(tasks)
-    replayed = {task.page.name: found for task, found in zip(tasks, measured, strict=True)}
-    return {name: _fidelity(each, replayed.get(name)) for name, each in recorded.items()}
+    known_network = [each for each in recorded.values() if each.network is not None]
+    replays: dict[str, _Replay] = {}
+    if known_network:
+        replays = _replays(known_network, execution or Execution(progress=False))
+    return {name: _fidelity(each, replays.get(name)) for name, each in recorded.items()}
+
+
+def _replays(recorded: Sequence[_Recorded], execution: Execution) -> dict[str, _Replay]:
+    """Return by name the replay of each page whose completions are closest to the recorded order.
+
+    Servers that ignore priorities are tried only where the order is not good without.
+    """
+    with LoadRunner(execution, _measured) as runner:
+        found = dict(_replayed(recorded, "", runner))
+        doubtful = [each for each in recorded if found[each.page.name].is_doubtful]
+        for server in _WITHOUT_PRIORITIES:
+            for name, other in _replayed(doubtful, server, runner):
+                found[name] = max(found[name], other, key=_Replay.order)  # the first of equals
+    return found
+
+
+def _replayed(
+    recorded: Sequence[_Recorded], server: str, runner: LoadRunner
+) -> Iterator[tuple[str, _Replay]]:
+    """Yield name and replay of each page, with that scheme of a server."""
+    measured = runner.run([each.task(server) for each in recorded])
+    for each, row in zip(recorded, measured, strict=True):
+        completed_ms, finished_ms = each.completed_ms, row["finished_ms"]
+        rho = _rank_correlation(completed_ms, finished_ms)
+        yield each.page.name, _Replay(server, finished_ms, row["page_load_ms"], rho)
+
+
+class _Replay(NamedTuple):
+    """Replay with a scheme of the server, or with that of the client's priorities."""
+
+    server: str
+    finished_ms: Mapping[str, float]
+    page_load_ms: float
+    rank_correlation: float | None
+
+    def order(self) -> float:
+        """Return the rank correlation, or less than any if there is none."""
+        return -math.inf if self.rank_correlation is None else self.rank_correlation
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True if the order of completions is not good."""
+        return self.rank_correlation is not None and self.rank_correlation < GOOD_RANKS
 
 
 class _Recorded(NamedTuple):
@@ -222,13 +281,22 @@ class _Recorded(NamedTuple):
         return cls(page, known, network)
 
     @property
-    def task(self) -> LoadTask:
-        """The load with settings as close as possible to the recording."""
+    def completed_ms(self) -> dict[str, float]:
+        """Recorded completions of the page's resources."""
+        ids = {resource.id for resource in self.page.resources}
+        completed = self.load.completed_ns
+        return {id_: to_ms(completed[id_]) for id_ in completed if id_ in ids}
+
+    def task(self, server: str) -> LoadTask:
+        """Return the load with settings as close as possible to the recording.
+
+        *server* is the scheme of one that ignores priorities; "" means the client's priorities.
+        """
         has_priorities = any(resource.recorded for resource in self.page.resources)
         transport = "quic" if self.load.protocol.startswith(_QUIC) else "tcp"
         return LoadTask(
             self.page,
-            resolve_scheme(_RECORDED if has_priorities else _USUAL),
+            resolve_scheme(server or (_RECORDED if has_priorities else _USUAL)),
             LoadConfig(network=self.network or "", transport=transport),
         )
 
@@ -255,20 +323,20 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     return f"{verdict} {fair}".strip()
 
 
-def _fidelity(of: _Recorded, measured: Mapping[str, Any] | None) -> Fidelity:
+def _fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
     page, known, _ = of
     lacks = tuple(_lacks(page, known))
-    if measured is None:
+    if replay is None:
         return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks)
-    replayed = measured["finished_ms"]
-    recorded = {id_: to_ms(at) for id_, at in known.completed_ns.items() if id_ in replayed}
-    milestones = [*_milestones(page, known, recorded, replayed)]
+    recorded = of.completed_ms
+    milestones = [*_milestones(page, known, recorded, replay.finished_ms)]
     if not recorded and known.finished_ns is not None:
-        last = Milestone(_ALL, to_ms(known.finished_ns), measured["page_load_ms"])
+        last = Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
         milestones.append(last)
     return Fidelity(
         milestones=Rows(Milestone, milestones),
-        rank_correlation=_rank_correlation(recorded, replayed),
+        rank_correlation=replay.rank_correlation,
+        server=replay.server,
         bytes_share=min(1.0, sum(page.stream_bytes) / known.n_bytes) if known.n_bytes else None,
         lacks=lacks,
     )

@@ -16,7 +16,7 @@ from h3sim.results import FORMAT
 from h3sim.results.configuration import LoadIdentity, LoadInputs
 from h3sim.schema import open_input, parse_json, read_text
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Table, declare, keys_of, read_document, validate
+from h3sim.schema.fields import Record, declare, keys_of, read_document, validate
 from h3sim.schema.files import DIGEST, digest_problem
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.transport import HandshakeMode
@@ -54,7 +54,7 @@ class LoadDocument(LoadIdentity):
     inputs: LoadInputs = field(
         default=_NO_INPUTS,
         metadata=declare(
-            Table(LoadInputs, is_kept=True), "the page, scheme, network and profile in full"
+            Record(LoadInputs, is_kept=True), "the page, scheme, network and profile in full"
         ),
     )
 

@@ -224,10 +224,10 @@ class OptimalityRow(NamedTuple):
     given: Given
     byte_index_all_ms: float | None
     bound_all_ms: float | None
-    regret_all: float | None
+    optimality_ratio_all: float | None
     byte_index_atf_ms: float | None
     bound_atf_ms: float | None
-    regret_atf: float | None
+    optimality_ratio_atf: float | None
 
 
 class SchemeOptimalityRow(NamedTuple):
@@ -259,8 +259,8 @@ class CategoryOptimalityRow(NamedTuple):
     worst_page: str | None
 
 
-REGRET = OutputSchema(
-    "h3sim-regret/1",
+OPTIMALITY = OutputSchema(
+    "h3sim-optimality/1",
     "Ratios of schemes to a lower bound that no scheme can beat",
     *COMMON,
     Property(
@@ -290,7 +290,7 @@ REGRET = OutputSchema(
 class Optimality(ResultTable):
     """Rows by network, page and scheme, in the order given."""
 
-    format = REGRET
+    format = OPTIMALITY
     displayed = ("schemes",)
     rows: Rows[OptimalityRow]
     configurations: dict[str, dict[str, Any]]
@@ -359,14 +359,14 @@ class Optimality(ResultTable):
         for network, scheme in dict.fromkeys((row.network, row.scheme) for row in self.rows):
             here = [row for row in self.rows if (row.network, row.scheme) == (network, scheme)]
             for which in _WHICH:
-                values = ((row.page, getattr(row, f"regret_{which}")) for row in here)
+                values = ((row.page, getattr(row, f"optimality_ratio_{which}")) for row in here)
                 found = {page: value for page, value in values if value is not None}
                 yield network, scheme, which, found
 
     @property
     def plot(self) -> Any:
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
-        return accessor("regret.plot", self)
+        return accessor("optimality.plot", self)
 
 
 def _at_least_1(end: float | None) -> float | None:

@@ -158,7 +158,9 @@ def _arms(scheme: Scheme, vary: Mapping[str, Sequence[Any]]) -> Iterator[Arm]:
     for chosen in itertools.product(*known.values()):
         given = dict(zip(known, chosen, strict=True))
         options = {key: value for key, value in given.items() if key in OF_SERVER}
-        description = "".join(f" {key}={value}" for key, value in given.items())
+        description = "".join(
+            f" {key}={getattr(value, '__name__', value)}" for key, value in given.items()
+        )
         of_scheme = {key: value for key, value in given.items() if key not in OF_SERVER}
         named = replace(_changed(scheme, of_scheme), name=f"{scheme.name}{description}")
         yield Arm(named.name, named, options)

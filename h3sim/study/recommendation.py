@@ -22,7 +22,7 @@ from h3sim.schema.values import Flag, ListOf, Number, OrNone
 from h3sim.study.compare import COMPARISON, baseline_of, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
 from h3sim.study.racing import check_race
-from h3sim.study.run import resolve_schemes
+from h3sim.study.run import add_schedulers, resolve_schemes
 from h3sim.study.search import DEPLOYABLE, FOUND, ROBUSTNESS_NETWORKS, options_over, search
 from h3sim.study.tasks import read_options, with_loads
 from h3sim.table import RichDisplay
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from h3sim.config.load_config import LoadConfig
     from h3sim.results.load import Which
     from h3sim.study.compare import Comparison
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.search import SearchResult
     from h3sim.table import Table
 
@@ -145,6 +145,8 @@ def recommend(
     page: PageLike | ImportedPage,
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
     baseline: SchemeLike = "chrome-eps",
     which: Which | None = None,
     n_seeds: int = 30,
@@ -179,7 +181,8 @@ def recommend(
         )
         racing = mistakes.of("", lambda: check_race(**racing))
         mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
-        what = mistakes.of("", lambda: _schemes(schemes, baseline))
+        asked = mistakes.of("", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"])
+        what = mistakes.of("", lambda: _schemes(asked, baseline))
     what["config"] = given
     how = {entry.name: getattr(execution, entry.name) for entry in fields(execution)}
     send_buffer_kb = config_for(subject, given).send_buffer_kb

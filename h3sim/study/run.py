@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 PageLike: TypeAlias = "Page | str | Path"
 SchedulerLike: TypeAlias = "Scheduler | Callable[..., Scheduler] | str"
+SchedulersLike: TypeAlias = "SchedulerLike | Iterable[SchedulerLike]"
 SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Scheduler]"
 
 _PROCESSES = Predicate(
@@ -249,6 +250,40 @@ def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
     plain = replace(scheme, name=name, title=title, source="", notes="", caveat="")
     # Settings for the scheme's own scheduler do not apply to another one.
     return replace(plain, mechanism=kind, mixed=None, turn=None)
+
+
+def add_schedulers(
+    schemes: SchemeLike | Iterable[SchemeLike] | None,
+    scheduler: SchedulersLike | None,
+    signals: SchemeLike | None,
+    *,
+    usual: SchemeLike | Iterable[SchemeLike] = (),
+) -> list[SchemeLike]:
+    """Return *schemes* and each *scheduler* with the client signals of the scheme *signals*.
+
+    None for the schemes means the *usual* ones. Without *signals*, clients send none, as those of
+    "fifo".
+
+    Raises:
+        InputError: if one is no scheduler, or there are signals but no scheduler.
+        UnknownNameError: if the only error is an unknown name.
+
+    >>> from h3sim.schedulers import FifoScheduler
+    >>> [each.name for each in add_schedulers([], FifoScheduler, "chrome-eps")]
+    ['FifoScheduler']
+    """
+    if scheduler is None:
+        if signals is not None:
+            message = "are those of the clients of a scheduler: give scheduler= as well"
+            raise InputError([ValidationIssue(key="signals", message=message)])
+        return _listed(usual if schemes is None else schemes)
+    several: list[Any] = _listed(scheduler)
+    with ErrorCollector() as mistakes:
+        clients = mistakes.of("signals", lambda: resolve_scheme(signals or "fifo"))
+        for one in several:
+            mistakes.of("scheduler", partial(scheduler_named, one))
+    known = _listed(usual if schemes is None else schemes)
+    return [*known, *(with_scheduler(clients, one) for one in several)]
 
 
 def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:

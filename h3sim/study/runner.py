@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import importlib.util
+import io
 import itertools
 import pickle
 import sys
+import types
 import warnings
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
@@ -14,10 +17,11 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.config.arguments import check_running
-from h3sim.errors import H3SimError, InputError, ValidationIssue
+from h3sim.errors import H3SimError, InputError, ValidationIssue, interrupt_note
 from h3sim.notebook import in_notebook
 from h3sim.schema.files import shown_path
 from h3sim.study.backends import pool_of
+from h3sim.study.cache_key import is_interactive
 from h3sim.study.rows import Counts, is_row_of
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.worker import Done, run_batch
@@ -49,6 +53,10 @@ _DIE_AT_START = (
 )
 _SMALL_S = 2.0
 """Expected duration below which a study runs in this process: starting others would not pay."""
+_REMEDY = (
+    "install cloudpickle, which the extra 'study' contains, move the code into a module, or use"
+    " executor='serial'"
+)
 _LOST = "the worker that ran it died each time (killed, or out of memory)"
 
 
@@ -360,10 +368,38 @@ class Driver:
         try:
             # An error would have to survive the way back: workers return it as text.
             lenient = replace(self._work, is_strict=False) if self._work.is_strict else self._work
-            return pickle.dumps(lenient)
+            return _payload(lenient)
         except Exception as error:
-            message = f"cannot be sent to workers ({error}): use executor='serial'"
-            raise InputError([ValidationIssue(key="schemes", message=message)]) from error
+            message = f"cannot be sent to workers ({error}): {_REMEDY}"
+            raise InputError([ValidationIssue(key="executor", message=message)]) from error
+
+
+class _Pickler(pickle.Pickler):
+    """Pickler that refuses classes and functions that workers could not import."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, type | types.FunctionType) and is_interactive(value):
+            message = f"{value.__qualname__} is defined in a notebook or at a prompt"
+            raise pickle.PicklingError(message)
+        return NotImplemented
+
+
+def _payload(work: StudyWork) -> bytes:
+    """Return *work* as bytes; code that no module has goes by value, if cloudpickle is installed.
+
+    Raises:
+        Exception: if something in it cannot be pickled.
+    """
+    file = io.BytesIO()
+    try:
+        _Pickler(file).dump(work)
+    except Exception:  # foreign classes may raise anything
+        if importlib.util.find_spec("cloudpickle") is None:
+            raise
+        import cloudpickle  # lazy: optional dependency
+
+        return bytes(cloudpickle.dumps(work))
+    return file.getvalue()
 
 
 class Runner:
@@ -374,6 +410,7 @@ class Runner:
         store = ":memory:" if execution.store is None else execution.store
         self._store = store if isinstance(store, Store) else Store(store)
         self._pool: WorkerPool | None = None
+        self._n_ran = 0
         self._progress = _Progress(execution.progress)
 
     def __enter__(self) -> Self:
@@ -408,13 +445,11 @@ class Runner:
         """
         driver = Driver(cells, self._store, retry_failed=retry_failed)
         driver.place()
-        pool = self._pool_for(driver)
-        self._progress.begin(driver.reused + driver.ran, len(cells))
-        try:
+        with interrupt_note(lambda: _what_is_kept(self._store, self._n_ran + driver.ran)):
+            pool = self._pool_for(driver)
+            self._progress.begin(driver.reused + driver.ran, len(cells))
             driver.run(pool, self._progress.advance)
-        except KeyboardInterrupt as interrupt:
-            interrupt.add_note(_what_is_kept(self._store, driver))
-            raise
+        self._n_ran += driver.ran
 
         def source() -> Iterator[Stored]:
             n = 0
@@ -436,9 +471,9 @@ class Runner:
         return self._pool
 
 
-def _what_is_kept(store: Store, driver: Driver) -> str:
+def _what_is_kept(store: Store, n_ran: int) -> str:
     """Describe the fate of the finished cells after an interrupt."""
-    finished = f"{driver.ran:,} finished before the interrupt"
+    finished = f"{n_ran:,} finished before the interrupt"
     if store.path == ":memory:":
         return f"{finished}, which are lost: use a store to keep them"
     return f"{finished}, which are kept in {shown_path(store.path)}: run the same again to resume"

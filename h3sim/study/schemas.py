@@ -15,7 +15,7 @@ from h3sim.study.fidelity import IMPORT_REPORT
 from h3sim.study.header_study import HEADERS
 from h3sim.study.identification import IDENTIFICATION
 from h3sim.study.load_file import LoadDocument
-from h3sim.study.optimality import REGRET
+from h3sim.study.optimality import OPTIMALITY
 from h3sim.study.recommendation import ADVICE
 from h3sim.study.results import FORMAT as RESULTS
 from h3sim.study.results import ResultsHead
@@ -26,8 +26,8 @@ from h3sim.study.validation import RULE_CHECK, SERVER_CHECK
 from h3sim.study.what_if import WHAT_IF
 
 WRITTEN = (
-    *(ADVICE, COMPARISON, FOUND, HEADERS, IDENTIFICATION, IMPORT_REPORT, LIST, RECORDING, REGRET),
-    *(RULE_CHECK, SERVER_CHECK, WHAT_IF),
+    *(ADVICE, COMPARISON, FOUND, HEADERS, IDENTIFICATION, IMPORT_REPORT, LIST, OPTIMALITY),
+    *(RECORDING, RULE_CHECK, SERVER_CHECK, WHAT_IF),
 )
 """Formats that are written but never read, by name."""
 

@@ -26,6 +26,7 @@ from h3sim.schema.values import Number, TableOf
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
+from h3sim.study.run import add_schedulers
 from h3sim.study.statistics import ratio_end
 from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from h3sim.results.load import Which
     from h3sim.schemes import Scheme
     from h3sim.study.racing import ArmRow, Race
-    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.runner import Execution
     from h3sim.transport import Network
 
@@ -358,6 +359,8 @@ def search(
     pages: PageLike | Iterable[PageLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
     which: Which | None = None,
     baseline: SchemeLike = "chrome-eps",
@@ -374,6 +377,7 @@ def search(
     from *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
     default above the fold, of all resources where no page has any marked as above it. If no seed
     changes a load, one seed is run. Pages count as a sample; a single page stands for itself.
+    Each *scheduler* of your own joins the schemes, with the client signals of *signals*.
 
     RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
     factors between 1 / *network_within* and *network_within*, by default 2 for such a network and
@@ -407,7 +411,8 @@ def search(
         execution, given = mistakes.of(
             "", lambda: options_over(read, networks), instead=(None, None)
         )
-        found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
+        asked = mistakes.of("", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"])
+        found = mistakes.of("", lambda: resolve_compared(pages, asked, baseline))
     with LoadRunner(execution, _measured) as runner:
         ground = _ground(*found, given, taken, runner)
         result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)

@@ -1,9 +1,8 @@
 """Sequential sampling: add seeds until each interval is narrow enough, at a valid level.
 
-Stopping when an interval happens to be narrow would make it too short (Chow and Robbins 1965 holds
-only for narrow widths). So the error probability 1 - confidence is spent evenly over all interim
-analyses (Bonferroni; an alpha spending function, Lan and DeMets 1983): together they miss a
-scheme's speedup with at most that probability, whenever sampling stops.
+The width of an interval depends on the spread of the seeds, not on their mean, so stopping where it
+is narrow makes it only a little too short (Chow and Robbins 1965); `StoppingRule.level` makes up
+for that. docs/validation.md has the coverage.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def sequential_sweep(
     width: float,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
     confidence: float = 0.95,
     most_seeds: int = 200,
     **options: Any,
@@ -99,7 +98,7 @@ def sequential_sweep(
     speedup over *baseline* is the geometric mean over these pages and settings. The interval is
     over seeds (not over pages, as in `compare`): Student's, of the mean logarithm of each seed,
     assumed normal and independent. Interim analyses are after 8, 12, 18, ... seeds, up to
-    *most_seeds*; together they miss the speedup with probability 1 - *confidence*.
+    *most_seeds*; the interval at which they stop covers the speedup with probability *confidence*.
 
     *options* are those of `sweep`. The rows of `results` are those of a sweep over as many seeds.
 

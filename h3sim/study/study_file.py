@@ -16,7 +16,7 @@ from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import collected
 from h3sim.schema.fields import (
     NumbersByPath,
-    Table,
+    Record,
     declare,
     fields_of,
     keys_of,
@@ -87,7 +87,7 @@ class _Setting(Scalar):
         return {"type": ["string", "number", "boolean", "object"]}
 
 
-class _RangeTable(Table):
+class _RangeTable(Record):
     """Field type of a range: a table, or a list of its two ends."""
 
     def read(self, given: Any) -> Any:
@@ -214,12 +214,12 @@ class StudyFile:
     )
     samples: Samples | None = field(
         default=None,
-        metadata=declare(Table(Samples, is_kept=True), "settings sampled from ranges"),
+        metadata=declare(Record(Samples, is_kept=True), "settings sampled from ranges"),
     )
     until: StoppingRule | None = field(
         default=None,
         metadata=declare(
-            Table(StoppingRule),
+            Record(StoppingRule),
             "instead of `seeds`: add seeds"
             " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
         ),
@@ -233,7 +233,7 @@ class StudyFile:
     )
     quick: Quick = field(
         default_factory=Quick,
-        metadata=declare(Table(Quick), "how `h3sim reproduce` reduces it without `--full`"),
+        metadata=declare(Record(Quick), "how `h3sim reproduce` reduces it without `--full`"),
     )
 
     def __post_init__(self) -> None:

@@ -32,16 +32,18 @@ from h3sim.study.compare import check_names
 from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
 from h3sim.study.header_study import resolve_swept
 from h3sim.study.results import Results
+from h3sim.study.run import add_schedulers
 from h3sim.study.runner import Execution, Runner, split_options
 from h3sim.study.store import Store
 from h3sim.study.worker import LoadWork
 from h3sim.transport import Network, TransportProfile
+from h3sim.transport.congestion import controller_named
 
 if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.study.design import StoppingRule
     from h3sim.study.header_study import SubjectLike
-    from h3sim.study.run import SchemeLike
+    from h3sim.study.run import SchedulersLike, SchemeLike
     from h3sim.study.worker import Cells
 
 
@@ -112,8 +114,9 @@ def _missing(cells: Cells, store: str | Path) -> int:
 
 
 _ARGUMENTS = (
-    *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
-    *("workers", "resources", "metrics", "retry_failed", "timeout_s", "progress", "name"),
+    *("schemes", "scheduler", "signals", "seeds", "cells", "samples", "sampling"),
+    *("sampling_seed", "store", "executor", "workers", "resources", "metrics"),
+    *("retry_failed", "timeout_s", "progress", "name"),
 )
 _COLUMNS_AS_GIVEN = (
     *("network", "header_compression", "transport", "rate_mbps", "rtt_ms", "loss"),
@@ -176,7 +179,7 @@ class Study:
         Raises:
             InputError: if there are none, or one is not a valid seed.
         """
-        return replace(self, design=replace(self.design, seeds=_seeds(seeds)))
+        return replace(self, design=replace(self.design, seeds=resolve_seeds(seeds)))
 
     def ask_for(self, metrics: Sequence[str]) -> None:
         """Add on-demand metrics to the rows.
@@ -259,7 +262,7 @@ class Study:
 def sweep(
     pages: SubjectLike | Iterable[SubjectLike],
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
     seeds: int | Iterable[int] = 1,
     retry_failed: bool = False,
     **options: Any,
@@ -269,9 +272,11 @@ def sweep(
     Pages may be replaced by `HeaderLists`, compressed as `headers=` selects: their rows have
     compression ratios and head-of-line blocking (`h3sim.study.header_study`).
     *options* are the other arguments of `load_study`: options of a load, each with one value or a
-    list of values, and `cells`, `samples`, `resources`, `metrics`, `timeout_s`; and the fields of
-    `Execution`. Without *executor* and *workers* the duration of the study decides. Failed loads
-    keep their error in the *store*, and run again with *retry_failed*.
+    list of values, schedulers of your own with the *signals* of their clients, and `cells`,
+    `samples`, `resources`, `metrics`, `timeout_s`; and the fields of `Execution`. Code of your own,
+    as `scheduler=[MyScheduler], signals="chrome-eps"` or `cc=MyController`, may be defined in a
+    notebook. Without *executor* and *workers* the duration of the study decides. Failed loads keep
+    their error in the *store*, and run again with *retry_failed*.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -294,7 +299,9 @@ def sweep(
 def load_study(
     pages: SubjectLike | Iterable[SubjectLike],
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
     seeds: int | Iterable[int] = 1,
     cells: Sequence[Mapping[str, Any]] | None = None,
     samples: int | None = None,
@@ -312,8 +319,11 @@ def load_study(
     loss=[0, 0.02], transport="tcp"`. *cells* lists combinations of settings, like
     `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* is the number of samples from the axes that
     are a `Range`, as a "latin-hypercube" or "sobol" points. *seeds* is a list, or a number of seeds
-    from 0 on. *resources* also keeps one row per resource; *metrics* names columns that take longer
-    to compute, like "multiplexing_interleaving"; *timeout_s* is the time limit of a load.
+    from 0 on. Each *scheduler* (a class, function, object or name, or a list) joins the schemes,
+    with clients that send the *signals* of a scheme (by default none). The schemes are by default
+    "marx-2019", or none beside such schedulers. *resources* also keeps one row per resource;
+    *metrics* names columns that take longer to compute, like "multiplexing_interleaving";
+    *timeout_s* is the time limit of a load.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -324,8 +334,12 @@ def load_study(
     drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
     with ErrorCollector() as mistakes:
         mistakes.of("", lambda: _check(**taken))
-        found = mistakes.of("", lambda: resolve_swept(pages, schemes), instead=([], []))
-        chosen = mistakes.of("", lambda: _seeds(seeds))
+        usual = () if scheduler is not None else "marx-2019"
+        asked = mistakes.of(
+            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), instead=["rr"]
+        )
+        found = mistakes.of("", lambda: resolve_swept(pages, asked), instead=([], []))
+        chosen = mistakes.of("", lambda: resolve_seeds(seeds))
         settings = mistakes.of(
             "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
         )
@@ -398,7 +412,12 @@ def _check_beside(
         raise InputError(problems)
 
 
-def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
+def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
+    """Return the seeds: those listed, or so many from 0 on.
+
+    Raises:
+        InputError: if there are none, or one is not a valid seed.
+    """
     seeds = plain_values(seeds)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         if seeds > _MOST_SEEDS:
@@ -449,7 +468,21 @@ def _named(given: FactorialDesign) -> FactorialDesign:
             axes={key: tuple(meant(key, v) for v in values) for key, values in given.axes.items()},
         )
     check_names(**_parts(named))
+    _check_controllers(named)
     return named
+
+
+def _check_controllers(settings: FactorialDesign) -> None:
+    """Refuse two controllers of one name, which rows could not tell apart."""
+    given = [cell["cc"] for cell in settings.listed if "cc" in cell]
+    code = dict.fromkeys(cc for cc in (*given, *settings.axes.get("cc", ())) if callable(cc))
+    names = [controller_named(cc)[0] for cc in code]
+    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
+    if twice:
+        raise InputError(
+            ValidationIssue(key="cc", message=f"two controllers are called {name!r}")
+            for name in twice
+        )
 
 
 def _parts(settings: FactorialDesign) -> dict[str, list[Any]]:

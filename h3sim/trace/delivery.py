@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 DeliveryTimes = list[int | None]
-"""The delivery time of each row of a trace; None if it brought nothing new."""
+"""The delivery time of each row of a trace; None if it brought no new data."""
 
 Delivered = tuple[int, int]
 """A stream, and its contiguous bytes delivered so far."""

@@ -95,8 +95,7 @@ class PacketRows(Sequence[PacketRow]):
     __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows", "_off_sequence")
 
     is_sent_once = False
-    """True if it is known that there are neither losses nor retransmissions, and each row is a
-    packet of its own."""
+    """True if there are certainly no losses or retransmissions, and each row is a packet."""
 
     def __init__(self, n_rows: int, make_columns: Callable[[], PacketColumns]) -> None:
         self._n_rows = n_rows
@@ -123,7 +122,7 @@ class PacketRows(Sequence[PacketRow]):
     def is_in_order(self) -> bool:
         """True if all packets arrived in the order sent, and were delivered on arrival.
 
-        Then there was no head-of-line blocking. That is so in most loads at a constant rate, which
+        Then there is no head-of-line blocking. This holds for most loads at a constant rate, and
         saves computing metrics that are 0.
         """
         if self._is_in_order is None:
@@ -367,8 +366,8 @@ class RowRecorder:
 class SteadyRecorder:
     """A recorder of packets that all arrive *delay_ns* after sending, with the next bytes.
 
-    Whoever sends appends to both lists, and calls `pack` when there are `max_pending`. With
-    *is_apart* no two of them leave at one instant.
+    The sender appends to both lists, and calls `pack` at `max_pending` rows. With *is_apart* no two
+    packets leave at one instant.
 
     >>> recorder = SteadyRecorder(50, is_apart=True)
     >>> recorder.sent_at_ns.append(10); recorder.chunks.append((4, 0, 1400))
@@ -417,9 +416,9 @@ class SteadyRecorder:
 
 
 class _SteadyRows(PacketRows):
-    """Rows of packets of which each arrives as long after it was sent.
+    """Rows of packets that all arrive with the same delay after sending.
 
-    *chunks* are theirs where *sent_at_ns* is a list, and the three columns of them where it is an
+    *chunks* has one tuple per packet if *sent_at_ns* is a list, and three columns if it is an
     array.
     """
 
@@ -454,7 +453,7 @@ class _SteadyRows(PacketRows):
         if isinstance(sent_at_ns, array):
             forward, backward = iter(self._chunks[0]), reversed(self._chunks[0])
         else:
-            # Of all columns that of streams alone is asked for by every load.
+            # Every load needs the streams, and only them.
             get_stream_id = itemgetter(0)
             forward, backward = (
                 map(get_stream_id, self._chunks),

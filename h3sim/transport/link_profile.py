@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.errors import ABSENT, RejectedValueError
-from h3sim.schema.fields import Inline, Table, declare, keys_of, validate
+from h3sim.schema.fields import Inline, Record, declare, keys_of, validate
 from h3sim.schema.values import (
     Choice,
     Flag,
@@ -222,7 +222,7 @@ class CoDel:
         validate(self, NetworkError)
 
 
-class _CoDelTable(Table):
+class _CoDelTable(Record):
     """A table, true for the defaults, or false for none."""
 
     def read(self, raw: Any) -> CoDel | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.schema import format_value, is_quantity, parse_toml, read_text
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Table, declare, read_document, validate, write_table
+from h3sim.schema.fields import Record, declare, read_document, validate, write_table
 from h3sim.schema.values import (
     ListOf,
     MegabitsPerSecond,
@@ -227,27 +227,27 @@ class Network:
     constant_rate: ConstantRate | None = field(
         default=None,
         metadata=declare(
-            Table(ConstantRate),
+            Record(ConstantRate),
             "the server sends at it",
             stand_in=ConstantRate(packet_bytes=1, interval_ns=Fraction(1)),
         ),
     )
     jitter: Jitter | None = field(
         default=None,
-        metadata=declare(Table(Jitter), "with a constant rate: who overtakes whom", stand_in=None),
+        metadata=declare(Record(Jitter), "with a constant rate: who overtakes whom", stand_in=None),
     )
     down: LinkProfile | None = field(
         default=None,
-        metadata=declare(Table(LinkProfile), "the link to the client", stand_in=LinkProfile()),
+        metadata=declare(Record(LinkProfile), "the link to the client", stand_in=LinkProfile()),
     )
     up: LinkProfile | None = field(
         default=None,
-        metadata=declare(Table(LinkProfile), "the link up, else as down", stand_in=LinkProfile()),
+        metadata=declare(Record(LinkProfile), "the link up, else as down", stand_in=LinkProfile()),
     )
     independent_packets: IndependentPackets | None = field(
         default=None,
         metadata=declare(
-            Table(IndependentPackets),
+            Record(IndependentPackets),
             "for header lists: each packet is delayed and lost on its own",
             stand_in=IndependentPackets(),
         ),

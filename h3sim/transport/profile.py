@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml, read_text
-from h3sim.schema.fields import Table, declare, read_document, validate, write_table
+from h3sim.schema.fields import Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, Flag, Number, Text, Whole
 from h3sim.transport.congestion.settings import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
@@ -15,8 +15,10 @@ from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from h3sim.transport.congestion import CongestionController, ControllerSettings
 
 
 FORMAT = "h3sim-profile/1"
@@ -49,6 +51,8 @@ class TransportProfile:
         ),
     )
     cc: str = field(default="cubic", metadata=declare(Text(), "the server's congestion controller"))
+    controller: Callable[[ControllerSettings], CongestionController] | None = None
+    """Factory of the controller if it is not a registered one; *cc* is then its display name."""
     own_cubic: str = field(
         default="cubic",
         metadata=declare(Text(), "the controller that `--cc cubic` selects for this stack"),
@@ -89,22 +93,22 @@ class TransportProfile:
     )
     quic: QuicSettings = field(
         default_factory=QuicSettings,
-        metadata=declare(Table(QuicSettings), "a table with the settings of the server over QUIC"),
+        metadata=declare(Record(QuicSettings), "a table with the settings of the server over QUIC"),
     )
     quic_client: QuicSettings = field(
         default_factory=QuicSettings,
         metadata=declare(
-            Table(QuicSettings),
+            Record(QuicSettings),
             "the same keys for the client, by default with the values of the server",
         ),
     )
     tcp: TcpSettings = field(
         default_factory=TcpSettings,
-        metadata=declare(Table(TcpSettings), "a table with the settings of the server over TCP"),
+        metadata=declare(Record(TcpSettings), "a table with the settings of the server over TCP"),
     )
     tcp_client: TcpSettings = field(
         default_factory=TcpSettings,
-        metadata=declare(Table(TcpSettings), "the same keys for the client"),
+        metadata=declare(Record(TcpSettings), "the same keys for the client"),
     )
 
     def __post_init__(self) -> None:

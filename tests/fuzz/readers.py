@@ -14,6 +14,7 @@ from h3sim.errors import H3SimError
 from h3sim.headers.qif import read_qif
 from h3sim.http.priority_field import parse_priority
 from h3sim.importers import import_page
+from h3sim.importers.archive import read_archive
 from h3sim.importers.header_lists import read_exchanges
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.model import read_marks
@@ -36,7 +37,7 @@ from h3sim.units import ms
 from tests.fuzz import laws
 from tests.fuzz.plugged import list_plugins, load_with_controller, load_with_scheduler
 from tests.helpers import page_of
-from tests.recordings import SAMPLES
+from tests.recordings import SAMPLES, archive_lines, entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -259,6 +260,20 @@ READERS: dict[str, Reader] = {
     ),
     "HAR": Reader(file_name="recording.har", read=_imported, samples=_recorded(*_HARS)),
     "DevTools log": Reader(file_name="log.json", read=_imported, samples=_recorded("devtools-log")),
+    "Chrome trace": Reader(
+        file_name="trace.json", read=_imported, samples=_recorded("chrome-trace")
+    ),
+    "WebPageTest result": Reader(
+        file_name="result.json", read=_imported, samples=_recorded("webpagetest")
+    ),
+    "Lighthouse result": Reader(
+        file_name="lhr.json", read=_imported, samples=_recorded("lighthouse")
+    ),
+    "HTTP Archive": Reader(
+        file_name="rows.jsonl",
+        read=lambda path: list(read_archive(path)),
+        samples=lambda: [archive_lines(entry("/", 0, 60, mime="text/html")).encode()],
+    ),
     "WProfX": Reader(file_name="wprofx.json", read=_imported, samples=_recorded("wprofx")),
     "Epload": Reader(file_name="epload.json", read=_imported, samples=_recorded("epload")),
     "fact table": Reader(file_name="facts.json", read=_imported, samples=_recorded("facts")),

@@ -44,7 +44,7 @@ def _of_page(name: str) -> dict[str, Any]:
     load = partial(h3sim.simulate, name, network="sander-2mbps-100ms-2pct", record_packets=True)
     first, second = load(scheme="rr"), load(scheme="chrome-eps")
     trace, tree = first.trace, load(scheme="firefox")
-    lane = lane_layout.lane_of(first, Palette(first.page), _END_MS)
+    lane = lane_layout.lane_of(first, _END_MS)
     return {
         "byte ranges": _rows(time_series.ranges_of(trace)),
         "streams": time_series.shown_streams(trace),

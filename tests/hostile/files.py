@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.study.store_file import digest_of
 from tests.fuzz.readers import READERS
-from tests.recordings import SAMPLES
+from tests.recordings import SAMPLES, archive_lines, entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -493,6 +493,58 @@ def _fact(number: int, parent: int) -> dict[str, Any]:
     return {"id": f"r{number}", "parent": known, "type": "js", "body_bytes": 9, "start_ms": number}
 
 
+# Traces and tables
+
+_TRACES: dict[str, Callable[[int], dict[str, Any]]] = {
+    "nested tasks": lambda i: {"ph": "X", "name": "EvaluateScript", "ts": i, "dur": 1e9 - 2 * i},
+    "tasks at once": lambda i: {"ph": "X", "name": "FunctionCall", "ts": 5, "dur": i},
+    "requests in tasks": lambda i: {
+        "ph": "X", "name": "FunctionCall", "ts": i, "dur": 9, "args": {"data": {"url": f"{i}"}},
+    } if i % 2 else {"name": "ResourceSendRequest", "ts": i, "args": {"data": {
+        "requestId": f"{i}", "url": f"https://shop.example/{i}"}}},
+    "one request id": lambda i: {"name": "ResourceSendRequest", "ts": i, "args": {"data": {
+        "requestId": "1", "url": f"https://shop.example/{i}"}}},
+    "navigations": lambda i: {"name": "navigationStart", "ts": i, "args": {"frame": "F"}},
+    "images": lambda i: {"name": "PaintTimingVisualizer::LayoutObjectPainted", "ts": i, "args": {
+        "data": {"image_url": f"a{i}", "rect": [0, 0, i, 0, i, i, 0, i]}}},
+    "huge times": lambda i: {"name": "ResourceSendRequest", "ts": 1e308 * i, "args": {"data": {
+        "requestId": f"{i}", "url": f"https://shop.example/{i}"}}},
+    "threads": lambda i: {"ph": "X", "name": "v8.compile", "pid": i, "tid": i, "ts": i, "dur": 1},
+}  # fmt: skip
+
+
+def _traced(event: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
+    def make(n_bytes: int) -> bytes:
+        load = SAMPLES["chrome-trace"]["traceEvents"]
+        n_events = n_bytes // (len(json.dumps(event(1000))) + 2)
+        return json.dumps([*load, *map(event, range(n_events))]).encode()
+
+    return make
+
+
+def _chains(n_bytes: int) -> str:
+    depth = min(n_bytes // 40, 900)
+    chains = '{"1":{"url":"https://a/","children":' * depth + "{}" + "}}" * depth
+    tree = (
+        f'{{"network-dependency-tree-insight":{{"details":{{"items":[{{"value":{{"chains":{chains}'
+    )
+    return f'{{"lighthouseVersion":"13","audits":{tree}}}}}]}}}}}}}}'
+
+
+_ARCHIVES: dict[str, Callable[[int], str]] = {
+    "pages": lambda i: archive_lines(entry("/", i, 9), page=f"https://{i}.example/"),
+    "one page": lambda i: archive_lines(entry(f"/{i}", i, 9)),
+    "long names": lambda i: archive_lines(entry("/", i, 9), page=f"https://a/{i}" + "x" * 5000),
+    "no payload": lambda i: json.dumps({"payload": None, "page": i}) + "\n",
+    "deep payloads": lambda i: json.dumps({"payload": "[" * 500, "page": i}) + "\n",
+    "half a character": lambda i: '{"payload": {}, "page": "\\ud800"}\n',
+}
+
+
+def _archived(row: Callable[[int], str]) -> Callable[[int], bytes]:
+    return _text(lambda n: "".join(map(row, range(max(1, n // len(row(1000)))))))
+
+
 # Logs
 
 
@@ -820,6 +872,28 @@ FILES: dict[str, dict[str, Any]] = {
     "scheduler plug-in": _BYTES,
     "controller plug-in": _BYTES,
     "DevTools log": {**_JSON, **_lists_of("devtools-log")},
+    "Chrome trace": {
+        **_JSON,
+        **_lists_of("chrome-trace"),
+        **_of_sample("chrome-trace", ("traceEvents",), ("traceEvents", 3, "args", "data")),
+        **{f"events: {name}": _traced(make) for name, make in _TRACES.items()},
+        "a gzip bomb": _bomb(b'{"traceEvents": [', b'{"name": "FunctionCall", "ph": "X"},'),
+    },
+    "WebPageTest result": {
+        **_JSON,
+        **_lists_of("webpagetest"),
+        **_of_sample("webpagetest", ("data",), ("data", "median", "firstView")),
+    },
+    "Lighthouse result": {
+        **_JSON,
+        **_lists_of("lighthouse"),
+        **_of_sample("lighthouse", ("audits",), ("audits", "metrics")),
+        "deep chains": _text(lambda n: _chains(n)),
+    },
+    "HTTP Archive": {
+        **_JSON,
+        **{name: _archived(make) for name, make in _ARCHIVES.items()},
+    },
     "WProfX": {**_JSON, **_lists_of("wprofx")},
     "Epload": {**_JSON, **_lists_of("epload")},
     "fact table": {

@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from matplotlib.figure import Figure
@@ -17,6 +17,7 @@ import h3sim
 import h3sim.reporting
 from h3sim.errors import InputError
 from h3sim.reporting import (
+    IdentificationPlots,
     LoadPlots,
     LogPlots,
     OptimalityPlots,
@@ -29,6 +30,9 @@ from h3sim.reporting.study_plots import header_figure
 from h3sim.results.configuration import write_load_qlog
 from h3sim.study import Results
 from tests.helpers import page_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CHILD = {"by": "/", "at": "complete"}
 PAGE = page_of(
@@ -118,7 +122,7 @@ def test_reports_do_not_round_the_scale_of_letters() -> None:
     assert "0.01" not in scales
 
 
-CLASSES = (LoadPlots, LogPlots, PagePlots, OptimalityPlots, StudyPlots)
+CLASSES = (*(IdentificationPlots, LoadPlots, LogPlots, PagePlots, OptimalityPlots, StudyPlots),)
 
 
 @cache
@@ -135,6 +139,7 @@ def _subjects() -> dict[type, Any]:
         for seed in range(3)
     ]
     return {
+        IdentificationPlots: IdentificationPlots(_identified(loads[0])),
         LoadPlots: LoadPlots(loads),
         LogPlots: LogPlots([_measured(loads[0])]),
         PagePlots: PAGE.plot,
@@ -144,9 +149,17 @@ def _subjects() -> dict[type, Any]:
 
 
 def _measured(load: h3sim.Load) -> Any:
+    return _of_log(load, h3sim.measure)
+
+
+def _identified(load: h3sim.Load) -> Any:
+    return _of_log(load, h3sim.identify)
+
+
+def _of_log(load: h3sim.Load, read: Callable[[Path], Any]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         write_load_qlog(load, Path(folder) / "a.qlog")
-        return h3sim.measure(Path(folder) / "a.qlog")
+        return read(Path(folder) / "a.qlog")
 
 
 GIVEN: dict[str, tuple[Any, ...]] = {

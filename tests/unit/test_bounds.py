@@ -350,13 +350,15 @@ def test_the_bound_of_a_page_counts_what_must_come_first() -> None:
     assert rr.lower_bound("atf", given="page") == 50
     first = h3sim.simulate(page, scheme="atf-first", handshake="none")
     assert first.byte_index("atf") == 50
-    assert first.regret("atf", given="page") == 1
-    assert rr.regret("atf", given="page") == rr.byte_index("atf") / 50 > 1
+    assert first.optimality_ratio("atf", given="page") == 1
+    assert rr.optimality_ratio("atf", given="page") == rr.byte_index("atf") / 50 > 1
 
 
 def test_over_links_a_load_of_one_response_cannot_be_improved() -> None:
     page = page_of({"id": "/", "kind": "document", "bytes": 100_000})
-    assert h3sim.simulate(page, network="sander-10mbps-100ms").regret() == pytest.approx(1)
+    assert h3sim.simulate(page, network="sander-10mbps-100ms").optimality_ratio() == pytest.approx(
+        1
+    )
 
 
 def test_what_has_no_bound_says_why() -> None:
@@ -369,7 +371,7 @@ def test_what_has_no_bound_says_why() -> None:
     with pytest.raises(InputError, match="given: must be 'requests' or 'page', is 'scheme'"):
         linked.lower_bound(given="scheme")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="which: must be 'all' or 'atf', is 'none'"):
-        linked.regret("none")  # type: ignore[arg-type]
+        linked.optimality_ratio("none")  # type: ignore[arg-type]
 
 
 def test_the_solver_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:

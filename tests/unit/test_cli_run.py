@@ -392,3 +392,32 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     process.stdout = None
     _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (1, b"")
+
+
+DRIVER = f"{sys.executable} {Path(__file__).parents[2] / 'validation/drivers/shipped.py'} eps"
+
+
+def test_a_driver_schedules_in_the_place_of_the_scheme(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "davies-meenan", "--scheme", "chrome-eps", "--order"]
+    assert main(command) == 0
+    own = capsys.readouterr().out
+    assert main([*command, "--scheduler-process", DRIVER]) == 0
+    driven = capsys.readouterr().out
+    assert driven.startswith("davies-meenan: eps over ")
+    assert driven.splitlines()[-1] == own.splitlines()[-1]
+    # Round robin for the same clients: the option is looked at.
+    assert main([*command, "--scheduler-process", DRIVER.replace(" eps", " round-robin")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] != own.splitlines()[-1]
+
+
+def test_a_driver_is_compared_with_schemes(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compare", "davies-meenan", "--scheme", "chrome-eps,fifo", "--send-buffer-kb", "0"]
+    assert main([*command, "--scheduler-process", DRIVER]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    found = {row[0]: row[1:] for row in rows if row and row[0] in ("chrome-eps", "fifo", "eps")}
+    assert found["eps"] == found["chrome-eps"] != found["fifo"]
+
+
+def test_a_driver_that_cannot_be_started_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "davies-meenan", "--scheduler-process", "./no-such-driver"]) == 2
+    assert "cannot be started" in capsys.readouterr().err

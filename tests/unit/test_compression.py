@@ -291,5 +291,5 @@ def test_every_line_that_is_no_field_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# nothing\n"])
 def test_a_file_without_a_list_is_told(data: Any) -> None:
-    with pytest.raises(HeaderListError, match="holds no header list"):
+    with pytest.raises(HeaderListError, match="no header list"):
         parse_qif(data)

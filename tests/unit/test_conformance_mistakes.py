@@ -170,7 +170,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: FreesMemory(keeps="all"),  # type: ignore[arg-type]
         "FreesMemory: keeps: must be a whole number, is 'all'",
     ),
-    "reference": (lambda: SameAs(reference=5), "SameAs: reference: must be a name, what makes a s"),  # type: ignore[arg-type]
+    "reference": (lambda: SameAs(reference=5), "SameAs: reference: must be a scheduler, a factory"),  # type: ignore[arg-type]
     "of a candidate": (
         lambda: Candidate(factory=FifoScheduler, signals=Eps, histories=[]),  # type: ignore[arg-type]
         "signals: must be a strategy .*\nhistories: must be a strategy",
@@ -263,7 +263,7 @@ def cannot_be_made() -> Any:
     [
         (Breaks, r"charge\(0, 1400\) raised LookupError: broken"),
         (InAList, r"stream \[0\] is picked, which is no id of a stream"),
-        (cannot_be_made, "making one raised LookupError: no"),
+        (cannot_be_made, "creating one raised LookupError: no"),
         (dict, "dict has no open, activate, deactivate, close, pick, charge"),
     ],
 )

@@ -19,7 +19,8 @@ from h3sim.papers import list_findings
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 OF_OTHERS = {
-    *("--directory", "--h3sim-profile", "--nthreads", "--nworkers"),  # of python, pytest and dask
+    *("--directory", "--h3sim-profile", "--hypothesis-seed"),  # of python and pytest
+    *("--nthreads", "--nworkers"),  # of dask
     *(
         "--costs",
         "--logs",

@@ -21,6 +21,9 @@ FETCH = {"kind": "fetch", "mime": "application/json", **SIZES}
 HALF_OF_THE_PAGE = {"by": "/", "at": "offset", "offset_bytes": 500}
 """Asked for at 90 ms, of a page that came from 80 to 100 ms."""
 AFTER_THE_SCRIPT = {"by": "app.js", "at": "executed", "delay_ms": 20.0}
+TRACED = {"bytes": 1000, "header_bytes": 150, "response_offsets": [0, 400]}
+IN_TWO_FIFTHS = {"by": "/", "at": "offset", "offset_bytes": 400}
+AFTER_EXECUTION = {"by": "app.js", "at": "executed"}
 PAGES: dict[str, dict[str, dict[str, Any]]] = {
     "har": {
         "/": ROOT,
@@ -71,6 +74,29 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
         | {"header_bytes": 150, "request_bytes": 46, "response_offsets": [0, 400]}
         | {"discovered": AFTER_THE_SCRIPT | {"delay_ms": 60.0}},
     },
+    "chrome-trace": {
+        "/": TRACED | {"kind": "document", "mime": "text/html"},
+        "app.js": TRACED
+        | {"kind": "script", "mime": "text/javascript", **BLOCKING}
+        | {"parse_ms": 5.0, "execute_ms": 55.0, "discovered": IN_TWO_FIFTHS},
+        "api": TRACED
+        | {"kind": "fetch", "mime": "application/json", "discovered": AFTER_EXECUTION},
+    },
+    "webpagetest": {
+        "/": ROOT | {"header_bytes": 150, "request_bytes": 63},
+        "app.js": SCRIPT
+        | BLOCKING
+        | {"header_bytes": 150, "request_bytes": 69, "parse_ms": 5.0, "execute_ms": 55.0}
+        | {"discovered": HALF_OF_THE_PAGE},
+        "api": FETCH | {"header_bytes": 150, "request_bytes": 66, "discovered": AFTER_EXECUTION},
+    },
+    "lighthouse": {
+        "/": {"kind": "document", "mime": "text/html", "bytes": 1000},
+        "app.js": {"kind": "script", "mime": "text/javascript", "bytes": 1000, **BLOCKING}
+        | {"discovered": {"by": "/", "at": "complete"}},
+        "api": {"kind": "fetch", "mime": "application/json", "bytes": 1000}
+        | {"discovered": AFTER_EXECUTION | {"delay_ms": 60.0}},
+    },
     "wprofx": {
         "/": {"kind": "document", "mime": "text/html", "bytes": 5000, "critical": True},
         "app.js": {"kind": "script", "mime": "text/javascript", "bytes": 700, **BLOCKING}
@@ -97,6 +123,9 @@ LEVELS = {
     "har-chrome-har": "VeryHigh Low High",
     "har-webpagetest": "VeryHigh Low",
     "devtools-log": "High High High",
+    "chrome-trace": "High High High",
+    "webpagetest": "High High High",
+    "lighthouse": "High High High",
 }
 """What Chrome said of each resource, where the sample has it."""
 for name, levels in LEVELS.items():
@@ -116,6 +145,16 @@ def test_a_recording_is_told_by_itself_and_becomes_this_page(tmp_path: Path, dia
     assert import_page(path).dialect == dialect
     assert resources_of(tmp_path, SAMPLES[dialect]) == PAGES[dialect]
     assert resources_of(tmp_path, SAMPLES[dialect], dialect=dialect) == PAGES[dialect]
+
+
+def test_one_load_has_one_graph_in_every_format(tmp_path: Path) -> None:
+    names = ("har-devtools", "devtools-log", "chrome-trace", "webpagetest", "lighthouse")
+    graphs = []
+    for name in names:
+        resources = resources_of(tmp_path, SAMPLES[name])
+        parents = {id_: each.get("discovered", {}).get("by") for id_, each in resources.items()}
+        graphs.append({id_: (each["bytes"], parents[id_]) for id_, each in resources.items()})
+    assert graphs == [{"/": (1000, None), "app.js": (1000, "/"), "api": (1000, "app.js")}] * 5
 
 
 def test_the_head_of_a_page_says_where_it_comes_from(tmp_path: Path) -> None:

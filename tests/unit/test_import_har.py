@@ -293,6 +293,49 @@ def test_one_page_load_of_several_is_taken(tmp_path: Path) -> None:
         resources_of(tmp_path, document, page=3)
 
 
+PAINT = {"event": "LargestImagePaint", "time": 900}
+BACKGROUND = {"background-image": f'url("{SITE}/late.png")'}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"_LargestContentfulPaintImageURL": f"{SITE}/late.png"},
+        {"_largestPaints": [PAINT | {"nodeInfo": {"sourceURL": f"{SITE}/late.png#x"}}]},
+        {"_largestPaints": [PAINT | {"nodeInfo": {"styles": BACKGROUND}}]},
+        {
+            "_largestPaints": [
+                PAINT | {"nodeInfo": {"sourceURL": f"{SITE}/0.png"}, "time": 300},
+                PAINT | {"event": "LargestContentfulPaint", "element": {"src": f"{SITE}/late.png"}},
+            ]
+        },
+    ],
+)
+def test_the_image_of_the_largest_paint_is_above_the_fold(tmp_path: Path, page: Any) -> None:
+    document = har(
+        PAGE | {"pageref": "p1"},
+        *(image(f"/{n}.png", 120 + n) for n in range(7)),
+        image("/late.png", 400),
+        pages=[{"id": "p1", **page}],
+    )
+    imported = import_page(write_recording(tmp_path, document))
+    found = {each.id: each for each in imported.page.resources}
+    assert found["late.png"].hero
+    assert found["late.png"].above_the_fold
+    assert not found["6.png"].above_the_fold
+    assert sum(each.hero for each in found.values()) == 1
+    assert "largest paint 1" in str(imported)
+
+
+def test_a_largest_paint_of_text_names_no_image(tmp_path: Path) -> None:
+    text = {"event": "LargestTextPaint", "time": 950, "nodeInfo": {"nodeType": "P"}}
+    first = PAINT | {"nodeInfo": {"sourceURL": f"{SITE}/0.png"}}
+    told = {"id": "p1", "_largestPaints": [first, text]}
+    document = har(PAGE | {"pageref": "p1"}, image("/0.png", 120), pages=[told])
+    found = import_page(write_recording(tmp_path, document)).page.resources
+    assert not any(each.hero for each in found)
+
+
 @pytest.mark.parametrize(
     ("document", "dialect"),
     [

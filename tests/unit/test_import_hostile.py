@@ -52,7 +52,7 @@ def outcome_of(folder: Path, document: Any) -> tuple[list[str], list[str]]:
         ("{}", "is not a known recording format: its keys are nothing"),
         ('{"a": 1}', "is not a known recording format: its keys are 'a'"),
         ("[]", "contains no request with an HTTP response"),
-        ("[{}]", "[0]: must have method or objs, has neither"),
+        ("[{}]", "[0]: must have method, ph or objs, has none"),
         ('{"a": tru', "is cut off: Expecting value at character 6"),
         ('{"a" 1}', "is not JSON: expected ':', found '1' at character 5"),
         ('{"format": "h3sim-page/1"}', "is already a page file: use it directly"),

@@ -61,7 +61,10 @@ def test_entries_without_end_are_read_up_to_a_number(
     assert len(told) < 6
 
 
-@pytest.mark.parametrize("dialect", ["devtools-log", "wprofx", "epload", "facts"])
+@pytest.mark.parametrize(
+    "dialect",
+    ["devtools-log", "chrome-trace", "lighthouse", "webpagetest", "wprofx", "epload", "facts"],
+)
 def test_no_dialect_takes_up_more_than_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:

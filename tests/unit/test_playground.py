@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.page import page_from_dict
+from h3sim.page import page_from_dict, page_to_dict
 from playground import simulator
 from tests.recordings import entry, har
-from tools.playground import catalogue
+from tools.playground import catalogue, first_requests
 
 SOURCE = Path(__file__).resolve().parents[2] / "playground"
 
@@ -56,10 +56,35 @@ def test_files_are_read_by_what_they_hold() -> None:
     imported = json.loads(simulator.read_page("../../shop.har", json.dumps(recording)))
     assert "found: requests 2" in "\n".join(imported["lines"])
     again = json.loads(simulator.read_page("shop.json", json.dumps(imported["page"])))
-    assert again == {"page": imported["page"], "lines": []}
+    assert again == {"page": imported["page"], "lines": [], "network": imported["network"]}
     assert page_from_dict(again["page"]).name == "shop.example"
     broken = json.loads(simulator.read_page("shop.har", "{"))
     assert broken["problems"][0].startswith("shop.har: ")
+
+
+def test_a_recording_brings_its_estimated_network_and_a_page_without_one_none() -> None:
+    page = page_to_dict(h3sim.load_page("kicad-eeschema"))
+    known = page["recorded_load"] = {"rtt_ms": 40, "rate_mbps": 7.5}
+    answer = json.loads(simulator.read_page("page.json", json.dumps(page)))
+    assert answer["network"] == {"rate": known["rate_mbps"], "rtt": known["rtt_ms"]}
+    plain = page_to_dict(h3sim.load_page("davies-meenan"))
+    assert json.loads(simulator.read_page("page.json", json.dumps(plain)))["network"] is None
+
+
+def test_a_broken_page_file_says_line_and_column() -> None:
+    text = '{"format": "h3sim-page/1",\n "name": "shop",\n "resources": [}'
+    (problem,) = json.loads(simulator.read_page("shop.json", text))["problems"]
+    assert problem.startswith("shop.json: ")
+    assert "line 3, column 16" in problem
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node")
+def test_the_first_state_and_the_lesson_are_computed_when_the_site_is_built() -> None:
+    requests = [json.loads(request) for request in first_requests()]
+    first = {"page": "davies-meenan", "scheme": "rr"}
+    assert first.items() <= requests[0].items()
+    assert len(requests) > 4
+    assert all("problems" not in load(r["scheme"], r["page"], **r["options"]) for r in requests)
 
 
 LINKS = """
@@ -73,7 +98,9 @@ for (const data of links) taken.push((await stateOf(`data=${data}`, catalogue)).
 const { text } = await fragmentOf({ schemes: [], document: { name: "mine" } });
 const { state, ignored } = await stateOf(text, catalogue);
 const ofData = ignored.filter((each) => each.startsWith("data"));
-console.log(JSON.stringify([taken, state.document, ofData]));
+const odd = await stateOf("rate=-5&rtt=28.5&loss=99&cc=vegas&lesson=9&seed=1.5", catalogue);
+const numbers = [odd.ignored.map((each) => each.split("=")[0]), odd.state.rate, odd.state.rtt];
+console.log(JSON.stringify([taken, state.document, ofData, numbers]));
 """
 
 
@@ -83,7 +110,11 @@ def test_a_link_with_no_page_in_it_is_told_and_one_with_a_page_is_taken(tmp_path
     (tmp_path / "links.mjs").write_text(LINKS, encoding="utf-8")
     command = ["node", str(tmp_path / "links.mjs")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [[1, 1, 1, 1, 1], {"name": "mine"}, []]
+    *pages, (ignored, rate, rtt) = json.loads(done.stdout)
+    assert pages == [[1, 1, 1, 1, 1], {"name": "mine"}, []]
+    # What cannot be is left as it is by default, and named; what can be is taken as it is.
+    assert ignored == ["rate", "loss", "cc", "lesson", "seed"]
+    assert (rate, rtt) == (1.12, 28.5)
 
 
 def test_everything_shipped_can_be_chosen() -> None:

@@ -2,19 +2,23 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import h3sim
 from h3sim.errors import InputError
 from h3sim.page import Kind, page_from_dict
 from h3sim.reporting import LoadPlots, labels, lane_layout, output
-from h3sim.reporting.labels import KINDS, Palette, paint
+from h3sim.reporting.labels import CLASSES, HIGHLIGHT, KINDS, MAX_OWN, Paint, paint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,11 +46,11 @@ JITTER = "4:1-3"
 
 
 def collections_of(ax: Any, what: Any) -> Any:
-    """The collections that are faces, hatches or edges, by lane and number of the resource."""
+    """The collections that are faces, edges or marks, by lane and number of the resource."""
     found = {}
     for collection in ax.collections:
         _, lane, *rest = collection.get_gid().split("-")
-        kind = rest[2] if len(rest) == 3 else {"resource": "face", "edges": "edges"}[rest[0]]
+        kind = {"resource": "face"}.get(rest[0], rest[0])
         if kind == what:
             found[int(lane), int(rest[1]) if len(rest) > 1 else None] = collection
     return found
@@ -117,14 +121,26 @@ def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_it
     assert max(loads[1].hol.stack_histogram) > 1
 
 
-def test_a_lone_packet_can_be_seen_beside_any_stack() -> None:
-    assert lane_layout.stack_share(1, 1) == lane_layout.stack_share(1000, 1000) == 1
-    assert lane_layout.stack_share(1, 1000) == 0.25
+def test_a_packet_alone_keeps_its_height_beside_stacks_of_up_to_eight() -> None:
+    assert lane_layout.stack_share(1, 1) == 1
+    assert lane_layout.stack_share(1000, 1000) == pytest.approx(1)
+    assert lane_layout.stack_share(1, 1000) == lane_layout.stack_share(1, 8)
     shares = [lane_layout.stack_share(height, 1000) for height in range(1, 1001)]
     assert shares == sorted(set(shares))
+    heights_in = []
+    for jitter in ("none", "2:1-1", JITTER):
+        load = h3sim.simulate(SMALL, scheme="rr", transport="tcp", reorder=jitter)
+        figure = LoadPlots([load] * 4).multiplexing().figure
+        figure.draw_without_rendering()
+        (ax,) = (ax for ax in figure.axes if ax.collections)
+        _, low, _, high, _ = min(rectangles(ax, 1), key=lambda corners: corners[0])
+        pixels = ax.transData.transform([(0, low), (0, high)])[:, 1]
+        heights_in.append((pixels[1] - pixels[0]) / figure.dpi)
+    assert max(load.hol.stack_histogram) > 2
+    assert heights_in == pytest.approx([heights_in[0]] * 3, rel=0.15)
 
 
-def test_a_resource_has_one_colour_and_one_hatch_in_all_lanes() -> None:
+def test_a_resource_has_one_colour_in_all_lanes_and_in_the_legend() -> None:
     # Asked for in another order than the page's, so that stream ids do not tell the resource.
     page = page_of(
         resource("index.html", 5000, kind="document"),
@@ -138,9 +154,9 @@ def test_a_resource_has_one_colour_and_one_hatch_in_all_lanes() -> None:
     assert {key: to_hex(face.get_facecolor()[0]) for key, face in faces} == {
         (lane, place): paint(place - 1).face for lane, place in keys
     }
-    assert {key: hatch.get_hatch() for key, hatch in collections_of(ax, "hatch").items()} == {
-        (lane, place): paint(place - 1).hatch for lane, place in keys
-    }
+    legend = next(axes.get_legend() for axes in ax.figure.axes if axes.get_legend())
+    patches = [to_hex(patch.get_facecolor()) for patch in legend.get_patches()]
+    assert patches == [paint(number).face for number in range(3)]
     assert [request.resource for request in loads[0].trace.requests] == [0, 2, 1]
 
 
@@ -150,9 +166,88 @@ def lightness(look: Any) -> Any:
 
 
 def test_resources_look_different_in_grey_where_they_stand_side_by_side() -> None:
-    for place in range(70):
-        assert abs(lightness(paint(place)) - lightness(paint(place + 1))) > 0.1
-        assert paint(place).hatch != paint(place + 1).hatch
+    for place in range(MAX_OWN):
+        following = paint((place + 1) % MAX_OWN)
+        assert abs(lightness(paint(place)) - lightness(following)) > 0.1
+
+
+def test_each_shade_of_each_class_differs_in_grey() -> None:
+    shades = [Paint(face, "", "") for each in CLASSES for face in each.shades]
+    grey = [lightness(shade) for shade in shades]
+    assert grey == sorted(grey)
+    assert min(after - before for before, after in pairwise(grey)) > 0.04
+
+
+def large_page(n: int, size: int = 6000) -> Any:
+    """A page of *n* resources of *size* bytes: a third above the fold, a fourth render-blocking."""
+    rest = (
+        resource(
+            f"r{i}",
+            size,
+            above_the_fold=i % 3 == 0,
+            render_blocking=i % 4 == 0,
+            kind="stylesheet",
+            **after("r0"),
+        )
+        for i in range(1, n)
+    )
+    return page_of(resource("r0", size, kind="document", above_the_fold=True), *rest)
+
+
+def pixels_of(ax: Any, n_lanes: int) -> list[Any]:
+    """The row of pixels in the middle of each lane, in colour, with the axes' width."""
+    figure = ax.figure
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    picture = np.asarray(canvas.buffer_rgba())[:, :, :3].astype(int)
+    # A little above the middle: numbers stand there.
+    ys = [ax.transData.transform((0, n_lanes - n - 0.2))[1] for n in range(n_lanes)]
+    left, right = (round(ax.transAxes.transform((x, 0))[0]) for x in (0, 1))
+    return [picture[picture.shape[0] - round(y), left:right] for y in ys]
+
+
+def share_unchanged(row: Any) -> float:
+    """The share of pixels that look as those on their left: high for long blocks."""
+    return float((abs(np.diff(row, axis=0)).sum(axis=1) < 12).mean())
+
+
+@pytest.mark.parametrize("page", ["kicad-eeschema", 12, 46, 120, 200, 600])
+def test_schemes_that_differ_look_different_on_pages_of_any_size(page: Any) -> None:
+    if isinstance(page, int):
+        page = large_page(page, size=3_000_000 // page)
+    loads = [h3sim.simulate(page, scheme=scheme, rate_mbps=5) for scheme in ("rr", "fifo")]
+    rr, fifo = pixels_of(LoadPlots(loads).multiplexing(annotate=False), 2)
+    differing = float((abs(rr - fifo).sum(axis=1) > 30).mean())
+    assert differing > 0.4
+    # fifo has blocks, rr has stripes.
+    assert share_unchanged(fifo) > share_unchanged(rr) + 0.1
+    grey = [row @ np.array([0.21, 0.72, 0.07]) for row in (rr, fifo)]
+    assert float((abs(grey[0] - grey[1]) > 10).mean()) > 0.4
+
+
+def test_a_highlighted_resource_stands_out_and_is_in_the_legend() -> None:
+    for n, place in ((3, 2), (46, 17)):
+        page = large_page(n)
+        load = h3sim.simulate(page, scheme="fifo", rate_mbps=5)
+        ax = load.plot.multiplexing(highlight=f"r{place}")
+        chosen = [c for c in ax.collections if HIGHLIGHT.face in map(to_hex, c.get_facecolor())]
+        widths = [np.ptp(path.vertices[:, 0]) for c in chosen for path in c.get_paths()]
+        row = next(row for row in load.timings if row.id == f"r{place}")
+        assert sum(widths) == pytest.approx(row.finished_ms - row.first_byte_ms, rel=0.5)
+        legend = next(axes.get_legend() for axes in ax.figure.axes if axes.get_legend())
+        assert f"r{place}" in legend.get_texts()[-1].get_text()
+    with pytest.raises(InputError, match=r"highlight: no resource of .* is called 'nothing'"):
+        load.plot.multiplexing(highlight="nothing")
+
+
+def test_the_end_of_what_is_above_the_fold_is_marked_in_each_lane() -> None:
+    loads = [h3sim.simulate("davies-meenan", scheme=scheme) for scheme in ("rr", "bucket-html")]
+    marks = collections_of(LoadPlots(loads).multiplexing(), "fold")
+    assert [marks[lane, None].get_segments()[0][0, 0] for lane in (1, 2)] == [
+        max(row.finished_ms for row in load.timings if row.above_the_fold) for load in loads
+    ]
+    page = page_of(resource("/", 3000))
+    assert not collections_of(h3sim.simulate(page).plot.multiplexing(), "fold")
 
 
 def test_many_packets_are_drawn_joined_and_cover_the_same_time() -> None:
@@ -294,30 +389,29 @@ def test_a_waterfall_of_many_resources_folds_the_smallest_with_their_neighbours(
     assert names[0] == "1  /"
 
 
-def test_up_to_12_resources_have_colours_of_their_own_and_more_those_of_their_kinds() -> None:
-    def entries(n: Any) -> list[Any]:
-        figure = h3sim.simulate(n_resources(n)).plot.figure()
-        (names,) = (ax for ax in figure.axes if not ax.axison)
-        return [text.get_text() for text in names.get_legend().get_texts()]
+def test_up_to_12_resources_have_colours_of_their_own_and_more_a_shade_of_their_class() -> None:
+    def legend_of(load: Any) -> Any:
+        figure = load.plot.figure()
+        legends = (ax.get_legend() for ax in figure.axes if not ax.get_title(loc="left"))
+        (legend,) = (legend for legend in legends if legend)
+        return legend
 
-    assert entries(12) == ["1  /", *(f"{i + 1}  r{i}" for i in range(1, 12))]
-    kinds = ["document", "image", "script", "image"] * 4
-    page = page_of(*(
-        resource(f"r{i}", 1400, kind=kind, **(after("r0") if i else {}))
-        for i, kind in enumerate(kinds)
-    ))  # fmt: skip
-    load = h3sim.simulate(page, scheme="fifo")
-    palette = Palette(page)
-    figure = load.plot.figure()
-    (legend,) = (
-        ax.get_legend() for ax in figure.axes if ax.get_legend() and not ax.get_title(loc="left")
-    )
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "document: 4, 6 kB", "script: 4, 6 kB", "image: 8, 11 kB"
-    ]  # fmt: skip
-    gids = {c.get_gid() for c in load.plot.multiplexing().collections if "hatch" not in c.get_gid()}
-    assert gids == {"lane-1-edges", *(f"lane-1-kind-{group + 1}" for group in set(palette.groups))}
-    assert not load.plot.multiplexing().texts
+    def entries(load: Any) -> list[str]:
+        return [text.get_text() for text in legend_of(load).get_texts()]
+
+    small = h3sim.simulate(n_resources(12))
+    assert entries(small) == ["1  /", *(f"{i + 1}  r{i}" for i in range(1, 12))]
+    load = h3sim.simulate(large_page(16), scheme="fifo")
+    assert entries(load) == [
+        "above the fold: 5, 30 kB",
+        "render-blocking: 3, 18 kB",
+        "rest: 8, 48 kB",
+    ]
+    collections = [c for c in load.plot.multiplexing().collections if "shade" in c.get_gid()]
+    drawn = {to_hex(c.get_facecolor()[0]) for c in collections}
+    patches = legend_of(load).findobj(Rectangle)
+    assert drawn == {to_hex(patch.get_facecolor()) for patch in patches}
+    assert len(drawn) == 9
 
 
 def test_kinds_look_different_in_grey() -> None:

@@ -241,7 +241,7 @@ def test_a_recording_runs_over_the_connections_that_it_tells_of(
     note = "share one connection here: with connections = per-host they have 2"
     assert note in " ".join(capsys.readouterr().out.split())
     advised = ["recommend", path, "--seeds", "1", "--plot", "none", "--scheme", "rr,fifo"]
-    assert main([*advised, "--connections", "single"]) == 0
+    assert main([*advised, "--set", "connections=single"]) == 0
     assert note in " ".join(capsys.readouterr().out.split())
 
 

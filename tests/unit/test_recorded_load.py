@@ -23,6 +23,7 @@ from h3sim.importers.path_estimation import (
     packet_rate_bps,
     path_of,
     peak_rate_bps,
+    record_rate_bps,
     server_times,
 )
 from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
@@ -70,6 +71,53 @@ def test_an_opening_that_may_hold_tls_only_bounds_the_rtt() -> None:
     rtt = estimated_rtt(requests)
     assert rtt is not None
     assert rtt.rtt_ms == 45
+
+
+def test_an_opening_that_is_longer_than_a_wait_holds_two_round_trips() -> None:
+    # 100 ms with a wait of 70: TCP and TLS took 50 each, and 70 has the server's time in it.
+    requests = opened(None, 70, 300)
+    requests[0].reached = ConnectionInfo(connect_ms=100)
+    assert estimated_rtt(requests).rtt_ms == 50
+    # No wait is shorter: the recorder may leave TLS out.
+    requests = opened(None, 120, 300)
+    requests[0].reached = ConnectionInfo(connect_ms=100)
+    assert estimated_rtt(requests).rtt_ms == 100
+
+
+RECORD = 16_000
+
+
+def test_the_rate_over_tcp_is_the_pace_of_records_without_stalls() -> None:
+    # 30 records 10 ms apart; one is lost, the next 20 come after a stall of 100 ms twice as fast.
+    times = [*range(10, 310, 10), 410, *range(415, 510, 5), *range(520, 720, 10)]
+    records = [Transfer(0, at_ms, RECORD) for at_ms in times]
+    n_packets = -(-RECORD // 1500)
+    rate_bps = (RECORD + 58 * n_packets) * 8 * 1000 / 10
+    assert record_rate_bps(records, 40) == pytest.approx(rate_bps)
+    path = estimated_path(EstimatedRtt(40, "x"), records)
+    assert path is not None
+    assert path.rate_from == f"the pace of {len(times)} TLS records"
+
+
+def test_pieces_that_were_read_at_once_have_no_pace() -> None:
+    times, at_ms = [], 0.0
+    for gap_ms in (1, 7, 2, 20, 1, 11, 4, 31, 1, 3, 15, 2, 1, 9, 6, 26, 1, 5, 13, 2, 18, 3):
+        at_ms += gap_ms
+        times.append(at_ms)
+    assert record_rate_bps([Transfer(0, at_ms, RECORD) for at_ms in times], 40) is None
+    assert record_rate_bps([Transfer(0, at_ms, 65_536) for at_ms in range(0, 900, 10)], 40) is None
+    assert record_rate_bps([Transfer(0, 5, RECORD)] * 30, 40) is None
+
+
+@pytest.mark.parametrize("network", ["dsl", "4g"])
+def test_the_network_of_a_load_over_tcp_is_found_again(network: str, tmp_path: Path) -> None:
+    truth = h3sim.load_network(network)
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network=network, transport="tcp")
+    path = tmp_path / "load.har"
+    path.write_text(json.dumps(load.to_har()), encoding="utf-8")
+    known = h3sim.read_har(path).recorded_load
+    assert known.rtt_ns == pytest.approx(truth.rtt_ns, rel=0.15)
+    assert known.rate_bps == pytest.approx(truth.down.rate_bps, rel=0.2)
 
 
 def test_without_handshakes_the_rtt_is_the_shortest_wait_that_another_bears_out() -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from h3sim.importers.chromium.navigation import CpuTime, work_of
 from h3sim.importers.chromium.navigation_reader import largest_url, visible_shares
 from h3sim.importers.chromium.recording import differences, merged
+from h3sim.importers.formats.chrome_trace import CpuTime, Task, task_of, work_of
 from h3sim.importers.formats.devtools import RecordedExchange
 from h3sim.importers.header_lists import request_lists, response_lists, to_qif
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
 
 
-def span(
-    name: str, url: str, start: int, cpu: int, key: str = "url", **more: Any
-) -> dict[str, Any]:
+def span(name: str, url: str, start: int, cpu: int, key: str = "url", **more: Any) -> Task | None:
     outer = "beginData" if name == "ParseHTML" else "data"
     made = {"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": cpu, "tdur": cpu}
-    return made | {"args": {outer: {key: url}}} | more
+    return task_of(made | {"args": {outer: {key: url}}} | more)
 
 
 def test_a_script_inside_the_parser_counts_for_itself() -> None:
@@ -40,14 +38,14 @@ def test_pieces_add_up_and_other_threads_do_not_mix() -> None:
             span("ParseAuthorStyleSheet", "a.css", 0, 3_000, "styleSheetUrl"),
             span("ParseAuthorStyleSheet", "a.css", 9_000, 1_000, "styleSheetUrl"),
             span("EvaluateScript", "worker.js", 1_000, 1_000, tid=2),
-            {"ph": "X", "name": "Layout", "pid": 1, "tid": 1, "ts": 0, "dur": 9_000, "args": {}},
+            span("Layout", "a.css", 0, 9_000),
         ]
     )
     assert (found["a.css"].parse_ms, found["worker.js"].execute_ms) == (4.0, 1.0)
 
 
 def test_cpu_time_counts_and_not_the_clock() -> None:
-    waited = span("EvaluateScript", "a.js", 0, 2_000) | {"dur": 90_000}
+    waited = span("EvaluateScript", "a.js", 0, 2_000, dur=90_000)
     assert work_of([waited])["a.js"].execute_ms == 2.0
 
 

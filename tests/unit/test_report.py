@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import subprocess
@@ -54,6 +56,11 @@ class Elements(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+    @property
+    def pictures(self) -> list[dict[str, str | None]]:
+        """The figures but for the timelines, which have a table of their own."""
+        return [each for each in self.of("figure") if each.get("class") != "timeline"]
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.found if name == tag]
@@ -128,7 +135,8 @@ def test_what_is_referred_to_is_there_and_nothing_is_fetched(made: Report) -> No
     parsed = Elements(made.to_html())
     ids = {attributes.get("id") for _, attributes in parsed.found}
     for tag, attributes in parsed.found:
-        assert tag not in ("script", "iframe", "object", "embed", "form")
+        assert tag not in ("iframe", "object", "embed", "form")
+        assert tag != "script" or set(attributes) <= {"type"}
         assert not [name for name in attributes if name.startswith("on")]
         for name in ("href", "xlink:href", "src", "aria-labelledby"):
             value = attributes.get(name) or ""
@@ -148,7 +156,7 @@ def test_each_figure_says_in_words_what_it_shows_and_has_its_data(made: Report) 
     assert figures
     assert [svg.get("aria-label") for svg in parsed.of("svg")] == [p.alt for p in figures]
     assert {svg.get("role") for svg in parsed.of("svg")} == {"img"}
-    assert len(parsed.of("figure")) == len(parsed.of("details")) == len(figures)
+    assert len(parsed.pictures) == len(parsed.of("details")) == len(figures)
     for picture in figures:
         assert picture.alt
         assert picture.data
@@ -184,9 +192,38 @@ def test_equal_things_give_equal_bytes() -> None:
 
 def test_names_with_markup_are_text() -> None:
     made = h3sim.report(loads_of(page_of(MARKUP), "rr"), title=MARKUP, command=MARKUP)
-    parsed = Elements(made.to_html())
-    assert parsed.of("script") == parsed.of("img") == []
+    text = made.to_html()
+    parsed = Elements(text)
+    # The data of the timeline, and its script, which alone may run.
+    assert parsed.of("script") == [{"type": "application/json"}, {}]
+    script = text.rpartition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in text
+    assert parsed.of("img") == []
     assert parsed.text.count(MARKUP) >= 3
+
+
+def test_a_timeline_has_every_packet_and_resource_and_no_script_runs_in_notebooks() -> None:
+    loads = loads_of(page_of("small"), "rr", "fifo", network="4g", record_packets=True)
+    made = h3sim.report(loads)
+    text = made.to_html()
+    data = text.partition('<script type="application/json">')[2].partition("</script>")[0]
+    documents = json.loads(data)
+    assert [document["name"] for document in documents] == ["rr", "fifo"]
+    for document, load in zip(documents, loads, strict=True):
+        arrived = [at_ns for at_ns in load.trace.delivered_at_ns if at_ns is not None]
+        assert document["packets"]["stop"] == sorted(round(at_ns / 1e6, 2) for at_ns in arrived)
+        rows = document["resources"]
+        assert [row["finished"] for row in rows] == [
+            round(timing.finished_ms, 2) for timing in load.timings
+        ]
+        assert {len(column) for column in document["packets"].values()} == {len(arrived)}
+        assert set(document["packets"]["row"]) == set(range(len(rows)))
+        assert [curve["y"][-1] for curve in document["progress"]] == [1, 1]
+        assert document["wire"]["y"][-1] == 0
+        windows = [row.congestion_window for row in load.trace.recovery]
+        assert max(document["window"]["y"]) == max(windows)
+    assert "<script" not in made._repr_html_()
 
 
 def test_the_verdict_names_the_fastest_scheme_and_the_ratio_to_the_baseline() -> None:
@@ -327,8 +364,9 @@ def test_a_browser_shows_it_without_a_word_in_its_console(tmp_path: Path) -> Non
     )
     assert "CONSOLE" not in done.stderr
     parsed = Elements(done.stdout)
-    assert len(parsed.of("svg")) == len(parsed.of("figure")) > 0
-    assert parsed.of("script") == parsed.of("img") == []
+    assert len(parsed.of("svg")) == len(parsed.pictures) > 0
+    assert parsed.of("script") == [{"type": "application/json"}, {}]
+    assert parsed.of("img") == []
 
 
 def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseline() -> None:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tools.check_report import mistakes_in, subjects
+import h3sim
+from tools.check_report import hostile_page, mistakes_in, subjects
 from tools.open_page import browser
+
+if TYPE_CHECKING:
+    from tools.open_page import OpenPage
 
 pytestmark = pytest.mark.chromium
 
@@ -28,6 +33,58 @@ def test_reports_and_animations_have_no_mistake_in_a_browser(tmp_path: Path) -> 
         }
     assert len(found) == 7
     assert found == {name: [] for name in found}
+
+
+def test_a_timeline_lights_up_a_resource_zooms_and_answers_to_keys(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    h3sim.report([h3sim.simulate(hostile_page(), scheme=name) for name in ("rr", "fifo")]).save(
+        path
+    )
+    with browser() as open_page:
+        page = open_page(path)
+
+        def told() -> str:
+            page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+            return str(page.evaluate("document.querySelector('.timeline output').textContent"))
+
+        def ink() -> list[str]:
+            """What is painted on either canvas."""
+            told()
+            return list(page.evaluate(_INK))
+
+        before = ink()
+        assert "img src=x" in page.evaluate("document.querySelector('.timeline tbody').textContent")
+        page.evaluate("document.querySelector('.timeline .stage').focus()")
+        _press(page, "ArrowDown", "ArrowDown")
+        assert "2 a.png" in told()
+        assert "image: 50,000 bytes" in told()
+        marked = "document.querySelector('.timeline tr.on th').textContent"
+        assert str(page.evaluate(marked)).startswith("2 a.png")
+        chosen = ink()
+        assert chosen[0] == before[0]
+        assert chosen[1] != before[1]
+        _press(page, "+", "+")
+        assert ink()[0] != before[0]
+        _press(page, "Escape", "Home")
+        assert ink()[0] == before[0]
+        assert "a.png" not in told()
+        page.evaluate(_HOVER)
+        assert "1 /" in told()
+        page.settle()
+        assert page.problems == []
+        assert page.evaluate("document.title") != "taken"
+
+
+def _press(page: OpenPage, *keys: str) -> None:
+    for key in keys:
+        event = f"new KeyboardEvent('keydown', {{ key: {key!r}, cancelable: true }})"
+        page.evaluate(f"document.querySelector('.timeline .stage').dispatchEvent({event})")
+
+
+_INK = "[...document.querySelectorAll('.timeline canvas')].map((canvas) => canvas.toDataURL())"
+_HOVER = """
+document.querySelector(".timeline tbody tr").dispatchEvent(new PointerEvent("pointerenter"))
+"""
 
 
 def test_mistakes_are_found_where_there_are_some(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_over_links_lost_bytes_have_a_scheduler_of_their_own() -> None:
 
 
 def test_what_is_no_scheduler_is_refused() -> None:
-    with pytest.raises(InputError, match="scheduler: must be a name, what makes a scheduler, or"):
+    with pytest.raises(InputError, match="scheduler: must be a scheduler, a factory or a name"):
         h3sim.simulate(PAGE, scheduler=5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="scheme: must be a name, a path, a scheme or a scheduler"):
         h3sim.simulate(PAGE, scheme=5)  # type: ignore[arg-type]
@@ -453,7 +453,7 @@ def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given() -> None:
 
     with pytest.raises(SchemeError) as caught:
         h3sim.simulate(PAGE, scheduler=Unmakeable)
-    assert str(caught.value) == "Unmakeable: scheduler: making one raised SystemExit: 3"
+    assert str(caught.value) == "Unmakeable: scheduler: creating one raised SystemExit: 3"
 
 
 def test_one_that_queues_streams_anew_is_asked_to_and_no_other_is() -> None:

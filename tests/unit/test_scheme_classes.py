@@ -327,10 +327,10 @@ def test_swetts_placeholders_have_strict_priorities() -> None:
     ("flags", "problem"),
     [
         (3, "must be a list of flags, is 3"),
-        ([("async",)], "flags are names with true or false, is ('async',)"),
-        ([("async", True, 1)], "flags are names with true or false, is ('async', True, 1)"),
-        ([("quick", True)], "flags are names with true or false, is ('quick', True)"),
-        ([("async", 1)], "flags are names with true or false, is ('async', 1)"),
+        ([("async",)], "must be pairs of a flag and true or false, has ('async',)"),
+        ([("async", True, 1)], "must be pairs of a flag and true or false, has ('async', True, 1)"),
+        ([("quick", True)], "must be pairs of a flag and true or false, has ('quick', True)"),
+        ([("async", 1)], "must be pairs of a flag and true or false, has ('async', 1)"),
     ],
 )
 def test_flags_of_a_rule_are_pairs_of_a_name_and_whether_it_is_set(

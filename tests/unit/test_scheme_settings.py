@@ -68,9 +68,9 @@ def test_a_mechanism_without_turns_takes_none(mechanism: str) -> None:
     classes = {"all": {"bucket": 1, "level": 1} if mechanism == "buckets" else {}}
     for key in ("turn_packets", "turn_bytes"):
         told = problems(mechanism=mechanism, classes=classes, **{key: 4})
-        assert told == [f"{key}: goes only with the mechanisms 'round-robin' and 'eps'"]
+        assert told == [f"{key}: is only allowed with the mechanisms 'round-robin' and 'eps'"]
     told = problems(mechanism=mechanism, classes=classes, mixed="halves")
-    assert told == ["mixed: goes only with the mechanism 'eps'"]
+    assert told == ["mixed: is only allowed with the mechanism 'eps'"]
 
 
 def test_every_mistake_of_a_setting_is_told() -> None:
@@ -86,7 +86,7 @@ def test_every_mistake_of_a_setting_is_told() -> None:
     assert told == [
         f"mixed: 'both' is not one of {rules}",
         "turn_packets: must be at least 1, is 0",
-        "turn_bytes: a turn is of packets or of bytes, not of both",
+        "turn_bytes: give packets or bytes, not both",
         "retransmission: 'never' is not one of first, priority, turn",
         "classes.all.urgency: must be 0 to 7, is 8",
         "classes.all.incremental: must be true or false, is 1",
@@ -119,10 +119,10 @@ def test_what_is_asked_for_goes_before_what_the_scheme_says() -> None:
 
 def test_ranks_need_to_know_what_they_are_by() -> None:
     assert problems(mechanism="ranks") == [
-        "rank_by: goes with the mechanism 'ranks', and that with it"
+        "rank_by: is required with the mechanism 'ranks', and only allowed there"
     ]
     assert problems(rank_by="critical-path") == [
-        "rank_by: goes with the mechanism 'ranks', and that with it"
+        "rank_by: is required with the mechanism 'ranks', and only allowed there"
     ]
     assert "rank_by: 'size' is not one of critical-path, above-the-fold" in problems(
         mechanism="ranks", rank_by="size"

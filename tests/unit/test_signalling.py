@@ -361,25 +361,25 @@ class TestSchemes:
     @pytest.mark.parametrize("mechanism", ["fifo", "round-robin", "eps"])
     def test_places_in_a_tree_are_said_to_a_tree(self, mechanism: str, signalling: str) -> None:
         assert problems(mechanism=mechanism, signalling=signalling) == [
-            f"signalling: '{signalling}' goes with a mechanism that is a tree"
+            f"signalling: '{signalling}' requires a tree mechanism"
         ]
 
     def test_eps_is_said_to_eps(self) -> None:
-        assert problems(signalling="eps") == ["signalling: 'eps' goes with the mechanism 'eps'"]
+        assert problems(signalling="eps") == ["signalling: 'eps' requires the mechanism 'eps'"]
 
     def test_draft_20_has_nothing_exclusive(self) -> None:
         classes = {"all": {"arrangement": "strict-chain"}}
         assert problems(signalling="draft-20", classes=classes) == [
-            "classes.all.arrangement: needs exclusive dependencies, and 'draft-20' has none"
+            "classes.all.arrangement: needs exclusive dependencies, which 'draft-20' lacks"
         ]
 
     @pytest.mark.parametrize("mechanism", ["nghttp2-tree", "h2o-calendar", "ats-heap"])
     def test_servers_of_http_2_have_no_orphan_placeholder(self, mechanism: str) -> None:
         assert problems(mechanism=mechanism, signalling="draft-22") == [
-            f"signalling: 'draft-22' has orphans, and '{mechanism}' no place for them"
+            f"signalling: 'draft-22' has orphan placeholders, which '{mechanism}' does not support"
         ]
 
     def test_strict_priorities_are_sent_as_draft_20_has_it_only(self) -> None:
         assert problems(mechanism="strict", signalling="h2") == [
-            "signalling: 'h2' goes with a mechanism that is a tree"
+            "signalling: 'h2' requires a tree mechanism"
         ]

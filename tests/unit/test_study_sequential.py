@@ -46,9 +46,9 @@ def ends_without(study: Any, width: Any, level: Any) -> bool:
 
 def test_the_level_holds_although_one_stops_where_the_interval_is_narrow() -> None:
     # One that stops with plain intervals misses too often; the standard error here is 0.6 %.
-    assert misses(1.2, 0.05) > 0.065
-    spent = 0.05 / len(LOOKS)
-    assert misses(1.2, spent) < 0.05
+    assert misses(1.0, 0.05) > 0.06
+    assert 0.03 < misses(1.0, StoppingRule(width=WIDTH).level) < 0.07
+    assert 0.03 < misses(0.5, StoppingRule(width=WIDTH).level) < 0.07
 
 
 def test_the_interval_is_students() -> None:
@@ -67,7 +67,7 @@ def test_seeds_are_added_until_the_interval_is_narrow_and_no_longer() -> None:
     few = h3sim.sweep(PAGE, seeds=before, **LOSSY)  # type: ignore[arg-type]
     both = zip(speeds(few, "rr"), speeds(few, "fifo"), strict=True)
     logs = [math.log(base / own) for base, own in both]
-    low, high = seed_interval(logs, 0.05 / len(found.looks))
+    low, high = seed_interval(logs, found.rule.level)
     assert math.exp(high - low) - 1 >= WIDTH
 
 

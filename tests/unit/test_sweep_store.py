@@ -740,7 +740,7 @@ def test_what_is_no_store_is_bad_input_and_stays_as_it_was(
     if content is not None:
         store.write_bytes(content)
     assert main(["store", action[0], str(store), *action[1:]]) == 2
-    assert capsys.readouterr().err == f"h3sim: {store}: {said}\n"
+    assert capsys.readouterr().err == f"h3sim store: {store}: {said}\n"
     assert (store.read_bytes() if store.exists() else None) == content
 
 

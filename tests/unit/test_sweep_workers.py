@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import multiprocessing
 import os
 import signal
@@ -206,9 +207,19 @@ def test_a_load_that_kills_its_worker_fails_and_the_others_stand() -> None:
     assert "the worker that ran it died each time" in results.errors[0]
 
 
-def test_what_cannot_be_sent_to_workers_is_told() -> None:
-    with pytest.raises(InputError, match="use executor='serial'"):
-        stood_in(lambda cell: {"seed": cell.seed}).run(executor="processes", workers=2)
+def test_code_that_no_module_has_runs_on_workers_with_cloudpickle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = stood_in(lambda cell: {"seed": cell.seed})
+    assert study.run(executor="processes", workers=2).counts.failed == 0
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "cloudpickle" else find_spec(name, *rest),
+    )
+    with pytest.raises(InputError, match=r"install cloudpickle.*use executor='serial'"):
+        study.run(executor="processes", workers=2)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -51,15 +51,15 @@ def test_a_value_with_which_no_connection_works_is_named(key: Any, value: Any) -
         ),
         (
             {"write_bytes": 62},
-            "write_bytes: must be 0, or at least 63 (a record with 32 bytes of a body), is 62",
+            "write_bytes: must be 0, or at least 63 (a record with 32 bytes of body), is 62",
         ),
         (
             {"write_bytes": 1},
-            "write_bytes: must be 0, or at least 63 (a record with 32 bytes of a body), is 1",
+            "write_bytes: must be 0, or at least 63 (a record with 32 bytes of body), is 1",
         ),
         (
             {"write_bytes": 40, "tls": "none"},
-            "write_bytes: must be 0, or at least 41 (a record with 32 bytes of a body), is 40",
+            "write_bytes: must be 0, or at least 41 (a record with 32 bytes of body), is 40",
         ),
         ({"mss_bytes": 1400.5}, "mss_bytes: must be a whole number, is 1400.5"),
         ({"pacing_gain": 1e-6}, "pacing_gain: must be 0.01 to 100, is 1e-06"),

@@ -7,94 +7,14 @@ import json
 import time
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from h3sim.importers.chromium.browser import ChromiumError, DevTools, ProtocolEvent
 from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
-from h3sim.importers.request_fields import without_fragment
 from h3sim.units import MS_PER_S
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-
 CATEGORIES = ("devtools.timeline",)
-"""Trace categories that `work_of` needs."""
-_RUNS = "EvaluateScript"
-_NAMES = {
-    "ParseHTML": ("beginData", "url"),
-    "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
-    **dict.fromkeys(("v8.compile", "v8.compileModule", _RUNS), ("data", "url")),
-}
-"""Counted trace events, with the key of the URL in each."""
-_US_PER_MS = 1000
-
-
-@dataclass(slots=True)
-class CpuTime:
-    """CPU time of one resource in ms, and its first execution on the trace clock."""
-
-    parse_ms: float = 0.0
-    execute_ms: float = 0.0
-    started_us: float = 0.0
-
-
-def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, CpuTime]:
-    """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
-
-    Nested events count only once: a parser-blocking script counts for the script, not for the
-    document; an inline script for the document's execution. Callbacks of timers and events are not
-    counted, and neither are modules: the trace does not identify them.
-
-    >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
-    ...        "args": {"data": {"url": "a.js"}}}
-    >>> compiled = run | {"name": "v8.compile", "ts": 10, "dur": 2000}
-    >>> work_of([run, compiled])
-    {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0)}
-    """
-    threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for event in trace:
-        if event.get("ph") == "X" and event["name"] in _NAMES:
-            threads.setdefault((event["pid"], event["tid"]), []).append(event)
-    done: dict[str, CpuTime] = {}
-    for thread in sorted(threads):
-        for event, own_us in _own_times(threads[thread]):
-            work = done.setdefault(_url(event), CpuTime(started_us=event["ts"]))
-            if event["name"] == _RUNS:
-                work.execute_ms += own_us / _US_PER_MS
-            else:
-                work.parse_ms += own_us / _US_PER_MS
-    return done
-
-
-def _own_times(events: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], float]]:
-    """Yield each event of a thread with its self time (without nested events)."""
-    # Of two that start together, the longer one is the outer one.
-    events.sort(key=lambda event: (event["ts"], -event.get("dur", 0)))
-    ends = [event["ts"] + event.get("dur", 0) for event in events]
-    inside: list[float] = [0.0] * len(events)
-    open_indexes: list[int] = []
-    for index, event in enumerate(events):
-        while open_indexes and ends[open_indexes[-1]] <= event["ts"]:
-            open_indexes.pop()
-        if open_indexes:
-            inside[open_indexes[-1]] += _cpu_us(event)
-        open_indexes.append(index)
-    for index, event in enumerate(events):
-        yield event, max(_cpu_us(event) - inside[index], 0.0)
-
-
-def _cpu_us(event: dict[str, Any]) -> float:
-    """Return an event's CPU time if the trace has it, else its wall time."""
-    return float(event.get("tdur", event.get("dur", 0)))
-
-
-def _url(event: dict[str, Any]) -> str:
-    outer, inner = _NAMES[event["name"]]
-    given = event.get("args", {}).get(outer, {})
-    return without_fragment(str(given.get(inner) or ""))
-
-
+"""Trace categories with the CPU times of resources."""
 _WORLD = "h3sim"
 """Isolated world of the measurements, which the page's scripts cannot tamper with."""
 _WAITED = "globalThis.__h3sim_waited ?? []"

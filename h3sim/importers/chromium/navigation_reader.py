@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from h3sim.importers.chromium.browser import ChromiumError
-from h3sim.importers.chromium.navigation import CpuTime, work_of
 from h3sim.importers.content_encoding import WireOffsets
 from h3sim.importers.css import BOLD, NORMAL, nearest_weights
+from h3sim.importers.formats.chrome_trace import CpuTime, task_of, work_of
 from h3sim.importers.formats.devtools import NetworkEvents, join_redirects
 from h3sim.importers.html import read_markup, scan
 from h3sim.importers.recorded_request import REDIRECTS, Trigger
@@ -421,7 +421,7 @@ class VisitReader:
         self._visit, self._kept = visit, kept
         join_redirects(kept)
         self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in kept}
-        self._work = work_of(visit.trace)
+        self._work = work_of(map(task_of, visit.trace))
         self._documents = {
             exchange.hop_id: ReceivedDocument(exchange, visit.documents[exchange.number])
             for exchange in kept

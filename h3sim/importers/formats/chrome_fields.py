@@ -125,8 +125,8 @@ def connection_info(entry: Fields) -> ConnectionInfo:
     """
     timings = entry.table("timings")
     connection = entry.name("_connectionId", "_socket")
-    if not connection and (told := entry.name("connection")) not in _ports(entry):
-        connection = told
+    if not connection and (number := entry.name("connection")) not in _ports(entry):
+        connection = number
     handshake_ms = _handshake_of_entry(
         timings.duration("connect"),
         timings.duration("ssl"),

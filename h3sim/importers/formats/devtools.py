@@ -297,8 +297,8 @@ class NetworkEvents:
         status = answer.number("status")
         exchange.status = None if status is None else int(status)
         exchange.is_internal = answer.raw("statusText") == INTERNAL_REDIRECT
-        told = (params.raw("hasExtraInfo"), params.raw("redirectHasExtraInfo"))
-        exchange.has_extra = not exchange.is_internal and False not in told
+        flags = (params.raw("hasExtraInfo"), params.raw("redirectHasExtraInfo"))
+        exchange.has_extra = not exchange.is_internal and False not in flags
         exchange.mime = answer.text("mimeType")
         exchange.charset = answer.text("charset")
         exchange.protocol = answer.text("protocol").lower()

@@ -10,7 +10,6 @@ an underscore are the writers' own.
 from __future__ import annotations
 
 import base64
-import itertools
 import math
 import re
 from datetime import UTC, datetime, timedelta
@@ -27,6 +26,7 @@ from h3sim.importers.recorded_request import (
     frame_of,
     level_of,
     read_priority_fields,
+    stretch_pieces,
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
@@ -79,6 +79,18 @@ def started_at(text: str) -> Started | None:
         return None
 
 
+def date_of(at_ms: float) -> str:
+    """Return a time in ms since 1970 as HAR 1.2 writes it, "" if it is no date.
+
+    >>> date_of(82_800_500)
+    '1970-01-01T23:00:00.500000+00:00'
+    """
+    try:
+        return (_EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="microseconds")
+    except OverflowError:
+        return ""
+
+
 def read_timings(request: RecordedRequest, entry: Fields) -> None:
     """Take over when an entry's parts ended, counted from when it began."""
     timings = entry.table("timings")
@@ -114,6 +126,42 @@ def times_of_page(page: Fields) -> dict[str, float]:
     return {name: time_ms for name, time_ms in found.items() if time_ms}
 
 
+_PAINTS = ("LargestImagePaint", "LargestContentfulPaint")
+
+
+def largest_image(page: Fields) -> str:
+    """Return the URL of the image that a page of the log calls its largest paint, "" without one.
+
+    WebPageTest lists each candidate in `_largestPaints`, with the element and its rectangle: Chrome
+    takes only elements that are visible in the viewport. The last one counts, unless that is text.
+    """
+    if url := page.text("_LargestContentfulPaintImageURL"):
+        return url
+    last = max(
+        page.tables("_largestPaints"), key=lambda paint: paint.number("time") or 0.0, default=None
+    )
+    if last is None:
+        return ""
+    at_ms = last.number("time")
+    for paint in page.tables("_largestPaints"):
+        if paint.number("time") == at_ms and paint.text("event") in _PAINTS:
+            node, element = paint.table("nodeInfo"), paint.table("element")
+            url = node.text("sourceURL") or element.text("currentSrc", "src")
+            url = url or _background(node.table("styles")) or _background(element)
+            if url:
+                return url
+    return ""
+
+
+def _background(styles: Fields) -> str:
+    """Return the URL in a `background-image`, "" without one."""
+    found = _URL.match(styles.text("background-image"))
+    return "" if found is None else found[1]
+
+
+_URL = re.compile(r"""url\(["']?([^"')]+)["']?\)""")
+
+
 def headers_of(message: Fields) -> Headers:
     """Return the fields of a request or a response, names in lower case."""
     return [
@@ -133,7 +181,7 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     body, basis = _body(request, entry, length, transfer, header)
     request.body_bytes, request.body_from = body, basis
     request.decoded_bytes = answer.table("content").size("size")
-    _stretch_pieces(request)
+    stretch_pieces(request)
     if header is not None:
         request.header_bytes, request.header_from = header, SizeSource.RECORDED
     elif transfer and body is not None and basis is not SizeSource.WHOLE and transfer > body:
@@ -185,24 +233,6 @@ def _body(
     return None, SizeSource.NONE
 
 
-def _stretch_pieces(request: RecordedRequest) -> None:
-    """Count in pieces what was sent: those of chrome-har are of the decoded body.
-
-    As if each part were compressed alike.
-    """
-    body, decoded = request.body_bytes, request.decoded_bytes
-    if not body or not decoded or body == decoded:
-        return
-    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
-        return
-    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
-    sent = [end * body // decoded for end in ends]
-    request.pieces = tuple(
-        (at_ms, end - begin)
-        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
-    )
-
-
 HAR_DIALECTS = {
     "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
     "har-chrome-har": r"browsertime|chrome-har|sitespeed",
@@ -238,7 +268,7 @@ class HarReader:
             if part.item is not None:
                 fields = Fields.of(part, self._recording.note)
                 if fields is not None:
-                    (self._add_entry if name == "entries" else self._add_page)(fields)
+                    (self.add_entry if name == "entries" else self.add_page)(fields)
             elif not isinstance(part.value, list):
                 self._recording.note(part.key, f"must be a list, is {format_value(part.value)}")
         elif name in ("creator", "browser"):
@@ -246,11 +276,13 @@ class HarReader:
         elif part.path[0] != "log":
             self._recording.note(part.key, "is not read: a HAR is its log")
 
-    def _add_page(self, page: Fields) -> None:
+    def add_page(self, page: Fields) -> None:
+        """Take in a page of the log."""
         if id_ := page.text("id"):
             self._pages[id_] = page
 
-    def _add_entry(self, entry: Fields) -> None:
+    def add_entry(self, entry: Fields) -> None:
+        """Take in an entry of the log."""
         if not self._recording.has_room():
             return
         url = entry.table("request").text("url")
@@ -286,6 +318,9 @@ class HarReader:
         if answer.flag("fromEarlyHints"):
             request.was_hinted()
         request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
+        # WebPageTest's times of the main thread, by the name of the task.
+        request.parse_ms = entry.duration("_cpu.v8.compile") or 0.0
+        request.execute_ms = entry.duration("_cpu.EvaluateScript") or 0.0
         request.text = self._text(request, answer)
         self._recording.requests.append(request)
 
@@ -325,6 +360,9 @@ class HarReader:
             return
         page = self._pages.get(ids[number - 1])
         recording.times_ms |= {} if page is None else times_of_page(page)
+        hero = "" if page is None else without_fragment(largest_image(page))
+        for request in recording.requests:
+            request.is_hero = bool(hero) and without_fragment(request.url) == hero
         if len(ids) > 1:
             recording.found["pages"] = len(ids)
         kept = [each for each in recording.requests if each.page in ("", ids[number - 1])]

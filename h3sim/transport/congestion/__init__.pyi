@@ -9,6 +9,7 @@ from h3sim.transport.congestion.loss_based import HyStart as HyStart
 from h3sim.transport.congestion.loss_based import NewRenoController as NewRenoController
 from h3sim.transport.congestion.quicly import QuiclyCubicController as QuiclyCubicController
 from h3sim.transport.congestion.quicly import QuiclyRenoController as QuiclyRenoController
+from h3sim.transport.congestion.registry import controller_named as controller_named
 from h3sim.transport.congestion.registry import controller_names as controller_names
 from h3sim.transport.congestion.registry import is_controller as is_controller
 from h3sim.transport.congestion.registry import make_controller as make_controller

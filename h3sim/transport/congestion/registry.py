@@ -5,7 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import ControllerError, InputError, ValidationIssue, raised_words
+from h3sim.errors import (
+    ControllerError,
+    InputError,
+    UnknownNameError,
+    ValidationIssue,
+    raised_words,
+)
 from h3sim.plugins import Guard, PluginRegistry
 from h3sim.schema import format_value
 from h3sim.transport.congestion.controller import CongestionController
@@ -118,8 +124,43 @@ REGISTRY: PluginRegistry[Factory] = PluginRegistry(ENTRY_POINT_GROUP, "controlle
 """Controllers by name, plug-ins included."""
 
 
-def make_controller(name: str, settings: ControllerSettings) -> CongestionController:
-    """Return a new controller of that name.
+def controller_named(given: Factory | str) -> tuple[str, Factory | None]:
+    """Return the name of a controller, and its factory if it is not a registered one.
+
+    A factory is a class or function that takes `ControllerSettings`; it has its own name.
+
+    Raises:
+        InputError: if *given* is neither a name nor a factory, or a factory has the name of a
+            built-in controller.
+        UnknownNameError: if no controller has that name.
+
+    >>> controller_named("bbr")
+    ('bbr', None)
+    """
+    if isinstance(given, str):
+        if not is_controller(given):
+            raise UnknownNameError("controller", given, controller_names())
+        return given, None
+    code: object = given  # callers may ignore the annotation
+    if not callable(code):
+        message = (
+            "must be a name, or a class or function that takes ControllerSettings and returns a"
+            f" CongestionController, is {format_value(given)}"
+        )
+        raise InputError([ValidationIssue(key="", message=message)])
+    made_by = getattr(given, "func", given)  # of a functools.partial
+    name = getattr(made_by, "__name__", "")
+    name = name if name.isidentifier() else type(given).__name__
+    if name in BUILT_IN:
+        message = f"{name!r} is the name of a built-in controller: rename the class or function"
+        raise InputError([ValidationIssue(key="", message=message)])
+    return name, given
+
+
+def make_controller(
+    name: str, settings: ControllerSettings, factory: Factory | None = None
+) -> CongestionController:
+    """Return a new controller of that name, made by *factory* if one is given.
 
     Raises:
         UnknownNameError: if there is no such controller.
@@ -135,8 +176,10 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
     h3sim.errors.UnknownNameError: no controller is called 'newrino'; did you mean newreno? \
 (`h3sim list controllers` shows all)
     """
-    factory = REGISTRY.named(name)
-    return factory(settings) if name in BUILT_IN else _guarded(factory, name, settings)
+    if factory is not None:
+        return _guarded(factory, name, settings)
+    known = REGISTRY.named(name)
+    return known(settings) if name in BUILT_IN else _guarded(known, name, settings)
 
 
 def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> CongestionController:

@@ -16,12 +16,12 @@ _K_INITIAL_WINDOW_BYTES = 14_720
 _K_MINIMUM_WINDOW_PACKETS = 2
 """RFC 9002 § 7.2: ten packets, 14,720 bytes unless two packets are more; never below two."""
 MAX_WINDOW_BYTES = 2**30
-"""A bound above the capacity of any path (RFC 7323 § 2.3)."""
+"""A bound above the bandwidth-delay product of any path (RFC 7323 § 2.3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings:
-    """Settings of a controller; None leaves a value to the controller's own document.
+    """Settings of a controller; None selects the value of the controller's specification.
 
     Raises:
         InputError: listing every value that is out of range.

@@ -1,4 +1,4 @@
-"""Tables of regrets: by scheme, network and class of pages; their figures and documents."""
+"""Tables of optimality ratios, by scheme, network and class; their figures and documents."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def test_schemes_of_a_page_are_held_against_one_bound() -> None:
     rr, first = table.rows
     assert (rr.bound_all_ms, rr.bound_atf_ms) == (first.bound_all_ms, first.bound_atf_ms)
     load = h3sim.simulate("davies-meenan", scheme="rr")
-    assert rr.regret_atf == load.regret("atf", given="page")
+    assert rr.optimality_ratio_atf == load.optimality_ratio("atf", given="page")
     means = {(row.scheme, row.which): row.mean for row in table.schemes}
-    assert means["rr", "atf"] == rr.regret_atf
+    assert means["rr", "atf"] == rr.optimality_ratio_atf
 
 
 def test_over_links_each_load_has_a_bound_of_its_own() -> None:
@@ -39,11 +39,11 @@ def test_over_links_each_load_has_a_bound_of_its_own() -> None:
 def test_a_page_with_nothing_above_the_fold_has_no_figure_there() -> None:
     page = page_of({"id": "/", "kind": "document", "bytes": 100})
     table = h3sim.optimality(page, schemes="rr")
-    assert table.rows[0].regret_atf is None
+    assert table.rows[0].optimality_ratio_atf is None
     assert [(row.which, row.n_pages) for row in table.schemes] == [("all", 1), ("atf", 0)]
 
 
-def test_mistakes_in_a_table_of_regrets_are_told() -> None:
+def test_mistakes_in_a_table_of_optimality_ratios_are_told() -> None:
     with pytest.raises(InputError, match="given: must be 'page' or 'requests', is 'all'"):
         h3sim.optimality("davies-meenan", given="all")  # type: ignore[arg-type]
     with pytest.raises(NothingToMeasureError, match="no constant rate"):
@@ -80,7 +80,7 @@ def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Optim
         ("written down", 1),
     ]
     found = [
-        row.regret_atf or 0
+        row.optimality_ratio_atf or 0
         for row in over_two_networks.rows
         if (row.network, row.scheme) == ("cable", "rr")
     ]
@@ -97,7 +97,7 @@ def test_what_pages_are_not_told_apart_by_is_refused(over_two_networks: h3sim.Op
         over_two_networks.plot.classes(network="dsl")
 
 
-def test_a_figure_of_regrets_has_a_lane_for_each_network_and_class(
+def test_a_figure_of_optimality_ratios_has_a_lane_for_each_network_and_class(
     over_two_networks: h3sim.Optimality,
 ) -> None:
     by_page = over_two_networks.plot.schemes()
@@ -114,14 +114,14 @@ def test_a_figure_of_regrets_has_a_lane_for_each_network_and_class(
     assert told == ["small (4)", "medium (1)"]
 
 
-def test_documents_of_regrets_are_as_their_schema_says(over_two_networks: h3sim.Optimality) -> None:
+def test_documents_are_as_their_schema_says(over_two_networks: h3sim.Optimality) -> None:
     document = over_two_networks.to_dict()
     assert schema_problems(document) == []
     del document["rows"][0]["scheme"]
     assert schema_problems(document) == ["'scheme' is a required property"]
 
 
-def test_equal_regrets_are_drawn_as_equal_bytes(
+def test_equal_ratios_are_drawn_as_equal_bytes(
     over_two_networks: h3sim.Optimality, tmp_path: Path
 ) -> None:
     first, again = tmp_path / "a.png", tmp_path / "b.png"
@@ -138,7 +138,7 @@ def test_a_table_has_the_byte_indexes_of_its_loads(capsys: pytest.CaptureFixture
     assert f"{exact_ms:,.1f}" in told
 
 
-def test_the_factors_of_a_regret_that_are_told_do_not_stand_on_each_other() -> None:
+def test_the_factors_of_a_ratio_that_are_told_do_not_stand_on_each_other() -> None:
     pages = ["davies-meenan", "creative", "http2rulez"]
     ax = h3sim.optimality(pages, schemes="marx-2019").plot.classes()
     ax.figure.draw_without_rendering()

@@ -1,0 +1,517 @@
+"""Chrome traces: what DevTools' Performance panel, `chrome://tracing` and Lighthouse save.
+
+A trace is a list of events, or an object with that list as `traceEvents` ("Trace Event Format").
+Its `Resource*` events have the same fields as those of the Network domain, so they are translated
+and read as a protocol log. Tasks of the main thread add the CPU time of each resource and the
+script that was running when a request was made; paint events add milestones, the largest element
+and the visible share of each image.
+
+Events may be in any order: each thread writes its own buffer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
+from h3sim.importers.formats.har import started_at
+from h3sim.importers.recorded_request import SizeSource, stretch_pieces
+from h3sim.importers.request_fields import kind_of, without_fragment
+from h3sim.importers.source import Fields
+from h3sim.page import Kind
+from h3sim.schema import is_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from h3sim.importers.recorded_request import Recording
+    from h3sim.importers.source import JsonPart
+
+
+_US_PER_MS, _US_PER_S = 1000, 1_000_000
+_RUN = "EvaluateScript"
+_URLS = {
+    "ParseHTML": ("beginData", "url"),
+    "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
+    **dict.fromkeys(("v8.compile", "v8.compileModule", _RUN, "FunctionCall"), ("data", "url")),
+}
+"""Names of tasks, with the key of the URL in each."""
+_CALLS = ("FunctionCall", _RUN)
+"""Tasks in which a script runs."""
+_SHARE_DIGITS = 4
+_TIME_DIGITS = 2
+_WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
+
+
+@dataclass(slots=True)
+class CpuTime:
+    """CPU time of one resource in ms, and its first execution on the trace clock."""
+
+    parse_ms: float = 0.0
+    execute_ms: float = 0.0
+    started_us: float = 0.0
+
+
+class Task(NamedTuple):
+    """Task of a thread: parsing or compiling a resource, or running a script."""
+
+    thread: tuple[str, str]
+    start_us: float
+    end_us: float
+    cpu_us: float
+    """CPU time if the trace has it, else wall time."""
+    name: str
+    url: str
+
+
+def task_of(event: dict[str, Any]) -> Task | None:
+    """Return the task that a trace event describes, or None."""
+    keys = _URLS.get(event["name"]) if isinstance(event.get("name"), str) else None
+    start_us, wall_us = _number(event, "ts"), _number(event, "dur") or 0.0
+    if keys is None or event.get("ph") != "X" or start_us is None:
+        return None
+    cpu_us = _number(event, "tdur")
+    outer, inner = keys
+    url = _inside(event.get("args"), outer).get(inner)
+    return Task(
+        _thread(event),
+        start_us,
+        start_us + wall_us,
+        wall_us if cpu_us is None else cpu_us,
+        event["name"],
+        without_fragment(url) if isinstance(url, str) else "",
+    )
+
+
+def work_of(tasks: Iterable[Task | None]) -> dict[str, CpuTime]:
+    """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
+
+    Nested events count only once: a parser-blocking script counts for the script, not for the
+    document; an inline script for the document's execution. Callbacks of timers and events are not
+    counted, and neither are modules: the trace does not identify them.
+
+    >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
+    ...        "args": {"data": {"url": "a.js"}}}
+    >>> compiled = run | {"name": "v8.compile", "ts": 10, "dur": 2000}
+    >>> work_of([task_of(run), task_of(compiled)])
+    {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0)}
+    """
+    threads: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
+    for task in tasks:
+        if task is not None and task.name != "FunctionCall":
+            threads[task.thread].append(task)
+    done: dict[str, CpuTime] = {}
+    for _, thread in sorted(threads.items()):
+        for task, own_us in _own_times(thread):
+            work = done.setdefault(task.url, CpuTime(started_us=task.start_us))
+            if task.name == _RUN:
+                work.execute_ms += own_us / _US_PER_MS
+            else:
+                work.parse_ms += own_us / _US_PER_MS
+    return done
+
+
+def _own_times(tasks: list[Task]) -> Iterator[tuple[Task, float]]:
+    """Yield each task of a thread with its self time (without nested tasks)."""
+    tasks.sort(key=_outer_first)
+    inside: list[float] = [0.0] * len(tasks)
+    open_indexes: list[int] = []
+    for index, task in enumerate(tasks):
+        while open_indexes and tasks[open_indexes[-1]].end_us <= task.start_us:
+            open_indexes.pop()
+        if open_indexes:
+            inside[open_indexes[-1]] += task.cpu_us
+        open_indexes.append(index)
+    for index, task in enumerate(tasks):
+        yield task, max(task.cpu_us - inside[index], 0.0)
+
+
+def _outer_first(task: Task) -> tuple[float, float]:
+    # Of two that start together, the longer one is the outer one.
+    return task.start_us, -task.end_us
+
+
+def _thread(event: dict[str, Any]) -> tuple[str, str]:
+    return str(event.get("pid")), str(event.get("tid"))
+
+
+def _number(table: dict[str, Any], name: str) -> float | None:
+    value: Any = table.get(name)
+    return float(value) if is_quantity(value) else None
+
+
+def _inside(table: object, name: str) -> dict[str, Any]:
+    value = table.get(name) if isinstance(table, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+_SEND, _WILL_SEND = "ResourceSendRequest", "ResourceWillSendRequest"
+_RECEIVE, _FINISH = "ResourceReceiveResponse", "ResourceFinish"
+_NETWORK = {
+    _WILL_SEND: "",
+    _SEND: "requestWillBeSent",
+    _RECEIVE: "responseReceived",
+    _FINISH: "loadingFinished",
+    "ResourceChangePriority": "resourceChangedPriority",
+    "ResourceMarkAsCached": "requestServedFromCache",
+    "ResourceReceivedData": "dataReceived",
+}
+"""Events about requests, with the event of the Network domain that says the same."""
+_START, _LOADED = "navigationStart", ("MarkLoad", "loadEventEnd")
+_LARGEST = "largestContentfulPaint::Candidate"
+_LARGEST_IMAGE = "LargestImagePaint::Candidate"
+_VIEWPORT = "PaintTimingVisualizer::Viewport"
+_PAINTED = "PaintTimingVisualizer::LayoutObjectPainted"
+_LISTS = ((), ("traceEvents",))
+_WORKER = "ServiceWorker thread"
+_REDIRECTED = 302
+"""Status of a redirect, of which a trace knows only that it happened."""
+_MARKS = frozenset((_START, *_LOADED, _LARGEST, _LARGEST_IMAGE, _VIEWPORT, _PAINTED))
+
+
+class _Event(NamedTuple):
+    """Trace event with a valid time."""
+
+    at_us: float
+    name: str
+    thread: tuple[str, str]
+    data: dict[str, Any]
+    frame: str
+    key: str
+
+
+class _Navigation(NamedTuple):
+    """Start of a load in the main frame."""
+
+    at_us: float
+    frame: str
+
+
+class ChromeTrace:
+    """Reader of the events of a trace; `finish` puts the requests in the recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._network: list[_Event] = []
+        self._marks: list[_Event] = []
+        self._tasks: list[Task] = []
+        self._workers: set[tuple[str, str]] = set()
+
+    def add(self, part: JsonPart) -> None:
+        """Process an event, or the metadata of the trace."""
+        if part.path == ("metadata",) and isinstance(part.value, dict):
+            metadata = Fields(part.value, part.key, self._recording.note)
+            self._recording.say_tool(metadata.text("source"), metadata.name("product-version"))
+            started = started_at(metadata.name("startTime"))
+            self._recording.recorded = "" if started is None else started.day
+        if part.path not in _LISTS or part.item is None:
+            return
+        fields = Fields.of(part, self._recording.note)
+        if fields is None:
+            return
+        self._recording.found["events"] += 1
+        name = fields.raw("name")
+        if not isinstance(name, str):
+            return
+        if name in _NETWORK or name in _MARKS:
+            self._keep(fields, name, _thread(part.value))
+        elif name == "thread_name" and _inside(part.value, "args").get("name") == _WORKER:
+            self._workers.add(_thread(part.value))
+        elif (task := task_of(part.value)) is not None:
+            self._tasks.append(task)
+
+    def _keep(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
+        at_us = fields.number("ts")
+        if at_us is None:
+            fields.wrong("ts", "skipped: is missing")
+            return
+        args = fields.table("args")
+        data = args.table("data")
+        frame = args.text("frame") or data.text("frame")
+        event = _Event(at_us, name, thread, _inside(fields.raw("args"), "data"), frame, data.key)
+        (self._marks if name in _MARKS else self._network).append(event)
+
+    def finish(self) -> None:
+        """Add the requests of the chosen load, and what the trace knows of each."""
+        recording = self._recording
+        self._marks.sort(key=_at_us)
+        begun, ended_us = self._load()
+        exchanges = self._exchanges()
+        if begun is not None:
+            chosen = [each for each in exchanges if begun.at_us <= _start_us(each) < ended_us]
+            recording.left_out["of another page of the recording"] += len(exchanges) - len(chosen)
+            recording.begun_ms = begun.at_us / _US_PER_MS
+            marks = [mark for mark in self._marks if begun.at_us <= mark.at_us < ended_us]
+            exchanges = chosen
+            self._add_paints(exchanges, begun, marks)
+        join_redirects(exchanges)
+        work = work_of(self._tasks)
+        for exchange in exchanges:
+            if exchange.url in work and kind_of(exchange)[0] in _WORKED_ON:
+                exchange.parse_ms = round(work[exchange.url].parse_ms, _TIME_DIGITS)
+                exchange.execute_ms = round(work[exchange.url].execute_ms, _TIME_DIGITS)
+        recording.requests += exchanges
+
+    def _load(self) -> tuple[_Navigation | None, float]:
+        """Return the start of the chosen load, and the start of the next one."""
+        starts = [
+            _Navigation(event.at_us, event.frame)
+            for event in self._marks
+            if event.name == _START and _is_page(event.data)
+        ]
+        # Old traces do not mark navigations of other frames: the page's own is the first.
+        starts = [start for start in dict.fromkeys(starts) if start.frame == starts[0].frame]
+        number = self._recording.page_number
+        if number > max(1, len(starts)):
+            have = "one page" if len(starts) < 2 else f"{len(starts)} pages"
+            raise self._recording.refuse(f"has {have}; there is no page {number}")
+        if not starts:
+            return None, math.inf
+        if len(starts) > 1:
+            self._recording.found["pages"] = len(starts)
+        return starts[number - 1], starts[number].at_us if number < len(starts) else math.inf
+
+    def _exchanges(self) -> list[RecordedExchange]:
+        """Return the requests, read as the events of a protocol log."""
+        recording, reader = self._recording, NetworkEvents(self._recording.note)
+        self._network.sort(key=_at_us)
+        callers = self._callers()
+        waiting: set[object] = set()
+        for event in _with_true_starts(self._network):
+            if event.name == _SEND and event.thread in self._workers:
+                recording.left_out["made by a service worker"] += 1
+                continue
+            if event.name == _SEND and not recording.has_room(len(reader.exchanges)):
+                continue
+            number = event.data.get("requestId")
+            params = {"timestamp": event.at_us / _US_PER_S} | _PARAMS[event.name](event)
+            if event.name == _SEND:
+                params["initiator"] = _initiator(event.data, callers.get(event.key, ""))
+                if isinstance(number, str) and number in waiting:
+                    params["redirectResponse"] = {"status": _REDIRECTED}
+                waiting.add(number if isinstance(number, str) else "")
+            elif event.name == _FINISH and isinstance(number, str):
+                waiting.discard(number)
+            method = "loadingFailed" if event.data.get("didFail") is True else _NETWORK[event.name]
+            params["requestId"] = number
+            reader.add(f"Network.{method}", Fields(params, event.key, recording.note))
+        exchanges = reader.finish()
+        for exchange in exchanges:
+            self._settle(exchange)
+        return exchanges
+
+    def _settle(self, exchange: RecordedExchange) -> None:
+        """Correct what a trace does not know: headers of requests, and redirects."""
+        exchange.request_bytes, exchange.request_from = None, SizeSource.NONE
+        exchange.pieces = tuple((at_ms, n_plain) for at_ms, _, n_plain in exchange.chunks)
+        stretch_pieces(exchange)
+        if exchange.redirected_from is not None:
+            before = exchange.redirected_from
+            before.header_bytes, before.header_from = None, SizeSource.NONE
+
+    def _callers(self) -> dict[str, str]:
+        """Return the URL of the script that was running, by the key of each request's event."""
+        threads: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
+        for task in self._tasks:
+            if task.name in _CALLS and task.url:
+                threads[task.thread].append(task)
+        for tasks in threads.values():
+            tasks.sort(key=_outer_first, reverse=True)
+        running: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
+        found: dict[str, str] = {}
+        for event in self._network:
+            waiting, stack = threads[event.thread], running[event.thread]
+            while waiting and waiting[-1].start_us <= event.at_us:
+                task = waiting.pop()
+                while stack and stack[-1].end_us <= task.start_us:
+                    stack.pop()
+                stack.append(task)
+            while stack and stack[-1].end_us < event.at_us:
+                stack.pop()
+            if stack and event.name == _SEND:
+                found[event.key] = stack[-1].url
+        return found
+
+    def _add_paints(
+        self, exchanges: Sequence[RecordedExchange], begun: _Navigation, marks: Sequence[_Event]
+    ) -> None:
+        """Add milestones, the largest element and the visible shares of images."""
+        times_ms = self._recording.times_ms
+        of_page = [mark for mark in marks if mark.frame in ("", begun.frame)]
+        for name in _LOADED:
+            loaded_us = next((mark.at_us for mark in of_page if mark.name == name), None)
+            if loaded_us is not None:
+                times_ms["load_event"] = (loaded_us - begun.at_us) / _US_PER_MS
+                break
+        largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST), None)
+        hero = "" if largest is None else _largest_url(largest, of_page)
+        if largest is not None:
+            times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
+        shares = _visible_shares(exchanges, of_page)
+        for exchange in exchanges:
+            is_document = kind_of(exchange)[0] is Kind.DOCUMENT
+            exchange.is_framed = is_document and exchange.frame_id not in ("", begun.frame)
+            if exchange.kind is Kind.IMAGE:
+                exchange.viewport = shares.get(exchange.url)
+                exchange.is_hero = exchange.url == hero
+
+
+def _at_us(event: _Event) -> float:
+    return event.at_us
+
+
+def _start_us(exchange: RecordedExchange) -> float:
+    return exchange.requested_ms * _US_PER_MS
+
+
+def _is_page(start: dict[str, Any]) -> bool:
+    """Return whether a navigation is that of a page: of the main frame, to an address."""
+    url = start.get("documentLoaderURL", "http")  # old traces have no address
+    is_main = start.get("isOutermostMainFrame", start.get("isLoadingMainFrame")) is not False
+    return is_main and isinstance(url, str) and url.startswith("http")
+
+
+def _with_true_starts(events: Sequence[_Event]) -> list[_Event]:
+    """Return the events by time, requests of documents when they were made.
+
+    The renderer reports the request of its document when that has arrived: it was made when the
+    browser announced it, and after redirects when the response says that it was sent.
+    """
+    announced: dict[object, float] = {}
+    sent: dict[object, float] = {}
+    last: dict[object, int] = {}
+    for index, event in enumerate(events):
+        number = event.data.get("requestId")
+        if not isinstance(number, str):
+            continue
+        if event.name == _WILL_SEND:
+            announced.setdefault(number, event.at_us)
+        elif event.name == _SEND:
+            last[number] = index
+        elif event.name == _RECEIVE:
+            requested_s = _number(_inside(event.data, "timing"), "requestTime")
+            sent |= {number: requested_s * _US_PER_S} if requested_s else {}
+    found = []
+    for index, event in enumerate(events):
+        number = event.data.get("requestId")
+        if event.name == _SEND and isinstance(number, str):
+            made_us = announced.pop(number, event.at_us)
+            if made_us == event.at_us and last[number] == index:
+                made_us = min(made_us, sent.get(number, made_us))
+            event = event._replace(at_us=min(made_us, event.at_us))
+        if event.name != _WILL_SEND:
+            found.append(event)
+    return sorted(found, key=_at_us)
+
+
+def _initiator(data: dict[str, Any], caller: str) -> object:
+    """Return what made the request: without a stack, the script that was running counts."""
+    given = data.get("initiator")
+    type_ = given.get("type") if isinstance(given, dict) else None
+    if type_ not in (None, "script"):
+        return given
+    calls = data.get("stackTrace")
+    if not isinstance(calls, list):
+        calls = [{"url": caller}] if caller else None
+    return given if calls is None else {"type": "script", "stack": {"callFrames": calls}}
+
+
+_TYPES = {"fetch": "Fetch", "xmlhttprequest": "XHR"}
+"""Types of requests that a trace counts as `Other`, by what made them."""
+
+
+def _sent(event: _Event) -> dict[str, Any]:
+    data = event.data
+    made_by = _inside(data, "initiator").get("fetchType")
+    return {
+        "request": {
+            "url": data.get("url"),
+            "method": data.get("requestMethod"),
+            "initialPriority": data.get("priority"),
+            "isLinkPreload": data.get("isLinkPreload"),
+        },
+        "type": _TYPES.get(str(made_by)) or data.get("resourceType"),
+        "frameId": data.get("frame"),
+        "renderBlockingBehavior": data.get("renderBlocking"),
+    }
+
+
+def _received(event: _Event) -> dict[str, Any]:
+    data, fields = event.data, event.data.get("headers")
+    headers: dict[str, str] = {}
+    for field in fields if isinstance(fields, list) else ():
+        given = field if isinstance(field, dict) else {}
+        name, value = given.get("name"), given.get("value")
+        if isinstance(name, str) and isinstance(value, str):
+            headers[name] = f"{headers[name]}\n{value}" if name in headers else value
+    response = data | {
+        "status": data.get("statusCode"),
+        "headers": headers,
+        "fromDiskCache": data.get("fromCache"),
+    }
+    return {"response": response, "hasExtraInfo": False}
+
+
+def _finished(event: _Event) -> dict[str, Any]:
+    at_s = _number(event.data, "finishTime")
+    params = {"encodedDataLength": event.data.get("encodedDataLength")}
+    return params | ({"timestamp": at_s} if at_s else {})
+
+
+_PARAMS: dict[str, Callable[[_Event], dict[str, Any]]] = {
+    _SEND: _sent,
+    _RECEIVE: _received,
+    _FINISH: _finished,
+    "ResourceChangePriority": lambda event: {"newPriority": event.data.get("priority")},
+    "ResourceMarkAsCached": lambda _: {},
+    # Despite its name it counts bytes of the decoded body.
+    "ResourceReceivedData": lambda event: {"dataLength": event.data.get("encodedDataLength")},
+}
+
+
+def _largest_url(largest: _Event, marks: Sequence[_Event]) -> str:
+    """Return the URL of the largest contentful paint, "" for a text."""
+    node = largest.data.get("nodeId")
+    for mark in reversed(marks):
+        if mark.name == _LARGEST_IMAGE and mark.data.get("DOMNodeId") == node:
+            url = mark.data.get("imageUrl")
+            return without_fragment(url) if isinstance(url, str) else ""
+    return ""
+
+
+def _visible_shares(
+    exchanges: Sequence[RecordedExchange], marks: Sequence[_Event]
+) -> dict[str, float]:
+    """Return the share of the viewport that each image covers; overlaps are ignored."""
+    arrived_ms = next((e.first_byte_ms for e in exchanges if e.first_byte_ms is not None), 0.0)
+    # The first viewport of a mobile page, before its document, is wider than the screen; frames
+    # and SVG images have smaller ones.
+    viewport_px = max(
+        (
+            _area_px(mark.data.get("viewport_rect"))
+            for mark in marks
+            if mark.name == _VIEWPORT and mark.at_us >= arrived_ms * _US_PER_MS
+        ),
+        default=0.0,
+    )
+    painted: dict[tuple[str, str], float] = {}
+    for mark in marks:
+        url, node = mark.data.get("image_url"), str(mark.data.get("dom_node_id"))
+        if mark.name == _PAINTED and isinstance(url, str):
+            # An image that is painted again may have moved.
+            painted[without_fragment(url), node] = _area_px(mark.data.get("rect"))
+    shares: defaultdict[str, float] = defaultdict(float)
+    for (url, _), area_px in painted.items():
+        if area_px and viewport_px:
+            shares[url] += area_px / viewport_px
+    return {url: round(min(share, 1.0), _SHARE_DIGITS) for url, share in shares.items()}
+
+
+def _area_px(corners: object) -> float:
+    """Return the area of a rectangle given by its corners: x and y, four times."""
+    if not isinstance(corners, list) or not all(map(is_quantity, corners)) or len(corners) != 8:
+        return 0.0
+    return float(max(0.0, corners[4] - corners[0]) * max(0.0, corners[5] - corners[1]))

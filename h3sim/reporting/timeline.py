@@ -1,0 +1,194 @@
+"""The linked timeline of a report: strip, waterfall, progress and bytes on the wire on one axis."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from h3sim.reporting.labels import ATF_MARK, Palette, shortened
+from h3sim.reporting.lane_layout import lane_of, window_of
+from h3sim.reporting.time_series import connection_of, curve, samples_of
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from h3sim.results import Load
+
+
+_MAX_PACKETS = 150_000
+"""Packets of all loads of a timeline: more would make files of more than 5 MB."""
+_DIGITS = 2
+_BINS = 4000
+
+STYLE = """
+.timeline .stage { position: relative; touch-action: pan-y; cursor: crosshair; }
+.timeline canvas { display: block; width: 100%; }
+.timeline canvas + canvas { position: absolute; inset: 0 auto auto 0; }
+.timeline .stage:focus-visible { outline: 3px solid #0b4f8c; outline-offset: 2px; }
+/* What changes with each move must not have the whole report laid out anew. */
+.timeline { contain: content; }
+.timeline output { display: block; height: 4.6em; overflow: hidden; contain: strict;
+  font-size: 0.875rem; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+.timeline button, .timeline select { font: inherit; font-size: 0.875rem; padding: 0.2rem 0.6rem; }
+.timeline .rows { max-height: 20rem; overflow: auto; position: relative; margin-top: 0.5rem;
+  contain: content; }
+.timeline ~ figure { content-visibility: auto; contain-intrinsic-size: auto 40rem; }
+.timeline tbody tr { cursor: pointer; }
+.timeline tr.on { background: #fbdbe9; }
+.timeline thead th { position: sticky; top: 0; background: #fff; }
+.timeline .keys { font-size: 0.875rem; }
+@media print { .timeline button, .timeline .keys, .timeline .rows { display: none; } }
+"""
+_HEADS = ("resource", "kind", "bytes", "requested, ms", "first byte, ms", "complete, ms")
+_KEYS = (
+    "Drag to pan, Ctrl or Shift and the wheel zoom; click a packet or a row to keep it highlighted."
+    " Keys: \N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW} move the cursor, \N{UPWARDS ARROW}"
+    " \N{DOWNWARDS ARROW} choose a resource, + and - zoom, Home shows all, Esc lets go."
+    " Dashed in the strip: all above the fold is complete. Red: packets that were lost, when sent."
+    " Lines below: share of bytes in complete resources (solid: all, dashed: above the fold);"
+    " bytes sent that have not arrived, and the congestion window (dashed) where recorded."
+)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The loads of one page that a timeline shows, with the names that tell them apart."""
+
+    title: str
+    names: Sequence[str]
+    loads: Sequence[Load]
+
+    def to_html(self, name: str) -> str:
+        """Return the figure as HTML; *name* begins its ids. It needs the script of `script`."""
+        documents = list(_documents(self.names, self.loads))
+        options = "".join(f"<option>{html.escape(each['name'])}</option>" for each in documents)
+        left_out = len(self.loads) - len(documents)
+        more = f"<p>{left_out} more loads are left out here.</p>" if left_out else ""
+        heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
+        title = html.escape(self.title)
+        # `</script>` in a name would end the element, whatever quotes stand around it.
+        data = json.dumps(documents, separators=(",", ":"), allow_nan=False)
+        data = data.replace("<", "\\u003c")
+        return (
+            f'<figure class="timeline" aria-labelledby="{name}-title">'
+            f'<figcaption id="{name}-title">{title}</figcaption>\n'
+            f"<p><label>Load <select>{options}</select></label>"
+            ' <button type="button" data-do="in">Zoom in</button>'
+            ' <button type="button" data-do="out">Zoom out</button>'
+            ' <button type="button" data-do="all">Show all</button></p>\n'
+            '<output aria-live="polite"></output>\n'
+            f'<div class="stage" role="application" tabindex="0" aria-label="{title}"'
+            f' aria-describedby="{name}-keys"><canvas></canvas><canvas></canvas></div>\n'
+            f'<p class="keys" id="{name}-keys">{_KEYS}</p>{more}\n'
+            f'<div class="rows" tabindex="0" role="group" aria-label="Resources of the timeline">'
+            f"<table><caption>Resources in request order</caption><thead><tr>{heads}</tr></thead>"
+            "<tbody></tbody></table></div>\n"
+            "<noscript><p>The timeline needs JavaScript; the figures and tables below do not."
+            "</p></noscript>\n"
+            f'<script type="application/json">{data}</script></figure>\n'
+        )
+
+
+def script() -> str:
+    """Return the script that draws every timeline of a file."""
+    return files("h3sim.reporting").joinpath("timeline.js").read_text(encoding="utf-8")
+
+
+def _documents(names: Sequence[str], loads: Sequence[Load]) -> Iterator[dict[str, Any]]:
+    n_packets = 0
+    for name, load in zip(names, loads, strict=True):
+        n_packets += len(load.trace.packet_rows)
+        if n_packets > _MAX_PACKETS and load is not loads[0]:
+            return
+        yield _document(name, load)
+
+
+def _document(name: str, load: Load) -> dict[str, Any]:
+    """Return what the script knows of *load*; times in ms, rows in request order."""
+    end_ms = window_of([load]).end_ms
+    palette = Palette(load.page)
+    lane = lane_of(load, end_ms)
+    places = [load.page.index[row.id] for row in load.timings]
+    row_of = {place: row for row, place in enumerate(places)}
+    boxes = sorted(lane.packets, key=lambda box: (box.stop_ms, box.level))
+    return {
+        "name": name,
+        "end": max(end_ms, max((row.finished_ms for row in load.timings), default=0.0)),
+        "fold": lane.above_the_fold_ms,
+        "lost": _rounded(lane.lost_ms),
+        "resources": [
+            {
+                "label": f"{place + 1} {shortened(row.id)}"
+                + f" {ATF_MARK}" * bool(row.above_the_fold),
+                "name": f"{place + 1} {row.id}",
+                "kind": str(row.kind),
+                "bytes": row.bytes,
+                "face": palette.look(palette.groups[place]).face,
+                "row_face": (palette.look_of_all([place]) or palette.look(0)).face,
+                "requested": round(row.requested_ms, _DIGITS),
+                "first": round(row.first_byte_ms, _DIGITS),
+                "finished": round(row.finished_ms, _DIGITS),
+            }
+            for place, row in zip(places, load.timings, strict=True)
+        ],
+        "packets": {
+            "row": [row_of[box.resource] for box in boxes],
+            "start": _rounded([box.start_ms for box in boxes]),
+            "stop": _rounded([box.stop_ms for box in boxes]),
+            "level": [box.level for box in boxes],
+            "height": [box.height for box in boxes],
+        },
+        "progress": [
+            {"name": label, "t": _rounded(times), "y": [round(share, 5) for share in shares]}
+            for which, label in (("all", "of all bytes"), ("atf", "above the fold"))
+            if (points := curve(load, which))[0]  # type: ignore[arg-type]
+            for times, shares in (points,)
+        ],
+        "wire": _wire(load, end_ms),
+        "window": _window(load),
+    }
+
+
+def _rounded(times_ms: Sequence[float]) -> list[float]:
+    return [round(float(at_ms), _DIGITS) for at_ms in times_ms]
+
+
+def _wire(load: Load, end_ms: float) -> dict[str, list[float]]:
+    """Return how many bytes of packets that arrived were under way: the most in each short span."""
+    changes: list[tuple[int, int]] = []
+    for sent_at_ns, arrived_at_ns, _, _, n_bytes, *_ in load.trace.packet_rows:
+        if arrived_at_ns is not None:
+            changes += ((sent_at_ns, n_bytes), (arrived_at_ns, -n_bytes))
+    most: dict[int, int] = {}
+    last = now = 0
+    for at_ns, change in sorted(changes):
+        span = int(to_ms(at_ns) / end_ms * _BINS)
+        now += change
+        most[span] = max(most.get(span, 0), now)
+        last = span
+    times = [span * end_ms / _BINS for span in most]
+    return {
+        "t": [*_rounded(times), round((last + 1) * end_ms / _BINS, _DIGITS)],
+        "y": [*most.values(), now],
+    }
+
+
+def _window(load: Load) -> dict[str, list[float]] | None:
+    """Return the congestion window of the connection that carries most; None if not recorded."""
+    trace = connection_of(load).trace
+    if not trace.recovery:
+        return None
+    samples = samples_of(trace)
+    changed = [
+        sample
+        for number, sample in enumerate(samples)
+        if number == 0 or sample.congestion_window != samples[number - 1].congestion_window
+    ]
+    return {
+        "t": _rounded([sample.at_ms for sample in changed]),
+        "y": [sample.congestion_window for sample in changed],
+    }
