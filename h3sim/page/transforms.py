@@ -257,6 +257,7 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     >>> with_inlined(Page(name="x", resources=(root, style)), "a.css").resources[0].size_bytes
     19
     """
+    check_arguments(InputError, page=(_PAGE, page))
     root = page.resources[page.root]
     chosen = {page.resources[index].id: page.resources[index] for index in selected(page, names)}
     problems = [

@@ -114,7 +114,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "with_early_hints": (h3sim.page.with_early_hints, {"page": PAGE, "names": "a.js"}),
     "with_inlined_styles": (h3sim.page.with_inlined_styles, {"page": PAGE, "share": 0.5}),
     "with_inlined": (h3sim.page.with_inlined, {"page": PAGE, "names": "a.css"}),
-    "with_preconnect": (h3sim.page.with_preconnect, {"page": PAGE, "names": "a.js"}),
+    "with_preconnect": (
+        h3sim.page.with_preconnect,
+        {"page": PAGE.with_("a.js", host="cdn"), "host": "cdn"},
+    ),
     "with_same_host": (h3sim.page.with_same_host, {"page": PAGE, "names": "a.js"}),
     "with_push": (h3sim.page.with_push, {"page": PAGE, "names": "a.js"}),
     "with_revalidated": (h3sim.page.with_revalidated, {"page": PAGE, "names": "a.js"}),
