@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.engine.environment import EventPriority
 from h3sim.page.hosts import host_groups, host_names
+from h3sim.transport import Protocol as HttpProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from h3sim.engine.builders import LinkBuilder
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.http_connection import HttpConnection
     from h3sim.page import Page, Resource, ResourceState
     from h3sim.page.hosts import HostGroup
+    from h3sim.results import LoadSpec
 
 
 _REQUEST = int(EventPriority.REQUEST)
@@ -165,3 +168,30 @@ class HostConnections:
     def _connector(self, group: HostGroup) -> GroupConnector:
         """Return a new connector of a group."""
         return SharedConnection(self._new_connection(group), self._environment)
+
+
+def make_connections(spec: LoadSpec, builder: LinkBuilder) -> HostConnections:
+    """Return the connections of a load from several hosts, or over HTTP/1.1."""
+    dns_ns = 0 if spec.hosts is None else spec.hosts.dns_ns
+
+    def connect(group: HostGroup, on_idle: Callable[[], None] | None) -> HttpConnection:
+        return builder.connection(rtt_to(spec, group), on_idle)
+
+    if spec.protocol is not HttpProtocol.HTTP1:
+        return HostConnections(spec.page, builder.environment, connect, dns_ns=dns_ns)
+    from h3sim.engine.http1_connections import Http1Connections  # on use: its base is here
+
+    return Http1Connections(
+        spec.page,
+        spec.scheme,
+        builder.environment,
+        connect,
+        dns_ns=dns_ns,
+        max_connections=spec.max_connections_per_host,
+        is_single=spec.hosts is None,
+    )
+
+
+def rtt_to(spec: LoadSpec, group: HostGroup) -> int | None:
+    """Return the round-trip time to hosts if it is not the network's."""
+    return None if spec.hosts is None else group.rtt_ns

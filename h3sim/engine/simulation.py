@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
     from h3sim.engine.browser_driver import BrowserDriver
     from h3sim.engine.environment import LoadEnvironment, Process
-    from h3sim.engine.host_connections import HostConnections
     from h3sim.engine.http_connection import HttpConnection
     from h3sim.engine.transport import ProgressCallback
     from h3sim.headers.base import HeaderRun
-    from h3sim.page.hosts import HostGroup
     from h3sim.results import LoadSpec
     from h3sim.results.connections import CarriedFlow
     from h3sim.schemes import Scheme
@@ -121,8 +119,11 @@ def _over_one_connection(run: LoadRun) -> Load:
 
 def _over_several_connections(run: LoadRun) -> Load:
     """Return the load over a connection for each group of hosts, or HTTP/1.1's pools."""
+    # On use: most loads have a single connection.
+    from h3sim.engine.host_connections import make_connections, rtt_to
+
     spec, connector = run.spec, LinkBuilder(run)
-    connections = _host_connections(spec, connector)
+    connections = make_connections(spec, connector)
     flows_carried = _run_over(run, connector, connections, limit_ns=spec.limit_ns)
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
@@ -133,7 +134,7 @@ def _over_several_connections(run: LoadRun) -> Load:
             tuple(host.name for host in entry.group.hosts),
             asked_for=connector.driver.asked_for,
             number=number,
-            rtt_ns=_rtt_ns(spec, entry.group),
+            rtt_ns=rtt_to(spec, entry.group),
             lookups=tuple(
                 (host.name, *connections.lookups[host.name])
                 for host in entry.group.hosts
@@ -146,36 +147,6 @@ def _over_several_connections(run: LoadRun) -> Load:
     traces = [result.connection.trace for result in results]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
     return _load(spec, results, trace, flows_carried)
-
-
-def _host_connections(spec: LoadSpec, connector: LinkBuilder) -> HostConnections:
-    """Return the connections of a load from several hosts, or over HTTP/1.1."""
-    dns_ns = 0 if spec.hosts is None else spec.hosts.dns_ns
-
-    def connect(group: HostGroup, on_idle: Callable[[], None] | None) -> HttpConnection:
-        return connector.connection(_rtt_ns(spec, group), on_idle)
-
-    # On use: most loads have a single connection.
-    if spec.protocol is not HttpProtocol.HTTP1:
-        from h3sim.engine.host_connections import HostConnections
-
-        return HostConnections(spec.page, connector.environment, connect, dns_ns=dns_ns)
-    from h3sim.engine.http1_connections import Http1Connections
-
-    return Http1Connections(
-        spec.page,
-        spec.scheme,
-        connector.environment,
-        connect,
-        dns_ns=dns_ns,
-        max_connections=spec.max_connections_per_host,
-        is_single=spec.hosts is None,
-    )
-
-
-def _rtt_ns(spec: LoadSpec, group: HostGroup) -> int | None:
-    """Return the round-trip time to hosts if it is not the network's."""
-    return None if spec.hosts is None else group.rtt_ns
 
 
 def _run_over(

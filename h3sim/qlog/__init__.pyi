@@ -6,7 +6,7 @@ from h3sim.qlog.reader import MeasuredResource as MeasuredResource
 from h3sim.qlog.reader import read_qlog as read_qlog
 from h3sim.qlog.timeline import Entry as Entry
 from h3sim.qlog.timeline import EntryKind as EntryKind
-from h3sim.qlog.timeline import Timeline as Timeline
+from h3sim.qlog.timeline import SenderView as SenderView
 from h3sim.qlog.timeline import TimelineLog as TimelineLog
 from h3sim.qlog.timeline import read_timeline as read_timeline
 from h3sim.qlog.writer import DIALECTS as DIALECTS

@@ -62,7 +62,7 @@ INITIAL_LIMIT = -2
 """Stream of a LIMIT entry for every stream that has no other limit."""
 
 
-class Timeline(VantagePoint):
+class SenderView(VantagePoint):
     """The view of an endpoint that also keeps the order of its entries."""
 
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
@@ -251,8 +251,8 @@ class TimelineLog(NamedTuple):
 
     title: str
     protocols: tuple[str, ...]
-    client: Timeline | None
-    server: Timeline | None
+    client: SenderView | None
+    server: SenderView | None
     unknown: tuple[str, ...]
 
 
@@ -267,7 +267,7 @@ def read_timeline(path: str | Path, *, trace: int | None = None) -> TimelineLog:
     findings = Findings(str(path))
     with opened(path, findings) as stream:
         traces = select_traces(raw_traces(stream, findings), findings, trace)
-        title, protocols, endpoints = endpoints_of(traces, findings, Timeline)
+        title, protocols, endpoints = endpoints_of(traces, findings, SenderView)
     findings.raise_if_any()
     if not any(endpoint.frames for endpoint in endpoints.values()):
         findings.fatal("", "holds no packet with bytes of a response")

@@ -121,10 +121,10 @@ class VantagePoint:
                 self._on_asked(stream_id, event.at_ns)
 
     def _on_request_acked(self, event: QlogEvent, entry: dict[str, Any]) -> None:
-        """Note an ACK of the client's packets; `Timeline` reads these."""
+        """Note an ACK of the client's packets; `SenderView` reads these."""
 
     def _on_limit(self, event: QlogEvent, kind: str, entry: dict[str, Any]) -> None:
-        """Note a flow control limit; `Timeline` reads these."""
+        """Note a flow control limit; `SenderView` reads these."""
 
     def _frames(
         self, event: QlogEvent, *frame_types: str
@@ -213,7 +213,7 @@ class VantagePoint:
     def _on_request_headers(
         self, event: QlogEvent, stream_id: int, headers: dict[str, str]
     ) -> None:
-        """Note the fields of a request; `Timeline` reads its priority."""
+        """Note the fields of a request; `SenderView` reads its priority."""
 
     def _on_asked(self, stream_id: int, at_ns: int) -> None:
         # A retransmitted request was made when it was first sent.

@@ -776,12 +776,11 @@ def hints(
     turn (a name given twice counts twice; default: that of *config*, or of the recording), with
     RTT and rate multiplied by factors between 1 / *network_within* and *network_within*. Edits are
     ranked by the sure gain in *metric*, one of `METRICS`, or FCP where the page has no such metric.
-    By default the edits are those of `edits_of`; *edits* replaces them.
-    *first_result* is called with a sentence about the best edit after one load of each.
+    By default the edits are those of `edits_of`; *edits* replaces them. *first_result* is called
+    with a sentence about the best edit after one load of each.
 
     Raises:
         InputError: listing every error in the arguments.
-        UnknownNameError: if the only error is an unknown name.
         NothingToMeasureError: if the page paints nothing.
 
     >>> found = hints("davies-meenan", network="cable", n_seeds=3, network_within=1)
@@ -818,7 +817,6 @@ def hints(
     groups = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
     trials = [_Trial(edit, values) for edit, values in zip(chosen, groups[1:], strict=True)]
     rows, effects, best = _judged(trials, groups[0], first, 1 - confidence)
-    fits = fidelities([subject], replace(execution, progress=False))
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
@@ -829,7 +827,7 @@ def hints(
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,
-        fidelity=fits.get(subject.name),
+        fidelity=fidelities([subject], replace(execution, progress=False)).get(subject.name),
         loads=_example(start, best) if keep_loads else (),
         version=__version__,
         configuration=loads[0]["configuration"],

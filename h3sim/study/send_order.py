@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.importers.recorded_request import RecordedRequest
-    from h3sim.qlog import Timeline, TimelineLog
+    from h3sim.qlog import SenderView, TimelineLog
     from h3sim.signals import Signal
 
 
@@ -202,7 +202,7 @@ def _har_arrivals(path: str | Path) -> _Arrivals:
 # Server's logs
 
 
-def _order_of_server(log: TimelineLog, timeline: Timeline, wait_ns: int) -> SendOrder:
+def _order_of_server(log: TimelineLog, timeline: SenderView, wait_ns: int) -> SendOrder:
     """Return the order in the log of a server whose responses take *wait_ns* longer."""
     requested = _first_times(timeline.entries, EntryKind.REQUEST)
     packets = [
@@ -284,7 +284,7 @@ class _Arrivals:
     unknown: tuple[str, ...]
 
 
-def _client_arrivals(log: TimelineLog, timeline: Timeline) -> _Arrivals:
+def _client_arrivals(log: TimelineLog, timeline: SenderView) -> _Arrivals:
     """Return what the log of a client shows."""
     received = sorted(number for number in timeline.packets)
     packets = [

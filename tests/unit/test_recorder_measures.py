@@ -7,13 +7,15 @@ from typing import Any
 
 from h3sim.importers.chromium.navigation_reader import largest_url, visible_shares
 from h3sim.importers.chromium.recording import differences, merged
-from h3sim.importers.formats.chrome_trace import CpuTime, Task, task_of, work_of
+from h3sim.importers.formats.chrome_trace import CpuTime, TraceTask, task_of, work_of
 from h3sim.importers.formats.devtools import RecordedExchange
 from h3sim.importers.header_lists import request_lists, response_lists, to_qif
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
 
 
-def span(name: str, url: str, start: int, cpu: int, key: str = "url", **more: Any) -> Task | None:
+def span(
+    name: str, url: str, start: int, cpu: int, key: str = "url", **more: Any
+) -> TraceTask | None:
     outer = "beginData" if name == "ParseHTML" else "data"
     made = {"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": cpu, "tdur": cpu}
     return task_of(made | {"args": {outer: {key: url}}} | more)

@@ -123,7 +123,7 @@ class TestHints:
         assert scheme_to_dict(scheme) == document | {"otherwise": "all"}
 
     def test_doubts_go_with_urgencies(self) -> None:
-        with pytest.raises(SchemeError, match="doubts_clients: goes only with"):
+        with pytest.raises(SchemeError, match="doubts_clients: is only allowed with"):
             replace(h3sim.load_scheme("rr"), doubts_clients=True)
 
 

@@ -55,8 +55,8 @@ class CpuTime:
     started_us: float = 0.0
 
 
-class Task(NamedTuple):
-    """Task of a thread: parsing or compiling a resource, or running a script."""
+class TraceTask(NamedTuple):
+    """TraceTask of a thread: parsing or compiling a resource, or running a script."""
 
     thread: tuple[str, str]
     start_us: float
@@ -67,7 +67,7 @@ class Task(NamedTuple):
     url: str
 
 
-def task_of(event: dict[str, Any]) -> Task | None:
+def task_of(event: dict[str, Any]) -> TraceTask | None:
     """Return the task that a trace event describes, or None."""
     keys = _URLS.get(event["name"]) if isinstance(event.get("name"), str) else None
     start_us, wall_us = _number(event, "ts"), _number(event, "dur") or 0.0
@@ -76,7 +76,7 @@ def task_of(event: dict[str, Any]) -> Task | None:
     cpu_us = _number(event, "tdur")
     outer, inner = keys
     url = _inside(event.get("args"), outer).get(inner)
-    return Task(
+    return TraceTask(
         _thread(event),
         start_us,
         start_us + wall_us,
@@ -86,7 +86,7 @@ def task_of(event: dict[str, Any]) -> Task | None:
     )
 
 
-def work_of(tasks: Iterable[Task | None]) -> dict[str, CpuTime]:
+def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
     """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
 
     Nested events count only once: a parser-blocking script counts for the script, not for the
@@ -99,7 +99,7 @@ def work_of(tasks: Iterable[Task | None]) -> dict[str, CpuTime]:
     >>> work_of([task_of(run), task_of(compiled)])
     {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0.0)}
     """
-    threads: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
+    threads: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
     for task in tasks:
         if task is not None and task.name != "FunctionCall":
             threads[task.thread].append(task)
@@ -114,7 +114,7 @@ def work_of(tasks: Iterable[Task | None]) -> dict[str, CpuTime]:
     return done
 
 
-def _own_times(tasks: list[Task]) -> Iterator[tuple[Task, float]]:
+def _own_times(tasks: list[TraceTask]) -> Iterator[tuple[TraceTask, float]]:
     """Yield each task of a thread with its self time (without nested tasks)."""
     tasks.sort(key=_outer_first)
     inside: list[float] = [0.0] * len(tasks)
@@ -129,7 +129,7 @@ def _own_times(tasks: list[Task]) -> Iterator[tuple[Task, float]]:
         yield task, max(task.cpu_us - inside[index], 0.0)
 
 
-def _outer_first(task: Task) -> tuple[float, float]:
+def _outer_first(task: TraceTask) -> tuple[float, float]:
     # Of two that start together, the longer one is the outer one.
     return task.start_us, -task.end_us
 
@@ -197,7 +197,7 @@ class ChromeTrace:
         self._recording = recording
         self._network: list[_Event] = []
         self._marks: list[_Event] = []
-        self._tasks: list[Task] = []
+        self._tasks: list[TraceTask] = []
         self._workers: set[tuple[str, str]] = set()
 
     def add(self, part: JsonPart) -> None:
@@ -314,13 +314,13 @@ class ChromeTrace:
 
     def _callers(self) -> dict[str, str]:
         """Return the URL of the script that was running, by the key of each request's event."""
-        threads: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
+        threads: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
         for task in self._tasks:
             if task.name in _CALLS and task.url:
                 threads[task.thread].append(task)
         for tasks in threads.values():
             tasks.sort(key=_outer_first, reverse=True)
-        running: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
+        running: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
         found: dict[str, str] = {}
         for event in self._network:
             waiting, stack = threads[event.thread], running[event.thread]
