@@ -48,23 +48,23 @@ def page(recording: PageRecording) -> Page:
 GRAPH = """
 index.html    document    -           -         above_the_fold critical
 main.css      stylesheet  index.html  offset    in_head render_blocking above_the_fold critical
-more.css      stylesheet  main.css    complete  render_blocking after_first_image above_the_fold critical
-bold.ttf      font        main.css    complete  after_first_image above_the_fold
+more.css      stylesheet  main.css    complete  render_blocking above_the_fold critical
+bold.ttf      font        main.css    complete  above_the_fold
 hero.png      image       index.html  offset    in_head preload above_the_fold hero
 head.js       script      index.html  offset    in_head render_blocking above_the_fold critical
 async.js      script      index.html  offset    in_head async
 defer.js      script      index.html  offset    in_head defer
-module.mjs    script      index.html  offset    in_head defer
+module.mjs    script      index.html  offset    in_head defer module
 imported.mjs  script      module.mjs  complete  after_first_image
-back.png      image       index.html  offset    after_first_image above_the_fold
+back.png      image       index.html  offset    in_style above_the_fold
 low.png       image       index.html  offset
 frame.html    document    index.html  offset    after_first_image
-framed.png    image       frame.html  offset    after_first_image
+framed.png    image       frame.html  offset
 bottom.js     script      index.html  offset    after_first_image
-data.json     fetch       index.html  offset    after_first_image
-missing.json  fetch       index.html  offset    after_first_image
-late.png      image       defer.js    executed  after_first_image
-injected.js   script      defer.js    executed  async after_first_image
+data.json     fetch       index.html  offset
+missing.json  fetch       index.html  offset
+late.png      image       defer.js    executed
+injected.js   script      defer.js    executed  async
 """  # noqa: E501
 
 
