@@ -55,7 +55,7 @@ head.js       script      index.html  offset    in_head render_blocking above_th
 async.js      script      index.html  offset    in_head async
 defer.js      script      index.html  offset    in_head defer
 module.mjs    script      index.html  offset    in_head defer module
-imported.mjs  script      module.mjs  complete  after_first_image
+imported.mjs  script      module.mjs  complete  module
 back.png      image       index.html  offset    in_style above_the_fold
 low.png       image       index.html  offset
 frame.html    document    index.html  offset    after_first_image
