@@ -41,7 +41,7 @@ SECTIONS = {
         "notebooks/10-processes",
     ),
     "How-to: one question each": (
-        *("docs/how-to", "docs/teaching"),
+        *("docs/how-to", "docs/hints", "docs/teaching"),
         *("docs/install", "docs/importing", "docs/recording", "docs/studies"),
         *("docs/testing-schedulers", "docs/scheduler-in-ci"),
         "docs/conformance-protocol",

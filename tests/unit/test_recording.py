@@ -65,7 +65,7 @@ data.json     fetch       index.html  offset
 missing.json  fetch       index.html  offset
 late.png      image       defer.js    executed
 injected.js   script      defer.js    executed  async
-"""  # noqa: E501
+"""
 
 
 def test_the_graph_is_that_of_the_site(page: Page) -> None:
