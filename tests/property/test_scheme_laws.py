@@ -36,7 +36,7 @@ class ClassByClass:
         self._names = [entry.name for entry in scheme.classes]
 
     def of_page(self, page: Any) -> Any:
-        """Return the rank of the resources of *page*, which has the number of images before each."""
+        """Return the rank of resources of *page*, which knows the images before each."""
 
         def rank(resource: Any, stream_id: int) -> Any:
             before = page.images_before[resource.id]
@@ -97,7 +97,7 @@ def urgency_by_urgency(scheme: Any) -> Any:
     return rank
 
 
-STRICT = {
+STRICT: dict[str, list[Any]] = {
     "fifo": [first_come],
     "chrome-h2": [ClassByClass(SCHEMES["chrome-h2"])],
     "spdyrr": [bucket_by_bucket(SCHEMES["spdyrr"])],
