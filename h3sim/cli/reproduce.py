@@ -159,7 +159,7 @@ def _present_text(path: Path) -> str:
 
 def _check_names(options: argparse.Namespace) -> None:
     if not options.list:
-        chosen_experiments(options.names)
+        chosen_experiments(options.names or [])
 
 
 def _pages(folder: str, _: argparse.Namespace) -> str:
