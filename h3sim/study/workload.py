@@ -69,6 +69,16 @@ def _request(
     )
 
 
+def _pair(urgency: int, *, at_ms: int = 0) -> tuple[WorkloadRequest, WorkloadRequest]:
+    """Return a request that is not incremental, and one that is."""
+    kinds = {"": Eps(urgency=urgency), "i-": Eps(urgency=urgency, incremental=True)}
+    first, second = (
+        _request(f"u{urgency}-{kind}pair", signal, size_bytes=20_000, at_ms=at_ms)
+        for kind, signal in kinds.items()
+    )
+    return first, second
+
+
 _LATE_I, _LATE = Eps(urgency=2, incremental=True), Eps(urgency=2)
 
 
@@ -91,6 +101,12 @@ EPS_WORKLOAD = (
         for number in range(1, 9)
     ),
     *(_request(f"u2-i-later-{letter}", _LATE_I, at_ms=_LATE_MS + 40) for letter in "abc"),
+    # Both of a pair wait for more urgent ones, so their first packet shows which kind begins.
+    *_pair(4),
+    *_pair(6),
+    *_pair(7),
+    _request("u0-late", Eps(urgency=0), size_bytes=20_000, at_ms=2 * _LATE_MS),
+    *_pair(1, at_ms=2 * _LATE_MS),
     _request("u1-last", Eps(urgency=1), at_ms=4 * _LATE_MS),
 )
 TREE_WORKLOAD = (

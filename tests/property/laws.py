@@ -134,12 +134,12 @@ def check_page_loads_take_equally_long(loads: Any) -> None:
 
 
 def check_none_is_overtaken(load: Any, rank: Any) -> None:
-    """No packet leaves while a stream of a lower *rank(resource, stream_id)* has data.
+    """No packet leaves while a stream of a lower *rank(page, resource, stream_id)* has data.
 
     Ranks are compared as they are; None keeps a stream out of the law.
     """
     resources = [load.page.resources[r.resource] for r in load.trace.requests]
-    ranks = {4 * n: rank(resource, 4 * n) for n, resource in enumerate(resources)}
+    ranks = {4 * n: rank(load.page, resource, 4 * n) for n, resource in enumerate(resources)}
     first, until = _certainly_ready_ns(load), _last_sent_ns(load)
     for at_ns, _, stream_id, *_ in load.trace.packet_rows:
         own = ranks[stream_id]

@@ -52,7 +52,7 @@ def add_font(path: Path, family: str, characters: str) -> None:
 def _fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own = [font for font in fontManager.ttflist if font.name.startswith("DejaVu")]
     monkeypatch.setattr(fontManager, "ttflist", own)
-    monkeypatch.setattr(style, "_told", set())
+    monkeypatch.setattr(style, "_warned", set())
     style._families.cache_clear()
     yield
     style._families.cache_clear()

@@ -88,7 +88,7 @@ def test_what_cannot_be_a_controller_or_scheduler_is_refused() -> None:
         h3sim.sweep(PAGE, network="cable", cc=[Cautious, twin])
     with pytest.raises(InputError, match=r"signals: .*give scheduler="):
         h3sim.sweep(PAGE, signals="chrome-eps")
-    with pytest.raises(InputError, match="scheduler: must be a name"):
+    with pytest.raises(InputError, match="scheduler: must be a scheduler, a factory or a name"):
         h3sim.compare(PAGE, scheduler=[3])
 
 
