@@ -204,13 +204,13 @@ _HOW: dict[str, dict[str, Any]] = {
 }
 CONTRASTS: dict[str, Callable[[Random], list[bool]]] = {
     **{
-        f"{told}, {pages} pages": partial(_contrast, pages=pages, **how)
-        for told, how in _HOW.items()
+        f"{reported}, {pages} pages": partial(_contrast, pages=pages, **how)
+        for reported, how in _HOW.items()
         for pages in (3, 5, 10)
     },
     **{
-        f"{told}, {seeds} seeds": partial(_one_page, seeds=seeds, edited=edited)
-        for told, edited in {"schemes of one page": False, "a page and its edit": True}.items()
+        f"{reported}, {seeds} seeds": partial(_one_page, seeds=seeds, edited=edited)
+        for reported, edited in {"schemes of one page": False, "a page and its edit": True}.items()
         for seeds in (3, 10, 30)
     },
     **{f"Kendall's tau, {n} rows": partial(_tau, n=n) for n in (10, 30, 100)},
@@ -219,8 +219,10 @@ CONTRASTS: dict[str, Callable[[Random], list[bool]]] = {
         for width in (0.05, 0.1, 0.2)
     },
     **{
-        f"search, {n} {told} schemes, all intervals at once": partial(_race, schemes=n, step=step)
-        for told, step in {"different": 0.02, "equal": 0.0}.items()
+        f"search, {n} {reported} schemes, all intervals at once": partial(
+            _race, schemes=n, step=step
+        )
+        for reported, step in {"different": 0.02, "equal": 0.0}.items()
         for n in (2, 6)
     },
 }

@@ -132,10 +132,11 @@ def summary(rows: Sequence[tuple[str, ...]]) -> str:
     endings = Counter(row[-1].partition(":")[0] for row in rows)
     estimated = [row for row in rows if row[3] != "-"]
     near = sum(all(_is_near(text) for text in row[5:7]) for row in estimated)
-    told = ", ".join(f"{ending} {number}" for ending, number in sorted(endings.items()))
+    reported = ", ".join(f"{ending} {number}" for ending, number in sorted(endings.items()))
     return (
-        f"{plural(len(rows), 'recording')}: {told}. Of {len(estimated)} with an estimated network,"
-        f" load event and last above the fold are within {100 * (GOOD_FACTOR - 1):.0f} % in {near}."
+        f"{plural(len(rows), 'recording')}: {reported}. Of {len(estimated)} with an estimated"
+        f" network, load event and last above the fold are within"
+        f" {100 * (GOOD_FACTOR - 1):.0f} % in {near}."
     )
 
 

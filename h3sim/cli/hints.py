@@ -10,7 +10,7 @@ from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import shared, tables
 from h3sim.cli.command import JSON, NO_TRUNCATE, WORKERS, Argument, Command, report_written
 from h3sim.cli.search import read_subject_into
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Integer, Number
 from h3sim.study import hints
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.search import ESTIMATED_WITHIN
@@ -147,7 +147,7 @@ COMMANDS = {
                 dest="network_within",
             ),
             Argument(
-                "--seeds N", "seeds of each comparison", Whole(low=3), default=8, dest="n_seeds"
+                "--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"
             ),
             Argument(
                 "--confidence SHARE",

@@ -20,7 +20,7 @@ from h3sim.cli.command import (
 )
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import format_value
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Integer, Number
 from h3sim.study import recommend, search
 from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
@@ -233,7 +233,7 @@ _SEARCH = (
     Argument(
         "--seeds N",
         "at most this many seeds, from --seed on",
-        Whole(low=1),
+        Integer(low=1),
         default=30,
         dest="n_seeds",
     ),

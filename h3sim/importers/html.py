@@ -43,7 +43,7 @@ _RAW = {
     )
 }
 """Raw text elements, including `noscript`, as the browser runs scripts."""
-_WANTED = frozenset(
+_TAGS_READ = frozenset(
     b"base body link script style img image source picture video audio track iframe embed object"
     b" input use template head frame table td".split()
 )
@@ -116,7 +116,7 @@ def scan(data: bytes) -> Scan:
                 head_end = opening.start()
         if name not in _NOT_COUNTED:
             depth.add(name, is_end=bool(slash))
-        if (name in _WANTED) if not slash else (name in _CONTAINERS):
+        if (name in _TAGS_READ) if not slash else (name in _CONTAINERS):
             text = ""
             if name == b"style":
                 text = data[found.end() : text_end].decode("utf-8", "replace")
@@ -455,11 +455,11 @@ class _Reader:
             return False
         return True
 
-    def _reference(self, tag: Tag, url: str, kind: Kind, **said: bool) -> Reference:
+    def _reference(self, tag: Tag, url: str, kind: Kind, **attributes: bool) -> Reference:
         values = tag.attributes
         flags = {
             "in_head": self._is_in_head(tag),
-            **said,
+            **attributes,
             "is_lazy": tag.name in _MAY_BE_LAZY and values.get("loading", "").lower() == "lazy",
             "after_first_image": self._after_image and kind in (Kind.SCRIPT, Kind.STYLESHEET),
             # Said in any case: of several tags for one file the first decides.

@@ -148,15 +148,15 @@ def odd_root(
 
 
 def _may_be_root(request: RecordedRequest, address: Address, kind: Kind, host: str | None) -> bool:
-    is_wanted = host is None or address.host == host
+    is_host = host is None or address.host == host
     is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
-    return is_wanted and is_there and kind is Kind.DOCUMENT
+    return is_host and is_there and kind is Kind.DOCUMENT
 
 
 _TRANSFERRED = (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
 
 
-def load_as_a_whole(
+def build_recorded_load(
     recording: Recording,
     kept: Mapping[str, RecordedRequest],
     path: EstimatedPath | None,
@@ -332,7 +332,7 @@ class _Assembly:
                 **self._named(n_hosts),
                 resources=resources,
                 hosts=hosts.known,
-                recorded_load=load_as_a_whole(
+                recorded_load=build_recorded_load(
                     recording,
                     {id_: self._requests[index] for index, id_ in self._ids.items()},
                     path,
@@ -422,7 +422,7 @@ class _Assembly:
     def _named(self, n_hosts: int) -> dict[str, Any]:
         """Return what the page is called and where it comes from, as fields of a `Page`."""
         recording, root = self._recording, self._entries[self._root].address
-        said = {
+        provenance = {
             "source": recording.source.replace("\\", "/").rpartition("/")[2],
             "recorded": recording.recorded,
             "tool": recording.tool,
@@ -433,7 +433,7 @@ class _Assembly:
         return {
             "name": _clean(recording.name) or root.host,
             "url": root.url if recording.has_addresses else "",
-            "provenance": {key: _clean(text) for key, text in said.items() if text},
+            "provenance": {key: _clean(text) for key, text in provenance.items() if text},
         }
 
     def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:

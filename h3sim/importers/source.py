@@ -123,10 +123,10 @@ class TextSource:
             errors = "surrogateescape" if encoding == "utf-8" else "replace"
             self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         text = self._decoder.decode(raw, final=self._ended)
-        whole = text if text.isascii() else _STRAY.sub("\ufffd", text)
-        if whole != text and not any("UTF-8" in problem for problem in self.problems):
+        decoded = text if text.isascii() else _STRAY.sub("\ufffd", text)
+        if decoded != text and not any("UTF-8" in problem for problem in self.problems):
             self.problems.append("is not UTF-8 throughout: wrong bytes were read as U+FFFD")
-        return whole
+        return decoded
 
 
 def _detect_encoding(raw: bytes) -> tuple[bytes, str]:

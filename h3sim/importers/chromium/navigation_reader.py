@@ -399,9 +399,9 @@ def is_favicon(exchange: RecordedExchange) -> bool:
     return exchange.type == "Other" and exchange.initiator_type == "other"
 
 
-def whole(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
+def complete_exchanges(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
     """Return the exchanges of a page: completed ones, without redirects to failed ones."""
-    kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
+    kept = [e for e in everything if e.is_complete and not e.failed and not is_favicon(e)]
     there = {exchange.hop_id for exchange in kept}
     # Backwards, to drop whole chains of redirects to failed requests.
     for exchange in reversed(everything):
@@ -445,7 +445,7 @@ class VisitReader:
         """Add the requests and the end of the load to *recording*."""
         visit, start_ms = self._visit, self._kept[0].requested_ms
         recording.dialect = "chromium"
-        recording.say_tool(visit.browser)
+        recording.set_tool(visit.browser)
         if visit.onload_ms is not None:
             recording.times_ms["load_event"] = visit.onload_ms - start_ms
         if largest := visit.measured["largest"]:
