@@ -306,10 +306,10 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
     """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
     name, sign, how = text.rpartition("@")
     if not sign:
-        return text, 0.0, OpenMode.BESIDE
+        return text, 0.0, OpenMode.CONCURRENT
     after, comma, where = how.partition(",")
     try:
-        return name, float(after), OpenMode(where) if comma else OpenMode.BESIDE
+        return name, float(after), OpenMode(where) if comma else OpenMode.CONCURRENT
     except ValueError:
         known = ", ".join(each.value for each in OpenMode)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
