@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
@@ -26,6 +24,7 @@ from h3sim.study.racing import race
 from h3sim.study.results import Results
 from h3sim.study.sequential import seed_interval
 from h3sim.study.statistics import METHODS, mean_interval
+from tools.documented import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,8 +39,6 @@ _SEEDS = 3
 _TRUE_LOG = math.log(1.2)
 _SD, _SEED_SD = 0.2, 0.1
 PAGES = (3, 5, 10, 15, 20, 40, 100)
-_DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
-_PLACE = re.compile(r"(<!-- intervals -->\n).*?(<!-- end of intervals -->)", re.DOTALL)
 
 SPREADS: dict[str, tuple[str, Callable[[Random], float]]] = {
     "uniform": ("0", lambda source: source.uniform(-1, 1) * math.sqrt(3)),
@@ -333,9 +330,7 @@ def main() -> int:
     if not options.write:
         sys.stdout.write(f"{report(options.studies)}\n\n{text}\n")
         return 0
-    before = _DOCUMENT.read_text(encoding="utf-8")
-    after = _PLACE.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", before)
-    _DOCUMENT.write_text(after, encoding="utf-8")
+    put("intervals", f"\n{text}\n")
     return 0
 
 

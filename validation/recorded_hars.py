@@ -25,6 +25,7 @@ from h3sim.errors import H3SimError
 from h3sim.study.fidelity import GOOD_FACTOR, Grade, fidelity
 from h3sim.text import plural
 from h3sim.units import to_mbps, to_ms
+from tools.documented import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,8 +38,6 @@ __all__ = ["main", "of_folder", "written_by_h3sim"]
 _TRANSPORTS = ("quic", "tcp")
 NETWORKS = ("dsl", "cable", "4g", "fibre", "fast-3g")
 PAGES = ("davies-meenan", "gentelella-index", "sneat-index")
-_DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
-_PLACE = re.compile(r"(<!-- recorded hars -->\n).*?(<!-- end of recorded hars -->)", re.DOTALL)
 _SELF = (
     *("network", "page", "transport", "RTT, times true", "rate, times true", "load event"),
     "grade",
@@ -165,9 +164,7 @@ def main() -> int:
     if not options.write:
         sys.stdout.write(f"{text}\n")
         return 0
-    before = _DOCUMENT.read_text(encoding="utf-8")
-    after = _PLACE.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", before)
-    _DOCUMENT.write_text(after, encoding="utf-8")
+    put("recorded hars", f"\n{text}\n")
     return 0
 
 

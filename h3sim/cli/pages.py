@@ -53,7 +53,7 @@ from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
@@ -306,10 +306,10 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
     """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
     name, sign, how = text.rpartition("@")
     if not sign:
-        return text, 0.0, OpenMode.BESIDE
+        return text, 0.0, OpenMode.CONCURRENT
     after, comma, where = how.partition(",")
     try:
-        return name, float(after), OpenMode(where) if comma else OpenMode.BESIDE
+        return name, float(after), OpenMode(where) if comma else OpenMode.CONCURRENT
     except ValueError:
         known = ", ".join(each.value for each in OpenMode)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
@@ -318,9 +318,14 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
 
 def _with_settings(page: Page, texts: list[str]) -> Page:
     """Set keys of a page file: each text is KEY=VALUE@WHAT."""
+    return _with_changes(page, (partial(_with_setting, text=text) for text in texts))
+
+
+def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page:
+    """Apply *changes* in their order, and list the errors of all."""
     with ErrorCollector() as errors:
-        for text in texts:
-            page = errors.collect("", partial(_with_setting, page, text), instead=page)
+        for change in changes:
+            page = errors.collect("", partial(change, page), instead=page)
     return page
 
 
@@ -333,10 +338,7 @@ def _with_setting(page: Page, text: str) -> Page:
 
 def _with_later_changes(page: Page, texts: list[str]) -> Page:
     """Change states after some time: each text is KEY=VALUE@MS@WHAT."""
-    with ErrorCollector() as errors:
-        for text in texts:
-            page = errors.collect("", partial(_with_later_change, page, text), instead=page)
-    return page
+    return _with_changes(page, (partial(_with_later_change, text=text) for text in texts))
 
 
 def _with_later_change(page: Page, text: str) -> Page:

@@ -217,6 +217,24 @@ def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
     yield from (line for line in rest if line.startswith(("warning:", "mended:", "skipped:")))
 
 
+SUBJECT = Argument(
+    "FILE",
+    "a HAR or another recording, a site, a page file; a shipped page",
+    dest="page",
+    read=read_subject_into,
+)
+OF_RECORDING = (
+    Argument("--host HOST", "of the recording keep one host's requests"),
+    Argument(
+        "--page N",
+        "which page load of several that are in the recording (default: 1)",
+        default=1,
+        type=int,
+        dest="number",
+    ),
+    shared.marks(HEURISTIC),
+)
+"""Options that select and mark the page load of a recording."""
 _SEARCH = (
     Argument(
         "--baseline NAME",
@@ -287,22 +305,9 @@ COMMANDS = {
         "Find the best scheme for a page, by how much, and with which uncertainty.",
         _recommend,
         (
-            Argument(
-                "FILE",
-                "a HAR or another recording, a site, a page file; a shipped page",
-                dest="page",
-                read=read_subject_into,
-            ),
+            SUBJECT,
             shared.schemes(",".join(DEPLOYABLE)),
-            Argument("--host HOST", "of the recording keep one host's requests"),
-            Argument(
-                "--page N",
-                "which page load of several that are in the recording (default: 1)",
-                default=1,
-                type=int,
-                dest="number",
-            ),
-            shared.marks(HEURISTIC),
+            *OF_RECORDING,
             *_SEARCH,
             shared.LoadOptions(),
             Argument(

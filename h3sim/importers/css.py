@@ -30,12 +30,12 @@ def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: b
     as they may cover different characters.
     """
     target = [(weight, False) for weight in weights] + [(NORMAL, True)] * is_slanted
-    kept: dict[Face, None] = {}
+    matching: dict[Face, None] = {}
     for weight, slanted in target:
         alike = [face for face in faces if face.is_slanted is slanted] or list(faces)
         best = nearest_weights([face.weights for face in alike], weight)
-        kept |= dict.fromkeys(face for face in alike if face.weights == best)
-    return [face for face in faces if face in kept]
+        matching |= dict.fromkeys(face for face in alike if face.weights == best)
+    return [face for face in faces if face in matching]
 
 
 def nearest_weights(given: Sequence[tuple[float, float]], target: float) -> tuple[float, float]:

@@ -302,7 +302,10 @@ class _Reader:
             if any(self._templates) or tag.is_end:
                 continue
             self._read_style(tag)
-            for each in [*self._of(tag), *(self._rest_of(tag) if self._is_every else ())]:
+            for each in [
+                *self._references_of(tag),
+                *(self._rest_of(tag) if self._is_every else ()),
+            ]:
                 # A preload does not stand for the tag that needs the file: that says more of it.
                 what = (each.url, each.kind, "preload" in each.flags)
                 if each.url and what not in self._named:
@@ -335,13 +338,13 @@ class _Reader:
         )
 
     def _rest_of(self, tag: Tag) -> Iterator[Reference]:
-        """Yield what a tag names and `_of` leaves out."""
+        """Yield what a tag names and `_references_of` leaves out."""
         for name in _ADDRESSES.get(tag.name, ()):
             text = tag.attributes.get(name, "")
             for url in candidates(text) if name in _SETS else (text,):
                 yield self._reference(tag, url, _KIND_OF_TAG.get(tag.name, Kind.OTHER))
 
-    def _of(self, tag: Tag) -> Iterator[Reference]:
+    def _references_of(self, tag: Tag) -> Iterator[Reference]:
         values, url = tag.attributes, tag.attributes.get("src", "")
         if tag.name == "base":
             self._base = self._base or values.get("href", "")

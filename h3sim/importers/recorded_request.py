@@ -77,10 +77,10 @@ def first_of(
     problems: Sequence[ValidationIssue], n_problems: int | None = None
 ) -> tuple[ValidationIssue, ...]:
     """Return the first problems, and how many more there are of *n_problems* in all."""
-    kept = problems[:_MOST_PROBLEMS]
-    rest = (len(problems) if n_problems is None else n_problems) - len(kept)
+    shown = problems[:_MOST_PROBLEMS]
+    rest = (len(problems) if n_problems is None else n_problems) - len(shown)
     more = [ValidationIssue(key="", message=f"and {rest:,} more")] if rest else []
-    return (*kept, *more)
+    return (*shown, *more)
 
 
 class SizeSource(enum.Enum):

@@ -269,9 +269,9 @@ class Experiment:
         design = study.design
         by_size = sorted(design.pages, key=lambda page: (page.total_bytes, page.name))
         chosen = {page.name for page in by_size[:: self.quick.every]}
-        kept = tuple(page for page in design.pages if page.name in chosen)
+        selected = tuple(page for page in design.pages if page.name in chosen)
         seeds = tuple(design.seeds)[: self.quick.seeds]
-        return replace(study, design=replace(design, pages=kept, seeds=seeds))
+        return replace(study, design=replace(design, pages=selected, seeds=seeds))
 
 
 def experiment_names() -> tuple[str, ...]:

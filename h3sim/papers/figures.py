@@ -58,7 +58,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             return _lanes([_again("davies-meenan", scheme=scheme) for scheme in _STRIPS])
         case "marx-2019-fig-11":
             loads = [_again("davies-meenan", scheme=scheme) for scheme in ("bucket", "rr")]
-            return _of(h3sim.reporting.LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
+            return _figure_of(h3sim.reporting.LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
         case "marx-2019-fig-12":
             unbuffered = results.filter(send_buffer_kb=0)
             return _still(
@@ -79,7 +79,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             return _waterfalls()
         case "sander-2022-fig-7":
             plots = h3sim.reporting.StudyPlots(results)
-            return _of(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
+            return _figure_of(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
         case "loss-map":
             return _map(run)
         case name if name.startswith("sander-2022-fig-") and name != "sander-2022-fig-4":
@@ -97,10 +97,10 @@ def _still(ax: Axes) -> Figure:
     legend = ax.get_legend()
     if legend is not None:
         legend.set_loc("lower left")
-    return _of(ax)
+    return _figure_of(ax)
 
 
-def _of(ax: Axes) -> Figure:
+def _figure_of(ax: Axes) -> Figure:
     """Return the figure that axes are on."""
     figure = ax.get_figure(root=True)
     assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
@@ -108,7 +108,7 @@ def _of(ax: Axes) -> Figure:
 
 
 def _lanes(loads: Sequence[Load]) -> Figure:
-    return _of(h3sim.reporting.LoadPlots(loads).multiplexing())
+    return _figure_of(h3sim.reporting.LoadPlots(loads).multiplexing())
 
 
 def _waterfalls() -> Figure:

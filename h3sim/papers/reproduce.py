@@ -208,8 +208,10 @@ def reproduce(
     files = None if pages is None else page_files(pages)
     chosen = chosen_experiments([names] if isinstance(names, str) else names)
     # One store for all, in memory if need be: experiments have loads in common.
-    kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
-    how = {"store": kept, "workers": workers, "executor": executor, "progress": progress}
+    results_store = (
+        store if isinstance(store, Store) else Store(":memory:" if store is None else store)
+    )
+    how = {"store": results_store, "workers": workers, "executor": executor, "progress": progress}
     runs: dict[str, ExperimentRun] = {}
     for name in chosen:
         experiment = load_experiment(name)

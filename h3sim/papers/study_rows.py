@@ -75,8 +75,10 @@ class Loads:
         for row in self.rows:
             groups.setdefault(tuple(row[name] for name in by), []).append(row)
         size = max(map(len, groups.values()), default=0)
-        kept = (rows for rows in groups.values() if len(rows) == size and all(map(predicate, rows)))
-        return Loads((row for rows in kept for row in rows), self.resources)
+        complete = (
+            rows for rows in groups.values() if len(rows) == size and all(map(predicate, rows))
+        )
+        return Loads((row for rows in complete for row in rows), self.resources)
 
 
 def _where(rows: Sequence[Mapping[str, Any]], equal: Mapping[str, Any]) -> list[Mapping[str, Any]]:

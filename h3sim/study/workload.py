@@ -238,12 +238,12 @@ def write_workload(
         except OSError as error:
             message = f"cannot be made: {error.strerror or error}"
             raise InputError([ValidationIssue(key="folder", message=message)]) from error
-        write_atomically(path, partial(_put, content), error=InputError)
+        write_atomically(path, partial(_write_bytes, content), error=InputError)
         written.append(path)
     return written
 
 
-def _put(content: bytes, file: BinaryIO) -> None:
+def _write_bytes(content: bytes, file: BinaryIO) -> None:
     file.write(content)
 
 

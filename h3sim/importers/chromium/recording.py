@@ -184,23 +184,23 @@ def recorded_of(visit: Navigation, name: str, *, url: str = "") -> Recorded:
         ChromiumError: if the document did not arrive.
     """
     everything = exchanges_of(visit)
-    kept = complete_exchanges(everything)
-    if not kept or kept[0] is not everything[0]:
+    loaded = complete_exchanges(everything)
+    if not loaded or loaded[0] is not everything[0]:
         reason = everything[0].failed if everything else ""
         raise ChromiumError(f"the document did not arrive{f': {reason}' if reason else ''}")
-    root = kept[0]
+    root = loaded[0]
     if (root.status or 0) >= _MISSING:
         raise ChromiumError(f"the document did not arrive: status {root.status}")
     recording = Recording(source=url, name=name, has_addresses=bool(url))
     recording.is_local = root.reached.is_loopback
-    VisitReader(visit, kept).read(recording)
+    VisitReader(visit, loaded).read(recording)
     page = assemble(recording).page
     ids = [resource.id for resource in page.resources]
     start_ms = root.requested_ms
     return Recorded(
         page=page,
-        timings=tuple(_timing(each, id_, start_ms) for each, id_ in zip(kept, ids, strict=True)),
-        exchanges=tuple(kept),
+        timings=tuple(_timing(each, id_, start_ms) for each, id_ in zip(loaded, ids, strict=True)),
+        exchanges=tuple(loaded),
         browser=visit.browser,
         onload_ms=_since(visit.onload_ms, start_ms),
         dcl_ms=_since(visit.dcl_ms, start_ms),

@@ -365,14 +365,14 @@ class HarReader:
             request.is_hero = bool(hero) and without_fragment(request.url) == hero
         if len(ids) > 1:
             recording.found["pages"] = len(ids)
-        kept = [each for each in recording.requests if each.page in ("", ids[number - 1])]
-        n_others = len(recording.requests) - len(kept)
+        of_page = [each for each in recording.requests if each.page in ("", ids[number - 1])]
+        n_others = len(recording.requests) - len(of_page)
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
-        recording.requests = kept
+        recording.requests = of_page
         if page and self._zero_us is not None and (at_us := self._microseconds(page)) is not None:
             recording.begun_ms = (at_us - self._zero_us) / 1000
-            _move_pieces(kept, recording.begun_ms)
+            _move_pieces(of_page, recording.begun_ms)
 
     def _read_times(self, request: RecordedRequest, entry: Fields) -> None:
         at_us = self._microseconds(entry)
