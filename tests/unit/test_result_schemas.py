@@ -91,7 +91,7 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-recording/1": lambda: made().to_dict(),
     "h3sim-rule-check/1": lambda: validate_scheme(PAGE).to_dict(),
     "h3sim-server-check/1": lambda: prioritization_test("fifo").to_dict(),
-    "h3sim-what-if/1": lambda: h3sim.study.optimality(PAGE).to_dict(),
+    "h3sim-what-if/1": lambda: h3sim.study.what_if(PAGE).to_dict(),
 }
 
 
