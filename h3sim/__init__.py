@@ -22,8 +22,7 @@ standard library only; figures and tables load what they need when they are made
 
 import importlib
 
-from h3sim.accessors import register_accessor
-from h3sim.lazy import attach
+from h3sim.lazy import attach, register_accessor
 
 __getattr__, __dir__, __all__ = attach(__name__)
 

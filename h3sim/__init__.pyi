@@ -70,7 +70,7 @@ from h3sim.study.validation import validate_scheme as validate_scheme
 from h3sim.study.run import simulate as simulate
 from h3sim.study.load_file import SavedLoad as SavedLoad
 from h3sim.study.load_file import read_load as read_load
-from h3sim.study.results_file import read_results as read_results
+from h3sim.study.results import read_results as read_results
 from h3sim.study.sobol import sensitivity as sensitivity
 from h3sim.study.sequential import sequential_sweep as sequential_sweep
 from h3sim.study.validation import PrioritizationTest as PrioritizationTest
@@ -78,8 +78,8 @@ from h3sim.study.validation import prioritization_test as prioritization_test
 from h3sim.study.sweep import Study as Study
 from h3sim.study.sweep import load_study as load_study
 from h3sim.study.sweep import sweep as sweep
-from h3sim.study.what_if import WhatIf as WhatIf
-from h3sim.study.what_if import what_if as what_if
+from h3sim.study.optimality import WhatIf as WhatIf
+from h3sim.study.optimality import what_if as what_if
 from h3sim.transport import Network as Network
 from h3sim.transport import read_network as read_network
 from h3sim.versions import show_versions as show_versions

@@ -98,3 +98,21 @@ def gc_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+_PROVIDERS: dict[str, Callable[[Any], Any]] = {}
+
+
+def register_accessor(name: str, provider: Callable[[Any], Any]) -> None:
+    """Have *provider* make what goes by *name*, say "load.plot", of the value that asks for it."""
+    _PROVIDERS[name] = provider
+
+
+def accessor(name: str, value: Any) -> Any:
+    """Return what goes by *name* for *value*.
+
+    >>> register_accessor("text.length", len)
+    >>> accessor("text.length", "four")
+    4
+    """
+    return _PROVIDERS[name](value)

@@ -22,9 +22,10 @@ from h3sim.schema.errors import ABSENT
 from h3sim.schema.fields import Record, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
-from h3sim.study import load_file, results_file
+from h3sim.study import load_file
 from h3sim.study.load_file import LoadDocument
 from h3sim.study.results import FORMAT as RESULTS
+from h3sim.study.results import SAMPLED
 from h3sim.study.schemas import WRITTEN
 from h3sim.study.store_file import FORMAT as STORE_FORMAT
 from h3sim.study.store_file import TABLES as STORE
@@ -167,7 +168,7 @@ def _format_versions() -> Iterator[Row]:
 
 _OLDER = {
     LOAD: (load_file.SAMPLED,),
-    RESULTS: (results_file.SAMPLED,),
+    RESULTS: (SAMPLED,),
     STORE_FORMAT: (f"h3sim-store/{UNSEALED}",),
 }
 """The formats that are read beside the newest one of a kind."""

@@ -13,7 +13,7 @@ from h3sim.headers import CodecSettings, HeaderCompression
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.papers import judge, list_findings, load_experiment
 from h3sim.papers.experiments import HeaderExperiment, header_figures
-from h3sim.papers.study_rows import Loads
+from h3sim.papers.findings import Loads
 from h3sim.study import sweep
 from h3sim.study.header_study import header_rows
 from h3sim.units import ms

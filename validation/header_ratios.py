@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.headers import CodecSettings, DecodingEnd, EncodingEnd, field_bytes, make_codec
-from h3sim.headers.qif import read_qif
+from h3sim.headers.base import read_qif
 from h3sim.headers.qpack import required_insert_count
 
 if TYPE_CHECKING:

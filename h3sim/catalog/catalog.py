@@ -18,7 +18,7 @@ from h3sim.schema import format_value, parse_toml, read_text, shown_path
 from h3sim.schema.fields import declare, read_document, validate
 from h3sim.schema.values import ListOf, TableOf, Text
 from h3sim.schemes import read_scheme
-from h3sim.schemes.reader import scheme_from_toml
+from h3sim.schemes.model import scheme_from_toml
 from h3sim.table import Listing
 from h3sim.transport import network_from_toml, read_network
 

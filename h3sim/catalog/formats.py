@@ -9,7 +9,7 @@ from h3sim.page.model import FORMAT as PAGE
 from h3sim.schema.output import COUNT, NUMBER, TEXT, ObjectType, OutputSchema, Property, schema_of
 from h3sim.schema.values import ListOf
 from h3sim.schemes import Scheme
-from h3sim.schemes.reader import FORMAT as SCHEME
+from h3sim.schemes.model import FORMAT as SCHEME
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.network import FORMAT as NETWORK
 from h3sim.transport.profile import FORMAT as PROFILE

@@ -25,13 +25,12 @@ from h3sim.cli.command import (
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
-from h3sim.headers.base import HeaderLists
-from h3sim.headers.qif import HeaderListError
+from h3sim.headers.base import HeaderListError, HeaderLists
 from h3sim.importers.header_lists import read_exchanges
 from h3sim.schema import join_words, shown_path
 from h3sim.schema.values import Integer, Number
-from h3sim.study.backends import dask_client
 from h3sim.study.header_study import header_rows, rows_to_dict
+from h3sim.study.runner import dask_client
 from h3sim.study.sweep import sweep
 from h3sim.table import Column
 from h3sim.text import escape_control, plural

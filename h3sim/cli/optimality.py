@@ -9,14 +9,14 @@ from h3sim.cli import shared, tables
 from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, report_written
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.study import optimality
-from h3sim.study.what_if import WHAT_IFS, what_if
+from h3sim.study.optimality import WHAT_IFS, what_if
 from h3sim.table import Column, Table
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     from h3sim.cli.command import Progress
     from h3sim.study import CategoryOptimalityRow, Optimality, OptimalityRow, SchemeOptimalityRow
-    from h3sim.study.what_if import WhatIf, WhatIfRow
+    from h3sim.study.optimality import WhatIf, WhatIfRow
 
 
 _EPILOG = """\

@@ -15,9 +15,9 @@ from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema import format_value
 from h3sim.study import Store, read_results
-from h3sim.study.backends import dask_client
 from h3sim.study.cache_key import model_version
 from h3sim.study.design import StoppingRule
+from h3sim.study.runner import dask_client
 from h3sim.study.sequential import run_until
 from h3sim.study.store_repair import repair_store
 from h3sim.study.study_file import read_study

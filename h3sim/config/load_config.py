@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
-from h3sim.config.arguments import NETWORKS, SEED
 from h3sim.config.options import (
+    NETWORKS,
     NO_CODEC,
+    SEED,
     BrowserOption,
     CodecName,
     ControllerOption,

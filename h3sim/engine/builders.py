@@ -190,7 +190,7 @@ class LinkBuilder(_Connector):
                 self.environment, endpoints, streams, spec.page, spec.header_compression
             )
         if on_idle is not None:
-            from h3sim.engine.http1_connections import UnsignalledRequests
+            from h3sim.engine.host_connections import UnsignalledRequests
 
             signalling = UnsignalledRequests(streams, on_idle)
             return self._connection(transport, None, signalling=signalling)

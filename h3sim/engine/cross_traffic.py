@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.results import LoadSpec
-    from h3sim.transport.cross_traffic import CrossFlow
     from h3sim.transport.link import Link
+    from h3sim.transport.network import CrossFlow
 
 
 _ENDLESS_BYTES = 2**50

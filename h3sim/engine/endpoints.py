@@ -19,7 +19,7 @@ from h3sim.transport import Handshake, MessageReassembler, Protocol, QuicEndpoin
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import ChangingLink, Link, RemoteLink, make_link
 from h3sim.transport.quic import TimerGranularityEndpoint
-from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
+from h3sim.transport.tcp.records import HEADER_BYTES as TCP_HEADER_BYTES
 
 if TYPE_CHECKING:
     import random

@@ -5,7 +5,7 @@ from h3sim.http.header_senders import SectionSender as SectionSender
 from h3sim.http.priority_field import format_priority as format_priority
 from h3sim.http.priority_field import merge_priority as merge_priority
 from h3sim.http.priority_field import parse_priority as parse_priority
-from h3sim.http.priority_trust import ClientPriorityValidator as ClientPriorityValidator
+from h3sim.http.priority_field import ClientPriorityValidator as ClientPriorityValidator
 from h3sim.http.send_buffer import ByteThresholds as ByteThresholds
 from h3sim.http.send_buffer import SendBufferRefill as SendBufferRefill
 from h3sim.http.signal_receiver import PriorityFrameError as PriorityFrameError

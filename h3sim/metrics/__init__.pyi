@@ -20,10 +20,10 @@ from h3sim.metrics.multiplexing import reprioritization_delays_ns as reprioritiz
 from h3sim.metrics.multiplexing import sent_bytes as sent_bytes
 from h3sim.metrics.multiplexing import slope as slope
 from h3sim.metrics.multiplexing import streams_in_flight as streams_in_flight
-from h3sim.metrics.packet_counts import count_packets as count_packets
-from h3sim.metrics.packet_counts import count_sander as count_sander
-from h3sim.metrics.packet_counts import frames_by_number as frames_by_number
-from h3sim.metrics.packet_counts import loss_bursts as loss_bursts
+from h3sim.metrics.hol import count_packets as count_packets
+from h3sim.metrics.hol import count_sander as count_sander
+from h3sim.metrics.hol import frames_by_number as frames_by_number
+from h3sim.metrics.hol import loss_bursts as loss_bursts
 from h3sim.metrics.progress import Element as Element
 from h3sim.metrics.progress import SAMPLE_MS as SAMPLE_MS
 from h3sim.metrics.progress import Timing as Timing

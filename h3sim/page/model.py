@@ -11,8 +11,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.accessors import accessor
 from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
+from h3sim.lazy import accessor
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, without_parents
 from h3sim.page.resource import FLAGS, Kind, Resource, TriggerEvent
@@ -510,8 +510,6 @@ class Page(Graph, RichDisplay):
     @property
     def graph(self) -> nx.DiGraph[str]:
         """The dependency graph: an edge, labelled `at`, from each parent to each child."""
-        from h3sim.page.graph import graph_of  # on use: networkx takes longer than most loads
-
         return graph_of(self)
 
     # Files
@@ -661,3 +659,20 @@ def _why_nothing_visible(page: Page) -> str:
     if not any(resource.above_the_fold for resource in page.resources):
         return "no resource of the page is labelled"
     return "the labelled resources have no bytes"
+
+
+def graph_of(page: Page) -> nx.DiGraph[str]:
+    """Return the graph: an edge, labelled `at`, from each parent to each child.
+
+    Graph attributes: `name`, the name of the page, and `roots`, the ids of its roots.
+    """
+    import networkx as nx  # on use: it takes longer than most loads
+
+    roots = [page.resources[root].id for root in page.roots]
+    graph: nx.DiGraph[str] = nx.DiGraph(name=page.name, roots=roots)
+    for resource in page.resources:
+        graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
+    for resource in page.resources:
+        if resource.discovered is not None and resource.discovered.by is not None:
+            graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
+    return graph

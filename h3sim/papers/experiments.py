@@ -26,7 +26,7 @@ from h3sim.units import ms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from h3sim.papers.study_rows import Loads
+    from h3sim.papers.findings import Loads
     from h3sim.results import Load
     from h3sim.study import Study
     from h3sim.study.header_study import HeaderRow

@@ -8,8 +8,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from h3sim.page.categories import SIZES, size_class
-from h3sim.papers.findings import Estimate
-from h3sim.papers.study_rows import Loads, mean, median, over_pages, share, spearman, tau
+from h3sim.papers.findings import Estimate, Loads, mean, median, over_pages, share, spearman, tau
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

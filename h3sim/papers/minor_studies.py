@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.metrics import slope
 from h3sim.page.categories import size_class
-from h3sim.papers.findings import Estimate
-from h3sim.papers.study_rows import mean, median, share
+from h3sim.papers.findings import Estimate, mean, median, share
 from h3sim.study import simulate
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from h3sim.papers.study_rows import Loads
+    from h3sim.papers.findings import Loads
     from h3sim.results import Load
 
 

@@ -17,12 +17,12 @@ from h3sim.papers.findings import (
     Estimate,
     FindingsFile,
     Judgement,
+    Loads,
     Verdict,
     judge,
     list_findings,
 )
 from h3sim.papers.findings import FORMAT as FINDINGS
-from h3sim.papers.study_rows import Loads
 from h3sim.schema.arguments import PATH, Predicate, check_arguments
 from h3sim.schema.output import (
     COUNT,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from h3sim.papers.findings import Estimate
-from h3sim.papers.study_rows import mean, median, over_pages, share, spearman
+from h3sim.papers.findings import Estimate, mean, median, over_pages, share, spearman
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from h3sim.papers.study_rows import Loads
+    from h3sim.papers.findings import Loads
 
 
 Figures = dict[str, Estimate]

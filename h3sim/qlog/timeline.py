@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
-from h3sim.qlog.container import Findings, opened, raw_traces
-from h3sim.qlog.events import as_unsigned
-from h3sim.qlog.reader import endpoints_of, select_traces
-from h3sim.qlog.vantage_point import VantagePoint
+from h3sim.qlog.container import Findings, as_unsigned, opened, raw_traces
+from h3sim.qlog.reader import VantagePoint, endpoints_of, select_traces
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
-    from h3sim.qlog.events import Clock, QlogEvent
+    from h3sim.qlog.container import Clock, QlogEvent
 
 
 class EntryKind(enum.Enum):

@@ -1,15 +1,15 @@
-"""The resolved configuration of a load, as text and as the header of its JSON document."""
+"""The specification of a load, and its description: text, and header of the JSON document."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__, build
-from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, TightMode
+from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel, TightMode
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, MarksFrom, page_from_dict, page_to_dict
 from h3sim.page.hosts import host_groups, host_names
@@ -19,7 +19,7 @@ from h3sim.results.requests import request_sizer
 from h3sim.schema.fields import Embedded, declare, write_table
 from h3sim.schema.values import Choice, Integer, ListOf, OrNone, Scalar, TableOf, Text
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
-from h3sim.schemes.reader import FORMAT as SCHEME
+from h3sim.schemes.model import FORMAT as SCHEME
 from h3sim.signals import Signalling
 from h3sim.transport import HandshakeMode, Protocol, network_from_dict, network_to_dict
 from h3sim.transport.network import FORMAT as NETWORK
@@ -28,15 +28,73 @@ from h3sim.units import NS_PER_MS, NS_PER_S, to_mbps, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.browser import BrowserModel
+    from h3sim.headers import HeaderCompression
     from h3sim.page import Page
     from h3sim.page.hosts import RecordedHosts
     from h3sim.results.connections import Connection
     from h3sim.results.load import Load
-    from h3sim.results.spec import LoadSpec
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import LinkProfile, Network, TransportProfile
+    from h3sim.transport.network import CrossFlow
+
+
+MAX_CONNECTIONS_PER_HOST = 6
+"""The limit of Chrome, Firefox and Safari for HTTP/1.1."""
+MAX_LOAD_NS = 3600 * NS_PER_S
+"""The longest simulated time of a load over links: one hour."""
+
+
+@dataclass(frozen=True)
+class LoadSpec:
+    """A page and everything that it is loaded with, resolved from names and options.
+
+    `h3sim.study.resolve_config` builds one from a `LoadConfig`, once per load.
+    """
+
+    page: Page
+    _: KW_ONLY
+    scheme: Scheme
+    network: Network
+    """The path, with the overrides of options applied."""
+    protocol: Protocol = Protocol.QUIC
+    profile: TransportProfile | None = None
+    """The transport profile of both ends; None at a constant rate, and for the default."""
+    mode: HandshakeMode = HandshakeMode.ONE_RTT
+    browser: BrowserModel = field(default_factory=BrowserModel)
+    buffer_bytes: int = 0
+    """Size of the server's send buffer; 0 without one."""
+    send_buffer_refill: SendBufferRefill = SendBufferRefill.CONTINUOUS
+    header_compression: HeaderCompression | None = None
+    """The header codec; None if header sizes come from the page."""
+    hosts: RecordedHosts | None = None
+    """The connections per host; None if all hosts share one connection."""
+    max_connections_per_host: int = MAX_CONNECTIONS_PER_HOST
+    """The connection limit of HTTP/1.1; later versions of HTTP use one."""
+    cross_traffic: tuple[CrossFlow, ...] = ()
+    limit_ns: int = MAX_LOAD_NS
+    """Simulated time after which a load over links is aborted."""
+    seed: int = 0
+
+    @property
+    def is_constant_rate(self) -> bool:
+        """True if the network is a constant rate, which has neither links nor endpoints."""
+        return self.network.constant_rate is not None
+
+    @property
+    def profile_of_ends(self) -> TransportProfile | None:
+        """The profile in use: None at a constant rate, which has no endpoints."""
+        return None if self.is_constant_rate else self.link_profile
+
+    @property
+    def link_profile(self) -> TransportProfile:
+        """The profile of a load over links."""
+        return self.profile or transport.TransportProfile(name="default")
+
+    @property
+    def link_protocol(self) -> Protocol | None:
+        """The protocol over links; None at a constant rate, where requests are not sent."""
+        return None if self.is_constant_rate else self.protocol
 
 
 _HANDSHAKES = {

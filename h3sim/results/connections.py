@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from h3sim.page import Page
     from h3sim.trace import Trace
-    from h3sim.transport.cross_traffic import CrossFlow
+    from h3sim.transport.network import CrossFlow
 
 
 class PacketCount(NamedTuple):

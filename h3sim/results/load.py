@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
 from h3sim._version import __version__
-from h3sim.accessors import accessor
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.lazy import accessor
 from h3sim.page import Kind
 from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
 from h3sim.results.connections import Connection, PacketCount
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from h3sim.headers.base import HeaderRun
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
+    from h3sim.results.configuration import LoadSpec
     from h3sim.results.connections import CarriedFlow
-    from h3sim.results.milestones import RootRow
-    from h3sim.results.multiplexing import Multiplexing
+    from h3sim.results.milestones import Multiplexing, RootRow
     from h3sim.results.optimality import Given
-    from h3sim.results.spec import LoadSpec
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
@@ -223,7 +222,7 @@ class Load(WithMilestones, RichDisplay):
     @cached_property
     def multiplexing(self) -> Multiplexing:
         """Multiplexing of the responses, and the effect of priorities."""
-        from h3sim.results.multiplexing import multiplexing_of  # on use: rarely needed
+        from h3sim.results.milestones import multiplexing_of  # on use: rarely needed
 
         rtt_ns = self.network.rtt_ns
         return multiplexing_of(self.page, self.trace, self._timings, rtt_ns=rtt_ns)

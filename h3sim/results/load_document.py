@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.results.configuration import FORMAT, LoadInputs, identity
 from h3sim.results.connections import PacketCount
 from h3sim.results.figures import document_of
-from h3sim.results.milestones import RootRow, Visual
-from h3sim.results.multiplexing import Multiplexing
+from h3sim.results.milestones import Multiplexing, RootRow, Visual
 from h3sim.schema.fields import write_table
 from h3sim.schema.files import DIGEST, json_digest
 from h3sim.schema.output import (

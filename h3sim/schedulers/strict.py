@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers.strict_group import StrictGroup
 from h3sim.schedulers.tree import SelfDependencyError
-from h3sim.schedulers.tree.disciplines import ExactTime
+from h3sim.schedulers.tree.disciplines import ExactTime, StrictGroup
 from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES, Weights
 from h3sim.signals import StrictPriority
 

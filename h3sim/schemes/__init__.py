@@ -1,9 +1,16 @@
 """Schemes: a client's policy and a server's scheduler, each a row of a table."""
 
-from h3sim.schemes.model import RecordedBy, RecordedTreeClass, Scheme, recorded_class
+from h3sim.schemes.model import (
+    RecordedBy,
+    RecordedTreeClass,
+    Scheme,
+    read_scheme,
+    recorded_class,
+    scheme_from_dict,
+    scheme_to_dict,
+)
 from h3sim.schemes.policy import make_policy
 from h3sim.schemes.policy_base import Policy
-from h3sim.schemes.reader import read_scheme, scheme_from_dict, scheme_to_dict
 from h3sim.schemes.registry import (
     CustomScheduler,
     SchedulerKind,

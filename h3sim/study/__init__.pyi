@@ -28,7 +28,7 @@ from h3sim.study.recommendation import Recommendation as Recommendation
 from h3sim.study.recommendation import recommend as recommend
 from h3sim.study.results import Results as Results
 from h3sim.study.rows import Counts as Counts
-from h3sim.study.results_file import read_results as read_results
+from h3sim.study.results import read_results as read_results
 from h3sim.study.run import resolve_config as resolve_config
 from h3sim.study.run import resolve_pages as resolve_pages
 from h3sim.study.run import resolve_scheme as resolve_scheme
@@ -56,8 +56,8 @@ from h3sim.study.sweep import Study as Study
 from h3sim.study.sweep import StudyPlan as StudyPlan
 from h3sim.study.sweep import load_study as load_study
 from h3sim.study.sweep import sweep as sweep
-from h3sim.study.what_if import WhatIf as WhatIf
-from h3sim.study.what_if import WhatIfRow as WhatIfRow
-from h3sim.study.what_if import what_if as what_if
+from h3sim.study.optimality import WhatIf as WhatIf
+from h3sim.study.optimality import WhatIfRow as WhatIfRow
+from h3sim.study.optimality import what_if as what_if
 
 __all__: list[str]

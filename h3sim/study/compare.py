@@ -10,16 +10,16 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim._version import __version__
-from h3sim.config.arguments import SAMPLE_MS, check_known, check_some
 from h3sim.config.load_config import LoadConfig
+from h3sim.config.options import SAMPLE_MS, check_known, check_some
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.results.figures import FIGURES
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Flag, ListOf, TableOf
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
+from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
-from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.table import RichDisplay
 from h3sim.trace import Rows

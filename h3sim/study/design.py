@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.config.arguments import N_SAMPLES, SAMPLING
 from h3sim.config.load_config import LoadConfig
+from h3sim.config.options import N_SAMPLES, SAMPLING
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values

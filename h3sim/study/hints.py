@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.browser.unseen import is_never_seen
-from h3sim.config.arguments import LEVEL
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
+from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.page import Kind, Page, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
@@ -37,11 +37,11 @@ from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.recommendation import subject_of
+from h3sim.study.rows import COMMON, ResultTable
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.study.search import ESTIMATED_WITHIN, with_drawn_network
 from h3sim.study.sequential import seed_interval
 from h3sim.study.statistics import holm, ratio_end
-from h3sim.study.table import COMMON, ResultTable
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.text import plural
 from h3sim.trace import Rows

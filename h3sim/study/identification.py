@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
-from h3sim.accessors import accessor
 from h3sim.errors import InputError
+from h3sim.lazy import accessor
 from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, SupportsRequeue
 from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
 from h3sim.schema.output import (

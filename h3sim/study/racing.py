@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.config.arguments import LEVEL
+from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, SchemeError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate, check_arguments

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from h3sim.engine import Process
     from h3sim.results import Load, LoadSpec
     from h3sim.schedulers import Scheduler
-    from h3sim.transport.cross_traffic import CrossFlow
+    from h3sim.transport.network import CrossFlow
 
 
 PageLike: TypeAlias = "Page | str | Path"
@@ -168,7 +168,7 @@ def _cross_traffic(text: str | None) -> tuple[CrossFlow, ...]:
     """Return the competing flows."""
     if text is None:
         return ()
-    from h3sim.transport.cross_traffic import parse_cross_traffic  # lazy: few loads have any
+    from h3sim.transport.network import parse_cross_traffic  # lazy: few loads have any
 
     return parse_cross_traffic(text)
 

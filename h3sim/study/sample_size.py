@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.config.arguments import LEVEL
+from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import is_quantity, plain_number

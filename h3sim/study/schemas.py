@@ -16,7 +16,7 @@ from h3sim.study.header_study import HEADERS
 from h3sim.study.hints import HINTS
 from h3sim.study.identification import IDENTIFICATION
 from h3sim.study.load_file import LoadDocument
-from h3sim.study.optimality import OPTIMALITY
+from h3sim.study.optimality import OPTIMALITY, WHAT_IF
 from h3sim.study.recommendation import ADVICE
 from h3sim.study.results import FORMAT as RESULTS
 from h3sim.study.results import ResultsHead
@@ -24,7 +24,6 @@ from h3sim.study.search import FOUND
 from h3sim.study.study_file import FORMAT as STUDY
 from h3sim.study.study_file import StudyFile
 from h3sim.study.validation import RULE_CHECK, SERVER_CHECK
-from h3sim.study.what_if import WHAT_IF
 
 WRITTEN = (
     *(ADVICE, COMPARISON, FOUND, HEADERS, HINTS, IDENTIFICATION, IMPORT_REPORT, LIST, OPTIMALITY),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import rng
 from h3sim._version import __version__
-from h3sim.config.arguments import LEVEL
 from h3sim.config.load_config import (
     OF_NETWORK,
     RECORDED,
@@ -19,6 +18,7 @@ from h3sim.config.load_config import (
     over_networks,
     recorded_network,
 )
+from h3sim.config.options import LEVEL
 from h3sim.errors import NothingToMeasureError
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
@@ -26,9 +26,9 @@ from h3sim.schema.values import Number, TableOf
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
+from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.run import add_schedulers
 from h3sim.study.statistics import ratio_end
-from h3sim.study.table import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.config.arguments import SEED, check_running
 from h3sim.config.load_config import refuse_options
+from h3sim.config.options import SEED, check_running
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number

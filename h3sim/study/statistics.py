@@ -9,7 +9,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from h3sim.config.arguments import LEVEL, SEED
+from h3sim.config.options import LEVEL, SEED
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments

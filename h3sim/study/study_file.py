@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.config.arguments import N_SAMPLES, SAMPLING, SEED
 from h3sim.config.load_config import LoadConfig, unknown_option
+from h3sim.config.options import N_SAMPLES, SAMPLING, SEED
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.results.figures import ON_DEMAND
 from h3sim.schema import parse_toml, read_text

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
-from h3sim.config.arguments import SEED, check_running
 from h3sim.config.load_config import (
     RECORDED,
     LoadConfig,
@@ -19,21 +18,20 @@ from h3sim.config.load_config import (
     refuse_options,
     with_fields,
 )
-from h3sim.config.options import ReorderOption
+from h3sim.config.options import SEED, ReorderOption, check_running
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers.base import HeaderLists
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number, plain_values
 from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
-from h3sim.study.backends import worker_count
 from h3sim.study.cache_key import CellKeys, model_version
 from h3sim.study.compare import check_names
 from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
 from h3sim.study.header_study import resolve_swept
 from h3sim.study.results import Results
 from h3sim.study.run import add_schedulers
-from h3sim.study.runner import Execution, Runner, split_options
+from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.store import Store
 from h3sim.study.worker import LoadWork
 from h3sim.transport import Network, TransportProfile

@@ -13,7 +13,6 @@ from h3sim.trace.delivery_reconstruction import (
     delivered_per_stream,
     with_delivery,
 )
-from h3sim.trace.merge import in_order_requested, merged_trace
 from h3sim.trace.model import (
     Activity,
     ConnectionPacket,
@@ -25,6 +24,8 @@ from h3sim.trace.model import (
     Trace,
     WireRow,
     Work,
+    in_order_requested,
+    merged_trace,
 )
 from h3sim.trace.packets import (
     PacketColumns,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
 from h3sim.errors import H3SimError
-from h3sim.headers.qif import read_qif
+from h3sim.headers.base import read_qif
 from h3sim.http.priority_field import parse_priority
 from h3sim.importers import import_page
 from h3sim.importers.archive import read_archive

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from h3sim.conformance import pages
 from h3sim.constants import STREAM_ID_STEP
-from h3sim.engine import http1_connections
+from h3sim.engine import host_connections
 from h3sim.ranges import Ranges
 from tests.effort import law
 from tests.property import laws
@@ -116,7 +116,7 @@ def test_each_host_has_connections_of_its_own(
 def test_a_pool_that_pipelines_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send a request while the connection is still busy: the law notices."""
 
-    def pipelined(self: http1_connections.Http1Pool, resource: int, asked_at_ns: int) -> None:
+    def pipelined(self: host_connections.Http1Pool, resource: int, asked_at_ns: int) -> None:
         self._priorities.add(resource)
         if not hasattr(self, "_only"):
             self._only = self._idle.pop()  # type: ignore[attr-defined]
@@ -124,7 +124,7 @@ def test_a_pool_that_pipelines_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -
 
     import h3sim
 
-    monkeypatch.setattr(http1_connections.Http1Pool, "request", pipelined)
+    monkeypatch.setattr(host_connections.Http1Pool, "request", pipelined)
     load = loaded(
         h3sim.load_page("davies-meenan"), h3sim.LoadConfig(network="cable", transport="http1")
     )

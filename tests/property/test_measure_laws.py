@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h3sim.metrics import hol_blocking
+from h3sim.metrics.hol import count_packets, frames_by_number, loss_bursts
 from h3sim.metrics.multiplexing import (
     Sent,
     fairness,
@@ -18,7 +19,6 @@ from h3sim.metrics.multiplexing import (
     reprioritization_delays_ns,
     streams_in_flight,
 )
-from h3sim.metrics.packet_counts import count_packets, frames_by_number, loss_bursts
 from h3sim.metrics.progress import Element, seen_at_ns, speed_index_ns
 from h3sim.signals import Eps, H2Priority, Signal
 from h3sim.trace import Delivery, PacketRows, Request, Trace, with_delivery

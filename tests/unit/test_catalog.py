@@ -14,7 +14,7 @@ from h3sim.catalog.catalog import NameSets, shipped_sets
 from h3sim.catalog.resources import root
 from h3sim.errors import H3SimError, InputError, PageError, SchemeError, UnknownNameError
 from h3sim.page import page_to_dict
-from h3sim.schemes.reader import scheme_from_dict
+from h3sim.schemes.model import scheme_from_dict
 
 MARX_2019 = (
     *("rr", "wrr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr"),

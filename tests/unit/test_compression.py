@@ -16,7 +16,7 @@ from h3sim.headers import (
     EncodingEnd,
     make_codec,
 )
-from h3sim.headers.qif import HeaderListError, parse_qif, read_qif
+from h3sim.headers.base import HeaderListError, parse_qif, read_qif
 from h3sim.headers.qpack import EncoderStream, InstructionKind, required_insert_count
 from h3sim.headers.wire import WireReader, encode_integer, encode_string
 

@@ -12,7 +12,7 @@ import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
 from h3sim.transport import LinkProfile, Network
-from h3sim.transport.cross_traffic import CrossFlow, parse_cross_traffic
+from h3sim.transport.network import CrossFlow, parse_cross_traffic
 from h3sim.transport.quic.settings import QuicSettings
 from h3sim.units import mbps, ms
 from tests.helpers import page_of

@@ -20,10 +20,15 @@ from h3sim.papers.findings import (
     Verdict,
     findings_from_dict,
     judge,
+    mean,
+    median,
+    over_pages,
+    share,
     shown,
+    spearman,
+    tau,
 )
 from h3sim.papers.reproduce import FIGURES
-from h3sim.papers.study_rows import mean, median, over_pages, share, spearman, tau
 from h3sim.schema.fields import write_table
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.headers.qif import HeaderListError
+from h3sim.headers.base import HeaderListError
 from h3sim.importers.header_lists import read_exchanges
 
 if TYPE_CHECKING:

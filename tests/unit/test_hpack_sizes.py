@@ -10,7 +10,7 @@ import h3sim
 from h3sim.headers.hpack import HpackSizes
 from h3sim.headers.wire import HUFFMAN_BITS, STATIC_TABLE
 from h3sim.page import page_from_dict
-from h3sim.transport.tcp.segments import HEADER_BYTES
+from h3sim.transport.tcp.records import HEADER_BYTES
 
 GET = (
     (b":method", b"GET"),

@@ -6,7 +6,7 @@ import pytest
 
 from h3sim.metrics import SanderCount
 from h3sim.metrics.critical_path import critical_path
-from h3sim.metrics.packet_counts import count_packets, count_sander, frames_by_number, loss_bursts
+from h3sim.metrics.hol import count_packets, count_sander, frames_by_number, loss_bursts
 from h3sim.trace import Activity, Delivery, Request, Trace, Work, with_delivery
 from tests.helpers import replay
 

@@ -16,7 +16,7 @@ from h3sim.metrics.multiplexing import (
     slope,
 )
 from h3sim.metrics.progress import Element, seen_at_ns, timings
-from h3sim.results.multiplexing import multiplexing_of
+from h3sim.results.milestones import multiplexing_of
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
 from h3sim.trace import Delivery, PacketRows, Request, SignalSent, Trace
 from tests.helpers import AT_ONCE, page_of, replay

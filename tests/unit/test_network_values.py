@@ -11,8 +11,8 @@ import pytest
 from h3sim.errors import NetworkError
 from h3sim.trace import Delivery
 from h3sim.transport import ConstantRate, LinkProfile, Network, Protocol
-from h3sim.transport.cross_traffic import CrossFlow, parse_cross_traffic
 from h3sim.transport.link_profile import HoldEveryNth, Jitter
+from h3sim.transport.network import CrossFlow, parse_cross_traffic
 from h3sim.units import mbps, ms
 
 ONE_NS = Fraction(1)

@@ -19,8 +19,8 @@ import pytest
 from h3sim.cli.main import exits_on_sigterm
 from h3sim.errors import InputError, Terminated
 from h3sim.headers.base import HeaderLists, TimedSection
-from h3sim.study import backends, load_study, runner, sweep
-from h3sim.study.backends import WorkerPool, pool_of, worker_count
+from h3sim.study import load_study, runner, sweep
+from h3sim.study.runner import WorkerPool, pool_of, worker_count
 from h3sim.study.store import Store
 from h3sim.units import ms
 from tests import interrupting, standins
@@ -138,14 +138,14 @@ def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
     errors: list[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = ClosingExecutor(errors)
-    monkeypatch.setattr(backends._Processes, "_made", lambda _: executor)
+    monkeypatch.setattr(runner._Processes, "_made", lambda _: executor)
     results = stood_in(standins.reported).run(executor="processes", workers=2)
     assert results.counts == (0, 40, 0)
     assert list(results) == list(stood_in(standins.reported).run(executor="serial"))
 
 
 def test_a_process_that_was_starting_while_its_pool_broke_is_ended() -> None:
-    pool = backends._Processes(1)
+    pool = runner._Processes(1)
     broken: Any = pool._executor
     with pytest.raises(BrokenExecutor):
         pool.submit(os._exit, 1).result(HANG_S)

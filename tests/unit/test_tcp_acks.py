@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.transport.tcp import Segment, TcpSettings
-from h3sim.transport.tcp.reassembly import Reassembly
-from h3sim.transport.tcp.segments import sack_option_bytes
+from h3sim.transport.tcp.records import Reassembly, sack_option_bytes
 from h3sim.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes, drops
 

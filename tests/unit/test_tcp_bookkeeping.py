@@ -9,15 +9,16 @@ import pytest
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp import TcpSettings
 from h3sim.transport.tcp.loss_detection import Scoreboard
-from h3sim.transport.tcp.reassembly import Reassembly
-from h3sim.transport.tcp.records import AutotunedSendStream
-from h3sim.transport.tcp.recovery import DeliverySampler, Recovery, WindowUsage, _duplicate_of
-from h3sim.transport.tcp.retransmission import (
+from h3sim.transport.tcp.records import AutotunedSendStream, Reassembly, Segment, SentSegment
+from h3sim.transport.tcp.recovery import (
+    DeliverySampler,
     Episode,
     ProportionalRateReduction,
+    Recovery,
     RetransmissionTimer,
+    WindowUsage,
+    _duplicate_of,
 )
-from h3sim.transport.tcp.segments import Segment, SentSegment
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
 from tests.unit.test_quic_windows import Endless
@@ -25,7 +26,7 @@ from tests.unit.test_tcp_detectors import Flight
 from tests.unit.test_tcp_recovery import Halving
 
 if TYPE_CHECKING:
-    from h3sim.transport.tcp.retransmission import TailLossProbe
+    from h3sim.transport.tcp.recovery import TailLossProbe
 
 SIZE = 88
 

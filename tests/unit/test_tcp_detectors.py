@@ -8,9 +8,8 @@ import pytest
 
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp.loss_detection import RackDetector, SackDetector, Scoreboard
-from h3sim.transport.tcp.recovery import Recovery
-from h3sim.transport.tcp.retransmission import ProportionalRateReduction
-from h3sim.transport.tcp.segments import Segment, SentSegment
+from h3sim.transport.tcp.records import Segment, SentSegment
+from h3sim.transport.tcp.recovery import ProportionalRateReduction, Recovery
 from h3sim.transport.tcp.settings import TcpSettings
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from h3sim.transport.tcp import TcpSettings
+from h3sim.transport.tcp.records import Segment, SentSegment
 from h3sim.transport.tcp.recovery import Recovery
-from h3sim.transport.tcp.segments import Segment, SentSegment
 from h3sim.units import ms
 from tests.unit.test_tcp_bookkeeping import SIZE, Reporting
 

@@ -80,7 +80,7 @@ _UNKNOWN_RTT_NS: Final = NS_PER_MS
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ModelBasedController(CongestionController):
-    """Common base of the versions of BBR: the first rate, and the window before recovery."""
+    """The common part of the versions of BBR: the first rate, and the window before recovery."""
 
     __slots__ = (
         "_datagram_bytes",

@@ -9,10 +9,8 @@ from h3sim.transport.endpoint import Endpoint, make_recovery_row
 from h3sim.transport.pacing import Pacer
 from h3sim.transport.packets import ECT
 from h3sim.transport.tcp.packer import Handshake, Packer, State
-from h3sim.transport.tcp.reassembly import Reassembly
-from h3sim.transport.tcp.records import AutotunedSendStream, SendStream
+from h3sim.transport.tcp.records import AutotunedSendStream, Reassembly, Segment, SendStream
 from h3sim.transport.tcp.recovery import Recovery
-from h3sim.transport.tcp.segments import Segment
 from h3sim.transport.tcp.settings import SocketBuffer
 
 if TYPE_CHECKING:
@@ -22,9 +20,8 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import HandshakeMode, Role
     from h3sim.transport.rtt import RttEstimator
-    from h3sim.transport.tcp.records import Message, TlsRecord
-    from h3sim.transport.tcp.retransmission import TailLossProbe
-    from h3sim.transport.tcp.segments import SentSegment
+    from h3sim.transport.tcp.records import Message, SentSegment, TlsRecord
+    from h3sim.transport.tcp.recovery import TailLossProbe
     from h3sim.transport.tcp.settings import TcpSettings
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.transport.rtt import RttEstimator
-    from h3sim.transport.tcp.segments import SentSegment
+    from h3sim.transport.tcp.records import SentSegment
 
 
 class Scoreboard:

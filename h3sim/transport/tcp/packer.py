@@ -6,13 +6,11 @@ import enum
 from typing import TYPE_CHECKING
 
 from h3sim.transport.quic.handshake import HandshakeMode, Role
-from h3sim.transport.tcp.records import Message
-from h3sim.transport.tcp.segments import Segment, SentSegment
+from h3sim.transport.tcp.records import Message, Segment, SentSegment
 from h3sim.transport.tcp.settings import TlsVersion
 
 if TYPE_CHECKING:
-    from h3sim.transport.tcp.reassembly import Reassembly
-    from h3sim.transport.tcp.records import SendStream
+    from h3sim.transport.tcp.records import Reassembly, SendStream
     from h3sim.transport.tcp.settings import TcpSettings
 
 
