@@ -10,6 +10,7 @@ import enum
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
@@ -369,6 +370,8 @@ _LEAST_SHARE = 0.7
 """A mechanism that explains less than this share of the choices is not named."""
 _PROMISING = 0.4
 """Mechanisms that explain less than this share of the best one's picks are not tried further."""
+_FEW_MECHANISMS = 4
+"""So many of the most promising mechanisms decide what happens to streams that lose bytes."""
 _FEW_PICKS = 4
 """So many picks refute a mechanism where another explains everything."""
 _SIGNIFICANT = 100
@@ -437,7 +440,7 @@ class _Scored:
     hits: tuple[bool, ...]
     resync: Resync
 
-    @property
+    @cached_property
     def n_hits(self) -> int:
         return sum(self.hits)
 
@@ -452,19 +455,18 @@ class _Comparison:
             for step in order.steps
             if step.is_choice
         ]
+        self._known: dict[tuple[Mechanism, Resync], _Scored] = {}
         kinds = {step.kind for step in order.steps}
-        self.retransmits: tuple[Retransmit, ...] = (Retransmit.FIRST,)
-        if StepKind.RESENT in kinds:
-            self.retransmits = (Retransmit.FIRST, Retransmit.TURN)
-        self.requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
+        self._retransmits = tuple(Retransmit) if StepKind.RESENT in kinds else (Retransmit.FIRST,)
+        self._requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
         self.groups: dict[str, _Scored] = {}
         """The best variant of each mechanism, by name."""
-        for mechanism in self._promising():
-            for variant in self._variants(mechanism):
-                scored = self.score(variant)
-                known = self.groups.get(mechanism.name)
-                if known is None or scored.n_hits > known.n_hits:
-                    self.groups[mechanism.name] = scored
+        promising = self._promising()
+        handlings = self._handlings(promising)
+        for mechanism in promising:
+            for requeues, retransmit in handlings:
+                variant = replace(mechanism, requeues=requeues, retransmit=retransmit)
+                self._keep(self.score(variant))
         self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
 
     @property
@@ -472,35 +474,55 @@ class _Comparison:
         """The share of the choices that the best mechanism explains."""
         return self.best.n_hits / len(self.picks) if self.picks else 1.0
 
+    def _keep(self, scored: _Scored) -> None:
+        """Keep a variant if it is the best of its mechanism."""
+        known = self.groups.get(scored.mechanism.name)
+        if known is None or scored.n_hits > known.n_hits:
+            self.groups[scored.mechanism.name] = scored
+
     def _promising(self) -> list[Mechanism]:
-        """Return the candidates that may explain most; the others count as they are."""
+        """Return the candidates that may explain most, the best first; the others count as is."""
         scored = [
             max(
-                (self._scored(replace(each, requeues=requeues)) for requeues in self.requeues),
+                (self._scored(replace(each, requeues=requeues)) for requeues in self._requeues),
                 key=lambda found: found.n_hits,
             )
             for each in candidates_for(self.order)
         ]
-        most = max(each.n_hits for each in scored)
+        scored.sort(key=lambda each: -each.n_hits)
         for each in scored:
-            known = self.groups.get(each.mechanism.name)
-            if known is None or each.n_hits > known.n_hits:
-                self.groups[each.mechanism.name] = each
+            self._keep(each)
         return [
             replace(each.mechanism, requeues=False)
             for each in scored
-            if each.n_hits >= _PROMISING * most
+            if each.n_hits >= _PROMISING * scored[0].n_hits
         ]
 
-    def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
-        predicted = predictions(self.order, mechanism, resync=resync)
-        hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
-        return _Scored(mechanism, hits, resync)
+    def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
+        """Return what may happen to streams that lose bytes, by the most promising mechanisms.
 
-    def _variants(self, mechanism: Mechanism) -> Iterator[Mechanism]:
-        for requeues in self.requeues:
-            for retransmit in self.retransmits:
-                yield replace(mechanism, requeues=requeues, retransmit=retransmit)
+        That is a rule of the transport, and so the same for every mechanism.
+        """
+        found: dict[tuple[bool, Retransmit], None] = {}
+        for mechanism in promising[:_FEW_MECHANISMS]:
+            variants = [
+                replace(mechanism, requeues=requeues, retransmit=retransmit)
+                for requeues in self._requeues
+                for retransmit in self._retransmits
+            ]
+            found |= {
+                (variant.requeues, variant.retransmit): None
+                for variant in self._unrefuted(map(self._scored, variants))
+            }
+        return list(found)
+
+    def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
+        found = self._known.get((mechanism, resync))
+        if found is None:
+            predicted = predictions(self.order, mechanism, resync=resync)
+            hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
+            found = self._known[mechanism, resync] = _Scored(mechanism, hits, resync)
+        return found
 
     def score(self, mechanism: Mechanism) -> _Scored:
         """Return which choices a mechanism explains."""
@@ -517,7 +539,10 @@ class _Comparison:
 
     def settled(self, variants: Iterable[Mechanism]) -> list[Mechanism]:
         """Return the variants of the best mechanism that are not refuted, the best ones first."""
-        scored = sorted(map(self.score, variants), key=lambda each: -each.n_hits)
+        return self._unrefuted(map(self.score, variants))
+
+    def _unrefuted(self, variants: Iterable[_Scored]) -> list[Mechanism]:
+        scored = sorted(variants, key=lambda each: -each.n_hits)
         return [each.mechanism for each in scored if not refutes(scored[0].hits, each.hits)]
 
     def quantum(self) -> str:
@@ -544,8 +569,8 @@ class _Comparison:
     def requeuing(self) -> bool | None:
         """Return whether streams are requeued when bytes are acknowledged, None if not shown."""
         best = self.best.mechanism
-        found = self.settled(replace(best, requeues=requeues) for requeues in self.requeues)
-        return found[0].requeues if len(found) == 1 and len(self.requeues) > 1 else None
+        found = self.settled(replace(best, requeues=requeues) for requeues in self._requeues)
+        return found[0].requeues if len(found) == 1 and len(self._requeues) > 1 else None
 
     def heeds_updates(self) -> bool | None:
         """Return whether changed signals are heeded, None if the log does not show it."""
@@ -758,6 +783,7 @@ def _differences(fitting: Sequence[Mechanism]) -> Iterator[Difference]:
 _NO_PAIR = "no workload of h3sim"
 
 
+@cache
 def needed_responses(mechanism: Mechanism, other: Mechanism) -> str:
     """Return two responses of a workload by which the mechanisms differ, in words.
 

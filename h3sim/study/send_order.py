@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.constants import STREAM_ID_STEP
+from h3sim.constants import MAX_VARINT, STREAM_ID_STEP
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.http import PriorityReceiver, StreamPriorities
 from h3sim.importers import read_recording
@@ -479,6 +479,20 @@ class _Stream:
         )
 
 
+def _within(
+    spans: Iterable[tuple[int, int]], start: int, stop: int = MAX_VARINT
+) -> Iterator[tuple[int, int]]:
+    """Yield the parts of *spans* from *start* to *stop*.
+
+    >>> list(_within([(0, 5), (8, 12)], 3, 9)), list(_within([(0, 5)], 5))
+    ([(3, 5), (8, 9)], [])
+    """
+    for span_start, span_stop in spans:
+        low, high = max(span_start, start), min(span_stop, stop)
+        if low < high:
+            yield low, high
+
+
 _SIGNALS = frozenset({EntryKind.FIELD, EntryKind.UPDATE, EntryKind.TREE})
 
 
@@ -607,12 +621,12 @@ class _Builder:
         """Note that bytes were lost, if they are sent again later."""
         for stream_id, offset, n_bytes, _ in frames:
             stream = self._streams[stream_id]
-            stop = offset + n_bytes
-            if any(start < stop and end > offset for start, end in stream.resent):
-                if not stream.lost:
-                    self._pending[stream_id] = None
-                    self.steps.append(Step(StepKind.LOST, at_ns, stream_id))
-                stream.lost.append((offset, stop))
+            # Bytes that arrive after all are not sent again.
+            spans = list(_within(stream.resent, offset, offset + n_bytes))
+            if spans and not stream.lost:
+                self._pending[stream_id] = None
+                self.steps.append(Step(StepKind.LOST, at_ns, stream_id))
+            stream.lost += spans
             self.steps.append(Step(StepKind.TOUCHED, at_ns, stream_id))
 
     def acked(self, at_ns: int, frames: Iterable[StreamFrame]) -> None:
@@ -663,7 +677,7 @@ class _Builder:
         was_lost = bool(stream.lost)
         is_choice = was_lost and self._n_ready + len(self._pending) > 1
         self._step(StepKind.RESENT, packet, frame, is_choice=is_choice)
-        stream.lost = [span for span in stream.lost if span[1] <= frame.offset or span[0] >= stop]
+        stream.lost = [*_within(stream.lost, 0, frame.offset), *_within(stream.lost, stop)]
         if was_lost and not stream.lost:
             del self._pending[stream_id]
             self.steps.append(Step(StepKind.REPAIRED, packet.at_ns, stream_id))
