@@ -104,7 +104,8 @@ class Resync(enum.Enum):
     NONE = "none"
     """Nothing: the stream that was sent is charged, as always."""
     REJOIN = "rejoin"
-    """The stream that was picked in vain goes behind its equals."""
+    """The streams that were picked in vain go behind their equals, until the one that was sent is
+    next."""
     SKIP = "skip"
     """The stream that was sent had its quantum too early, and is not charged for it."""
 
@@ -171,11 +172,19 @@ class _Replay:
             return True
         if self._resync is Resync.SKIP:
             return False
-        if self._resync is Resync.REJOIN or pick == self._previous:
-            # What sent the packet before has used up its quantum.
-            self._scheduler.deactivate(pick)
-            self._scheduler.activate(pick)
+        if self._resync is Resync.REJOIN:
+            vain: dict[int, None] = {}
+            while pick is not None and pick != stream_id and pick not in vain:
+                vain[pick] = None
+                self._rejoin(pick)
+                pick = self._scheduler.pick()
+        elif pick == self._previous:  # what sent the packet before has used up its quantum
+            self._rejoin(pick)
         return True
+
+    def _rejoin(self, stream_id: int) -> None:
+        self._scheduler.deactivate(stream_id)
+        self._scheduler.activate(stream_id)
 
     def _close_until(self, at_ns: int) -> None:
         while self._closed < len(self._closings) and self._closings[self._closed][0] < at_ns:
@@ -229,8 +238,7 @@ class _Replay:
         if isinstance(self._scheduler, SupportsRequeue):
             self._scheduler.requeue(stream_id)
         else:
-            self._scheduler.deactivate(stream_id)
-            self._scheduler.activate(stream_id)
+            self._rejoin(stream_id)
 
     def _release(self) -> None:
         """Activate again what was held: it may be ready from now on."""
