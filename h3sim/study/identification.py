@@ -173,14 +173,20 @@ class _Replay:
         if self._resync is Resync.SKIP:
             return False
         if self._resync is Resync.REJOIN:
-            vain: dict[int, None] = {}
-            while pick is not None and pick != stream_id and pick not in vain:
-                vain[pick] = None
-                self._rejoin(pick)
-                pick = self._scheduler.pick()
+            self._rotate(pick, stream_id)
         elif pick == self._previous:  # what sent the packet before has used up its quantum
             self._rejoin(pick)
         return True
+
+    def _rotate(self, pick: int, stream_id: int) -> int:
+        """Move picks behind their equals until *stream_id* is next; return it, or else *pick*."""
+        vain: dict[int, None] = {}
+        rotated: int | None = pick
+        while rotated is not None and rotated != stream_id and rotated not in vain:
+            vain[rotated] = None
+            self._rejoin(rotated)
+            rotated = self._scheduler.pick()
+        return stream_id if rotated == stream_id else pick
 
     def _rejoin(self, stream_id: int) -> None:
         self._scheduler.deactivate(stream_id)
@@ -247,9 +253,12 @@ class _Replay:
         self._held.clear()
 
     def _pick(self, step: Step) -> int | None:
-        """Return the pick; `~stream_id` where it sends lost bytes."""
-        if step.kind is StepKind.SENT:
-            self._unsure.pop(step.stream_id, None)
+        """Return the pick; `~stream_id` where it sends lost bytes.
+
+        The first bytes of a stream that may have become ready just then do not show its position
+        among its equals.
+        """
+        joins = step.kind is StepKind.SENT and self._unsure.pop(step.stream_id, 0) is None
         if self._lost and not self._waits_turn:
             lost_id = next(iter(self._lost))
             if self._lost_scheduler is not None:
@@ -262,7 +271,7 @@ class _Replay:
             picked = self._scheduler.pick()
         if picked is not None and picked in self._lost:
             return ~picked
-        return picked
+        return picked if picked is None or not joins else self._rotate(picked, step.stream_id)
 
     def _charge(self, step: Step) -> None:
         stream_id, n_bytes = step.stream_id, step.n_bytes
