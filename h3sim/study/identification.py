@@ -478,11 +478,19 @@ class _Comparison:
         self._requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
         self.groups: dict[str, _Scored] = {}
         """The best variant of each mechanism, by name."""
+        self._resyncs: tuple[Resync, ...] = (Resync.NONE,)
         promising = self._promising()
-        handlings = self._handlings(promising)
-        for mechanism in promising:
-            for requeues, retransmit in handlings:
-                variant = replace(mechanism, requeues=requeues, retransmit=retransmit)
+        variants = [
+            replace(mechanism, requeues=requeues, retransmit=retransmit)
+            for requeues, retransmit in self._handlings(promising)
+            for mechanism in promising
+        ]
+        for variant in variants:
+            self._keep(self.score(variant))
+        # Where one explains the log exactly, the others need no help.
+        if not any(all(each.hits) for each in self.groups.values()):
+            self._resyncs = tuple(Resync)
+            for variant in variants:
                 self._keep(self.score(variant))
         self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
 
@@ -543,11 +551,7 @@ class _Comparison:
 
     def score(self, mechanism: Mechanism) -> _Scored:
         """Return which choices a mechanism explains."""
-        found = []
-        for resync in Resync:
-            found.append(self._scored(mechanism, resync))
-            if all(found[-1].hits):
-                break
+        found = (self._scored(mechanism, resync) for resync in self._resyncs)
         return max(found, key=lambda scored: scored.n_hits)
 
     def refuted(self, scored: _Scored) -> bool:

@@ -232,7 +232,7 @@ def _order_of_server(log: TimelineLog, timeline: SenderView, wait_ns: int) -> Se
             builder.lost(entry.at_ns, timeline.frames.get(entry.value, []))
         else:
             builder.entry(entry)
-            if entry.kind is EntryKind.REQUEST and not is_written:
+            if entry.kind is (EntryKind.WRITTEN if is_written else EntryKind.REQUEST):
                 heappush(due, (entry.at_ns + wait_ns, entry.stream_id))
     return builder.order(
         title=log.title,
@@ -456,7 +456,7 @@ class _LostRoom:
                     heappush(waiting, rest)
 
     def _after(self, gap: _Missing) -> int:
-        """Return the packet that a gap comes after: a response begins just ahead of what is left."""
+        """Return the packet that a gap comes after; a response begins just ahead of the rest."""
         if gap.after >= 0:
             return gap.after
         n_packets = (gap.stop - gap.start) // self._capacity_bytes + 1
@@ -601,7 +601,6 @@ class _Builder:
                 stream = self._streams[stream_id]
                 stream.written = (stream.written or 0) + entry.value
                 self._settle(stream_id, entry.at_ns)
-                self.ready(stream_id, entry.at_ns)
 
     def _raise_limit(self, entry: Entry) -> None:
         if entry.stream_id == INITIAL_LIMIT:
