@@ -28,7 +28,6 @@ from aioquic.quic.logger import QuicFileLogger
 import h3sim
 from h3sim.signals import Eps
 from h3sim.study.workload import EPS_WORKLOAD
-
 from validation.server_drivers import SERVERS_GO, build
 
 if TYPE_CHECKING:

@@ -389,20 +389,20 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
     """
     if not lost:
         return packets
-    gaps: list[_Missing] = []
-    later: list[_Missing] = []
+    gaps: list[Missing] = []
+    later: list[Missing] = []
     last: dict[int, tuple[int, int]] = {}
     for packet in packets:
         for frame in packet.frames:
             start, stop = frame.offset, frame.offset + frame.n_bytes
             number, upto = last.get(frame.stream_id, (-1, 0))
             if start > upto:
-                gaps.append(_Missing(packet.number, number, frame.stream_id, upto, start))
+                gaps.append(Missing(packet.number, number, frame.stream_id, upto, start))
             elif stop > upto and number >= 0:
-                later.append(_Missing(packet.number, number, frame.stream_id, upto, stop))
+                later.append(Missing(packet.number, number, frame.stream_id, upto, stop))
             if stop > upto:
                 last[frame.stream_id] = (packet.number, stop)
-    room = _LostRoom(lost, max(sum(frame.n_bytes for frame in each.frames) for each in packets))
+    room = LostRoom(lost, max(sum(frame.n_bytes for frame in each.frames) for each in packets))
     room.place_gaps(gaps)
     room.place_ends(later)
     found = sorted([*packets, *room.packets()], key=lambda packet: packet.number)
@@ -414,7 +414,7 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
     return found
 
 
-class _Missing(NamedTuple):
+class Missing(NamedTuple):
     """Bytes that were sent between packets *after* and *before*."""
 
     before: int
@@ -431,7 +431,7 @@ _LEAST_BYTES = 32
 """The least bytes of a stream that are worth a place in a packet that has others."""
 
 
-class _LostRoom:
+class LostRoom:
     """The lost packets of a log, and the bytes that each may have carried."""
 
     def __init__(self, lost: list[int], capacity_bytes: int) -> None:
@@ -440,10 +440,10 @@ class _LostRoom:
         self._left = dict.fromkeys(lost, capacity_bytes)
         self._frames: dict[int, list[StreamFrame]] = {}
 
-    def place_gaps(self, gaps: Iterable[_Missing]) -> None:
+    def place_gaps(self, gaps: Iterable[Missing]) -> None:
         """Place each gap in the packets between those around it, the most urgent one first."""
         by_start = sorted((self._after(gap), gap) for gap in gaps)
-        waiting: list[_Missing] = []
+        waiting: list[Missing] = []
         position = 0
         for number in self._lost:
             while position < len(by_start) and by_start[position][0] < number:
@@ -455,7 +455,7 @@ class _LostRoom:
                 if gap.before > number and (rest := self._place(number, gap)) is not None:
                     heappush(waiting, rest)
 
-    def _after(self, gap: _Missing) -> int:
+    def _after(self, gap: Missing) -> int:
         """Return the packet that a gap comes after; a response begins just ahead of the rest."""
         if gap.after >= 0:
             return gap.after
@@ -464,7 +464,7 @@ class _LostRoom:
         index = bisect_left(self._lost, gap.before)
         return near if index and self._lost[index - 1] > near else gap.after
 
-    def place_ends(self, ends: Iterable[_Missing]) -> None:
+    def place_ends(self, ends: Iterable[Missing]) -> None:
         """Place bytes that arrive late in what is left of the packets that they may be from."""
         begun: dict[int, int] = {}
         """The last packet before the lost end of each stream."""
@@ -477,12 +477,12 @@ class _LostRoom:
             if sum(self._left[number] for number in numbers) < end.stop - end.start:
                 continue
             begun[end.stream_id] = after
-            rest: _Missing | None = end
+            rest: Missing | None = end
             for number in numbers:
                 if rest is not None and self._left[number]:
                     rest = self._place(number, rest)
 
-    def _place(self, number: int, missing: _Missing) -> _Missing | None:
+    def _place(self, number: int, missing: Missing) -> Missing | None:
         """Place bytes in a packet; return what is left of them."""
         n_bytes = min(self._left[number], missing.stop - missing.start)
         frame = StreamFrame(missing.stream_id, missing.start, n_bytes, False)
