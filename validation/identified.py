@@ -192,6 +192,8 @@ def outcome(this: Case) -> Outcome | None:
     percent = 0.0 if row is None else row.percent
     if found.mechanism == truth:
         verdict = "named"
+    elif not any(step.is_choice for step in (*known.steps, *found.order.steps)):
+        verdict = "cannot tell"  # there was never anything to choose from
     elif truth not in found.candidates:
         verdict = "wrong" if found.candidates else "none explains it"
     elif _are_possible(this, known, found.candidates):

@@ -293,9 +293,12 @@ def test_a_server_s_log_shows_when_responses_were_ready(tmp_path: Path) -> None:
     document = h3sim.load_page("davies-meenan").to_dict()
     for number, resource in enumerate(document["resources"]):
         resource["server_ms"] = 37 * number % 80
-    network = {"network": "sander-2mbps-100ms-2pct", "transport_profile": "default"}
     load = h3sim.simulate(
-        page_from_dict(document), scheme="chrome-eps", record_packets=True, **network
+        page_from_dict(document),
+        scheme="chrome-eps",
+        network="sander-2mbps-100ms-2pct",
+        transport_profile="default",
+        record_packets=True,
     )
     write_load_qlog(load, tmp_path / "late.qlog")
     found = identify(tmp_path / "late.qlog", trace=1)
