@@ -1,19 +1,20 @@
 """How many logs of h3sim's own loads `identify` names right: `python -m validation.identified`.
 
 Each log is of a random page, network, transport profile, order of retransmissions and scheduler,
-from the server's or the client's side. Where several mechanisms explain a log, the load is
-simulated with each of them: "cannot tell" is right if all send the same bytes in the same order.
+from the server's or the client's side. "Cannot tell" is right if all the mechanisms that are named
+predict the picks, by all that the server knew: then each of them would have left this log.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h3sim
 from h3sim.errors import StalledError
@@ -22,9 +23,24 @@ from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, RoundRobinScheduler
 from h3sim.schemes import SchedulerKind, Scheme
 from h3sim.signals import Eps, Signal
-from h3sim.study.identification import Identification, Mechanism, identify
+from h3sim.study.identification import (
+    Identification,
+    Mechanism,
+    candidates_for,
+    identify,
+    predictions,
+    refutes,
+)
+from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 _N_LOGS = 500
+_FIRST = 10_000
+"""The number of the first log: no rule or threshold was chosen by these."""
+_RESULTS = Path(__file__).parents[1] / "build" / "identified.jsonl"
+_SERVER, _CLIENT = 1, 2
 _MOST_BYTES = 3_000_000
 _EPS_CLIENTS = ("chrome-eps", "chrome-eps-2022", "firefox-eps", "safari-eps")
 _TREE_CLIENTS = ("firefox-h2", "chrome-50-h2", "chrome-h2", "safari-h2")
@@ -44,11 +60,6 @@ _QUANTA = (
     Quantum(packets=10),
     Quantum(size_bytes=16_000),
 )
-
-
-_FEW, _ALIKE = 10, 0.02
-"""Mechanisms are alike on a load if no response ends earlier or later by more than so many packets,
-or by more than this share of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +122,7 @@ def case(number: int) -> Case:
         clients=clients,
         page=_page(rng),
         options=options,
-        trace=rng.choice([1, 2]),
+        trace=rng.choice([_SERVER, _CLIENT]),
     )
 
 
@@ -175,47 +186,75 @@ def outcome(this: Case) -> Outcome | None:
         log = Path(folder) / "load.qlog"
         write_load_qlog(load, log)
         found = identify(log, trace=this.trace)
+        (known,) = send_orders(log, trace=1)
     truth = this.mechanism.name
     row = next((row for row in found.rows if row.mechanism == truth), None)
     percent = 0.0 if row is None else row.percent
     if found.mechanism == truth:
         verdict = "named"
-    elif truth in found.candidates and _are_alike(this, load, found):
-        verdict = "cannot tell"
-    elif truth in found.candidates:
-        verdict = "undecided"
-    else:
+    elif not any(step.is_choice for step in (*known.steps, *found.order.steps)):
+        verdict = "cannot tell"  # there was never anything to choose from
+    elif truth not in found.candidates:
         verdict = "wrong" if found.candidates else "none explains it"
+    elif _are_possible(this, known, found.candidates):
+        verdict = "cannot tell"
+    elif this.trace == _CLIENT and _are_possible(this, _without_ready(known), found.candidates):
+        verdict = "client cannot tell"
+    else:
+        verdict = "undecided"
     return Outcome(verdict, _has_quantum(this, found), _retransmissions(this, found), percent)
 
 
-def _are_alike(this: Case, load: h3sim.Load, found: Identification) -> bool:
-    """Return whether responses end alike with all mechanisms that explain a log."""
-    ends = _ends(load)
-    allowed = max(_FEW, _ALIKE * len(load.trace.order))
-    for name in found.candidates:
-        mechanism = replace(_named(name), turn=this.mechanism.turn)
-        if mechanism.name != this.mechanism.name:
-            try:
-                others = _ends(simulate(this, mechanism))
-            except StalledError:
-                return False
-            if any(abs(end - others.get(key, 0)) > allowed for key, end in ends.items()):
-                return False
-    return True
+def _are_possible(this: Case, order: SendOrder, names: Sequence[str]) -> bool:
+    """Return whether servers with each of these mechanisms could have sent in that order.
+
+    *order* is what the server knew. A mechanism could have if some variant of it predicts the picks
+    so well that the true one, which predicts them all but for ties, does not refute it.
+    """
+    picks = [
+        step.stream_id if step.kind is StepKind.SENT else ~step.stream_id
+        for step in order.steps
+        if step.is_choice
+    ]
+
+    def hits(mechanism: Mechanism) -> list[bool]:
+        expected = predictions(order, mechanism)
+        return [a == b for a, b in zip(expected, picks, strict=True)]
+
+    handlings = [(requeues, retransmit) for requeues in (False, True) for retransmit in Retransmit]
+    variants = [
+        replace(this.mechanism, requeues=requeues, retransmit=retransmit)
+        for requeues, retransmit in handlings
+    ]
+    scored = [hits(variant) for variant in variants]
+    best = max(range(len(scored)), key=lambda index: sum(scored[index]))
+    requeues, retransmit = handlings[best]
+    possible = {this.mechanism.name}
+    for each in candidates_for(order):
+        if each.name in names and each.name not in possible:
+            turn = this.mechanism.turn if each.turn and this.mechanism.turn else each.turn
+            for variant in (each, replace(each, turn=turn)):
+                other = hits(replace(variant, requeues=requeues, retransmit=retransmit))
+                if not refutes(scored[best], other):
+                    possible.add(each.name)
+    return possible >= set(names)
 
 
-def _ends(load: h3sim.Load) -> dict[int, int]:
-    """Return how many packets are sent until the end of each response."""
-    return {stream_id: index for index, stream_id in enumerate(load.trace.order)}
+def _without_ready(order: SendOrder) -> SendOrder:
+    """Return the order as it is if only its first bytes show that a response was ready.
 
-
-def _named(name: str) -> Mechanism:
-    kind, _, mixed = name.partition(", ")
-    if mixed == "one-by-one":
-        return Mechanism(kind=SchedulerKind.EPS, is_sequential=True)
-    found = next(each for each in SchedulerKind if each.value == kind)
-    return Mechanism(kind=found, mixed=Mixed(mixed) if mixed else None)
+    A client knows no more: a mechanism that could have sent in this order with responses that were
+    ready later would have left the same log.
+    """
+    steps: list[Step] = []
+    begun: set[int] = set()
+    for step in order.steps:
+        if step.kind is not StepKind.READY:
+            steps.append(step)
+        if step.kind is StepKind.SENT and step.stream_id not in begun:
+            begun.add(step.stream_id)
+            steps.append(Step(StepKind.READY, step.at_ns, step.stream_id))
+    return replace(order, steps=tuple(steps))
 
 
 def _has_quantum(this: Case, found: Identification) -> bool:
@@ -241,39 +280,84 @@ def _retransmissions(this: Case, found: Identification) -> str:
     return "right" if true in found.retransmissions else "wrong"
 
 
-VERDICTS = ("named", "cannot tell", "undecided", "wrong", "none explains it")
-"""The outcomes: right alone; several that are alike on this load; several that are not; another;
-none."""
+VERDICTS = (
+    *("named", "cannot tell", "client cannot tell"),
+    *("undecided", "wrong", "none explains it"),
+)
+"""The outcomes. Right are: named alone; several, each of which could have sent in this order by all
+that the server knew; several, each of which could have if responses were ready at other times,
+which a client does not know. Not right are: several of which one could not have; another; none."""
+_N_RIGHT = 3
+
+
+def _results(path: Path) -> dict[int, dict[str, Any]]:
+    """Return the results in a file, by number."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {row["number"]: row for row in rows}
+
+
+def _write_results(path: Path, numbers: Iterable[int]) -> None:
+    """Append the results of the loads that the file lacks, each as it comes."""
+    known = _results(path)
+    for number in numbers:
+        if number not in known:
+            this = case(number)
+            found = outcome(this)
+            about = f"{this.mechanism.name}, {this.clients}, {this.page.name}, {this.options}"
+            row: dict[str, Any] = {"number": number, "side": this.trace, "about": about}
+            if found is not None:  # a load that stalls leaves no log
+                row |= found._asdict()
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> str:
+    """Return how many logs of each side had which outcome."""
+    table = {"server": Counter[str](), "client": Counter[str]()}
+    wrong_quanta, retransmissions = 0, Counter[str]()
+    for row in rows:
+        table["server" if row["side"] == _SERVER else "client"][row["verdict"]] += 1
+        wrong_quanta += not row["is_quantum_right"]
+        retransmissions[row["retransmissions"]] += 1
+    lines = [f"{'side':8}{'logs':>6}{'right':>8}" + "".join(f"{each:>20}" for each in VERDICTS)]
+    for side, counts in table.items():
+        n_right = sum(counts[verdict] for verdict in VERDICTS[:_N_RIGHT])
+        right = f"{n_right / counts.total():.1%}" if counts else ""
+        cells = "".join(f"{counts[verdict]:20}" for verdict in VERDICTS)
+        lines.append(f"{side:8}{counts.total():6}{right:>8}{cells}")
+    shown = retransmissions["right"] + retransmissions["wrong"]
+    return "\n".join(
+        [
+            *lines,
+            f"wrong quanta: {wrong_quanta}",
+            f"orders of retransmissions: {retransmissions['right']} of {shown} right",
+        ]
+    )
 
 
 def main() -> None:
     """Identify the logs of random loads, and print how many of each side had which outcome."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=_N_LOGS, help="number of logs")
-    parser.add_argument("--first", type=int, default=0, help="number of the first log")
+    parser.add_argument("--first", type=int, default=_FIRST, help="number of the first log")
     parser.add_argument("--verbose", action="store_true", help="print each log that is not right")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=_RESULTS,
+        help="file of results, a line each; those in it are not done again",
+    )
     options = parser.parse_args()
-    table = {side: Counter[str]() for side in ("server", "client")}
-    wrong_quanta, retransmissions = 0, Counter[str]()
-    for number in range(options.first, options.first + options.logs):
-        this = case(number)
-        got = outcome(this)
-        if got is None:
-            continue  # a load that stalls leaves no log
-        side = "server" if this.trace == 1 else "client"
-        table[side][got.verdict] += 1
-        wrong_quanta += not got.is_quantum_right
-        retransmissions[got.retransmissions] += 1
-        if options.verbose and got.verdict not in VERDICTS[:2]:
-            about = f"{this.mechanism.name}, {this.clients}, {this.page.name}, {this.options}"
-            print(number, side, about, got.verdict, f"{got.percent:.1f} %", flush=True)
-    print(f"{'side':8}{'logs':>6}" + "".join(f"{verdict:>18}" for verdict in VERDICTS))
-    for side, counts in table.items():
-        cells = "".join(f"{counts[verdict]:18}" for verdict in VERDICTS)
-        print(f"{side:8}{counts.total():6}{cells}")
-    print(f"wrong quanta: {wrong_quanta}")
-    shown = retransmissions["right"] + retransmissions["wrong"]
-    print(f"orders of retransmissions: {retransmissions['right']} of {shown} right")
+    numbers = range(options.first, options.first + options.logs)
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    _write_results(options.results, numbers)
+    known = _results(options.results)
+    rows = [known[number] for number in numbers if "verdict" in known[number]]
+    for row in rows:
+        if options.verbose and row["verdict"] not in VERDICTS[:_N_RIGHT]:
+            print(row["number"], row["about"], row["verdict"], f"{row['percent']:.1f} %")
+    print(_table(rows))
 
 
 if __name__ == "__main__":

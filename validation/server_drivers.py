@@ -97,7 +97,7 @@ def _build_go() -> None:
     """Build with copies of the modules, to which a file is added that exports their schedulers."""
     folder = _BUILT / "servers"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("go.mod", "go.sum", "main.go", "serve.go"):
+    for name in ("go.mod", "go.sum", "main.go", "serve.go", "serve3.go"):
         shutil.copyfile(_HERE / name, folder / name)
     _run("go", "mod", "vendor", folder=folder)
     vendored = folder / "vendor"

@@ -164,7 +164,7 @@ class VantagePoint:
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return None
         offset = self._read_unsigned(key, "offset", entry.get("offset", 0))
-        n_bytes = self._read_unsigned(key, "length", _length(entry))
+        n_bytes = self._read_unsigned(key, "length", frame_length(entry))
         if offset is None or n_bytes is None:
             return None
         if offset + n_bytes > MAX_VARINT:
@@ -179,7 +179,7 @@ class VantagePoint:
         if data.get("from") != "transport" or data.get("to") not in _APPLICATION:
             return
         stream_id, offset = as_unsigned(data.get("stream_id")), as_unsigned(data.get("offset"))
-        n_bytes = as_unsigned(_length(data))
+        n_bytes = as_unsigned(frame_length(data))
         if stream_id is None or offset is None or n_bytes is None or stream_id % STREAM_ID_STEP:
             return
         self.moved.append(DataMoved(event.at_ns, stream_id, offset, n_bytes))
@@ -244,7 +244,7 @@ class VantagePoint:
         return number
 
 
-def _length(entry: dict[str, Any]) -> object:
+def frame_length(entry: dict[str, Any]) -> object:
     """Return the length of a frame's data.
 
     Older dialects have `length`, newer ones `raw.length` or `raw.payload_length`.

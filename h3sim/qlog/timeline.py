@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.qlog.container import Findings, as_unsigned, opened, raw_traces
-from h3sim.qlog.reader import VantagePoint, endpoints_of, select_traces
+from h3sim.qlog.reader import VantagePoint, endpoints_of, frame_length, select_traces
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class SenderView(VantagePoint):
                 elif event.what == "created":
                     self._on_response_frame(event)
             case "moved" if not self.is_client and event.data.get("to") in _HANDED_DOWN:
-                self._on_written(event, as_unsigned(event.data.get("length")))
+                self._on_written(event, as_unsigned(frame_length(event.data)))
 
     def _on_request(self, event: QlogEvent, stream_id: int) -> None:
         if stream_id not in self._requested:

@@ -217,9 +217,10 @@ def server_log(
     packets: Iterable[LoggedPacket],
     *,
     ids: Mapping[int, str],
+    server_ns: Mapping[int, int],
     signals_are_sent: bool,
 ) -> Log:
-    """Return what the server would have logged."""
+    """Return what the server would have logged; *server_ns* is its think time by stream."""
     log = Log("server")
     texts = field_values(trace) if signals_are_sent else {}
     for packet in packets:
@@ -230,6 +231,9 @@ def server_log(
     for request in trace.requests:
         of = (request.stream_id, ids, texts)
         log.add(request.arrived_at_ns, _PARSED, "parsed", _request_headers, *of)
+        # The response is handed to the transport at once, when the server is done thinking.
+        ready_at_ns = request.arrived_at_ns + server_ns.get(request.stream_id, 0)
+        log.add(ready_at_ns, _CREATED, "moved", _written, request.stream_id, request.length_bytes)
     for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
         log.add(at_ns, _PARSED, "parsed", _frame, frame)
     for at_ns, data in priority_changes(trace) if signals_are_sent else ():
@@ -338,6 +342,16 @@ def _moved(stream_id: int, offset: int, n_bytes: int) -> dict[str, Any]:
     }
 
 
+def _written(stream_id: int, n_bytes: int) -> dict[str, Any]:
+    return {
+        "stream_id": stream_id,
+        "offset": 0,
+        "length": n_bytes,
+        "from": "application",
+        "to": "transport",
+    }
+
+
 def _request_headers(
     stream_id: int, ids: Mapping[int, str], texts: Mapping[int, str]
 ) -> dict[str, Any]:
@@ -374,6 +388,8 @@ class LoggedResource(NamedTuple):
     id: str
     body_bytes: int | None = None
     request_bytes: int = DEFAULT_REQUEST_BYTES
+    server_ns: int = 0
+    """Think time of the server."""
 
 
 def qlog_document(
@@ -479,7 +495,10 @@ def _logs(
         for stream_id, entry in resources.items()
         if entry.body_bytes is not None
     }
-    yield server_log(trace, packets, ids=ids, signals_are_sent=signals_are_sent)
+    server_ns = {stream_id: entry.server_ns for stream_id, entry in resources.items()}
+    yield server_log(
+        trace, packets, ids=ids, server_ns=server_ns, signals_are_sent=signals_are_sent
+    )
     yield client_log(trace, packets, ids=ids, bodies=bodies, signals_are_sent=signals_are_sent)
 
 

@@ -525,6 +525,7 @@ def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) ->
             id=resource.id,
             body_bytes=resource.size_bytes,
             request_bytes=request_bytes(resource),
+            server_ns=resource.server_ns,
         )
         for stream_id, resource in requested.items()
     }

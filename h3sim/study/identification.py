@@ -10,6 +10,7 @@ import enum
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
@@ -103,7 +104,8 @@ class Resync(enum.Enum):
     NONE = "none"
     """Nothing: the stream that was sent is charged, as always."""
     REJOIN = "rejoin"
-    """The stream that was picked in vain goes behind its equals."""
+    """The streams that were picked in vain go behind their equals, until the one that was sent is
+    next."""
     SKIP = "skip"
     """The stream that was sent had its quantum too early, and is not charged for it."""
 
@@ -170,11 +172,25 @@ class _Replay:
             return True
         if self._resync is Resync.SKIP:
             return False
-        if self._resync is Resync.REJOIN or pick == self._previous:
-            # What sent the packet before has used up its quantum.
-            self._scheduler.deactivate(pick)
-            self._scheduler.activate(pick)
+        if self._resync is Resync.REJOIN:
+            self._rotate(pick, stream_id)
+        elif pick == self._previous:  # what sent the packet before has used up its quantum
+            self._rejoin(pick)
         return True
+
+    def _rotate(self, pick: int, stream_id: int) -> int:
+        """Move picks behind their equals until *stream_id* is next; return it, or else *pick*."""
+        vain: dict[int, None] = {}
+        rotated: int | None = pick
+        while rotated is not None and rotated != stream_id and rotated not in vain:
+            vain[rotated] = None
+            self._rejoin(rotated)
+            rotated = self._scheduler.pick()
+        return stream_id if rotated == stream_id else pick
+
+    def _rejoin(self, stream_id: int) -> None:
+        self._scheduler.deactivate(stream_id)
+        self._scheduler.activate(stream_id)
 
     def _close_until(self, at_ns: int) -> None:
         while self._closed < len(self._closings) and self._closings[self._closed][0] < at_ns:
@@ -228,8 +244,7 @@ class _Replay:
         if isinstance(self._scheduler, SupportsRequeue):
             self._scheduler.requeue(stream_id)
         else:
-            self._scheduler.deactivate(stream_id)
-            self._scheduler.activate(stream_id)
+            self._rejoin(stream_id)
 
     def _release(self) -> None:
         """Activate again what was held: it may be ready from now on."""
@@ -238,9 +253,12 @@ class _Replay:
         self._held.clear()
 
     def _pick(self, step: Step) -> int | None:
-        """Return the pick; `~stream_id` where it sends lost bytes."""
-        if step.kind is StepKind.SENT:
-            self._unsure.pop(step.stream_id, None)
+        """Return the pick; `~stream_id` where it sends lost bytes.
+
+        The first bytes of a stream that may have become ready just then do not show its position
+        among its equals.
+        """
+        joins = step.kind is StepKind.SENT and self._unsure.pop(step.stream_id, 0) is None
         if self._lost and not self._waits_turn:
             lost_id = next(iter(self._lost))
             if self._lost_scheduler is not None:
@@ -253,7 +271,7 @@ class _Replay:
             picked = self._scheduler.pick()
         if picked is not None and picked in self._lost:
             return ~picked
-        return picked
+        return picked if picked is None or not joins else self._rotate(picked, step.stream_id)
 
     def _charge(self, step: Step) -> None:
         stream_id, n_bytes = step.stream_id, step.n_bytes
@@ -369,6 +387,8 @@ _LEAST_SHARE = 0.7
 """A mechanism that explains less than this share of the choices is not named."""
 _PROMISING = 0.4
 """Mechanisms that explain less than this share of the best one's picks are not tried further."""
+_FEW_MECHANISMS = 4
+"""So many of the most promising mechanisms decide what happens to streams that lose bytes."""
 _FEW_PICKS = 4
 """So many picks refute a mechanism where another explains everything."""
 _SIGNIFICANT = 100
@@ -437,7 +457,7 @@ class _Scored:
     hits: tuple[bool, ...]
     resync: Resync
 
-    @property
+    @cached_property
     def n_hits(self) -> int:
         return sum(self.hits)
 
@@ -452,19 +472,26 @@ class _Comparison:
             for step in order.steps
             if step.is_choice
         ]
+        self._known: dict[tuple[Mechanism, Resync], _Scored] = {}
         kinds = {step.kind for step in order.steps}
-        self.retransmits: tuple[Retransmit, ...] = (Retransmit.FIRST,)
-        if StepKind.RESENT in kinds:
-            self.retransmits = (Retransmit.FIRST, Retransmit.TURN)
-        self.requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
+        self._retransmits = tuple(Retransmit) if StepKind.RESENT in kinds else (Retransmit.FIRST,)
+        self._requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
         self.groups: dict[str, _Scored] = {}
         """The best variant of each mechanism, by name."""
-        for mechanism in self._promising():
-            for variant in self._variants(mechanism):
-                scored = self.score(variant)
-                known = self.groups.get(mechanism.name)
-                if known is None or scored.n_hits > known.n_hits:
-                    self.groups[mechanism.name] = scored
+        self._resyncs: tuple[Resync, ...] = (Resync.NONE,)
+        promising = self._promising()
+        variants = [
+            replace(mechanism, requeues=requeues, retransmit=retransmit)
+            for requeues, retransmit in self._handlings(promising)
+            for mechanism in promising
+        ]
+        for variant in variants:
+            self._keep(self.score(variant))
+        # Where one explains the log exactly, the others need no help.
+        if not any(all(each.hits) for each in self.groups.values()):
+            self._resyncs = tuple(Resync)
+            for variant in variants:
+                self._keep(self.score(variant))
         self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
 
     @property
@@ -472,43 +499,59 @@ class _Comparison:
         """The share of the choices that the best mechanism explains."""
         return self.best.n_hits / len(self.picks) if self.picks else 1.0
 
+    def _keep(self, scored: _Scored) -> None:
+        """Keep a variant if it is the best of its mechanism."""
+        known = self.groups.get(scored.mechanism.name)
+        if known is None or scored.n_hits > known.n_hits:
+            self.groups[scored.mechanism.name] = scored
+
     def _promising(self) -> list[Mechanism]:
-        """Return the candidates that may explain most; the others count as they are."""
+        """Return the candidates that may explain most, the best first; the others count as is."""
         scored = [
             max(
-                (self._scored(replace(each, requeues=requeues)) for requeues in self.requeues),
+                (self._scored(replace(each, requeues=requeues)) for requeues in self._requeues),
                 key=lambda found: found.n_hits,
             )
             for each in candidates_for(self.order)
         ]
-        most = max(each.n_hits for each in scored)
+        scored.sort(key=lambda each: -each.n_hits)
         for each in scored:
-            known = self.groups.get(each.mechanism.name)
-            if known is None or each.n_hits > known.n_hits:
-                self.groups[each.mechanism.name] = each
+            self._keep(each)
         return [
             replace(each.mechanism, requeues=False)
             for each in scored
-            if each.n_hits >= _PROMISING * most
+            if each.n_hits >= _PROMISING * scored[0].n_hits
         ]
 
-    def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
-        predicted = predictions(self.order, mechanism, resync=resync)
-        hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
-        return _Scored(mechanism, hits, resync)
+    def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
+        """Return what may happen to streams that lose bytes, by the most promising mechanisms.
 
-    def _variants(self, mechanism: Mechanism) -> Iterator[Mechanism]:
-        for requeues in self.requeues:
-            for retransmit in self.retransmits:
-                yield replace(mechanism, requeues=requeues, retransmit=retransmit)
+        That is a rule of the transport, and so the same for every mechanism.
+        """
+        found: dict[tuple[bool, Retransmit], None] = {}
+        for mechanism in promising[:_FEW_MECHANISMS]:
+            variants = [
+                replace(mechanism, requeues=requeues, retransmit=retransmit)
+                for requeues in self._requeues
+                for retransmit in self._retransmits
+            ]
+            found |= {
+                (variant.requeues, variant.retransmit): None
+                for variant in self._unrefuted(map(self._scored, variants))
+            }
+        return list(found)
+
+    def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
+        found = self._known.get((mechanism, resync))
+        if found is None:
+            predicted = predictions(self.order, mechanism, resync=resync)
+            hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
+            found = self._known[mechanism, resync] = _Scored(mechanism, hits, resync)
+        return found
 
     def score(self, mechanism: Mechanism) -> _Scored:
         """Return which choices a mechanism explains."""
-        found = []
-        for resync in Resync:
-            found.append(self._scored(mechanism, resync))
-            if all(found[-1].hits):
-                break
+        found = (self._scored(mechanism, resync) for resync in self._resyncs)
         return max(found, key=lambda scored: scored.n_hits)
 
     def refuted(self, scored: _Scored) -> bool:
@@ -517,7 +560,10 @@ class _Comparison:
 
     def settled(self, variants: Iterable[Mechanism]) -> list[Mechanism]:
         """Return the variants of the best mechanism that are not refuted, the best ones first."""
-        scored = sorted(map(self.score, variants), key=lambda each: -each.n_hits)
+        return self._unrefuted(map(self.score, variants))
+
+    def _unrefuted(self, variants: Iterable[_Scored]) -> list[Mechanism]:
+        scored = sorted(variants, key=lambda each: -each.n_hits)
         return [each.mechanism for each in scored if not refutes(scored[0].hits, each.hits)]
 
     def quantum(self) -> str:
@@ -544,8 +590,8 @@ class _Comparison:
     def requeuing(self) -> bool | None:
         """Return whether streams are requeued when bytes are acknowledged, None if not shown."""
         best = self.best.mechanism
-        found = self.settled(replace(best, requeues=requeues) for requeues in self.requeues)
-        return found[0].requeues if len(found) == 1 and len(self.requeues) > 1 else None
+        found = self.settled(replace(best, requeues=requeues) for requeues in self._requeues)
+        return found[0].requeues if len(found) == 1 and len(self._requeues) > 1 else None
 
     def heeds_updates(self) -> bool | None:
         """Return whether changed signals are heeded, None if the log does not show it."""
@@ -758,6 +804,7 @@ def _differences(fitting: Sequence[Mechanism]) -> Iterator[Difference]:
 _NO_PAIR = "no workload of h3sim"
 
 
+@cache
 def needed_responses(mechanism: Mechanism, other: Mechanism) -> str:
     """Return two responses of a workload by which the mechanisms differ, in words.
 

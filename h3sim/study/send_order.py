@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.constants import STREAM_ID_STEP
+from h3sim.constants import MAX_VARINT, STREAM_ID_STEP
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.http import PriorityReceiver, StreamPriorities
 from h3sim.importers import read_recording
@@ -102,10 +102,13 @@ class _Packet(NamedTuple):
     at_ns: int
     number: int
     frames: list[StreamFrame]
+    is_inferred: bool = False
+    """True if it was lost, so that it shows no choice: its frames are inferred."""
 
 
-WAITS_MS = (0, 50, 150)
-"""Times for which responses may take longer to be ready than the log shows."""
+WAITS_MS = (0, 50, 3_600_000)
+"""Times for which responses may take longer to be ready than the log shows; with the last one, only
+their first bytes show that they are."""
 
 
 def send_orders(path: str | Path, *, trace: int | None = None) -> Iterator[SendOrder]:
@@ -229,7 +232,7 @@ def _order_of_server(log: TimelineLog, timeline: SenderView, wait_ns: int) -> Se
             builder.lost(entry.at_ns, timeline.frames.get(entry.value, []))
         else:
             builder.entry(entry)
-            if entry.kind is EntryKind.REQUEST and not is_written:
+            if entry.kind is (EntryKind.WRITTEN if is_written else EntryKind.REQUEST):
                 heappush(due, (entry.at_ns + wait_ns, entry.stream_id))
     return builder.order(
         title=log.title,
@@ -386,65 +389,113 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
     """
     if not lost:
         return packets
-    size = _usual_bytes(packets)
-    gaps: list[tuple[int, int, StreamFrame]] = []
-    later: list[tuple[int, int, StreamFrame]] = []
+    gaps: list[Missing] = []
+    later: list[Missing] = []
     last: dict[int, tuple[int, int]] = {}
     for packet in packets:
         for frame in packet.frames:
-            stop = frame.offset + frame.n_bytes
+            start, stop = frame.offset, frame.offset + frame.n_bytes
             number, upto = last.get(frame.stream_id, (-1, 0))
-            if frame.offset > upto:
-                gaps += [
-                    (
-                        packet.number,
-                        number,
-                        StreamFrame(frame.stream_id, start, min(size, frame.offset - start), False),
-                    )
-                    for start in range(upto, frame.offset, size)
-                ]
+            if start > upto:
+                gaps.append(Missing(packet.number, number, frame.stream_id, upto, start))
             elif stop > upto and number >= 0:
-                later.append((packet.number, number, frame))
+                later.append(Missing(packet.number, number, frame.stream_id, upto, stop))
             if stop > upto:
                 last[frame.stream_id] = (packet.number, stop)
-    carried: dict[int, StreamFrame] = {}
-    waiting: list[tuple[int, int, int, int, StreamFrame]] = []
-    by_start = sorted(
-        (after, before, index, frame) for index, (before, after, frame) in enumerate(gaps)
-    )
-    position = 0
-    for number in lost:
-        while position < len(by_start) and by_start[position][0] < number:
-            after, before, index, frame = by_start[position]
-            heappush(waiting, (before, frame.offset, index, after, frame))
-            position += 1
-        while waiting and waiting[0][0] < number:
-            heappop(waiting)  # more than its packets can have carried
-        if waiting:
-            carried[number] = heappop(waiting)[4]
-    free = [number for number in lost if number not in carried]
-    begun: dict[int, int] = {}
-    """The last packet before the lost end of each stream."""
-    for before, after, frame in later:
-        after = begun.pop(frame.stream_id, after)
-        index = bisect_left(free, after)
-        if index < len(free) and free[index] - after <= _NEAR_PACKETS < before - after:
-            carried[free.pop(index)] = frame
-            begun[frame.stream_id] = after
-    found = sorted(
-        [*packets, *(_Packet(0, number, [frame]) for number, frame in carried.items())],
-        key=lambda packet: packet.number,
-    )
+    room = LostRoom(lost, max(sum(frame.n_bytes for frame in each.frames) for each in packets))
+    room.place_gaps(gaps)
+    room.place_ends(later)
+    found = sorted([*packets, *room.packets()], key=lambda packet: packet.number)
     at_ns = packets[-1].at_ns
     for index in range(len(found) - 1, -1, -1):
-        if found[index].number in carried:
+        if found[index].is_inferred:
             found[index] = found[index]._replace(at_ns=at_ns)
         at_ns = found[index].at_ns
     return found
 
 
+class Missing(NamedTuple):
+    """Bytes that were sent between packets *after* and *before*."""
+
+    before: int
+    after: int
+    stream_id: int
+    start: int
+    stop: int
+
+
 _NEAR_PACKETS = 12
-"""The end of a response was lost at most so many packets behind the bytes before it."""
+"""A response was lost at most so many packets behind the bytes before it, or ahead of those behind
+it."""
+_LEAST_BYTES = 32
+"""The least bytes of a stream that are worth a place in a packet that has others."""
+
+
+class LostRoom:
+    """The lost packets of a log, and the bytes that each may have carried."""
+
+    def __init__(self, lost: list[int], capacity_bytes: int) -> None:
+        self._lost = lost
+        self._capacity_bytes = capacity_bytes
+        self._left = dict.fromkeys(lost, capacity_bytes)
+        self._frames: dict[int, list[StreamFrame]] = {}
+
+    def place_gaps(self, gaps: Iterable[Missing]) -> None:
+        """Place each gap in the packets between those around it, the most urgent one first."""
+        by_start = sorted((self._after(gap), gap) for gap in gaps)
+        waiting: list[Missing] = []
+        position = 0
+        for number in self._lost:
+            while position < len(by_start) and by_start[position][0] < number:
+                heappush(waiting, by_start[position][1])
+                position += 1
+            while waiting and self._left[number]:
+                gap = heappop(waiting)
+                # Else it is more than its packets can have carried.
+                if gap.before > number and (rest := self._place(number, gap)) is not None:
+                    heappush(waiting, rest)
+
+    def _after(self, gap: Missing) -> int:
+        """Return the packet that a gap comes after; a response begins just ahead of the rest."""
+        if gap.after >= 0:
+            return gap.after
+        n_packets = (gap.stop - gap.start) // self._capacity_bytes + 1
+        near = gap.before - _NEAR_PACKETS - n_packets
+        index = bisect_left(self._lost, gap.before)
+        return near if index and self._lost[index - 1] > near else gap.after
+
+    def place_ends(self, ends: Iterable[Missing]) -> None:
+        """Place bytes that arrive late in what is left of the packets that they may be from."""
+        begun: dict[int, int] = {}
+        """The last packet before the lost end of each stream."""
+        for end in ends:
+            after = begun.pop(end.stream_id, end.after)
+            if end.before - after <= _NEAR_PACKETS:
+                continue
+            first, last = (bisect_right(self._lost, after + n) for n in (0, _NEAR_PACKETS))
+            numbers = self._lost[first:last]
+            if sum(self._left[number] for number in numbers) < end.stop - end.start:
+                continue
+            begun[end.stream_id] = after
+            rest: Missing | None = end
+            for number in numbers:
+                if rest is not None and self._left[number]:
+                    rest = self._place(number, rest)
+
+    def _place(self, number: int, missing: Missing) -> Missing | None:
+        """Place bytes in a packet; return what is left of them."""
+        n_bytes = min(self._left[number], missing.stop - missing.start)
+        frame = StreamFrame(missing.stream_id, missing.start, n_bytes, False)
+        self._frames.setdefault(number, []).append(frame)
+        left = self._left[number] - n_bytes
+        self._left[number] = left if left >= _LEAST_BYTES else 0
+        rest = missing._replace(start=missing.start + n_bytes)
+        return rest if rest.start < rest.stop else None
+
+    def packets(self) -> Iterator[_Packet]:
+        """Yield the packets that carried something."""
+        for number, frames in self._frames.items():
+            yield _Packet(0, number, frames, is_inferred=True)
 
 
 def _usual_bytes(packets: Iterable[_Packet]) -> int:
@@ -477,6 +528,20 @@ class _Stream:
             self.end if self.limit is None else self.limit,
             self.end if self.written is None else self.written,
         )
+
+
+def _within(
+    spans: Iterable[tuple[int, int]], start: int, stop: int = MAX_VARINT
+) -> Iterator[tuple[int, int]]:
+    """Yield the parts of *spans* from *start* to *stop*.
+
+    >>> list(_within([(0, 5), (8, 12)], 3, 9)), list(_within([(0, 5)], 5))
+    ([(3, 5), (8, 9)], [])
+    """
+    for span_start, span_stop in spans:
+        low, high = max(span_start, start), min(span_stop, stop)
+        if low < high:
+            yield low, high
 
 
 _SIGNALS = frozenset({EntryKind.FIELD, EntryKind.UPDATE, EntryKind.TREE})
@@ -536,7 +601,6 @@ class _Builder:
                 stream = self._streams[stream_id]
                 stream.written = (stream.written or 0) + entry.value
                 self._settle(stream_id, entry.at_ns)
-                self.ready(stream_id, entry.at_ns)
 
     def _raise_limit(self, entry: Entry) -> None:
         if entry.stream_id == INITIAL_LIMIT:
@@ -607,12 +671,12 @@ class _Builder:
         """Note that bytes were lost, if they are sent again later."""
         for stream_id, offset, n_bytes, _ in frames:
             stream = self._streams[stream_id]
-            stop = offset + n_bytes
-            if any(start < stop and end > offset for start, end in stream.resent):
-                if not stream.lost:
-                    self._pending[stream_id] = None
-                    self.steps.append(Step(StepKind.LOST, at_ns, stream_id))
-                stream.lost.append((offset, stop))
+            # Bytes that arrive after all are not sent again.
+            spans = list(_within(stream.resent, offset, offset + n_bytes))
+            if spans and not stream.lost:
+                self._pending[stream_id] = None
+                self.steps.append(Step(StepKind.LOST, at_ns, stream_id))
+            stream.lost += spans
             self.steps.append(Step(StepKind.TOUCHED, at_ns, stream_id))
 
     def acked(self, at_ns: int, frames: Iterable[StreamFrame]) -> None:
@@ -663,7 +727,7 @@ class _Builder:
         was_lost = bool(stream.lost)
         is_choice = was_lost and self._n_ready + len(self._pending) > 1
         self._step(StepKind.RESENT, packet, frame, is_choice=is_choice)
-        stream.lost = [span for span in stream.lost if span[1] <= frame.offset or span[0] >= stop]
+        stream.lost = [*_within(stream.lost, 0, frame.offset), *_within(stream.lost, stop)]
         if was_lost and not stream.lost:
             del self._pending[stream_id]
             self.steps.append(Step(StepKind.REPAIRED, packet.at_ns, stream_id))
@@ -679,7 +743,7 @@ class _Builder:
                 frame.stream_id,
                 n_bytes=frame.n_bytes,
                 number=packet.number,
-                is_choice=is_choice,
+                is_choice=is_choice and not packet.is_inferred,
             )
         )
 

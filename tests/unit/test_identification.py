@@ -11,7 +11,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
-from h3sim.page import read_page
+from h3sim.page import page_from_dict, read_page
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
@@ -22,6 +22,7 @@ from h3sim.study.identification import (
     needed_responses,
     predictions,
 )
+from h3sim.study.send_order import LostRoom, Missing
 from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
 from tests.schemas import schema_problems
 
@@ -286,3 +287,40 @@ def test_bad_input_is_refused_in_lines(
     error = capsys.readouterr().err
     assert all(word in error for word in words)
     assert "Traceback" not in error
+
+
+def test_a_server_s_log_shows_when_responses_were_ready(tmp_path: Path) -> None:
+    document = h3sim.load_page("davies-meenan").to_dict()
+    for number, resource in enumerate(document["resources"]):
+        resource["server_ms"] = 37 * number % 80
+    load = h3sim.simulate(
+        page_from_dict(document),
+        scheme="chrome-eps",
+        network="sander-2mbps-100ms-2pct",
+        transport_profile="default",
+        record_packets=True,
+    )
+    write_load_qlog(load, tmp_path / "late.qlog")
+    found = identify(tmp_path / "late.qlog", trace=1)
+    assert (found.share, found.runner_up is not None) == (1.0, True)
+    assert "eps, non-incremental-first" in found.candidates
+
+
+def test_bytes_of_lost_packets_fill_the_room_in_them_by_their_deadlines() -> None:
+    room = LostRoom([5, 6, 7], 1000)
+    room.place_gaps([Missing(9, 4, 0, 3000, 4500), Missing(8, 4, 4, 0, 500)])
+    # Of an end that did not fit, nothing is placed; what was sent soon after was not lost.
+    room.place_ends([Missing(40, 4, 8, 0, 1500), Missing(10, 4, 12, 0, 1)])
+    room.place_ends([Missing(40, 4, 16, 2000, 2900)])
+    carried = [
+        (packet.number, frame.stream_id, frame.offset, frame.n_bytes)
+        for packet in room.packets()
+        for frame in packet.frames
+    ]
+    assert carried == [(5, 4, 0, 500), (5, 0, 3000, 500), (6, 0, 3500, 1000), (7, 16, 2000, 900)]
+
+
+def test_a_response_that_lost_its_beginning_began_just_ahead_of_the_rest() -> None:
+    room = LostRoom([5, 60], 1000)
+    room.place_gaps([Missing(61, -1, 0, 0, 800)])
+    assert [packet.number for packet in room.packets()] == [60]

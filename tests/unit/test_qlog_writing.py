@@ -28,7 +28,7 @@ PACKETS = (
     (9 * MS, 10 * MS, 0, 100, 100, 4),
     (9 * MS, 10 * MS, 4, 0, 50, 4),
 )
-RESOURCES = {0: LoggedResource("/a.css", 280, 40), 4: LoggedResource("/b.js")}
+RESOURCES = {0: LoggedResource("/a.css", 280, 40, 3 * MS), 4: LoggedResource("/b.js")}
 
 
 def made(**changes: Any) -> Trace:
@@ -70,6 +70,8 @@ def test_the_whole_log_of_a_small_load() -> None:
         (2, "frame_parsed", 0, {":method": "GET", ":path": "/a.css"}),
         (4, "packet_received", 1, 125, (4, 0, 100, True)),
         (4, "frame_parsed", 4, {":method": "GET", ":path": "/b.js"}),
+        (4, "data_moved", 4, 0, 50),
+        (5, "data_moved", 0, 0, 300),
         (5, "packet_sent", 0, 125, (0, 0, 100, False)),
         (6, "packet_sent", 1, 125, (0, 100, 100, False)),
         (7, "packet_sent", 2, 125, (0, 200, 100, True)),
@@ -114,7 +116,7 @@ def test_the_head_says_what_readers_of_0_3_look_for() -> None:
         "vantage_point": {"name": "h3sim client", "type": "client"},
         "common_fields": common,
     }
-    sent = ends(document)["server"][4]
+    sent = ends(document)["server"][6]
     assert sent == {
         "time": 5.0,
         "name": "transport:packet_sent",

@@ -1,5 +1,5 @@
 // Drivers of schedulers of deployed Go servers: `servers MODEL`, over h3sim-conformance/1; and a server
-// on this machine: `servers serve [copy]`.
+// on this machine: `servers serve [copy]`, `servers serve3 CERTIFICATE KEY`.
 //
 // Real schedulers choose and charge in one step. So a history is kept, and a pick goes a turn ahead
 // of it; if what follows is not the charge of that turn, the history is run again in a new scheduler.
@@ -153,6 +153,10 @@ func main() {
 	}
 	if name == "serve" {
 		fmt.Fprintln(os.Stderr, serve(len(os.Args) > 2 && os.Args[2] == "copy"))
+		os.Exit(1)
+	}
+	if name == "serve3" && len(os.Args) == 4 {
+		fmt.Fprintln(os.Stderr, serve3(os.Args[2], os.Args[3]))
 		os.Exit(1)
 	}
 	make, ok := models[name]

@@ -1,0 +1,192 @@
+"""What `identify` makes of real servers: `python -m validation.identified_servers`.
+
+A client of aioquic loads the workload of `h3sim workload` over the loopback from servers of aioquic
+and of quic-go, and both ends write a qlog. Needs `pip install aioquic`, Go, and a certificate,
+which the openssl command makes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import ssl
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import aioquic
+from aioquic.asyncio.client import connect
+from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.asyncio.server import serve
+from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.events import DataReceived, HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.logger import QuicFileLogger
+
+import h3sim
+from h3sim.signals import Eps
+from h3sim.study.workload import EPS_WORKLOAD
+from validation.server_drivers import SERVERS_GO, build
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from aioquic.quic.events import QuicEvent
+
+_PORT = 14_433
+
+
+class AioquicServer(QuicConnectionProtocol):
+    """A server that answers each request at once with bytes of the length of its file."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._http = H3Connection(self._quic)
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        """Answer requests."""
+        for received in self._http.handle_event(event):
+            if isinstance(received, HeadersReceived):
+                size = int(dict(received.headers)[b"bytes"])
+                headers = [(b":status", b"200"), (b"content-length", str(size).encode())]
+                self._http.send_headers(received.stream_id, headers)
+                self._http.send_data(received.stream_id, b"." * size, end_stream=True)
+
+
+class Client(QuicConnectionProtocol):
+    """A client that requests paths with priorities, and counts the responses that are complete."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._http = H3Connection(self._quic)
+        self._waiting: dict[int, asyncio.Event] = {}
+
+    def get(self, path: str, size_bytes: int, priority: str) -> asyncio.Event:
+        """Request *path*, and return an event that is set once the response is complete."""
+        stream_id = self._quic.get_next_available_stream_id()
+        headers = [
+            (b":method", b"GET"),
+            (b":scheme", b"https"),
+            (b":authority", b"localhost"),
+            (b":path", path.encode()),
+            (b"bytes", str(size_bytes).encode()),
+        ]
+        if priority:
+            headers.append((b"priority", priority.encode()))
+        self._http.send_headers(stream_id, headers, end_stream=True)
+        self.transmit()
+        return self._waiting.setdefault(stream_id, asyncio.Event())
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        """Note the ends of responses."""
+        for received in self._http.handle_event(event):
+            if isinstance(received, DataReceived | HeadersReceived) and received.stream_ended:
+                self._waiting[received.stream_id].set()
+
+
+def _configuration(folder: Path, *, is_client: bool) -> QuicConfiguration:
+    return QuicConfiguration(
+        is_client=is_client,
+        alpn_protocols=H3_ALPN,
+        quic_logger=QuicFileLogger(str(folder)),
+        verify_mode=ssl.CERT_NONE if is_client else None,
+        max_data=16_000_000,
+        max_stream_data=4_000_000,
+    )
+
+
+@contextlib.asynccontextmanager
+async def _serve_aioquic(folder: Path, certificate: Path, key: Path) -> AsyncIterator[int]:
+    configuration = _configuration(folder, is_client=False)
+    configuration.load_cert_chain(certificate, key)
+    server = await serve(
+        "127.0.0.1", _PORT, configuration=configuration, create_protocol=AioquicServer
+    )
+    yield _PORT
+    server.close()
+
+
+@contextlib.asynccontextmanager
+async def _serve_quic_go(folder: Path, certificate: Path, key: Path) -> AsyncIterator[int]:
+    command = (SERVERS_GO, "serve3", str(certificate), str(key))
+    environment = {**os.environ, "QLOGDIR": str(folder)}
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None  # noqa: S101 - a pipe
+    try:
+        yield int(await process.stdout.readline())
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+_SERVERS = {
+    f"aioquic {aioquic.__version__}": _serve_aioquic,
+    "quic-go 0.65.0": _serve_quic_go,
+}
+
+
+async def load(server: str, folder: Path) -> None:
+    """Load the workload from a server; the qlogs go into the folders `server` and `client`."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    command = f"openssl req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate}"
+    await asyncio.to_thread(
+        subprocess.run,
+        [*command.split(), "-days", "1", "-subj", "/CN=localhost"],
+        check=True,
+        capture_output=True,
+    )
+    for side in ("server", "client"):
+        (folder / side).mkdir()
+    client_side = _configuration(folder / "client", is_client=True)
+    async with _SERVERS[server](folder / "server", certificate, key) as port:
+        async with connect(
+            "127.0.0.1", port, configuration=client_side, create_protocol=Client
+        ) as client:
+            assert isinstance(client, Client)  # noqa: S101 - as `create_protocol` says
+            await _request_all(client)
+        await asyncio.sleep(0.5)  # until the logs are written
+
+
+async def _request_all(client: Client) -> None:
+    first, *others = EPS_WORKLOAD
+    await client.get(f"/{first.path}", first.size_bytes, "u=0").wait()
+    waiting, now_ms = [], 0
+    for each in sorted(others, key=lambda request: request.at_ms):
+        await asyncio.sleep((each.at_ms - now_ms) / 1000)
+        now_ms = each.at_ms
+        assert isinstance(each.signal, Eps)  # noqa: S101 - of this workload
+        waiting.append(client.get(f"/{each.path}", each.size_bytes, each.signal.field_value))
+    for event in waiting:
+        await event.wait()
+
+
+def main() -> None:
+    """Print what `identify` says of the logs of both ends."""
+    if reason := build("go"):
+        print(f"left out quic-go: {reason}")
+        del _SERVERS["quic-go 0.65.0"]
+    for server in _SERVERS:
+        with TemporaryDirectory() as name:
+            asyncio.run(load(server, Path(name)))
+            print(server)
+            for side in ("server", "client"):
+                (log,) = (Path(name) / side).iterdir()
+                print(f"{side:6}  {_describe(h3sim.identify(log))}")
+
+
+def _describe(found: h3sim.Identification) -> str:
+    names, row = " or ".join(found.candidates) or "none", found.rows[0]
+    runner_up = found.runner_up
+    other = f"{runner_up.mechanism} ({runner_up.percent:.1f} %)" if runner_up else "none"
+    return (
+        f"{names}, quantum {found.quantum or 'not shown'}: {row.explained:,} of"
+        f" {found.n_choices:,} picks ({row.percent:.1f} %); runner-up {other}"
+    )
+
+
+if __name__ == "__main__":
+    main()
