@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
+import itertools
 import os
 import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import h3sim
 from h3sim.cli.main import COMMANDS, make_parser
 from h3sim.reporting.output import alt_text, save_figure
 from tools.figures import drawn
+from tools.notebooks import NOTEBOOKS, SITE_SIZE, executed, nbformat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
 __all__ = ["SECTIONS", "main", "sections", "write_source"]
@@ -91,16 +92,26 @@ _EXAMPLE = "davies-meenan"
 def main() -> None:
     """Write the source of the site into build/docs/source, with a picture of each scheme."""
     with tempfile.TemporaryDirectory() as made:
-        write_source(SOURCE, write_pictures(Path(made)))
+        write_source(SOURCE, write_pictures(Path(made)), read_notebook=executed)
         shutil.copytree(made, SOURCE / _PICTURES)
     figures = (ROOT / _FIGURE_PAGE).read_text("utf-8")
     _write(SOURCE / _FIGURE_PAGE, figures + gallery(write_figures(SOURCE / _FIGURES)))
 
 
-def write_source(folder: Path, pictures: Mapping[str, str]) -> None:
+def _read_bare(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def write_source(
+    folder: Path,
+    pictures: Mapping[str, str],
+    *,
+    read_notebook: Callable[[Path], Any] = _read_bare,
+) -> None:
     """Write what Sphinx reads into *folder*, which is emptied before.
 
     *pictures* says in words what the picture of each scheme shows; those stand in no file here.
+    *read_notebook* returns a notebook, with outputs if the site is to show them.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for path in _pages():
@@ -109,9 +120,10 @@ def write_source(folder: Path, pictures: Mapping[str, str]) -> None:
             _copy(linked, folder)
     schemes = (ROOT / _SCHEME_PAGE).read_text("utf-8")
     _write(folder / _SCHEME_PAGE, scheme_page(schemes, pictures))
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        _copy(path, folder)
-        _write(folder / "notebooks" / f"{path.stem}.md", notebook_page(path))
+    for path in NOTEBOOKS:
+        _copy(path, folder / "downloads")
+        page = notebook_page(path.name, read_notebook(path))
+        _write(folder / "notebooks" / path.name, nbformat.writes(page))  # type: ignore[no-untyped-call]
     _write(folder / "index.md", index_page())
     _write(folder / "reference" / "cli.md", cli_page())
     _write(folder / "reference" / "api.md", api_index())
@@ -182,16 +194,26 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def notebook_page(path: Path) -> str:
-    """Return the cells of a notebook as a page of Markdown: it is committed without output."""
-    parts = []
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        source = "".join(cell["source"])
-        parts.append(source if cell["cell_type"] == "markdown" else _fenced(source, "python"))
-    title, *rest = parts
-    note = f"[{path.name}]({path.name}) is this page as a notebook, to be run."
-    heading, _, text = title.partition("\n")
-    return "\n\n".join([heading, note, text.strip(), *rest]) + "\n"
+def notebook_page(name: str, notebook: Any) -> Any:
+    """Return *notebook*, the file *name*, as a page: answers and predicted results are folded."""
+    title = notebook.cells[0]
+    heading, _, text = title.source.partition("\n")
+    size = " ".join(f"{key}={value}" for key, value in SITE_SIZE.items())
+    of_study = f" The outputs are those of `{size}`." if "`SEEDS`" in text else ""
+    note = f"{{download}}`Run it yourself </downloads/notebooks/{name}>`.{of_study}"
+    title.source = f"{heading}\n\n{note}\n{text}"
+    for before, cell in itertools.pairwise(notebook.cells):
+        if cell.cell_type == "code":
+            cell.metadata["tags"] = _tags(before, cell)
+    return notebook
+
+
+def _tags(before: Any, cell: Any) -> list[str]:
+    """Return what MyST-NB folds of *cell*."""
+    if cell.metadata.get("jupyter", {}).get("source_hidden"):
+        return ["hide-cell"]
+    is_predicted = before.cell_type == "markdown" and "**Predict.**" in before.source
+    return ["hide-output"] if is_predicted else []
 
 
 def index_page() -> str:
@@ -206,7 +228,7 @@ def index_page() -> str:
 def sections() -> dict[str, tuple[str, ...]]:
     """Return `SECTIONS`, and behind them the pages of `docs/` and notebooks that are in none."""
     listed = {page for pages in SECTIONS.values() for page in pages}
-    files = [*_pages(), *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    files = [*_pages(), *NOTEBOOKS]
     found = (path.relative_to(ROOT).with_suffix("").as_posix() for path in files)
     more = tuple(page for page in found if page not in listed)
     return SECTIONS | {"More": more} if more else dict(SECTIONS)
