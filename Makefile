@@ -149,7 +149,7 @@ wheels: ## wheels compiled for this platform, one for each Python, into build/wh
 	$(CIBW)/$(notdir $(BIN))/python -m cibuildwheel --output-dir build/wheels
 
 .PHONY: site
-site: ## put the documentation and, below play/, the playground into build/site (after docs and test-playground)
+site: ## put the documentation and, below play/, the playground into build/site (after test-playground, then docs)
 	rm -rf build/site && cp -R $(DOCS)/html build/site && cp -R build/playground build/site/play
 
 .PHONY: lint-workflows
@@ -198,9 +198,10 @@ golden: $(DEV) ## rewrite the recorded loads in tests/golden
 
 DOCS := build/docs
 .PHONY: docs
-docs: $(READY) ## build the documentation site into build/docs/html, with a picture of each scheme and figure; warnings are errors (a minute)
+docs: $(READY) ## build the documentation site into build/docs/html, with pictures of schemes and figures, and the outputs of the notebooks; warnings are errors (two minutes)
 	$(PIP) install --editable '.[docs]'
 	rm -rf $(DOCS)
+	$(BIN)/python -m tools.notebooks
 	$(BIN)/python -m tools.docs_site
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs $(DOCS)/source $(DOCS)/html
 	$(BIN)/python -m tools.site_links $(DOCS)/html

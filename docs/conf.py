@@ -9,7 +9,7 @@ author = "The h3sim developers"
 project_copyright = author
 version = release = h3sim.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.githubpages", "sphinx.ext.napoleon"]
 root_doc = "index"
 html_theme = "furo"
 html_title = f"h3sim {version}"

@@ -3,8 +3,6 @@
 const RIGHT = 10;
 const MARKS = 7;
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2, 1, 2]];
-// Strips and curves share the axis, so both leave room for the shares on the left.
-export const LEFT = 44;
 const LIGHT = {
   ink: "#1b1b1b",
   soft: "#595959",
@@ -26,12 +24,22 @@ const colours = () => (darkness.matches ? DARK : LIGHT);
 const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 const fontOf = (px, weight = "") => `${weight} ${Math.round(px * typeScale())}px system-ui, sans-serif`;
 
+// Strips and curves share the axis, so both leave room on the left for the labels of the curves.
+const left = () => 44 * typeScale();
+
 export function timeToX(width, endMs, atMs) {
-  return LEFT + (atMs / endMs) * (width - LEFT - RIGHT);
+  return left() + (atMs / endMs) * (width - left() - RIGHT);
 }
 
 export function xToTime(width, endMs, x) {
-  return ((x - LEFT) / (width - LEFT - RIGHT)) * endMs;
+  return ((x - left()) / (width - left() - RIGHT)) * endMs;
+}
+
+// Black is a colour of resources; on a dark page it is white.
+function faceOnPage(face) {
+  const parts = darkness.matches ? face.match(/^#(..)(..)(..)$/) : null;
+  const isBlack = parts !== null && parts.slice(1).every((part) => parseInt(part, 16) < 64);
+  return isBlack ? "#ededed" : face;
 }
 
 // As h3sim.reporting.lane_layout.stack_share.
@@ -84,12 +92,12 @@ export function drawGhost(canvas, result, endMs, highest) {
 function drawBoxes(context, result, xOf, room, highest, chosen) {
   const opacity = context.globalAlpha;
   for (const [resource, start, stop, level, of] of result.boxes) {
-    const [left, right] = [xOf(start), xOf(stop)];
+    const [from, to] = [xOf(start), xOf(stop)];
     const step = (stackShare(of, highest) * room) / of;
-    const gap = !result.is_merged && right - left > 4 ? 0.6 : 0;
-    context.fillStyle = result.faces[resource];
+    const gap = !result.is_merged && to - from > 4 ? 0.6 : 0;
+    context.fillStyle = faceOnPage(result.faces[resource]);
     context.globalAlpha = chosen === null || chosen === resource ? opacity : opacity * 0.15;
-    context.fillRect(left, room - (level + 1) * step, Math.max(right - left - gap, 0.5), step - gap);
+    context.fillRect(from, room - (level + 1) * step, Math.max(to - from - gap, 0.5), step - gap);
   }
   context.globalAlpha = opacity;
 }
@@ -169,25 +177,25 @@ function tickStep(endMs, room) {
 
 export function drawAxis(canvas, endMs) {
   const { context, width } = contextOf(canvas);
-  drawTicks(context, endMs, LEFT, width - LEFT - RIGHT, 0);
+  drawTicks(context, endMs, left(), width - left() - RIGHT, 0);
 }
 
-function drawTicks(context, endMs, left, room, top) {
+function drawTicks(context, endMs, begin, room, top) {
   context.strokeStyle = context.fillStyle = colours().soft;
   context.font = fontOf(12);
   context.textBaseline = "top";
   context.beginPath();
-  context.moveTo(left, top + 0.5);
-  context.lineTo(left + room, top + 0.5);
+  context.moveTo(begin, top + 0.5);
+  context.lineTo(begin + room, top + 0.5);
   const step = tickStep(endMs, room);
   for (let at = 0; at <= endMs; at += step) {
-    const x = left + (at / endMs) * room;
+    const x = begin + (at / endMs) * room;
     context.moveTo(x, top);
     context.lineTo(x, top + 5);
     const text = at === 0 ? "0 ms" : Number(at.toPrecision(6)).toLocaleString("en");
     const half = context.measureText(text).width / 2;
     context.textAlign = "left";
-    context.fillText(text, Math.min(Math.max(x - half, left), left + room + RIGHT - 2 * half), top + 8);
+    context.fillText(text, Math.min(Math.max(x - half, begin), begin + room + RIGHT - 2 * half), top + 8);
   }
   context.stroke();
 }
@@ -210,7 +218,7 @@ export function curveOf(result, onlySeen) {
 // *before* has results of the state before by scheme; their curves are pale.
 export function drawCurves(canvas, results, before, endMs, onlySeen) {
   const { context, width, height } = contextOf(canvas);
-  const room = { left: LEFT, width: width - LEFT - RIGHT, top: 8, height: height - 14 - 20 * typeScale() };
+  const room = { left: left(), width: width - left() - RIGHT, top: 8, height: height - 14 - 20 * typeScale() };
   context.font = fontOf(12);
   context.fillStyle = colours().soft;
   context.textAlign = "right";
@@ -218,7 +226,7 @@ export function drawCurves(canvas, results, before, endMs, onlySeen) {
   context.lineWidth = 1;
   for (const share of [0, 0.5, 1]) {
     const y = room.top + (1 - share) * room.height;
-    context.fillText(`${share * 100} %`, LEFT - 6, y);
+    context.fillText(`${share * 100} %`, left() - 6, y);
     context.strokeStyle = colours().grid;
     context.beginPath();
     context.moveTo(room.left, y);
@@ -234,7 +242,7 @@ export function drawCurves(canvas, results, before, endMs, onlySeen) {
     drawCurve(context, curveOf(result, onlySeen), room, endMs, lookOf(index));
   });
   const ends = results.map((result) => `${result.scheme} has half after ${halfOf(curveOf(result, onlySeen))}`);
-  canvas.setAttribute("aria-label", `Share of the bytes that have arrived, over time: ${ends.join("; ")}.`);
+  canvas.setAttribute("aria-label", `Share of the bytes in complete resources, over time: ${ends.join("; ")}.`);
 }
 
 function halfOf(points) {
@@ -265,7 +273,7 @@ function drawCurve(context, points, room, endMs, look) {
 export function drawSample(canvas, faces) {
   const { context, width, height } = contextOf(canvas);
   faces.forEach((face, index) => {
-    context.fillStyle = face;
+    context.fillStyle = faceOnPage(face);
     context.fillRect((index * width) / faces.length, 0, width / faces.length, height);
   });
 }

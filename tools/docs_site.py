@@ -31,6 +31,8 @@ __all__ = ["SECTIONS", "main", "sections", "write_source"]
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "build" / "docs" / "source"
+PLAYGROUND = ROOT / "build" / "playground" / "index.html"
+"""Part of the site if it was built before: see `make site`."""
 
 SECTIONS = {
     "Tutorials: learn by doing": (
@@ -72,11 +74,48 @@ PACKAGES = (
 )
 """The modules whose names users import beside those of `h3sim` itself."""
 
-_INDEX = (
-    "[Start here](README.md) has two commands to begin with, and how to read what they draw."
-    " [How do I ...?](docs/how-to.md) answers one question each. Words are explained in the"
-    " [glossary](docs/glossary.md); what is modelled, and what is not, is in"
-    " [scope](docs/scope.md), and how far to trust it in [validation](docs/validation.md)."
+_INDEX = """
+![The test page of Davies and Meenan through eleven schemes](docs/images/davies-meenan.png)
+
+Each row is a load of one page with one scheme, each rectangle a packet in the colour of its
+resource ([how to read it](docs/tour.md#how-to-read-the-figure)). h3sim is pure Python, needs no
+browser, server or socket, and gives the same results on every machine. From a checkout:
+
+```console
+$ pip install .
+$ h3sim compare http2rulez davies-meenan --plot schemes.png
+```
+
+## Four doors
+
+- **Teach**: the [playground](#playground) has a lesson of five steps, and ten notebooks are a
+  [course](docs/teaching.md) with exercises that check their answers.
+- **Study**: [a study in fifteen lines](notebooks/07-study.ipynb), then all about
+  [studies](docs/studies.md), [metrics](docs/metrics.md) and [networks](docs/networks.md).
+- **Test a scheduler**: [write one](notebooks/06-own-scheduler.ipynb), hold it to
+  [laws](docs/testing-schedulers.md), and check it [in CI](docs/scheduler-in-ci.md).
+- **Look at my page**: [from a HAR to the best scheme](notebooks/05-your-own-page.ipynb), by
+  [importing](docs/importing.md) or [recording](docs/recording.md) it.
+
+[Start here](README.md) is the overview, and [How do I ...?](docs/how-to.md) answers one question
+each. [Scope](docs/scope.md) lists what is modelled and what is not,
+[validation](docs/validation.md) how far to trust it; the [glossary](docs/glossary.md) explains
+words.
+
+## Playground
+
+"""
+_EMBEDDED = """
+h3sim runs in this page: move a slider, and compare with the state before. [Open it alone](play/)
+for the lesson, or with a recording of your own.
+
+```{raw} html
+<iframe src="play/" title="h3sim playground" loading="lazy"
+  style="width: 100%; height: 46rem; border: 1px solid #8a8a8a; border-radius: 6px"></iframe>
+```
+"""
+_NOT_EMBEDDED = (
+    "`make playground` builds and serves it; a site that is built after that has it here."
 )
 _HELP_COLUMNS = "88"
 """What a block of the site shows without scrolling."""
@@ -219,7 +258,8 @@ def _tags(before: Any, cell: Any) -> list[str]:
 def index_page() -> str:
     """Return the first page: what h3sim is, and the pages by what a reader comes for."""
     first, *_ = (h3sim.__doc__ or "").splitlines()
-    lines = [f"# h3sim {h3sim.__version__}", "", first, "", _INDEX]
+    playground = _EMBEDDED if PLAYGROUND.is_file() else _NOT_EMBEDDED
+    lines = [f"# h3sim {h3sim.__version__}", "", first, _INDEX, playground]
     for caption, pages in sections().items():
         lines += ["", *_toctree(pages, f":caption: {caption}", ":maxdepth: 1")]
     return "\n".join(lines) + "\n"

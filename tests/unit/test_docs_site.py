@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import h3sim
 from h3sim.cli.main import COMMANDS
 from tools import docs_site
+from tools.notebooks import NOTEBOOKS, nbformat
 from tools.site_links import broken_links
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +26,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_index_leads_to_every_page_once(source: Path) -> None:
     listed = [page for pages in docs_site.sections().values() for page in pages]
-    written = {path.relative_to(source).with_suffix("").as_posix() for path in source.rglob("*.md")}
+    files = [*source.rglob("*.md"), *source.glob("notebooks/*.ipynb")]
+    written = {path.relative_to(source).with_suffix("").as_posix() for path in files}
     of_api = {page for page in written if page.startswith("reference/h3sim")}
     assert sorted(listed) == sorted(written - of_api - {"index"})
 
@@ -48,13 +51,51 @@ def test_every_command_and_those_below_it_have_their_help(source: Path) -> None:
     assert "--scheme" in text
 
 
-def test_a_notebook_becomes_a_page_that_leads_to_it(source: Path) -> None:
-    text = (source / "notebooks" / "07-study.md").read_text("utf-8")
-    assert text.startswith(
-        "# A study in fifteen lines\n\n[07-study.ipynb](07-study.ipynb) is this page"
-    )
-    assert "```python\nimport os\n" in text
-    assert (source / "notebooks" / "07-study.ipynb").is_file()
+def test_a_notebook_becomes_a_page_that_leads_to_the_file_without_outputs(source: Path) -> None:
+    page = nbformat.read(source / "notebooks" / "07-study.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    title = page.cells[0].source
+    assert title.startswith("# A study in fifteen lines\n\n{download}`Run it yourself")
+    # The site shows a smaller study than the text describes, and says so.
+    assert "PAGES=5 SEEDS=3" in title
+    copied = source / "downloads" / "notebooks" / "07-study.ipynb"
+    assert copied.read_bytes() == (ROOT / "notebooks" / "07-study.ipynb").read_bytes()
+
+
+def test_a_page_folds_answers_and_results_to_be_predicted() -> None:
+    code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
+    hidden = {"jupyter": {"source_hidden": True}}
+    cells = [text("# Title\ntext"), code("a"), text("**Predict.** What?"), code("b")]
+    notebook = nbformat.v4.new_notebook(cells=[*cells, code("c", metadata=hidden)])  # type: ignore[no-untyped-call]
+    page = docs_site.notebook_page("x.ipynb", notebook)
+    tags = [cell.metadata["tags"] for cell in page.cells if cell.cell_type == "code"]
+    assert tags == [[], ["hide-output"], ["hide-cell"]]
+
+
+def test_the_site_shows_the_outputs_that_it_is_given(tmp_path: Path) -> None:
+    def read_notebook(path: Path) -> Any:
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = [nbformat.v4.new_output("stream", text=f"of {path.stem}")]  # type: ignore[no-untyped-call]
+        return notebook
+
+    docs_site.write_source(tmp_path, {}, read_notebook=read_notebook)
+    for path in NOTEBOOKS:
+        assert f"of {path.stem}" in (tmp_path / "notebooks" / path.name).read_text("utf-8")
+
+
+def test_the_home_page_has_four_doors_and_the_playground_if_it_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docs_site, "PLAYGROUND", tmp_path / "index.html")
+    without = docs_site.index_page()
+    doors = re.findall(r"^- \*\*(.+?)\*\*: ", without, re.M)
+    assert doors == ["Teach", "Study", "Test a scheduler", "Look at my page"]
+    assert "davies-meenan.png" in without
+    assert "pip install" in without
+    assert "<iframe" not in without
+    (tmp_path / "index.html").touch()
+    assert '<iframe src="play/"' in docs_site.index_page()
 
 
 def test_files_that_pages_link_to_come_along(source: Path) -> None:
