@@ -21,7 +21,7 @@ import h3sim
 from h3sim.cli.main import COMMANDS, make_parser
 from h3sim.reporting.output import alt_text, save_figure
 from tools.figures import drawn
-from tools.notebooks import NOTEBOOKS, SITE_SIZE, executed, nbformat
+from tools.notebooks import NOTEBOOKS, SITE_SIZE, executed, read_notebook, write_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -131,26 +131,22 @@ _EXAMPLE = "davies-meenan"
 def main() -> None:
     """Write the source of the site into build/docs/source, with a picture of each scheme."""
     with tempfile.TemporaryDirectory() as made:
-        write_source(SOURCE, write_pictures(Path(made)), read_notebook=executed)
+        write_source(SOURCE, write_pictures(Path(made)), read=executed)
         shutil.copytree(made, SOURCE / _PICTURES)
     figures = (ROOT / _FIGURE_PAGE).read_text("utf-8")
     _write(SOURCE / _FIGURE_PAGE, figures + gallery(write_figures(SOURCE / _FIGURES)))
-
-
-def _read_bare(path: Path) -> Any:
-    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
 
 
 def write_source(
     folder: Path,
     pictures: Mapping[str, str],
     *,
-    read_notebook: Callable[[Path], Any] = _read_bare,
+    read: Callable[[Path], Any] = read_notebook,
 ) -> None:
     """Write what Sphinx reads into *folder*, which is emptied before.
 
     *pictures* says in words what the picture of each scheme shows; those stand in no file here.
-    *read_notebook* returns a notebook, with outputs if the site is to show them.
+    *read* returns a notebook, with outputs if the site is to show them.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for path in _pages():
@@ -161,8 +157,8 @@ def write_source(
     _write(folder / _SCHEME_PAGE, scheme_page(schemes, pictures))
     for path in NOTEBOOKS:
         _copy(path, folder / "downloads")
-        page = notebook_page(path.name, read_notebook(path))
-        _write(folder / "notebooks" / path.name, nbformat.writes(page))  # type: ignore[no-untyped-call]
+        page = notebook_page(path.name, read(path))
+        write_notebook(page, folder / "notebooks" / path.name)
     _write(folder / "index.md", index_page())
     _write(folder / "reference" / "cli.md", cli_page())
     _write(folder / "reference" / "api.md", api_index())

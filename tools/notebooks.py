@@ -24,7 +24,16 @@ with warnings.catch_warnings():
     import nbformat
     from jupyter_client.manager import start_new_kernel
 
-__all__ = ["NOTEBOOKS", "SITE_SIZE", "NotebookError", "RunningNotebook", "executed", "main"]
+__all__ = [
+    "NOTEBOOKS",
+    "SITE_SIZE",
+    "NotebookError",
+    "RunningNotebook",
+    "executed",
+    "main",
+    "read_notebook",
+    "write_notebook",
+]
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -99,6 +108,17 @@ class RunningNotebook:
         raise NotebookError(f"the kernel has not answered for {self._patience_s} s")
 
 
+def read_notebook(path: Path) -> Any:
+    """Return the notebook at *path*, with whatever outputs it has."""
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def write_notebook(notebook: Any, path: Path) -> None:
+    """Write *notebook* to *path*, in a folder that may not exist yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
+
+
 def main() -> None:
     """Run every notebook that has changed since its outputs were stored."""
     for path in NOTEBOOKS:
@@ -113,16 +133,14 @@ def executed(path: Path, cache: Path = CACHE) -> Any:
     if not stored.is_file():
         for old in cache.glob(f"{path.stem}-*.ipynb"):
             old.unlink()
-        cache.mkdir(parents=True, exist_ok=True)
-        notebook = _run_all(path)
         part = stored.with_suffix(".part")
-        nbformat.write(notebook, part)  # type: ignore[no-untyped-call]
+        write_notebook(_run_all(path), part)
         part.rename(stored)
-    return nbformat.read(stored, as_version=4)  # type: ignore[no-untyped-call]
+    return read_notebook(stored)
 
 
 def _run_all(path: Path) -> Any:
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    notebook = read_notebook(path)
     with (
         tempfile.TemporaryDirectory() as folder,
         RunningNotebook(Path(folder), SITE_SIZE, _PATIENCE_S) as kernel,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.effort import HANG_S
 from tools import notebooks
-from tools.notebooks import NOTEBOOKS, NotebookError, RunningNotebook
+from tools.notebooks import NOTEBOOKS, NotebookError, RunningNotebook, read_notebook
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"PAGES": "3", "SEEDS": "2"}
@@ -104,8 +104,7 @@ def asks_for_a_prediction(cell: Any) -> bool:
 
 
 def cells_of(path: Path) -> list[Any]:
-    notebook = notebooks.nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    return list(notebook.cells)
+    return list(read_notebook(path).cells)
 
 
 def split_at_answers(path: Path) -> tuple[list[Any], list[Any]]:
@@ -142,7 +141,7 @@ def test_outputs_are_stored_until_the_notebook_changes(
 
     def run_all(path: Path) -> Any:
         runs.append(path.stem)
-        return notebooks.nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+        return read_notebook(path)
 
     monkeypatch.setattr(notebooks, "_run_all", run_all)
     path = tmp_path / "short.ipynb"
