@@ -16,6 +16,7 @@ html_title = f"h3sim {version}"
 # What a page was made from is in the repository; without copies the site is half as large.
 html_copy_source = False
 html_show_copyright = False
+html_extra_path = ["../build/docs/extra"]
 exclude_patterns = ["downloads"]
 
 # Notebooks come with their outputs (tools/notebooks.py); standard error is progress bars.

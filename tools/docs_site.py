@@ -31,8 +31,9 @@ __all__ = ["SECTIONS", "main", "sections", "write_source"]
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "build" / "docs" / "source"
-PLAYGROUND = ROOT / "build" / "playground" / "index.html"
-"""Part of the site if it was built before: see `make site`."""
+PLAYGROUND = ROOT / "build" / "playground"
+"""Part of the site, below play/, if it was built before (`make test-playground`)."""
+_EXTRA = SOURCE.parent / "extra"
 
 SECTIONS = {
     "Tutorials: learn by doing": (
@@ -106,10 +107,10 @@ words.
 
 """
 _EMBEDDED = """
-h3sim runs in this page: move a slider, and compare with the state before. [Open it alone](play/)
-for the lesson, or with a recording of your own.
+h3sim runs in this page: move a slider, and compare with the state before.
 
 ```{raw} html
+<p><a href="play/">Open it alone</a> for the lesson, or with a recording of your own.</p>
 <iframe src="play/" title="h3sim playground" loading="lazy"
   style="width: 100%; height: 46rem; border: 1px solid #8a8a8a; border-radius: 6px"></iframe>
 ```
@@ -133,6 +134,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         write_source(SOURCE, write_pictures(Path(made)), read=executed)
         shutil.copytree(made, SOURCE / _PICTURES)
+    _EXTRA.mkdir(exist_ok=True)
+    if PLAYGROUND.is_dir():
+        shutil.copytree(PLAYGROUND, _EXTRA / "play", dirs_exist_ok=True)
     figures = (ROOT / _FIGURE_PAGE).read_text("utf-8")
     _write(SOURCE / _FIGURE_PAGE, figures + gallery(write_figures(SOURCE / _FIGURES)))
 
@@ -254,7 +258,7 @@ def _tags(before: Any, cell: Any) -> list[str]:
 def index_page() -> str:
     """Return the first page: what h3sim is, and the pages by what a reader comes for."""
     first, *_ = (h3sim.__doc__ or "").splitlines()
-    playground = _EMBEDDED if PLAYGROUND.is_file() else _NOT_EMBEDDED
+    playground = _EMBEDDED if PLAYGROUND.is_dir() else _NOT_EMBEDDED
     lines = [f"# h3sim {h3sim.__version__}", "", first, _INDEX, playground]
     for caption, pages in sections().items():
         lines += ["", *_toctree(pages, f":caption: {caption}", ":maxdepth: 1")]

@@ -100,14 +100,14 @@ def test_the_site_shows_the_outputs_that_it_is_given(tmp_path: Path) -> None:
 def test_the_home_page_has_four_doors_and_the_playground_if_it_was_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(docs_site, "PLAYGROUND", tmp_path / "index.html")
+    monkeypatch.setattr(docs_site, "PLAYGROUND", tmp_path / "playground")
     without = docs_site.index_page()
     doors = re.findall(r"^- \*\*(.+?)\*\*: ", without, re.M)
     assert doors == ["Teach", "Study", "Test a scheduler", "Look at my page"]
     assert "davies-meenan.png" in without
     assert "pip install" in without
     assert "<iframe" not in without
-    (tmp_path / "index.html").touch()
+    (tmp_path / "playground").mkdir()
     assert '<iframe src="play/"' in docs_site.index_page()
 
 
