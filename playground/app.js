@@ -228,8 +228,8 @@ function behind(result, row) {
     const other = result.resources[result.numbers.indexOf(resource)];
     return `${resource + 1} ${shortened(other?.id ?? "", 20)} ${milliseconds(ms)}`;
   });
-  const asked = `requested after ${milliseconds(row.requested_ms)}`;
-  return names.length === 0 ? ` (${asked})` : ` (${asked}; meanwhile: ${names.join(", ")})`;
+  const since = `requested after ${milliseconds(row.requested_ms)}`;
+  return names.length === 0 ? ` (${since})` : ` (${since}; meanwhile: ${names.join(", ")})`;
 }
 
 // A line at the pointer across all strips and curves, with the exact time and resource beside it.

@@ -87,9 +87,9 @@ def test_each_exercise_has_a_blank_for_the_student_and_an_answer_that_its_check_
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_has_the_reader_predict_before_results_that_it_asserts(path: Path) -> None:
     cells = cells_of(path)
-    asked = [index for index, cell in enumerate(cells) if asks_for_a_prediction(cell)]
-    assert asked
-    for index in asked:
+    questions = [index for index, cell in enumerate(cells) if asks_for_a_prediction(cell)]
+    assert questions
+    for index in questions:
         # The question, the result, and the result in words, which is folded.
         result, words = cells[index + 1 : index + 3]
         folds_own_answer = "<summary>Reveal</summary>" in cells[index].source
@@ -184,6 +184,6 @@ def test_a_notebook_begins_with_what_it_teaches_and_ends_with_folded_answers(pat
 
 def test_the_notebooks_are_those_that_teachers_are_told_of_in_order() -> None:
     text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
-    told = re.findall(r"\(\.\./notebooks/([\w-]+)\.ipynb\)", text)
-    assert told == [path.stem for path in NOTEBOOKS]
-    assert [stem[:2] for stem in told] == [f"{n:02}" for n in range(1, len(told) + 1)]
+    reported = re.findall(r"\(\.\./notebooks/([\w-]+)\.ipynb\)", text)
+    assert reported == [path.stem for path in NOTEBOOKS]
+    assert [stem[:2] for stem in reported] == [f"{n:02}" for n in range(1, len(reported) + 1)]
