@@ -148,10 +148,6 @@ wheels: ## wheels compiled for this platform, one for each Python, into build/wh
 	$(CIBW)/$(notdir $(BIN))/python -m pip install --quiet --disable-pip-version-check 'cibuildwheel>=4,<5'
 	$(CIBW)/$(notdir $(BIN))/python -m cibuildwheel --output-dir build/wheels
 
-.PHONY: site
-site: ## put the documentation and, below play/, the playground into build/site (after docs and test-playground)
-	rm -rf build/site && cp -R $(DOCS)/html build/site && cp -R build/playground build/site/play
-
 .PHONY: lint-workflows
 lint-workflows: ## lint .github/workflows with actionlint (needs it, or Go)
 	@PATH="$$PATH:$(CURDIR)/build/bin"; command -v actionlint >/dev/null || GOBIN="$(CURDIR)/build/bin" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12; \
@@ -198,9 +194,10 @@ golden: $(DEV) ## rewrite the recorded loads in tests/golden
 
 DOCS := build/docs
 .PHONY: docs
-docs: $(READY) ## build the documentation site into build/docs/html, with a picture of each scheme and figure; warnings are errors (a minute)
+docs: $(READY) ## build the documentation site into build/docs/html, with pictures of schemes and figures, the outputs of the notebooks and, if it was built before, the playground; warnings are errors (two minutes)
 	$(PIP) install --editable '.[docs]'
 	rm -rf $(DOCS)
+	$(BIN)/python -m tools.notebooks
 	$(BIN)/python -m tools.docs_site
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs $(DOCS)/source $(DOCS)/html
 	$(BIN)/python -m tools.site_links $(DOCS)/html

@@ -1,9 +1,11 @@
-"""Notebooks: whether this process serves one, and sliders."""
+"""Notebooks: whether this process serves one, sliders, and checks of exercises."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,3 +51,44 @@ def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
     }
     widgets.interact(show, **sliders)
     return None
+
+
+def exercise(check: Callable[..., None]) -> Callable[..., None]:
+    """Return *check*, a function named `check_<number>`, as the check of a course's exercise.
+
+    It is called with a student's answers. While one of them is `...` it prints what to do; a failed
+    `assert` is raised again with the number of the exercise before its message.
+
+    >>> @exercise
+    ... def check_1(total):
+    ...     assert total == 4, "add two and two"
+    >>> check_1(total=...)
+    Exercise 1: replace each ... with your answer, and run this cell again.
+    >>> check_1(total=4)
+    Exercise 1: correct.
+    >>> check_1(total=5)
+    Traceback (most recent call last):
+    AssertionError: Exercise 1, not yet: add two and two
+    """
+    title = f"Exercise {check.__name__.rpartition('_')[2]}"
+
+    @functools.wraps(check)
+    def checked(*answers: Any, **named: Any) -> None:
+        if _has_blank((answers, named)):
+            print(f"{title}: replace each ... with your answer, and run this cell again.")
+            return
+        try:
+            check(*answers, **named)
+        except AssertionError as error:
+            raise AssertionError(f"{title}, not yet: {error}") from None
+        print(f"{title}: correct.")
+
+    return checked
+
+
+def _has_blank(answer: Any) -> bool:
+    if isinstance(answer, Mapping):
+        return _has_blank(list(answer.values()))
+    if isinstance(answer, list | tuple):
+        return any(_has_blank(each) for each in answer)
+    return answer is ...

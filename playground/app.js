@@ -2,13 +2,14 @@
 
 import { LESSON } from "./lesson.js";
 import { CHOICES, DEFAULTS, LIMITS, OWN_PAGE, STEPS, UNITS, fragmentOf, nearest, requestOf, stateOf } from "./state.js";
-import { drawAxis, drawCurves, drawLane, drawLineSample, drawSample, lookOf, milliseconds, resourceAt } from "./strips.js";
+import { darkness, drawAxis, drawCurves, drawGhost, drawLane, drawLineSample, drawSample, lookOf, milliseconds, resourceAt, timeToX, xToTime } from "./strips.js";
 import { element, fillFigures, fillResources, shortened, shown } from "./tables.js";
 
 const MAX_FILE_BYTES = 100e6;
 const GUIDE =
-  "Each rectangle is a packet, drawn when its bytes reach the browser; stacked ones came to it together. Dashed line: all above the fold (▲) is complete. Point at a packet, or at a row of the table of resources, to see where else its resource is.";
-const LOST_GUIDE = " Red marks below a strip: packets that were lost, when they were sent.";
+  "Each rectangle is a packet, drawn when its bytes reach the browser; packets delivered together are stacked. Dashed line: everything above the fold (▲) is complete. Point at a packet, or at a row of the table of resources, to highlight its resource everywhere.";
+const LOST_GUIDE = " Red marks below a strip: lost packets, when they were sent.";
+const BEFORE_GUIDE = " The low pale strip below is the state before your last change.";
 const $ = (id) => document.getElementById(id);
 
 const [catalogue, computed] = await Promise.all(
@@ -21,22 +22,41 @@ let isRunning = false;
 let isReady = false;
 let drawn = { endMs: 1, highest: 1 };
 let chosen = null;
+// Results of the state before the last change, by scheme, and the end of the axis if it is held.
+let before = new Map();
+let settled = [];
+let heldEndMs = null;
 
 // The worker: one question at a time, so that a newer state never waits for more than one load.
-const worker = new Worker("worker.js", { type: "module" });
+// Embedded in another page it starts with the first question: most readers ask none.
+const isEmbedded = window.self !== window.top;
+document.documentElement.classList.toggle("embedded", isEmbedded);
 const waiting = new Map();
 let questions = 0;
-worker.onmessage = ({ data }) => {
-  if (data.kind === "ready") isReady = true;
-  else if (data.kind === "failed") tell([`Python could not be loaded: ${data.message}`], "");
-  else {
+let worker = null;
+
+function startPython() {
+  if (worker !== null) return;
+  worker = new Worker("worker.js", { type: "module" });
+  worker.onmessage = ({ data }) => take(data);
+  worker.onerror = () => take({ kind: "failed", message: "the worker failed." });
+  $("loading").hidden = false;
+}
+
+function take(data) {
+  if (data.kind === "progress") $("python").value = data.share;
+  else if (data.kind === "answer") {
     waiting.get(data.id)(data.answer);
     waiting.delete(data.id);
+  } else {
+    $("loading").hidden = true;
+    isReady = data.kind === "ready";
+    if (!isReady) tell([`Python could not be loaded: ${data.message}`], "");
   }
-};
-worker.onerror = () => tell(["Python could not be loaded: the worker failed."], "");
+}
 
 function ask(name, ...args) {
+  startPython();
   const id = ++questions;
   worker.postMessage({ id, name, args });
   return new Promise((resolve) => waiting.set(id, resolve));
@@ -46,7 +66,7 @@ function ask(name, ...args) {
 // while Python is still being loaded.
 async function load(request) {
   if (Object.hasOwn(computed, request)) return computed[request];
-  if (!isReady) $("status").textContent = "Python is being loaded…";
+  if (!isReady) $("status").textContent = "Waiting for Python…";
   return ask("simulate", request);
 }
 
@@ -91,55 +111,83 @@ async function runOnce(isStale) {
     show(found.length);
   }
   results = found;
+  if (settled.length > 0) before = new Map(settled.map((result) => [result.scheme, result]));
+  settled = found;
   show(found.length);
   const seconds = (performance.now() - begun) / 1000;
   const what = found.length === 1 ? "1 load" : `${found.length} loads`;
   tell([...new Set(problems)], found.length === 0 ? "" : `${what} over “${found[0].network}” in ${shown(seconds, 2)} s.`);
 }
 
+// The results of the state before that can be compared: those of the same page.
+function comparable() {
+  if (!$("compare").checked) return new Map();
+  return new Map(results.map((result) => [result.scheme, before.get(result.scheme)]).filter(([, old], index) =>
+    old !== undefined && old !== results[index] && old.page.name === results[index].page.name));
+}
+
+// Strips and curves share one axis, with the state before, and with what it was when held.
+function endOfAxis(old) {
+  const ends = [...results, ...old.values()].map((result) => result.end_ms);
+  if ($("hold").checked) ends.push(heldEndMs ?? 0);
+  heldEndMs = Math.max(1, ...ends);
+  return heldEndMs;
+}
+
 // Pictures and tables of the results; those behind the first *fresh* ones are still of before.
 function show(fresh) {
-  const endMs = Math.max(1, ...results.map((result) => result.end_ms));
+  const old = comparable();
+  const endMs = endOfAxis(old);
   const highest = Math.max(1, ...results.map((result) => result.boxes.reduce((most, box) => Math.max(most, box[4]), 1)));
   drawn = { endMs, highest };
   chosen = null;
-  showLanes(fresh, endMs, highest);
+  showLanes(fresh, endMs, highest, old);
   drawAxis($("axis"), endMs);
   const onlySeen = results.some((result) => result.byte_index_above_the_fold_ms !== null);
   $("curve-set").textContent = onlySeen ? "above the fold" : "of all resources";
-  drawCurves($("curves"), results, endMs, onlySeen);
+  drawCurves($("curves"), results, old, endMs, onlySeen);
   fillFigures($("figures"), results);
   showLegend();
   showWhich();
   showGoal();
+  showChosen();
   const cut = results.find((result) => result.cut !== "");
   const notes = new Set(results.flatMap((result) => result.notes));
   const lost = results.some((result) => result.lost_ms.length > 0) ? LOST_GUIDE : "";
-  $("guide").textContent = [GUIDE + lost, cut === undefined ? "" : `Time is ${cut.cut}.`, ...notes].join(" ");
+  const ghosts = old.size > 0 ? BEFORE_GUIDE : "";
+  $("guide").textContent = [GUIDE + lost + ghosts, cut === undefined ? "" : `Time is ${cut.cut}.`, ...notes].join(" ");
 }
 
-function showLanes(fresh, endMs, highest) {
+function showLanes(fresh, endMs, highest, old) {
   const lanes = $("lanes");
   while (lanes.children.length > results.length) lanes.lastChild.remove();
   while (lanes.children.length < results.length) {
-    lanes.append(element("div", { class: "lane" }, element("p"), element("canvas", { role: "img" })));
+    lanes.append(element("div", { class: "lane" }, element("p"), element("canvas", { role: "img" }), element("canvas", { class: "ghost", "aria-hidden": "true" })));
   }
   results.forEach((result, index) => {
-    const [text, canvas] = lanes.children[index].children;
+    const [text, canvas, ghost] = lanes.children[index].children;
     lanes.children[index].classList.toggle("old", index >= fresh);
     lanes.children[index].classList.toggle("tall", highest > 4);
     const seen = result.byte_index_above_the_fold_ms;
     const sample = element("canvas", { class: "sample", "aria-hidden": "true" });
+    const earlier = old.get(result.scheme);
     text.replaceChildren(
       element("strong", {}, sample, ` ${result.scheme}`),
       element("span", {}, `ByteIndex ${result.byte_index_ms === null ? "–" : milliseconds(result.byte_index_ms)}`),
-      element("span", {}, seen === null ? `above the fold: ${result.why_not_above_the_fold}` : `above the fold ${milliseconds(seen)}`),
+      element("span", {}, seen === null ? `above the fold: ${result.why_not_above_the_fold}` : `above the fold ${milliseconds(seen)}${changeOf(earlier, seen)}`),
       element("span", {}, `HOL-blocked ${shown(result.blocked_bytes, 0)} bytes`),
       ...(result.lost > 0 ? [element("span", {}, `${shown(result.lost, 0)} packets lost`)] : []),
     );
     drawLineSample(sample, lookOf(index));
     drawLane(canvas, result, endMs, highest);
+    ghost.hidden = earlier === undefined;
+    if (earlier !== undefined) drawGhost(ghost, earlier, endMs, highest);
   });
+}
+
+function changeOf(earlier, seen) {
+  const was = earlier?.byte_index_above_the_fold_ms ?? null;
+  return was === null || Math.round(was) === Math.round(seen) ? "" : ` (before: ${milliseconds(was)})`;
 }
 
 // Pointing at a packet, or at a row of the table, shows where else its resource is in all strips.
@@ -147,7 +195,7 @@ function choose(resource) {
   if (resource === chosen) return;
   chosen = resource;
   results.forEach((result, index) => {
-    drawLane($("lanes").children[index].lastChild, result, drawn.endMs, drawn.highest, chosen);
+    drawLane($("lanes").children[index].children[1], result, drawn.endMs, drawn.highest, chosen);
   });
   for (const row of $("resources").querySelectorAll("tbody tr")) {
     row.classList.toggle("on", Number(row.dataset.resource) === chosen);
@@ -155,14 +203,49 @@ function choose(resource) {
   showChosen();
 }
 
-// The chosen resource in words: when it was complete with each scheme.
+// The chosen resource in words: when it was complete with each scheme, and what was sent meanwhile.
 function showChosen() {
-  const ends = results.flatMap((result) => {
+  const items = chosen === null ? [] : results.flatMap((result) => {
     const row = result.resources[result.numbers.indexOf(chosen)];
-    return row === undefined ? [] : [[row.id, `${result.scheme} ${milliseconds(row.finished_ms)}`]];
+    if (row === undefined) return [];
+    const text = `${chosen + 1} ${shortened(row.id)} is complete with ${result.scheme} after ${milliseconds(row.finished_ms)}`;
+    return [text + behind(result, row)];
   });
-  const name = ends.length === 0 ? "" : `${chosen + 1} ${shortened(ends[0][0])} is complete with `;
-  $("chosen").textContent = name + ends.map(([, end]) => end).join(", ");
+  const hint = chosen === null && results.length > 0 ? ["Point at a resource to see what delayed it."] : items;
+  // As many lines whatever is chosen: what is below must not move under the pointer.
+  const lines = results.map((_, index) => element("p", {}, hint[index] ?? ""));
+  $("chosen").replaceChildren(...lines);
+}
+
+// The resources whose packets arrived while the chosen one was being loaded, longest first.
+function behind(result, row) {
+  const spent = new Map();
+  for (const [resource, start, stop] of result.boxes) {
+    const [from, to] = [Math.max(start, row.requested_ms), Math.min(stop, row.finished_ms)];
+    if (resource !== chosen && to > from) spent.set(resource, (spent.get(resource) ?? 0) + to - from);
+  }
+  const names = [...spent].sort(([, one], [, other]) => other - one).slice(0, 3).map(([resource, ms]) => {
+    const other = result.resources[result.numbers.indexOf(resource)];
+    return `${resource + 1} ${shortened(other?.id ?? "", 20)} ${milliseconds(ms)}`;
+  });
+  const since = `requested after ${milliseconds(row.requested_ms)}`;
+  return names.length === 0 ? ` (${since})` : ` (${since}; meanwhile: ${names.join(", ")})`;
+}
+
+// A line at the pointer across all strips and curves, with the exact time and resource beside it.
+function moveCursor(event) {
+  const area = $("timeline").getBoundingClientRect();
+  const atMs = xToTime(area.width, drawn.endMs, event.clientX - area.left);
+  const isInside = atMs >= 0 && atMs <= drawn.endMs && results.length > 0;
+  $("cursor").hidden = !isInside;
+  if (!isInside) return;
+  const x = timeToX(area.width, drawn.endMs, atMs);
+  $("cursor").style.left = `${x}px`;
+  $("cursor").classList.toggle("left", x > area.width / 2);
+  const lane = [...$("lanes").children].findIndex((each) => each.children[1] === event.target);
+  if (lane >= 0) choose(resourceAt(event.target, results[lane], drawn.endMs, event.offsetX));
+  const row = lane < 0 ? undefined : results[lane].resources[results[lane].numbers.indexOf(chosen)];
+  $("cursor-text").textContent = milliseconds(atMs) + (row === undefined ? "" : ` · ${chosen + 1} ${shortened(row.id)}`);
 }
 
 function showLegend() {
@@ -224,11 +307,17 @@ function makeControls() {
   $("schemes").append(...schemeGroups());
   $("file").addEventListener("change", () => takeFile($("file").files[0]));
   $("which").addEventListener("change", showResources);
-  $("lanes").addEventListener("pointermove", (event) => {
-    const index = [...$("lanes").children].findIndex((lane) => lane.lastChild === event.target);
-    if (index >= 0) choose(resourceAt(event.target, results[index], drawn.endMs, event.offsetX));
+  $("timeline").addEventListener("pointermove", moveCursor);
+  $("timeline").addEventListener("pointerleave", () => {
+    $("cursor").hidden = true;
+    choose(null);
   });
-  $("lanes").addEventListener("pointerleave", () => choose(null));
+  for (const id of ["hold", "compare"]) $(id).addEventListener("change", () => show(results.length));
+  $("lecture").addEventListener("change", () => {
+    set({ lecture: Number($("lecture").checked) });
+    show(results.length);
+  });
+  darkness.addEventListener("change", () => show(results.length));
   $("resources").addEventListener("pointerover", (event) => {
     const row = event.target.closest("tbody tr");
     if (row !== null) choose(Number(row.dataset.resource));
@@ -265,6 +354,7 @@ function schemeBox({ name, title }) {
 }
 
 function set(values) {
+  if ("page" in values) heldEndMs = null;
   state = { ...state, ...values };
   ignored = [];
   changed();
@@ -272,6 +362,8 @@ function set(values) {
 
 async function showState() {
   const seen = changes;
+  document.documentElement.classList.toggle("lecture", state.lecture === 1);
+  $("lecture").checked = state.lecture === 1;
   showOwnPage();
   $("page").value = state.page;
   for (const key of Object.keys(CHOICES)) $(key).value = state[key];
@@ -312,7 +404,7 @@ async function takeFile(file) {
     tell([`${file.name} is larger than 100 MB.`], "");
     return;
   }
-  $("status").textContent = isReady ? "Reading the file…" : "Python is being loaded; then the file is read…";
+  $("status").textContent = isReady ? "Reading the file…" : "Waiting for Python; then the file is read…";
   let text;
   try {
     text = await file.text();
@@ -351,6 +443,7 @@ document.addEventListener("drop", (event) => {
 
 function showLesson() {
   const step = LESSON[state.lesson - 1];
+  $("lesson").classList.toggle("idle", step === undefined);
   $("lesson-back").hidden = state.lesson < 2;
   $("lesson-end").hidden = step === undefined;
   $("lesson-next").hidden = state.lesson === LESSON.length;
@@ -358,7 +451,7 @@ function showLesson() {
   if ($("lesson-body").dataset.step === String(state.lesson)) return;
   $("lesson-body").dataset.step = String(state.lesson);
   $("lesson-title").textContent =
-    step === undefined ? "Lesson: five steps, some 15 minutes" : `Step ${state.lesson} of ${LESSON.length}: ${step.title}`;
+    step === undefined ? "Lesson: five steps, about 15 minutes" : `Step ${state.lesson} of ${LESSON.length}: ${step.title}`;
   const text = step?.text ?? ["What is a strip, what should come first, what takes the choice away, what blocks, and when does sharing win?"];
   $("lesson-body").replaceChildren(...text.map((each) => element("p", {}, each)));
   if (step === undefined) return;
@@ -382,7 +475,10 @@ function goTo(lesson) {
   if (step === undefined) {
     set({ lesson: 0 });
   } else {
-    state = { ...DEFAULTS, document: undefined };
+    state = { ...DEFAULTS, lecture: state.lecture, document: undefined };
+    before = new Map();
+    settled = [];
+    heldEndMs = null;
     set({ ...step.set, schemes: [...step.set.schemes], lesson });
   }
   $("lesson-title").focus();
@@ -409,3 +505,4 @@ window.addEventListener("resize", () => show(results.length));
 
 makeControls();
 changed();
+if (!isEmbedded) startPython();

@@ -36,6 +36,7 @@ export const DEFAULTS = Object.freeze({
   reorder: "none",
   seed: 0,
   lesson: 0,
+  lecture: 0,
 });
 export const OWN_PAGE = "own page";
 const MAX_SEED = 999999;
@@ -98,7 +99,7 @@ export async function stateOf(fragment, catalogue) {
 
 // What a key of a link takes, where that can be said in a few words.
 function neededFor(key) {
-  const [low, high] = LIMITS[key] ?? { seed: [0, MAX_SEED], lesson: [0, MAX_LESSON] }[key] ?? [];
+  const [low, high] = LIMITS[key] ?? { seed: [0, MAX_SEED], lesson: [0, MAX_LESSON], lecture: [0, 1] }[key] ?? [];
   if (low !== undefined) return ` (${low} to ${high.toLocaleString("en")} ${UNITS[key] ?? ""}`.trimEnd() + " is possible)";
   if (Object.hasOwn(CHOICES, key)) return ` (possible: ${Object.keys(CHOICES[key]).filter((each) => each !== "").join(", ")})`;
   if (key === "page") return " (no such page)";
@@ -118,6 +119,7 @@ async function taken(state, key, value, catalogue) {
   const isWhole = Number.isInteger(number) && number >= 0;
   if (key === "seed") return takenIf(isWhole && number <= MAX_SEED, state, key, number);
   if (key === "lesson") return takenIf(isWhole && number <= MAX_LESSON, state, key, number);
+  if (key === "lecture") return takenIf(isWhole && number <= 1, state, key, number);
   return false;
 }
 

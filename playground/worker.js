@@ -8,12 +8,18 @@ async function fetched(url) {
   return response;
 }
 
+// Shares of the time until Python runs, roughly: most of it goes into Pyodide.
+const report = (share) => postMessage({ kind: "progress", share });
+
 async function started() {
+  report(0.05);
   const { wheels } = await (await fetched("./catalogue.json")).json();
   const source = await (await fetched("./simulator.py")).text();
   const pyodide = await loadPyodide({ indexURL: new URL("./pyodide/", import.meta.url).href });
-  for (const name of wheels) {
+  report(0.6);
+  for (const [index, name] of wheels.entries()) {
     pyodide.unpackArchive(await (await fetched(`./wheels/${name}`)).arrayBuffer(), "wheel");
+    report(0.6 + (0.3 * (index + 1)) / wheels.length);
   }
   const module = pyodide.runPython("import types; simulator = types.ModuleType('simulator'); simulator");
   pyodide.runPython(source, { globals: module.__dict__, filename: "simulator.py" });

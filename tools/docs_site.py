@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
+import itertools
 import os
 import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import h3sim
 from h3sim.cli.main import COMMANDS, make_parser
 from h3sim.reporting.output import alt_text, save_figure
 from tools.figures import drawn
+from tools.notebooks import NOTEBOOKS, SITE_SIZE, executed, read_notebook, write_notebook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
 __all__ = ["SECTIONS", "main", "sections", "write_source"]
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "build" / "docs" / "source"
+PLAYGROUND = ROOT / "build" / "playground"
+"""Part of the site, below play/, if it was built before (`make test-playground`)."""
+_EXTRA = SOURCE.parent / "extra"
 
 SECTIONS = {
     "Tutorials: learn by doing": (
@@ -71,11 +75,48 @@ PACKAGES = (
 )
 """The modules whose names users import beside those of `h3sim` itself."""
 
-_INDEX = (
-    "[Start here](README.md) has two commands to begin with, and how to read what they draw."
-    " [How do I ...?](docs/how-to.md) answers one question each. Words are explained in the"
-    " [glossary](docs/glossary.md); what is modelled, and what is not, is in"
-    " [scope](docs/scope.md), and how far to trust it in [validation](docs/validation.md)."
+_INDEX = """
+![The test page of Davies and Meenan through eleven schemes](docs/images/davies-meenan.png)
+
+Each row is a load of one page with one scheme, each rectangle a packet in the colour of its
+resource ([how to read it](docs/tour.md#how-to-read-the-figure)). h3sim is pure Python, needs no
+browser, server or socket, and gives the same results on every machine. From a checkout:
+
+```console
+$ pip install .
+$ h3sim compare http2rulez davies-meenan --plot schemes.png
+```
+
+## Four doors
+
+- **Teach**: the [playground](#playground) has a lesson of five steps, and ten notebooks are a
+  [course](docs/teaching.md) with exercises that check their answers.
+- **Study**: [a study in fifteen lines](notebooks/07-study.ipynb), then all about
+  [studies](docs/studies.md), [metrics](docs/metrics.md) and [networks](docs/networks.md).
+- **Test a scheduler**: [write one](notebooks/06-own-scheduler.ipynb), hold it to
+  [laws](docs/testing-schedulers.md), and check it [in CI](docs/scheduler-in-ci.md).
+- **Look at my page**: [from a HAR to the best scheme](notebooks/05-your-own-page.ipynb), by
+  [importing](docs/importing.md) or [recording](docs/recording.md) it.
+
+[Start here](README.md) is the overview, and [How do I ...?](docs/how-to.md) answers one question
+each. [Scope](docs/scope.md) lists what is modelled and what is not,
+[validation](docs/validation.md) how far to trust it; the [glossary](docs/glossary.md) explains
+words.
+
+## Playground
+
+"""
+_EMBEDDED = """
+h3sim runs in this page: move a slider, and compare with the state before.
+
+```{raw} html
+<p><a href="play/">Open it alone</a> for the lesson, or with a recording of your own.</p>
+<iframe src="play/" title="h3sim playground" loading="lazy"
+  style="width: 100%; height: 46rem; border: 1px solid #8a8a8a; border-radius: 6px"></iframe>
+```
+"""
+_NOT_EMBEDDED = (
+    "`make playground` builds and serves it; a site that is built after that has it here."
 )
 _HELP_COLUMNS = "88"
 """What a block of the site shows without scrolling."""
@@ -91,16 +132,25 @@ _EXAMPLE = "davies-meenan"
 def main() -> None:
     """Write the source of the site into build/docs/source, with a picture of each scheme."""
     with tempfile.TemporaryDirectory() as made:
-        write_source(SOURCE, write_pictures(Path(made)))
+        write_source(SOURCE, write_pictures(Path(made)), read=executed)
         shutil.copytree(made, SOURCE / _PICTURES)
+    _EXTRA.mkdir(exist_ok=True)
+    if PLAYGROUND.is_dir():
+        shutil.copytree(PLAYGROUND, _EXTRA / "play", dirs_exist_ok=True)
     figures = (ROOT / _FIGURE_PAGE).read_text("utf-8")
     _write(SOURCE / _FIGURE_PAGE, figures + gallery(write_figures(SOURCE / _FIGURES)))
 
 
-def write_source(folder: Path, pictures: Mapping[str, str]) -> None:
+def write_source(
+    folder: Path,
+    pictures: Mapping[str, str],
+    *,
+    read: Callable[[Path], Any] = read_notebook,
+) -> None:
     """Write what Sphinx reads into *folder*, which is emptied before.
 
     *pictures* says in words what the picture of each scheme shows; those stand in no file here.
+    *read* returns a notebook, with outputs if the site is to show them.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for path in _pages():
@@ -109,9 +159,10 @@ def write_source(folder: Path, pictures: Mapping[str, str]) -> None:
             _copy(linked, folder)
     schemes = (ROOT / _SCHEME_PAGE).read_text("utf-8")
     _write(folder / _SCHEME_PAGE, scheme_page(schemes, pictures))
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        _copy(path, folder)
-        _write(folder / "notebooks" / f"{path.stem}.md", notebook_page(path))
+    for path in NOTEBOOKS:
+        _copy(path, folder / "downloads")
+        page = notebook_page(path.name, read(path))
+        write_notebook(page, folder / "notebooks" / path.name)
     _write(folder / "index.md", index_page())
     _write(folder / "reference" / "cli.md", cli_page())
     _write(folder / "reference" / "api.md", api_index())
@@ -182,22 +233,33 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def notebook_page(path: Path) -> str:
-    """Return the cells of a notebook as a page of Markdown: it is committed without output."""
-    parts = []
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        source = "".join(cell["source"])
-        parts.append(source if cell["cell_type"] == "markdown" else _fenced(source, "python"))
-    title, *rest = parts
-    note = f"[{path.name}]({path.name}) is this page as a notebook, to be run."
-    heading, _, text = title.partition("\n")
-    return "\n\n".join([heading, note, text.strip(), *rest]) + "\n"
+def notebook_page(name: str, notebook: Any) -> Any:
+    """Return *notebook*, the file *name*, as a page: answers and predicted results are folded."""
+    title = notebook.cells[0]
+    heading, _, text = title.source.partition("\n")
+    size = " ".join(f"{key}={value}" for key, value in SITE_SIZE.items())
+    of_study = f" The outputs are those of `{size}`." if "`SEEDS`" in text else ""
+    note = f"{{download}}`Run it yourself </downloads/notebooks/{name}>`.{of_study}"
+    title.source = f"{heading}\n\n{note}\n{text}"
+    for before, cell in itertools.pairwise(notebook.cells):
+        if cell.cell_type == "code":
+            cell.metadata["tags"] = _tags(before, cell)
+    return notebook
+
+
+def _tags(before: Any, cell: Any) -> list[str]:
+    """Return what MyST-NB folds of *cell*."""
+    if cell.metadata.get("jupyter", {}).get("source_hidden"):
+        return ["hide-cell"]
+    is_predicted = before.cell_type == "markdown" and "**Predict.**" in before.source
+    return ["hide-output"] if is_predicted else []
 
 
 def index_page() -> str:
     """Return the first page: what h3sim is, and the pages by what a reader comes for."""
     first, *_ = (h3sim.__doc__ or "").splitlines()
-    lines = [f"# h3sim {h3sim.__version__}", "", first, "", _INDEX]
+    playground = _EMBEDDED if PLAYGROUND.is_dir() else _NOT_EMBEDDED
+    lines = [f"# h3sim {h3sim.__version__}", "", first, _INDEX, playground]
     for caption, pages in sections().items():
         lines += ["", *_toctree(pages, f":caption: {caption}", ":maxdepth: 1")]
     return "\n".join(lines) + "\n"
@@ -206,7 +268,7 @@ def index_page() -> str:
 def sections() -> dict[str, tuple[str, ...]]:
     """Return `SECTIONS`, and behind them the pages of `docs/` and notebooks that are in none."""
     listed = {page for pages in SECTIONS.values() for page in pages}
-    files = [*_pages(), *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    files = [*_pages(), *NOTEBOOKS]
     found = (path.relative_to(ROOT).with_suffix("").as_posix() for path in files)
     more = tuple(page for page in found if page not in listed)
     return SECTIONS | {"More": more} if more else dict(SECTIONS)

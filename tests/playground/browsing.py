@@ -68,6 +68,11 @@ class Tab:
         self.call("Page.navigate", url=f"{self._address}#{fragment}")
         self.settle()
 
+    def visit(self, path: str) -> None:
+        """Open another file of the playground's host."""
+        self.call("Page.navigate", url=f"{self._address}{path}")
+        self.wait_for("document.readyState === 'complete'")
+
     def go(self, fragment: str = "") -> None:
         """Have the open playground show what *fragment* says: Python need not start again."""
         self.value(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import h3sim
 from h3sim.cli.main import COMMANDS
 from tools import docs_site
+from tools.notebooks import NOTEBOOKS, read_notebook
 from tools.site_links import broken_links
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +27,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_index_leads_to_every_page_once(source: Path) -> None:
     listed = [page for pages in docs_site.sections().values() for page in pages]
-    written = {path.relative_to(source).with_suffix("").as_posix() for path in source.rglob("*.md")}
+    files = [*source.rglob("*.md"), *source.glob("notebooks/*.ipynb")]
+    written = {path.relative_to(source).with_suffix("").as_posix() for path in files}
     of_api = {page for page in written if page.startswith("reference/h3sim")}
     assert sorted(listed) == sorted(written - of_api - {"index"})
 
@@ -48,13 +52,63 @@ def test_every_command_and_those_below_it_have_their_help(source: Path) -> None:
     assert "--scheme" in text
 
 
-def test_a_notebook_becomes_a_page_that_leads_to_it(source: Path) -> None:
-    text = (source / "notebooks" / "07-study.md").read_text("utf-8")
-    assert text.startswith(
-        "# A study in fifteen lines\n\n[07-study.ipynb](07-study.ipynb) is this page"
-    )
-    assert "```python\nimport os\n" in text
-    assert (source / "notebooks" / "07-study.ipynb").is_file()
+def test_a_notebook_becomes_a_page_that_leads_to_the_file_without_outputs(source: Path) -> None:
+    page = read_notebook(source / "notebooks" / "07-study.ipynb")
+    title = page.cells[0].source
+    assert title.startswith("# A study in fifteen lines\n\n{download}`Run it yourself")
+    # The site shows a smaller study than the text describes, and says so.
+    assert "PAGES=5 SEEDS=3" in title
+    copied = source / "downloads" / "notebooks" / "07-study.ipynb"
+    assert copied.read_bytes() == (ROOT / "notebooks" / "07-study.ipynb").read_bytes()
+
+
+def cell_of(kind: str, source: str, **metadata: Any) -> dict[str, Any]:
+    bare = {"cell_type": kind, "id": f"cell-{source[0]}", "metadata": metadata, "source": source}
+    return bare | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+
+
+def test_a_page_folds_answers_and_results_to_be_predicted(tmp_path: Path) -> None:
+    cells = [
+        *(cell_of("markdown", "# Title\ntext"), cell_of("code", "a")),
+        *(cell_of("markdown", "**Predict.** What?"), cell_of("code", "b")),
+        cell_of("code", "c", jupyter={"source_hidden": True}),
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "x.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    page = docs_site.notebook_page("x.ipynb", read_notebook(tmp_path / "x.ipynb"))
+    tags = [cell.metadata["tags"] for cell in page.cells if cell.cell_type == "code"]
+    assert tags == [[], ["hide-output"], ["hide-cell"]]
+
+
+def test_the_site_shows_the_outputs_that_it_is_given(tmp_path: Path) -> None:
+    def read(path: Path) -> Any:
+        document = json.loads(path.read_text("utf-8"))
+        for cell in document["cells"]:
+            if cell["cell_type"] == "code":
+                text = f"of {path.stem}"
+                cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": text}]
+        copy = tmp_path / "with-outputs.ipynb"
+        copy.write_text(json.dumps(document), encoding="utf-8")
+        return read_notebook(copy)
+
+    docs_site.write_source(tmp_path / "source", {}, read=read)
+    for path in NOTEBOOKS:
+        written = (tmp_path / "source" / "notebooks" / path.name).read_text("utf-8")
+        assert f"of {path.stem}" in written
+
+
+def test_the_home_page_has_four_doors_and_the_playground_if_it_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docs_site, "PLAYGROUND", tmp_path / "playground")
+    without = docs_site.index_page()
+    doors = re.findall(r"^- \*\*(.+?)\*\*: ", without, re.M)
+    assert doors == ["Teach", "Study", "Test a scheduler", "Look at my page"]
+    assert "davies-meenan.png" in without
+    assert "pip install" in without
+    assert "<iframe" not in without
+    (tmp_path / "playground").mkdir()
+    assert '<iframe src="play/"' in docs_site.index_page()
 
 
 def test_files_that_pages_link_to_come_along(source: Path) -> None:

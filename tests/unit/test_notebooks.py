@@ -1,74 +1,168 @@
-"""The notebooks run from top to bottom, and are committed without output."""
+"""The notebooks run, their exercises tell right from wrong, and they are committed bare."""
 
+import ast
 import itertools
-import os
-import queue
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.effort import HANG_S
+from tools import notebooks
+from tools.notebooks import NOTEBOOKS, NotebookError, RunningNotebook, read_notebook
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SMALL = {"PAGES": "3", "SEEDS": "2"}
 
-with warnings.catch_warnings():
-    # Jupyter's own packages warn of one another's changes while they are imported.
-    warnings.simplefilter("ignore")
-    import nbformat
-    from jupyter_client.manager import start_new_kernel
+WRONG_ANSWERS = {
+    "01-prioritization": (
+        *("check_1(36, 36, 36)", "check_1(38, 38, 36)", "check_1(38, 36, 38)"),
+        *("check_2(40, 50, 40)", "check_3(4.7)"),
+    ),
+    "02-head-of-line-blocking": (
+        "check_1(dict(A2=35, B1=35, A1=35, B2=40), dict(A2=35, B1=35, A1=35, B2=40))",
+        "check_1(dict(A2=35, B1=30, A1=35, B2=40), dict(A2=35, B1=30, A1=35, B2=40))",
+        *("check_2(lambda every, most: every)", "check_2(lambda every, most: 2 * most)"),
+        *("check_3('stream_bytes', 0)", "check_3('connection_bytes', 1)", "check_3('loss', 1)"),
+    ),
+    "03-eleven-schemes": (
+        "check_1('gentelella-form', 'apache-rewrite-tech')",
+        "check_1('black-dashboard', 'dc-index')",
+        *("check_2(['zeroweight', 'bucket-html', 'bucket'])", "check_2(['rr', 'fifo'])"),
+        *("check_3('django-index', 'png')", "check_3('dc-index', 'prism')", "check_3('x', 'y')"),
+    ),
+    "04-when-round-robin-wins": (
+        *("check_1('dc.logo.png', 1)", "check_1('nothing', 3.5)"),
+        *("check_2(lambda of, page: True)", "check_2(lambda of, page: False)", "check_3(3)"),
+    ),
+    "05-your-own-page": (
+        *("check_1(schemes)", "check_1([])", "check_2(percent=50)", "check_3('missing.html')"),
+    ),
+    "06-own-scheduler": (*("check_1(Law.PURE_PICK)", "check_2(FairQueueing)", "check_3(1.0)"),),
+    "07-study": (
+        *("check_1(300, 600, 300)", "check_1(3000, 60, 300)", "check_1(3000, 600, 30)"),
+        *("check_2(lambda results, network: 1.0)", "check_3(8, 0)"),
+    ),
+    "08-header-compression": (
+        *("check_1(3)", "check_2('qpack')", "check_2(['hpack', 'qpack'])", "check_3(0)"),
+    ),
+    "09-how-far-from-optimal": (
+        *("check_1(84, 84, 84)", "check_1(80, 84, 86)", "check_2(75.7)", "check_2(50)"),
+        "check_3(3.28)",
+    ),
+    "10-processes": ("check_1(video)", "check_2(video)", "check_3(video)", "check_3(bursts)"),
+}
+"""By notebook, calls that a check must refuse in words of its own."""
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")  # what the kernel's client warns of is not ours
-def test_a_notebook_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    assert code
-    # What studies take their size from, and where they keep what is finished.
-    env = {**os.environ, "PAGES": "3", "SEEDS": "2"}
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path), env=env)
-    try:
-        for source in code:
-            reply = _reply(manager, client, client.execute(source))
-            assert reply["status"] == "ok", "\n".join(reply["traceback"])
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+def test_a_notebook_runs_and_its_exercises_refuse_wrong_answers(path: Path, tmp_path: Path) -> None:
+    code = [cell.source for cell in cells_of(path) if cell.cell_type == "code"]
+    with RunningNotebook(tmp_path, SMALL, patience_s=HANG_S) as kernel:
+        printed = [output.get("text", "") for source in code for output in kernel.run(source)]
+        for number in numbers_of_exercises(path):
+            assert f"Exercise {number}: correct." in "".join(printed)
+        for wrong in WRONG_ANSWERS[path.stem]:
+            with pytest.raises(NotebookError, match=r"Exercise \d, not yet: \S"):
+                kernel.run(wrong)
 
 
-def _reply(manager: Any, client: Any, request: str) -> Any:
-    """Return what the kernel answers to a *request*.
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_exercise_has_a_blank_for_the_student_and_an_answer_that_its_check_accepts(
+    path: Path,
+) -> None:
+    numbers = numbers_of_exercises(path)
+    assert len(numbers) >= 3
+    before, answers = split_at_answers(path)
+    # A call with `...` is the student's; one without is the answer.
+    blanks, solutions = calls_of_checks(before), calls_of_checks(answers)
+    assert [number for number, is_blank in blanks if is_blank] == numbers
+    assert [number for number, is_blank in solutions if not is_blank] == numbers
+    wrong = {call[len("check_")] for call in WRONG_ANSWERS[path.stem]}
+    assert wrong == set(numbers)
 
-    Not by nbclient: at times its asyncio socket did not wake for a reply that had come (pyzmq 27.3)
-    and waited until the time was up. Here the socket itself is polled, a second at a time.
-    """
-    for _ in range(HANG_S):
-        try:
-            message = client.get_shell_msg(timeout=1)
-        except queue.Empty:
-            assert manager.is_alive(), "the kernel died"
-        else:
-            if message["parent_header"].get("msg_id") == request:
-                return message["content"]
-    pytest.fail(f"the kernel has not answered for {HANG_S} s")
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_has_the_reader_predict_before_results_that_it_asserts(path: Path) -> None:
+    cells = cells_of(path)
+    questions = [index for index, cell in enumerate(cells) if asks_for_a_prediction(cell)]
+    assert questions
+    for index in questions:
+        # The question, the result, and the result in words, which is folded.
+        result, words = cells[index + 1 : index + 3]
+        folds_own_answer = "<summary>Reveal</summary>" in cells[index].source
+        assert folds_own_answer or result.cell_type == "code"
+        assert folds_own_answer or words.source.startswith("<details><summary>Reveal</summary>")
+    code = "".join(cell.source for cell in cells if cell.cell_type == "code")
+    assert len(re.findall(r"^ *assert ", code.partition("@exercise")[0], re.M)) >= 3
+
+
+def asks_for_a_prediction(cell: Any) -> bool:
+    return cell.cell_type == "markdown" and "**Predict.**" in cell.source
+
+
+def cells_of(path: Path) -> list[Any]:
+    return list(read_notebook(path).cells)
+
+
+def split_at_answers(path: Path) -> tuple[list[Any], list[Any]]:
+    cells = cells_of(path)
+    (begin,) = [index for index, cell in enumerate(cells) if "## Answers" in cell.source]
+    return cells[:begin], cells[begin:]
+
+
+def numbers_of_exercises(path: Path) -> list[str]:
+    (text,) = [cell.source for cell in cells_of(path) if cell.source.startswith("## Exercises")]
+    return re.findall(r"^(\d+)\. ", text, re.M)
+
+
+def calls_of_checks(cells: list[Any]) -> list[tuple[str, bool]]:
+    """Return the number of each call of a check, and whether it has `...` among its arguments."""
+    trees = [ast.parse(cell.source) for cell in cells if cell.cell_type == "code"]
+    return [
+        (
+            call.func.id[len("check_") :],
+            any(isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(call)),
+        )
+        for tree in trees
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and re.fullmatch(r"check_\d", call.func.id)
+    ]
+
+
+def test_outputs_are_stored_until_the_notebook_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    def run_all(path: Path) -> Any:
+        runs.append(path.stem)
+        return read_notebook(path)
+
+    monkeypatch.setattr(notebooks, "_run_all", run_all)
+    path = tmp_path / "short.ipynb"
+    path.write_bytes(NOTEBOOKS[0].read_bytes())
+    for _ in range(2):
+        notebooks.executed(path, tmp_path / "cache")
+    assert runs == ["short"]
+    path.write_text(path.read_text("utf-8").replace("by-hand", "by-foot"), encoding="utf-8")
+    notebooks.executed(path, tmp_path / "cache")
+    assert runs == ["short", "short"]
+    assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_committed_without_output(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    assert [
-        cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs
-    ] == []
+    assert [cell for cell in cells_of(path) if cell.cell_type == "code" and cell.outputs] == []
 
 
 def test_a_whole_study_takes_fifteen_lines_at_most() -> None:
     (path,) = [path for path in NOTEBOOKS if path.stem == "07-study"]
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    first_part = itertools.takewhile(lambda cell: "## " not in cell.source, notebook.cells)
+    first_part = itertools.takewhile(lambda cell: "## " not in cell.source, cells_of(path))
     code = [cell.source for cell in first_part if cell.cell_type == "code"]
     assert code
     assert sum(bool(line.strip()) for source in code for line in source.splitlines()) <= 15
@@ -76,15 +170,12 @@ def test_a_whole_study_takes_fifteen_lines_at_most() -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_begins_with_what_it_teaches_and_ends_with_folded_answers(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    title, *cells = notebook.cells
+    title, *_ = cells_of(path)
     assert title.source.startswith("# ")
     assert "You will" in title.source
     assert "to work through" in title.source or "minutes" in title.source
-    text = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    (begin,) = [index for index, cell in enumerate(cells) if "## Answers" in cell.source]
-    assert any("## Exercises" in source for source in text)
-    for cell in cells[begin:]:
+    _, answers = split_at_answers(path)
+    for cell in answers:
         if cell.cell_type == "code":
             assert cell.metadata["jupyter"]["source_hidden"]
         else:

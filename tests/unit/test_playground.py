@@ -98,7 +98,8 @@ for (const data of links) taken.push((await stateOf(`data=${data}`, catalogue)).
 const { text } = await fragmentOf({ schemes: [], document: { name: "mine" } });
 const { state, ignored } = await stateOf(text, catalogue);
 const ofData = ignored.filter((each) => each.startsWith("data"));
-const odd = await stateOf("rate=-5&rtt=28.5&loss=99&cc=vegas&lesson=9&seed=1.5", catalogue);
+const link = "rate=-5&rtt=28.5&loss=99&cc=vegas&lesson=9&seed=1.5&lecture=2";
+const odd = await stateOf(link, catalogue);
 const numbers = [odd.ignored.map((each) => each.split("=")[0]), odd.state.rate, odd.state.rtt];
 console.log(JSON.stringify([taken, state.document, ofData, numbers]));
 """
@@ -113,7 +114,7 @@ def test_a_link_with_no_page_in_it_is_told_and_one_with_a_page_is_taken(tmp_path
     *pages, (ignored, rate, rtt) = json.loads(done.stdout)
     assert pages == [[1, 1, 1, 1, 1], {"name": "mine"}, []]
     # What cannot be is left as it is by default, and named; what can be is taken as it is.
-    assert ignored == ["rate", "loss", "cc", "lesson", "seed"]
+    assert ignored == ["rate", "loss", "cc", "lesson", "seed", "lecture"]
     assert (rate, rtt) == (1.12, 28.5)
 
 
