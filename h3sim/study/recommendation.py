@@ -28,7 +28,7 @@ from h3sim.study.tasks import read_options, with_loads
 from h3sim.table import RichDisplay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from h3sim.config.load_config import LoadConfig
     from h3sim.results.load import Which
@@ -154,6 +154,7 @@ def recommend(
     networks: Sequence[str] | None = ROBUSTNESS_NETWORKS,
     network_within: float | None = None,
     keep_loads: bool = False,
+    first_result: Callable[[str], None] | None = None,
     config: LoadConfig | None = None,
     **options: Any,
 ) -> Recommendation:
@@ -189,7 +190,9 @@ def recommend(
     return Recommendation(
         page=subject,
         imported=imported,
-        found=search(subject, networks=networks, **racing, **what, **how),
+        found=search(
+            subject, networks=networks, first_result=first_result, **racing, **what, **how
+        ),
         comparison=compare(
             subject,
             send_buffers_kb=[send_buffer_kb],
