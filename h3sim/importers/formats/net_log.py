@@ -158,7 +158,7 @@ class NetLog:
 
     def add(self, part: JsonPart) -> None:
         """Process the constants, or an event."""
-        if part.path == ("constants",):
+        if part.path == ("constants",) and isinstance(part.value, dict):
             self._read_constants(Fields(part.value, part.key, self._recording.note))
         if part.path != ("events",) or part.item is None:
             return
