@@ -184,7 +184,7 @@ class NetLog:
         self._main_flags = int(flags.number(*_MAIN_FLAGS) or 0)
         self._offset_ms = constants.number("timeTickOffset")
         client = constants.table("clientInfo")
-        self._recording.say_tool(client.text("name"), client.name("version"))
+        self._recording.set_tool(client.text("name"), client.name("version"))
 
     # Requests
 
