@@ -37,6 +37,7 @@ from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
+from h3sim.study.racing import FIRST_RESULT
 from h3sim.study.recommendation import subject_of
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.study.search import ESTIMATED_WITHIN, with_drawn_network
@@ -753,6 +754,7 @@ _ARGUMENTS: Mapping[str, ValueType] = {
     "n_seeds": Integer(low=3, high=10_000),
     "confidence": LEVEL,
     "network_within": Number(low=1, high=100),
+    "first_result": FIRST_RESULT,
 }
 
 
@@ -803,8 +805,8 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
-    given["network_within"] = network_within
+    given: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    given |= {"network_within": network_within, "first_result": first_result}
     with ErrorCollector() as errors:
         subject = errors.collect("page", lambda: subject_of(page), instead=(None, None))[0]
         taken = errors.collect("", lambda: _checked(given))

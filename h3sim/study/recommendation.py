@@ -173,7 +173,7 @@ def recommend(
     'fifo is the best scheme for davies-meenan'
     """
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
-    racing["network_within"] = network_within
+    racing |= {"network_within": network_within, "first_result": first_result}
     read = partial(read_options, recommend, options, config)
     with ErrorCollector() as errors:
         subject, imported = errors.collect("page", lambda: subject_of(page), instead=(None, None))
@@ -192,9 +192,7 @@ def recommend(
     return Recommendation(
         page=subject,
         imported=imported,
-        found=search(
-            subject, networks=networks, first_result=first_result, **racing, **what, **how
-        ),
+        found=search(subject, networks=networks, **racing, **what, **how),
         comparison=compare(
             subject,
             send_buffers_kb=[send_buffer_kb],

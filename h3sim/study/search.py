@@ -407,7 +407,7 @@ def search(
     ('bucket-html', 3.24, ())
     """
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
-    racing |= {"network_within": network_within, "vary": vary}
+    racing |= {"network_within": network_within, "vary": vary, "first_result": first_result}
     read = partial(read_options, search, options, config)
     with ErrorCollector() as errors:
         taken = errors.collect("", lambda: check_race(**racing))
