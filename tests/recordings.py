@@ -19,6 +19,9 @@ __all__ = [
     "entry",
     "har",
     "imported",
+    "net_event",
+    "net_log",
+    "net_request",
     "resources_of",
     "write_recording",
     "write_site",
@@ -160,6 +163,77 @@ _PROTOCOL = [
         },
     ),
 ]
+_NET_NUMBERS = {
+    name: number
+    for number, name in enumerate(
+        (
+            *("REQUEST_ALIVE", "URL_REQUEST_START_JOB", "URL_REQUEST_SET_PRIORITY"),
+            *("URL_REQUEST_REDIRECTED", "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS"),
+            *("HTTP_TRANSACTION_SEND_REQUEST", "HTTP_TRANSACTION_READ_RESPONSE_HEADERS"),
+            *("HTTP2_STREAM_UPDATE_RECV_WINDOW", "HTTP_TRANSACTION_READ_BODY"),
+            *("HTTP2_SESSION_SEND_HEADERS", "HTTP2_SESSION_INITIALIZED", "TCP_CONNECT", "FAILED"),
+            *("QUIC_SESSION", "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION", "UNKNOWN"),
+            *("HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", "HTTP3_DATA_FRAME_RECEIVED"),
+            "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE",
+        ),
+        7,
+    )
+}
+
+
+def net_event(name: str, at_ms: int, source: int, phase: int = 0, **params: Any) -> dict[str, Any]:
+    """Return an event of a network log of Chromium; times are text there."""
+    head = {"phase": phase, "source": {"id": source, "type": 1}, "time": str(at_ms)}
+    return {**head, "type": _NET_NUMBERS[name], "params": params}
+
+
+def net_request(
+    source: int, path: str, at_ms: int, mime: str, *sent: str, type_: str = "other", **more: Any
+) -> list[dict[str, Any]]:
+    """Return the events of a request of 1,000 bytes over HTTP/2 that took 100 ms."""
+    url = f"{SITE}{path}?q=SECRET"
+    asked = ["cookie: id=SECRET", *sent]
+    got = ["HTTP/1.1 200", f"content-type: {mime}", "set-cookie: id=SECRET"]
+    job = {"url": url, "method": "GET", "request_type": type_, "load_flags": 0}
+    job |= {"network_isolation_key": f"{SITE} {SITE}", **more}
+    return [
+        net_event("REQUEST_ALIVE", at_ms, source, 1, priority="MEDIUM", url=url),
+        net_event("URL_REQUEST_START_JOB", at_ms, source, 1, **job),
+        net_event("HTTP_TRANSACTION_SEND_REQUEST", at_ms, source, 1),
+        net_event("HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS", at_ms, source, headers=asked),
+        net_event("HTTP2_SESSION_SEND_HEADERS", at_ms, 90, source_dependency={"id": source}),
+        net_event("HTTP_TRANSACTION_SEND_REQUEST", at_ms, source, 2),
+        net_event("HTTP_TRANSACTION_READ_RESPONSE_HEADERS", at_ms + 60, source, headers=got),
+        net_event("HTTP_TRANSACTION_READ_BODY", at_ms + 61, source, 1),
+        net_event("HTTP2_STREAM_UPDATE_RECV_WINDOW", at_ms + 80, source, delta=-400),
+        net_event("HTTP2_STREAM_UPDATE_RECV_WINDOW", at_ms + 100, source, delta=-600),
+        net_event("HTTP_TRANSACTION_READ_BODY", at_ms + 100, source, 2),
+        net_event("REQUEST_ALIVE", at_ms + 101, source, 2),
+    ]
+
+
+def net_log(*events: dict[str, Any]) -> dict[str, Any]:
+    """Return a network log of these events."""
+    constants = {
+        "logEventTypes": {**_NET_NUMBERS, "OF_ANOTHER_KIND": 5},
+        "loadFlag": {"MAIN_FRAME_DEPRECATED": 256},
+        "timeTickOffset": 1_780_000_000_000,
+        "clientInfo": {"name": "Chromium", "version": "156", "command_line": "SECRET"},
+    }
+    return {"constants": constants, "events": list(events), "polledData": {"SECRET": 1}}
+
+
+_NET_LOG = net_log(
+    net_event("UNKNOWN", 1, 3),
+    net_event("TCP_CONNECT", 4960, 91, 1, address_list=["192.0.2.1:443"]),
+    net_event("TCP_CONNECT", 5000, 91, 2, remote_address="192.0.2.1:443"),
+    net_event("HTTP2_SESSION_INITIALIZED", 5000, 90, source_dependency={"id": 91}),
+    *net_request(1, "/", 5000, "text/html", type_="main frame"),
+    *net_request(
+        2, "/app.js", 5090, "text/javascript", f"referer: {SITE}/", "sec-fetch-dest: script"
+    ),
+    *net_request(3, "/api", 5250, "application/json", "sec-fetch-dest: empty"),
+)
 _WPROFX = [
     {"id": f"{SITE}/?q=SECRET", "objs": [
         {"activityId": "Networking_0", "startTime": 0, "responseReceivedTime": 40, "endTime": 50,
@@ -391,6 +465,7 @@ SAMPLES: dict[str, Any] = {
         "traceEvents": _TRACE,
         "metadata": {"source": "DevTools", "startTime": "2026-03-04T05:06:07.890Z"},
     },
+    "net-log": _NET_LOG,
     "webpagetest": _WPT,
     "lighthouse": _LIGHTHOUSE,
     "wprofx": _WPROFX,

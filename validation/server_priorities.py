@@ -1,50 +1,60 @@
-"""`make validate-server-priorities`: a server that prioritizes against one that takes turns.
+"""`make validate-server-priorities`: what a server that prioritizes is worth to each browser.
 
-Chrome, Firefox and Safari load pages of the corpus over networks without loss but by full queues,
-once from a server that follows their urgencies and once from one with round robin; what each
-browser requests, and when, is the same (`tight_mode`). Speedups are geometric means over pages.
+It runs the shipped study `models/studies/server-scheduling`: Chrome, Firefox and Safari load pages
+of the corpus over networks without loss but by full queues, from a server that follows their
+urgencies, from one that takes turns and from one that sends in order. What each browser requests,
+and when, is the same (`tight_mode`). Speedups are geometric means over pages.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from h3sim import catalog
-from h3sim.study import load_study
+from h3sim.study.study_file import read_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from h3sim.study import Results
 
-CLIENTS = {"chrome-eps": "chrome-118", "firefox-eps": "off", "safari-eps": "safari"}
-"""The urgencies of each browser, and the tight mode of the browser."""
-NETWORKS = ("slow-3g", "4g", "cable", "fibre")
-SEND_BUFFERS_KB = (0, 1000)
+STUDY = Path("models/studies/server-scheduling/server-scheduling.toml")
+SERVERS = {
+    "chrome-eps": ("rr", "fifo"),
+    "firefox-eps": ("firefox-rr", "firefox-fifo"),
+    "safari-eps": ("safari-rr", "safari-fifo"),
+}
+"""The plain servers that each browser's urgencies are compared with."""
 METRICS = {
     "first_paint_ms": "FCP",
     "largest_paint_ms": "LCP",
     "speed_index_ms": "SpeedIndex",
 }
-_PLAIN = "rr"
+_AXES = ("send_buffer_kb", "network")
+_PLAIN = ("in turns", "in order")
 _FAR = 100.0
 
 
-def rows(results: Results, scheme: str) -> Iterator[tuple[Any, ...]]:
-    """Yield a row per send buffer and network: the speedup in each metric, with its interval."""
-    for send_buffer_kb in SEND_BUFFERS_KB:
-        for network in NETWORKS:
-            some = results.filter(network=network, send_buffer_kb=send_buffer_kb)
-            cells = []
-            for metric in METRICS:
-                row = next(r for r in some.compare(_PLAIN, value=metric) if r.scheme == scheme)
-                cells.append(f"{row.geometric:.2f} ({_end(row.low)} to {_end(row.high)})")
-            yield scheme, send_buffer_kb, network, *cells
+def rows(results: Results) -> Iterator[tuple[Any, ...]]:
+    """Yield a row per plain server, browser, send buffer and network: speedups and intervals."""
+    axes = {name: dict.fromkeys(results.column(name)) for name in _AXES}
+    for plain, title in enumerate(_PLAIN):
+        for scheme, servers in SERVERS.items():
+            for send_buffer_kb in axes["send_buffer_kb"]:
+                for network in axes["network"]:
+                    here = {"network": network, "send_buffer_kb": send_buffer_kb}
+                    some = results.filter(scheme=[servers[plain], scheme], **here)
+                    cells = []
+                    for metric in METRICS:
+                        compared = some.compare(servers[plain], value=metric)
+                        row = next(r for r in compared if r.scheme == scheme)
+                        cells.append(f"{row.geometric:.2f} ({_end(row.low)} to {_end(row.high)})")
+                    yield title, scheme, send_buffer_kb, network, *cells
 
 
 def _end(ratio: float | None) -> str:
@@ -59,22 +69,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--store", type=Path, help="store finished loads and reuse them")
     parser.add_argument("--workers", type=int)
     options = parser.parse_args(argv)
-    pages = [*(catalog.page_set("corpus") or ())][:: options.every]
-    body: list[tuple[Any, ...]] = []
-    for scheme, tight_mode in CLIENTS.items():
-        study = load_study(
-            pages,
-            schemes=[_PLAIN, scheme],
-            browser="parse",
-            tight_mode=tight_mode,
-            network=list(NETWORKS),
-            send_buffer_kb=list(SEND_BUFFERS_KB),
-        )
-        results = study.run(store=options.store, workers=options.workers)
-        body += rows(results, scheme)
-    heads = ("client", "send buffer kB", "network", *METRICS.values())
-    print(tabulate(body, heads, "github", disable_numparse=True))
-    print(f"\n{len(pages)} pages; speedups to {_PLAIN}, 95 % intervals over pages")
+    study = read_study(STUDY)
+    pages = study.design.pages[:: options.every]
+    study = replace(study, design=replace(study.design, pages=pages))
+    results = study.run(store=options.store, workers=options.workers)
+    heads = ("plain server", "browser", "send buffer kB", "network", *METRICS.values())
+    print(tabulate([*rows(results)], heads, "github", disable_numparse=True))
+    print(f"\n{len(pages)} pages; speedups to the plain server, 95 % intervals over pages")
     return 0
 
 

@@ -53,7 +53,7 @@ def _hints(options: argparse.Namespace, progress: Progress | None) -> Hints:
         keep_loads=options.report is not None,
         first_result=_print_first,
         config=options.config,
-        executor="processes",
+        executor="auto",
         workers=options.workers,
         progress=progress or False,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from h3sim.cli.command import (
     JSON,
     NO_TRUNCATE,
     PLOT,
+    WORKERS,
     Argument,
     Command,
     check_output_path,
@@ -26,6 +28,7 @@ from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
 from h3sim.table import MISSING, SURE, Column
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
@@ -166,8 +169,11 @@ def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recomm
         networks=options.networks,
         network_within=options.network_within,
         keep_loads=options.plot is not None or options.report is not None,
+        first_result=_print_first,
         config=options.config,
-        progress=progress,
+        executor="auto",
+        workers=options.workers,
+        progress=progress or False,
     )
     if options.plot is not None:
         from h3sim.reporting import LoadPlots  # on use, as the report: matplotlib
@@ -181,6 +187,29 @@ def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recomm
         report(advice, command=command).save(options.report)
         report_written(options.report)
     return advice
+
+
+def _search(options: argparse.Namespace, progress: Progress | None) -> SearchResult:
+    return search(
+        options.pages,
+        schemes=options.schemes,
+        vary=options.vary,
+        which=options.which,
+        baseline=options.baseline,
+        n_seeds=options.n_seeds,
+        confidence=options.confidence,
+        networks=options.networks,
+        network_within=options.network_within,
+        first_result=_print_first,
+        config=options.config,
+        executor="auto",
+        workers=options.workers,
+        progress=progress or False,
+    )
+
+
+def _print_first(sentence: str) -> None:
+    print(f"h3sim: {escape_control(sentence)}", file=sys.stderr, flush=True)
 
 
 def _show_recommend(advice: Recommendation, options: argparse.Namespace) -> None:
@@ -282,7 +311,7 @@ _SEARCH = (
 COMMANDS = {
     "search": Command(
         "Find the scheme with the least ByteIndex, and say how sure that is.",
-        search,
+        _search,
         (
             shared.PAGES,
             shared.marks(),
@@ -293,6 +322,7 @@ COMMANDS = {
                 action="append",
             ),
             *_SEARCH,
+            WORKERS,
             shared.LoadOptions(),
             JSON("print h3sim-found/1 instead"),
             NO_TRUNCATE,
@@ -309,6 +339,7 @@ COMMANDS = {
             shared.schemes(",".join(DEPLOYABLE)),
             *OF_RECORDING,
             *_SEARCH,
+            WORKERS,
             shared.LoadOptions(),
             Argument(
                 "--plot FILE",

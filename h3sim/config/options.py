@@ -279,10 +279,10 @@ SAMPLE_MS = OrNone(Number(low=0, high=1e9, is_above=True), none=None)
 _RUNNING: dict[str, ValueType] = {
     "store": OrNone(PATH),
     "executor": Predicate(
-        "'serial', 'processes', a concurrent.futures.Executor or a dask.distributed client",
+        "'serial', 'processes', 'auto', a concurrent.futures.Executor or a dask.distributed client",
         lambda value: (
             value is None
-            or (isinstance(value, str) and value in ("serial", "processes"))
+            or (isinstance(value, str) and value in ("serial", "processes", "auto"))
             or (hasattr(value, "submit") and not isinstance(value, type))
         ),
     ),

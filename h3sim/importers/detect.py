@@ -13,6 +13,7 @@ from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
 from h3sim.importers.formats.har import HAR_DIALECTS, HarReader
 from h3sim.importers.formats.lighthouse import LighthouseResult
+from h3sim.importers.formats.net_log import NetLog
 from h3sim.importers.formats.site import read_site
 from h3sim.importers.formats.webpagetest import WebPageTestResult
 from h3sim.importers.formats.wprof import EploadGraph, WprofxGraph
@@ -84,6 +85,12 @@ FAMILIES = (
         ("chrome-trace",),
         lambda part: _is_opened("traceEvents", list)(part) or _has("ph")(part),
         ChromeTrace,
+    ),
+    Family(
+        "net-log",
+        ("net-log",),
+        lambda part: part.path == ("constants",) and isinstance(part.value, dict),
+        NetLog,
     ),
     Family("webpagetest", ("webpagetest",), _is_webpagetest, WebPageTestResult),
     Family(

@@ -32,10 +32,12 @@ from h3sim.page.transforms import (
     with_preconnect,
     with_same_host,
 )
+from h3sim.page.validation import edited_resource
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
+from h3sim.study.racing import FIRST_RESULT
 from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
 from h3sim.study.run import resolve_scheme, run_config
@@ -234,12 +236,12 @@ def _of_page(change: Callable[[Page], Page]) -> Callable[[LoadTask], LoadTask]:
 
 
 def _set(resources: Sequence[Resource], **changes: Any) -> Callable[[LoadTask], LoadTask]:
-    ids = [resource.id for resource in resources]
+    ids = {resource.id for resource in resources}
 
     def changed(page: Page) -> Page:
-        for id_ in ids:
-            page = page.with_(id_, **changes)
-        return page
+        return page.with_resources(
+            edited_resource(r, changes) if r.id in ids else r for r in page.resources
+        )
 
     return _of_page(changed)
 
@@ -391,6 +393,7 @@ def _preload_edits(of: _Subject) -> Iterator[Edit]:
     groups = [[r] for r in of.unnamed[:8]] + [[r] for r in of.visible[:1] if not r.preload]
     if len(late_fonts) > 1:
         groups.append(late_fonts)
+    at_start = {"by": of.root.id, "at": TriggerEvent.OFFSET.value, "offset_bytes": 0}
     seen: set[str] = set()
     for some in groups:
         if (name := _ids(some)) in seen:
@@ -400,7 +403,7 @@ def _preload_edits(of: _Subject) -> Iterator[Edit]:
             f"preload {name}",
             "preload",
             "\n".join(map(_preload_link, some)),
-            _set(some, preload=True, lazy=None),
+            _set(some, preload=True, lazy=None, discovered=at_start),
             _touching("discovery", some),
         )
     preloaded = [r for r in of.own if r.preload and r.kind in _AS]
@@ -721,6 +724,18 @@ def _better_than_parts(trials: Sequence[_Trial], before: _Values, name: str) -> 
             yield trial
 
 
+def _changed(
+    starts: Sequence[LoadTask], change: Callable[[LoadTask], LoadTask]
+) -> Iterator[LoadTask]:
+    """Yield the tasks with an edit; all users have one page, which is edited once."""
+    first = change(starts[0])
+    if first.config is not starts[0].config:
+        yield from map(change, starts)
+        return
+    for task in starts:
+        yield task._replace(page=first.page, scheme=first.scheme)
+
+
 class _Users:
     """The configuration of each seed: one of the networks in turn, its RTT and rate drawn."""
 
@@ -739,6 +754,7 @@ _ARGUMENTS: Mapping[str, ValueType] = {
     "n_seeds": Integer(low=3, high=10_000),
     "confidence": LEVEL,
     "network_within": Number(low=1, high=100),
+    "first_result": FIRST_RESULT,
 }
 
 
@@ -789,8 +805,8 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
-    given["network_within"] = network_within
+    given: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    given |= {"network_within": network_within, "first_result": first_result}
     with ErrorCollector() as errors:
         subject = errors.collect("page", lambda: subject_of(page), instead=(None, None))[0]
         taken = errors.collect("", lambda: _checked(given))
@@ -812,8 +828,8 @@ def hints(
         if first_result is not None:
             first_result(_preview(once, before, first))
         starts = [LoadTask(subject, base, users.config(n)) for n in range(1, n_seeds + 1)]
-        changes = [lambda task: task, *(edit.change for edit in chosen)]
-        compared = runner.run([change(task) for change in changes for task in starts])
+        changed = (_changed(starts, edit.change) for edit in chosen)
+        compared = runner.run([*starts, *itertools.chain(*changed)])
     groups = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
     trials = [_Trial(edit, values) for edit, values in zip(chosen, groups[1:], strict=True)]
     rows, effects, best = _judged(trials, groups[0], first, 1 - confidence)

@@ -51,12 +51,15 @@ _VARY = _Varied()
 """The values that are tried, by what they are values of."""
 _MOST_ARMS = 1000
 _MOST_SEEDS = 10_000
+FIRST_RESULT = Predicate("a callable or None", lambda value: value is None or callable(value))
+"""Receiver of a sentence, before all loads have run."""
 _TAKEN: dict[str, ValueType] = {
     "which": Predicate("'all' or 'atf'", lambda value: value in ("all", "atf", None)),
     "n_seeds": Integer(low=1, high=_MOST_SEEDS),
     "confidence": LEVEL,
     "network_within": OrNone(Number(low=1, high=100)),
     "vary": _VARY,
+    "first_result": FIRST_RESULT,
 }
 
 

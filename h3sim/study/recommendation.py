@@ -28,7 +28,7 @@ from h3sim.study.tasks import read_options, with_loads
 from h3sim.table import RichDisplay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from h3sim.config.load_config import LoadConfig
     from h3sim.results.load import Which
@@ -154,6 +154,7 @@ def recommend(
     networks: Sequence[str] | None = ROBUSTNESS_NETWORKS,
     network_within: float | None = None,
     keep_loads: bool = False,
+    first_result: Callable[[str], None] | None = None,
     config: LoadConfig | None = None,
     **options: Any,
 ) -> Recommendation:
@@ -172,7 +173,7 @@ def recommend(
     'fifo is the best scheme for davies-meenan'
     """
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
-    racing["network_within"] = network_within
+    racing |= {"network_within": network_within, "first_result": first_result}
     read = partial(read_options, recommend, options, config)
     with ErrorCollector() as errors:
         subject, imported = errors.collect("page", lambda: subject_of(page), instead=(None, None))

@@ -304,10 +304,11 @@ class Execution:
     """Options of functions that load more than once: how loads run, and where results are kept.
 
     With a *store*, a file, only missing loads run, and each finished load is stored at once.
-    *executor* is "serial", "processes" (one per core, or *workers*), an executor of
-    `concurrent.futures` or a `dask.distributed` client. *progress* is called with the numbers of
-    loads done and in all; True shows a progress bar, False none, None one in a terminal or
-    notebook. Results are identical, byte for byte, for any executor and any number of resumptions.
+    *executor* is "serial", "processes" (one per core, or *workers*), "auto" (processes if they save
+    time), an executor of `concurrent.futures` or a `dask.distributed` client. *progress* is called
+    with the numbers of loads done and in all; True shows a progress bar, False none, None one in a
+    terminal or notebook. Results are identical, byte for byte, for any executor and any number of
+    resumptions.
 
     Raises:
         InputError: listing every invalid value.
@@ -705,6 +706,7 @@ class Runner:
         """Return the workers of earlier cells; those are started for the first that need them."""
         if self._pool is None or self._pool.is_serial:
             executor, workers = self._execution.executor, self._execution.workers
+            executor = None if executor == "auto" else executor
             small = executor is None and workers is None and driver.try_some(_SMALL_S)
             self._pool = pool_of(executor, workers, is_small=small)
         return self._pool

@@ -151,6 +151,7 @@ def _least_bytes(page: Page, id_: str) -> int:
 
 
 _ROBUST_SEEDS = 3
+_BYTE_INDEX = {"atf": "ByteIndex above the fold", "all": "ByteIndex of all resources"}
 _LEAST_PAGES_TO_SPLIT = 4
 
 
@@ -296,7 +297,7 @@ class SearchResult(ResultTable):
 
     @property
     def _byte_index(self) -> str:
-        return "ByteIndex above the fold" if self.which == "atf" else "ByteIndex of all resources"
+        return _BYTE_INDEX[self.which]
 
     def _basis(self, row: SearchRow) -> str:
         """Return what the uncertainty is about: confidence and pairs, or that nothing is random."""
@@ -368,6 +369,7 @@ def search(
     confidence: float = 0.95,
     networks: Sequence[str] | None = ROBUSTNESS_NETWORKS,
     network_within: float | None = None,
+    first_result: Callable[[str], None] | None = None,
     config: LoadConfig | None = None,
     **options: Any,
 ) -> SearchResult:
@@ -392,7 +394,8 @@ def search(
     `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
     the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong
     by up to a factor of 2; and, of four pages or more, on one half of them if chosen by the other.
-    Where *networks* is None, nothing of that is tried.
+    Where *networks* is None, nothing of that is tried. *first_result* is called with a sentence
+    about which scheme is ahead after one load of each.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -404,7 +407,7 @@ def search(
     ('bucket-html', 3.24, ())
     """
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
-    racing |= {"network_within": network_within, "vary": vary}
+    racing |= {"network_within": network_within, "vary": vary, "first_result": first_result}
     read = partial(read_options, search, options, config)
     with ErrorCollector() as errors:
         taken = errors.collect("", lambda: check_race(**racing))
@@ -417,6 +420,7 @@ def search(
         found = errors.collect("", lambda: resolve_compared(pages, asked, baseline))
     with LoadRunner(execution, _measured) as runner:
         ground = _ground(*found, given, taken, runner)
+        ground.first_result = first_result
         result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)
     fits = fidelities(ground.pages, replace(execution, progress=False))
     return replace(result, fidelity=fits)
@@ -499,6 +503,7 @@ class _Ground:
         """Largest factor by which the network of a seed may differ from the named one."""
         self.is_random = False
         self.n_loads = 0
+        self.first_result: Callable[[str], None] | None = None
 
     def found(
         self,
@@ -545,6 +550,15 @@ class _Ground:
         pages = self.pages
 
         def logs(pairs: Sequence[tuple[int, int]]) -> list[float]:
+            first = [pair for pair in pairs if pair[1] == 0]
+            others = [pair for pair in pairs if pair[1] > 0]
+            found = dict(zip(first, loaded(first), strict=True)) if first else {}
+            if first and self.first_result is not None:
+                self.first_result(self._preview([found[pair] for pair in first]))
+            found |= zip(others, loaded(others) if others else (), strict=True)
+            return [found[pair] for pair in pairs]
+
+        def loaded(pairs: Sequence[tuple[int, int]]) -> list[float]:
             return self._log_indexes((pages[n % len(pages)], arm, drawn(n)) for arm, n in pairs)
 
         def drawn(instance: int) -> LoadConfig:
@@ -558,6 +572,16 @@ class _Ground:
         n_arms, n_instances = len(self._arms), (n_seeds if self.is_random else 1) * len(pages)
         self._runner.expect(n_arms * n_instances)
         return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
+
+    def _preview(self, logs: Sequence[float]) -> str:
+        """Describe which arm is ahead of the baseline, or of the next, after one load of each."""
+        in_order = sorted(range(len(logs)), key=lambda arm: logs[arm])
+        names = [self._arms[arm].name for arm in in_order]
+        rival = max(names.index(self._baseline), min(1, len(names) - 1))
+        gap = logs[in_order[rival]] - logs[in_order[0]]
+        found = f"{names[0]} has {_less(math.exp(gap))} less {_BYTE_INDEX[self._which]} than"
+        found = f"{found} {names[rival]}" if gap else f"{names[0]} and {names[rival]} are equal"
+        return f"after one load of each scheme: {found}"
 
     def _varies(self, pages: Sequence[Page], config: ConfigOfPage, n_seeds: int) -> bool:
         """Return whether another of so many seeds makes another load of one of *pages*."""

@@ -263,6 +263,7 @@ READERS: dict[str, Reader] = {
     "Chrome trace": Reader(
         file_name="trace.json", read=_imported, samples=_recorded("chrome-trace")
     ),
+    "network log": Reader(file_name="netlog.json", read=_imported, samples=_recorded("net-log")),
     "WebPageTest result": Reader(
         file_name="result.json", read=_imported, samples=_recorded("webpagetest")
     ),

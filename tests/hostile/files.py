@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.study.store_file import digest_of
 from tests.fuzz.readers import READERS
-from tests.recordings import SAMPLES, archive_lines, entry
+from tests.recordings import SAMPLES, SITE, archive_lines, entry, net_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -522,6 +522,37 @@ def _traced(event: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
     return make
 
 
+_NET_LOGS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "requests": lambda i: net_event("URL_REQUEST_START_JOB", i, i, 1, url=f"{SITE}/{i}"),
+    "redirects of one": lambda i: net_event(
+        "URL_REQUEST_START_JOB" if i % 2 else "URL_REQUEST_REDIRECTED", i, 1, i % 2, url=SITE
+    ),
+    "DATA frames": lambda i: net_event("HTTP2_STREAM_UPDATE_RECV_WINDOW", i, 1, delta=-i),
+    "huge frames": lambda i: net_event("HTTP2_STREAM_UPDATE_RECV_WINDOW", i, 1, delta=-1e308),
+    "huge numbers": lambda i: net_event("HTTP3_DATA_FRAME_RECEIVED", i, 1, stream_id=1e308 * i),
+    "priorities": lambda i: net_event("URL_REQUEST_SET_PRIORITY", i, 1, priority="LOW"),
+    "fields": lambda i: net_event(
+        "HTTP_TRANSACTION_READ_RESPONSE_HEADERS", i, 1, headers=[f"x{i}: 1"] * 50
+    ),
+    "sockets": lambda i: net_event("TCP_CONNECT", i, i, 1, remote_address="[" * 50),
+    "pages": lambda i: net_event(
+        "URL_REQUEST_START_JOB", i, i, 1, url=f"{SITE}/{i}", request_type="main frame"
+    ),
+    "huge times": lambda i: net_event("REQUEST_ALIVE", 10**300, i, 1),
+}
+
+
+def _logged(event: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
+    def make(n_bytes: int) -> bytes:
+        log = SAMPLES["net-log"]
+        # The request stays open, so that the events are about it.
+        open_events = [each for each in log["events"] if each["source"]["id"] == 1][:-1]
+        n_events = n_bytes // (len(json.dumps(event(1000))) + 2)
+        return json.dumps(log | {"events": [*open_events, *map(event, range(n_events))]}).encode()
+
+    return make
+
+
 def _chains(n_bytes: int) -> str:
     depth = min(n_bytes // 40, 900)
     chains = '{"1":{"url":"https://a/","children":' * depth + "{}" + "}}" * depth
@@ -880,6 +911,13 @@ FILES: dict[str, dict[str, Any]] = {
         **_of_sample("chrome-trace", ("traceEvents",), ("traceEvents", 3, "args", "data")),
         **{f"events: {name}": _traced(make) for name, make in _TRACES.items()},
         "a gzip bomb": _bomb(b'{"traceEvents": [', b'{"name": "FunctionCall", "ph": "X"},'),
+    },
+    "network log": {
+        **_JSON,
+        **_lists_of("net-log"),
+        **_of_sample("net-log", ("events",), ("constants",), ("constants", "logEventTypes")),
+        **{f"events: {name}": _logged(make) for name, make in _NET_LOGS.items()},
+        "a gzip bomb": _bomb(b'{"constants": {}, "events": [', b'{"type": 7, "time": "1"},'),
     },
     "WebPageTest result": {
         **_JSON,

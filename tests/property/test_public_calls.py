@@ -250,7 +250,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Load.to_chrome_trace": (LOAD.to_chrome_trace, {}),
     "plots.alt_text": (alt_text, {"drawn": PAGE.plot.kinds()}),
 }
-TAKE_CODE = ("progress", "processes")
+TAKE_CODE = ("progress", "processes", "first_result")
 NOT_CALLED_WITH_VALUES = {
     # What h3sim makes, or takes from its own parts, and not from people.
     *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),

@@ -347,3 +347,30 @@ def test_a_buffer_is_tried_beside_schemes_and_the_baseline_stays_as_it_is() -> N
         "bucket-html send_buffer_kb=1000",
     ]
     assert (found.level_with_best, found.gain) == (("bucket-html",), 1)
+
+
+def test_the_first_result_comes_after_one_load_of_each_scheme() -> None:
+    said: list[str] = []
+    n_done: list[int] = []
+    after: list[int] = []
+
+    def hear(sentence: str) -> None:
+        said.append(sentence)
+        after.append(n_done[-1])
+
+    found = h3sim.search(
+        "davies-meenan",
+        schemes=["rr", "fifo", "bucket-html"],
+        baseline="rr",
+        networks=None,
+        network="cable",
+        network_within=2,
+        n_seeds=4,
+        first_result=hear,
+        progress=lambda done, _: n_done.append(done),
+    )
+    assert found.best == "bucket-html"
+    (sentence,) = said
+    assert "bucket-html has " in sentence
+    assert sentence.endswith(" less ByteIndex above the fold than rr")
+    assert after == [3] < n_done[-1:]

@@ -82,6 +82,17 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
         "api": TRACED
         | {"kind": "fetch", "mime": "application/json", "discovered": AFTER_EXECUTION},
     },
+    # Headers as long as the text of HTTP/1.1.
+    "net-log": {
+        "/": ROOT | {"header_bytes": 64, "request_bytes": 46, "response_offsets": [0, 400]},
+        "app.js": SCRIPT
+        | BLOCKING
+        | {"header_bytes": 70, "request_bytes": 108, "response_offsets": [0, 400]}
+        | {"discovered": IN_TWO_FIFTHS | {"delay_ms": 10.0}},
+        "api": FETCH
+        | {"header_bytes": 71, "request_bytes": 72, "response_offsets": [0, 400]}
+        | {"discovered": AFTER_EXECUTION | {"delay_ms": 60.0}},
+    },
     "webpagetest": {
         "/": ROOT | {"header_bytes": 150, "request_bytes": 63},
         "app.js": SCRIPT
@@ -126,6 +137,7 @@ LEVELS = {
     "chrome-trace": "High High High",
     "webpagetest": "High High High",
     "lighthouse": "High High High",
+    "net-log": "High High High",
 }
 """What Chrome said of each resource, where the sample has it."""
 for name, levels in LEVELS.items():
@@ -148,13 +160,13 @@ def test_a_recording_is_told_by_itself_and_becomes_this_page(tmp_path: Path, dia
 
 
 def test_one_load_has_one_graph_in_every_format(tmp_path: Path) -> None:
-    names = ("har-devtools", "devtools-log", "chrome-trace", "webpagetest", "lighthouse")
+    names = ("har-devtools", "devtools-log", "chrome-trace", "webpagetest", "lighthouse", "net-log")
     graphs = []
     for name in names:
         resources = resources_of(tmp_path, SAMPLES[name])
         parents = {id_: each.get("discovered", {}).get("by") for id_, each in resources.items()}
         graphs.append({id_: (each["bytes"], parents[id_]) for id_, each in resources.items()})
-    assert graphs == [{"/": (1000, None), "app.js": (1000, "/"), "api": (1000, "app.js")}] * 5
+    assert graphs == [{"/": (1000, None), "app.js": (1000, "/"), "api": (1000, "app.js")}] * 6
 
 
 def test_the_head_of_a_page_says_where_it_comes_from(tmp_path: Path) -> None:

@@ -63,7 +63,10 @@ def test_entries_without_end_are_read_up_to_a_number(
 
 @pytest.mark.parametrize(
     "dialect",
-    ["devtools-log", "chrome-trace", "lighthouse", "webpagetest", "wprofx", "epload", "facts"],
+    [
+        *("devtools-log", "chrome-trace", "lighthouse", "webpagetest", "net-log"),
+        *("wprofx", "epload", "facts"),
+    ],
 )
 def test_no_dialect_takes_up_more_than_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str

@@ -8,6 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, StalledError
+from h3sim.study import backends, runner
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -129,3 +130,24 @@ def test_every_option_of_execution_is_in_the_signatures_and_checked() -> None:
             "workers",
             "progress",
         ]
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_auto_uses_processes_only_if_they_save_time(
+    is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_SMALL_S", 0.0 if is_long else 1000.0)
+    monkeypatch.setattr(backends, "worker_count", lambda _: 2)
+    pools: list[bool] = []
+
+    def noted(executor: Any, workers: int | None, *, is_small: bool) -> Any:
+        pool = backends.pool_of(executor, workers, is_small=is_small)
+        pools.append(pool.is_serial)
+        return pool
+
+    monkeypatch.setattr(runner, "pool_of", noted)
+    over: dict[str, Any] = {"schemes": SCHEMES, **LOSSY}
+    alone = h3sim.compare(PAGE, **over).to_dict()
+    pools.clear()
+    assert h3sim.compare(PAGE, executor="auto", **over).to_dict() == alone
+    assert pools[-1] is not is_long

@@ -1,0 +1,253 @@
+"""Network logs of Chromium: requests, redirects, priorities and connections."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from h3sim.importers import import_page
+from h3sim.importers.chromium import Timeouts
+from h3sim.importers.chromium.browser import find_chromium, running_chromium
+from h3sim.importers.chromium.navigation import visit
+from h3sim.importers.chromium.web_server import Site, address_of, served
+from h3sim.importers.detect import read_recording
+from h3sim.importers.recorded_request import RequestOutcome
+from tests.recordings import (
+    SAMPLES,
+    SITE,
+    net_event,
+    net_log,
+    net_request,
+    resources_of,
+    write_recording,
+)
+from tests.unit.recorded_site import png
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.importers.chromium.navigation import Navigation
+    from h3sim.importers.recorded_request import RecordedRequest
+
+PAGE = net_request(1, "/", 1000, "text/html", type_="main frame")
+IMAGE = net_request(2, "/a.png", 1100, "image/png", f"referer: {SITE}/", "sec-fetch-dest: image")
+
+
+def requests_of(folder: Path, *events: dict[str, Any]) -> list[RecordedRequest]:
+    return read_recording(write_recording(folder, net_log(*events))).requests
+
+
+def test_the_first_request_of_a_connection_has_its_handshake(tmp_path: Path) -> None:
+    found = read_recording(write_recording(tmp_path, SAMPLES["net-log"])).requests
+    assert [each.reached.handshake_ms for each in found] == [40, None, None]
+    assert {(each.reached.connection, each.reached.ip) for each in found} == {("90", "192.0.2.1")}
+
+
+def test_a_changed_priority_has_its_time(tmp_path: Path) -> None:
+    changed = net_event("URL_REQUEST_SET_PRIORITY", 1130, 2, priority="HIGHEST")
+    image = requests_of(tmp_path, *PAGE, *IMAGE[:6], changed, *IMAGE[6:])[1]
+    assert image.priority == "high"
+    assert image.later_priorities == ((1130, "veryhigh"),)
+
+
+def test_a_redirect_is_a_request_of_its_own(tmp_path: Path) -> None:
+    alive, _, _, fields = PAGE[:4]
+    job = {"url": f"{SITE}/old", "request_type": "main frame"}
+    moved = [
+        net_event("URL_REQUEST_START_JOB", 900, 1, 1, **job, network_isolation_key=f"{SITE} x"),
+        fields,
+        net_event("HTTP_TRANSACTION_READ_RESPONSE_HEADERS", 950, 1, headers=["HTTP/1.1 301"]),
+        net_event("URL_REQUEST_REDIRECTED", 960, 1, location=f"{SITE}/"),
+    ]
+    events = [alive | {"time": "900"}, *moved, *PAGE[1:]]
+    first, second = requests_of(tmp_path, *events)
+    assert (first.url, first.status, first.body_bytes, first.end_ms) == (f"{SITE}/old", 301, 0, 960)
+    assert (second.redirect_of, second.start_ms) == (0, 1000)
+    parents = {
+        id_: each.get("discovered", {}).get("by")
+        for id_, each in resources_of(tmp_path, net_log(*events, *IMAGE)).items()
+    }
+    assert parents == {"old": None, "/": "old", "a.png": "/"}
+
+
+def test_requests_of_other_tabs_and_of_the_browser_are_left_out(tmp_path: Path) -> None:
+    own = net_request(5, "/update", 1050, "text/plain", network_isolation_key="null null")
+    tab = net_request(6, "/b.png", 1060, "image/png", network_isolation_key="https://b x")
+    recording = read_recording(write_recording(tmp_path, net_log(*PAGE, *own, *tab, *IMAGE)))
+    assert [each.url for each in recording.requests] == [
+        f"{SITE}/?q=SECRET",
+        f"{SITE}/a.png?q=SECRET",
+    ]
+    assert recording.left_out["of the browser or another tab"] == 2
+
+
+def test_each_page_of_a_log_can_be_chosen(tmp_path: Path) -> None:
+    later = net_request(7, "/next", 5000, "text/html", type_="main frame")
+    path = write_recording(tmp_path, net_log(*PAGE, *IMAGE, *later))
+    ids = [
+        [resource.id for resource in import_page(path, page=number).page.resources]
+        for number in (1, 2)
+    ]
+    assert ids == [["/", "a.png"], ["next"]]
+    with pytest.raises(ValueError, match="no page 3"):
+        import_page(path, page=3)
+
+
+def test_old_logs_mark_the_page_by_a_load_flag(tmp_path: Path) -> None:
+    old = [json.loads(json.dumps(event)) for event in (*PAGE, *IMAGE)]
+    for event in old:
+        for name in ("request_type", "network_isolation_key"):
+            event["params"].pop(name, None)
+    old[1]["params"]["load_flags"] = 256 + 2
+    assert [*resources_of(tmp_path, net_log(*old))] == ["/", "a.png"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        net_event("FAILED", 1150, 2, net_error=-100),
+        net_event("HTTP_TRANSACTION_READ_BODY", 1150, 2, 2, net_error=-100),
+        net_event("REQUEST_ALIVE", 1150, 2, 2, net_error=-100),
+    ],
+)
+def test_a_request_that_fails_is_left_out(tmp_path: Path, event: dict[str, Any]) -> None:
+    image = requests_of(tmp_path, *PAGE, *IMAGE[:9], event)[1]
+    assert image.outcome is RequestOutcome.FAILED
+
+
+def test_what_was_not_sent_came_from_the_cache(tmp_path: Path) -> None:
+    cached = [IMAGE[0], IMAGE[1], IMAGE[-1]]
+    assert requests_of(tmp_path, *PAGE, *cached)[1].outcome is RequestOutcome.CACHE
+
+
+def test_http3_frames_have_the_size_of_the_body(tmp_path: Path) -> None:
+    sent = net_event("HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", 1005, 1, headers=["a: b"])
+    sent["params"]["quic_stream_id"] = 0
+    events = [
+        net_event("QUIC_SESSION", 970, 80, 1, peer_address="[2001:db8::1]:443"),
+        net_event("QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE", 1000, 80),
+        *PAGE[:2],
+        net_event("HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION", 1001, 1)
+        | {"params": {"source_dependency": {"id": 80}}},
+        sent,
+        PAGE[6],
+        net_event("HTTP3_DATA_FRAME_RECEIVED", 1070, 80, stream_id=0, payload_length=700),
+        net_event("HTTP3_DATA_FRAME_RECEIVED", 1071, 80, stream_id=4, payload_length=99),
+        net_event("HTTP3_DATA_FRAME_RECEIVED", 1080, 80, stream_id=0, payload_length=300),
+        *PAGE[-2:],
+    ]
+    (page,) = requests_of(tmp_path, *events)
+    assert (page.protocol, page.body_bytes, page.reached.handshake_ms) == ("h3", 1000, 30)
+    assert page.reached.ip == "2001:db8::1"
+
+
+def test_a_log_that_was_cut_off_has_what_came_before(tmp_path: Path) -> None:
+    text = json.dumps(net_log(*PAGE, *IMAGE)).partition(', "polledData"')[0]
+    imported = import_page(write_recording(tmp_path, text.removesuffix("]")))
+    assert len(imported.page.resources) == 2
+
+
+# One load in a real Chromium, in four formats
+
+
+INDEX = """<!doctype html><html><head><title>x</title><link rel="icon" href="data:,">
+<link rel="stylesheet" href="main.css"><script defer src="app.js"></script></head>
+<body><h1>x</h1><img src="a.png" width="300" height="200"></body></html>"""
+LATE = """function late() {
+  const added = document.createElement("script")
+  added.src = "late.js"
+  document.head.append(added)
+}
+fetch("data.json")
+setTimeout(late, 100)"""
+
+
+@pytest.fixture(scope="module", name="load")
+def _load(tmp_path_factory: pytest.TempPathFactory) -> tuple[Navigation, Path, str]:
+    """Return what DevTools and the trace say of a load, and its network log."""
+    folder = tmp_path_factory.mktemp("load")
+    site, log = folder / "site", folder / "netlog.json"
+    site.mkdir()
+    (site / "index.html").write_text(INDEX)
+    (site / "main.css").write_text("h1 { background: url(back.png) }")
+    (site / "app.js").write_text(LATE)
+    (site / "data.json").write_text("{}")
+    (site / "late.js").write_text("var late = 1")
+    for name in ("a.png", "back.png"):
+        (site / name).write_bytes(png(64, 48))
+    with served(Site(site, "none")) as base:
+        flags = (f"--log-net-log={log}",)
+        with running_chromium(find_chromium(), local_only=True, flags=flags) as address:
+            seen = visit(address, address_of(base, "index.html"), Timeouts(late_s=2.0))
+    return seen, log, base
+
+
+def _formats(seen: Navigation, log: Path, folder: Path) -> dict[str, Path]:
+    """Return the files of one load: what Chromium recorded, and a HAR and a result of it."""
+    protocol = [{"method": event.method, "params": event.params} for event in seen.events]
+    exchanges = read_recording(write_recording(folder, protocol, "protocol.json")).requests
+    entries, results = [], []
+    for each in exchanges:
+        start_ms = each.start_ms or 0.0
+        first_ms, end_ms = each.first_byte_ms or start_ms, each.end_ms or start_ms
+        entries.append(
+            {
+                "startedDateTime": f"2026-01-01T00:00:{start_ms % 6e4 / 1e3:09.6f}Z",
+                "time": end_ms - start_ms,
+                "request": {"method": each.method, "url": each.url, "headers": []},
+                "response": {"status": each.status, "headers": [], "bodySize": each.body_bytes,
+                             "headersSize": each.header_bytes,
+                             "content": {"mimeType": each.mime, "size": each.body_bytes}},
+                "timings": {"send": 0, "wait": first_ms - start_ms, "receive": end_ms - first_ms},
+                "_initiator": {"type": each.initiator_type, "url": each.initiator,
+                               "stack": {"callFrames": [{"url": url} for url in each.stack]}},
+                "_resourceType": each.kind and each.kind.value,
+            }
+        )  # fmt: skip
+        results.append(
+            {
+                "full_url": each.url, "method": each.method, "responseCode": each.status,
+                "contentType": each.mime, "objectSize": each.body_bytes, "all_start": start_ms,
+                "ttfb_ms": first_ms - start_ms, "download_ms": end_ms - first_ms,
+                "all_ms": end_ms - start_ms, "load_start": start_ms,
+                "initiator": each.initiator or next(iter(each.stack), ""),
+            }
+        )  # fmt: skip
+    run = {"firstView": {"requests": results, "date": 1_780_000_000}}
+    har = {"log": {"version": "1.2", "creator": {"name": "WebInspector"}, "entries": entries}}
+    return {
+        "HAR": write_recording(folder, har, "load.har"),
+        "trace": write_recording(folder, {"traceEvents": seen.trace}, "trace.json"),
+        "protocol": folder / "protocol.json",
+        "WebPageTest": write_recording(
+            folder, {"data": {"runs": {"1": run}, "median": run}}, "result.json"
+        ),
+        "NetLog": log,
+    }
+
+
+@pytest.mark.chromium
+def test_one_load_has_one_graph_in_every_format(
+    load: tuple[Navigation, Path, str], tmp_path: Path
+) -> None:
+    seen, log, _ = load
+    graphs = {}
+    for name, path in _formats(seen, log, tmp_path).items():
+        page = import_page(path).page
+        graphs[name] = {
+            each.id: (each.size_bytes, each.discovered and each.discovered.by)
+            for each in page.resources
+        }
+    assert {id_: by for id_, (_, by) in graphs["protocol"].items()} == {
+        "index.html": None, "main.css": "index.html", "app.js": "index.html",
+        "a.png": "index.html", "back.png": "main.css", "data.json": "app.js", "late.js": "app.js",
+    }  # fmt: skip
+    for name in ("HAR", "trace", "WebPageTest"):
+        assert graphs[name] == graphs["protocol"], name
+    # A network log has no stack: of a script that another one inserts it does not know the parent.
+    n_bytes, parent = graphs["protocol"].pop("late.js")
+    assert (n_bytes, parent) == (12, "app.js")
+    assert graphs["NetLog"].pop("late.js")[0] == n_bytes
+    assert graphs["NetLog"] == graphs["protocol"]
