@@ -8,7 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, StalledError
-from h3sim.study import backends, runner
+from h3sim.study import runner
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -137,11 +137,11 @@ def test_auto_uses_processes_only_if_they_save_time(
     is_long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_SMALL_S", 0.0 if is_long else 1000.0)
-    monkeypatch.setattr(backends, "worker_count", lambda _: 2)
+    monkeypatch.setattr(runner, "worker_count", lambda _: 2)
     pools: list[bool] = []
 
     def noted(executor: Any, workers: int | None, *, is_small: bool) -> Any:
-        pool = backends.pool_of(executor, workers, is_small=is_small)
+        pool = runner.pool_of(executor, workers, is_small=is_small)
         pools.append(pool.is_serial)
         return pool
 
