@@ -181,7 +181,7 @@ class Load(WithMilestones, RichDisplay):
         """Lower bounds on the paints of every load of the page over this path with this browser.
 
         Its ratios say how many times later this load painted; a ratio of 1 is optimal. None unless
-        the browser computed the load of a page with a single root (docs/metrics.md has the proof).
+        the browser computed the load of a single document (docs/metrics.md has the proof).
 
         >>> import h3sim
         >>> bounds = h3sim.simulate("creative", scheme="rr", browser="parse").paint_bounds

@@ -450,7 +450,7 @@ class _Bounds:
         parent = page.index[discovery.by]
         by, cost_ns = page.resources[parent], self._cost_ns(parent)
         at_end, delay_ns = self._bytes(parent), discovery.delay_ns
-        is_of_sheet = by.kind is Kind.STYLESHEET and parent != page.root
+        is_of_sheet = by.kind is Kind.STYLESHEET
         is_of_layout = page.resources[index].kind in OF_LAYOUT
         committed_ns = 0
         match discovery.at:
@@ -551,8 +551,10 @@ class PaintBounds(NamedTuple):
 
 
 def paint_bounds(load: Load) -> PaintBounds | None:
-    """Return the bounds of a load; None unless the browser computed it, of a page with one root."""
-    if load.spec.browser.mode is not BrowserMode.PARSE or len(load.page.roots) > 1:
+    """Return the bounds of a load; None unless the browser computed it, from a single document."""
+    page = load.page
+    is_document = len(page.roots) == 1 and page.resources[page.root].kind is Kind.DOCUMENT
+    if load.spec.browser.mode is not BrowserMode.PARSE or not is_document:
         return None
     bounds = _Bounds(load)
     values = (load.first_paint_ms, load.largest_paint_ms, load.speed_index_ms)
