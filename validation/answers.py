@@ -128,8 +128,298 @@ def logs_of(
     }
 
 
+
+
 def run(name: str, options: argparse.Namespace) -> Results:
     """Return the rows of a shipped study, from the store where it has them."""
-    study = read_study(root("h3sim.models") / "studies" / f"{name}.toml")
+    study = read_study(str(root("models") / "studies" / f"{name}.toml"))
     with progress_bar(name) as progress:
         return study.run(store=options.store, workers=options.workers, progress=progress)
+
+
+# The robust choice
+
+
+def weight(state: tuple[str, str]) -> float:
+    """Return the share of users with this client and network."""
+    client, network = state
+    return CLIENTS[client] * NETWORKS[network]
+
+
+def expected(logs: Logs, action: str, sites: Iterable[str], weights: Mapping[Any, float]) -> float:
+    """Return the mean logarithm of the metric over states and sites."""
+    names = [*sites]
+    total = sum(weights.values())
+    return sum(
+        share * _mean(logs[state][action][site] for site in names if site in logs[state][action])
+        for state, share in weights.items()
+    ) / total
+
+
+def best_action(logs: Logs, sites: Sequence[str], weights: Mapping[Any, float]) -> str:
+    """Return the action with the least expectation."""
+    actions = logs[next(iter(logs))]
+    return min(actions, key=lambda action: expected(logs, action, sites, weights))
+
+
+def regrets(logs: Logs, sites: Sequence[str]) -> dict[Any, dict[str, float]]:
+    """Return by how many per cent each action is behind the best of its state."""
+    found = {}
+    for state, actions in logs.items():
+        means = {what: expected(logs, what, sites, {state: 1.0}) for what in actions}
+        least = min(means.values())
+        found[state] = {what: _per_cent(mean - least) for what, mean in means.items()}
+    return found
+
+
+def minimax_action(logs: Logs, sites: Sequence[str]) -> str:
+    """Return the action with the least greatest regret."""
+    behind = regrets(logs, sites)
+    actions = logs[next(iter(logs))]
+    return min(actions, key=lambda action: max(each[action] for each in behind.values()))
+
+
+def differences(
+    logs: Logs, policy: Callable[[Any], str], other: str, sites: Iterable[str]
+) -> list[float]:
+    """Return, by site, the mean over users of the log ratio of a policy's metric to an action's."""
+    weights = {state: weight(state) for state in logs}
+    total = sum(weights.values())
+    found = []
+    for site in sites:
+        pairs = [(logs[state][policy(state)], logs[state][other], share) for state, share in weights.items()]
+        if all(site in one and site in two for one, two, _ in pairs):
+            found.append(sum(share * (one[site] - two[site]) for one, two, share in pairs) / total)
+    return found
+
+
+def informed(logs: Logs, sites: Sequence[str], part: Callable[[Any], Any]) -> Callable[[Any], str]:
+    """Return the policy that knows *part* of the state, and is best on *sites*."""
+    groups: dict[Any, dict[Any, float]] = defaultdict(dict)
+    for state in logs:
+        groups[part(state)][state] = weight(state)
+    chosen = {key: best_action(logs, sites, weights) for key, weights in groups.items()}
+    return lambda state: chosen[part(state)]
+
+
+def robust_choice(options: argparse.Namespace) -> None:
+    """Print what a server should do that knows neither network nor client, and draw the regrets."""
+    named = {f"{client}-eps": FOLLOW for client in CLIENTS}
+    named |= {f"{client}-eps-none": ALONE for client in CLIENTS}
+    rows = [
+        {**row, "client": client}
+        for client in CLIENTS
+        for row in run(f"robust-choice-{client}", options)
+    ]
+    sites = Sites({row["page"] for row in rows})
+    every = [*sites.chosen_on, *sites.judged_on]
+    by_metric = {
+        metric: logs_of(
+            rows,
+            metric,
+            state=lambda row: (row["client"], row["network"]),
+            action=lambda row: named.get(row["scheme"], row["scheme"]),
+            sites=sites,
+        )
+        for metric in _PAINTS
+    }
+    actions = [*by_metric["largest_paint_ms"]["chrome", "cable"]]
+    family = len(_PAINTS) * len(actions)
+    body = []
+    for action in actions:
+        cells = []
+        for logs in by_metric.values():
+            change = differences(logs, lambda _, a=action: a, FOLLOW, every)  # type: ignore[misc]
+            cells.append("-" if action == FOLLOW else str(estimate(change, family=family)))
+            cells.append(max(each[action] for each in regrets(logs, every).values()))
+        body.append([action, *cells])
+    heads = [f"{METRICS[metric]}{what}" for metric in _PAINTS for what in ("", ": worst regret %")]
+    print(f"{len(every)} sites, mean over users, relative to following the client\n")
+    print(tabulate(body, ["the server", *heads], floatfmt=".1f"), end="\n\n")
+    print(f"chosen on {len(sites.chosen_on)} sites, judged on the other {len(sites.judged_on)}\n")
+    print(tabulate([_chosen(metric, logs, sites) for metric, logs in by_metric.items()], _CHOSEN))
+    print()
+    print(tabulate([_mixed(metric, logs, every) for metric, logs in by_metric.items()], _MIXED))
+    _draw_regrets(by_metric, every, options.figures / "results-robust-choice.svg")
+
+
+_CHOSEN = (
+    *("metric", "Bayes", "minimax", "Bayes to following", "knowing the network"),
+    *("knowing the client", "knowing both"),
+)
+_MIXED = ("metric", "best of how many random mixtures of clients and networks")
+
+
+def _chosen(metric: str, logs: Logs, sites: Sites) -> list[str]:
+    """Return what is chosen on one half, and what it is worth on the other."""
+    weights = {state: weight(state) for state in logs}
+    bayes = best_action(logs, sites.chosen_on, weights)
+    parts: list[Callable[[Any], Any]] = [lambda s: s[1], lambda s: s[0], lambda s: s]
+    cells = [METRICS[metric], bayes, minimax_action(logs, sites.chosen_on)]
+    family = len(_PAINTS) * (1 + len(parts))
+    against = differences(logs, lambda _: bayes, FOLLOW, sites.judged_on)
+    cells.append(str(estimate(against, family=family)))
+    for part in parts:
+        policy = informed(logs, sites.chosen_on, part)
+        gain = differences(logs, policy, bayes, sites.judged_on)
+        cells.append(str(estimate(gain, family=family)) if any(gain) else "0: the same action")
+    return cells
+
+
+def _mixed(metric: str, logs: Logs, sites: Sequence[str]) -> list[str]:
+    """Return how often each action is the best of random mixtures of states."""
+    source = random.Random(0)  # noqa: S311 - mixtures, no secrets
+    means = {
+        state: {what: expected(logs, what, sites, {state: 1.0}) for what in actions}
+        for state, actions in logs.items()
+    }
+    wins: dict[str, int] = defaultdict(int)
+    for _ in range(_N_MIXTURES):
+        clients = {client: source.expovariate(1) for client in CLIENTS}
+        networks = {network: source.expovariate(1) for network in NETWORKS}
+        totals: dict[str, float] = defaultdict(float)
+        for (client, network), each in means.items():
+            for what, mean in each.items():
+                totals[what] += clients[client] * networks[network] * mean
+        wins[min(totals, key=totals.__getitem__)] += 1
+    shares = sorted(wins.items(), key=lambda item: -item[1])
+    return [METRICS[metric], ", ".join(f"{what} {n / _N_MIXTURES:.0%}" for what, n in shares)]
+
+
+def _draw_regrets(by_metric: Mapping[str, Logs], sites: Sequence[str], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    metrics = ("largest_paint_ms", "speed_index_ms")
+    figure = Figure(figsize=(10, 5.6), layout="constrained")
+    axes = figure.subplots(2, 1, sharex=True)
+    states = [(client, network) for client in CLIENTS for network in NETWORKS]
+    for axis, metric in zip(axes, metrics, strict=True):
+        behind = regrets(by_metric[metric], sites)
+        actions = [*by_metric[metric][states[0]]]
+        table = [[behind[state][action] for state in states] for action in actions]
+        picture = axis.imshow(table, cmap="Reds", vmin=0, vmax=40, aspect="auto")
+        for y, row in enumerate(table):
+            for x, value in enumerate(row):
+                colour = "white" if value > 24 else "black"  # noqa: PLR2004 - on dark red
+                axis.text(x, y, f"{value:.0f}", ha="center", va="center", fontsize=8, color=colour)
+        axis.set_yticks(range(len(actions)), actions, fontsize=9)
+        axis.set_title(f"{METRICS[metric]}: per cent behind the best of each column", fontsize=10)
+    labels = [network for _, network in states]
+    axes[1].set_xticks(range(len(states)), labels, rotation=60, ha="right", fontsize=8)
+    for number, client in enumerate(CLIENTS):
+        middle = (number + 0.5) * len(NETWORKS) - 0.5
+        axes[1].annotate(
+            client.capitalize(), (middle, -0.48), xycoords=("data", "axes fraction"), ha="center"
+        )
+        if number:
+            for axis in axes:
+                axis.axvline(number * len(NETWORKS) - 0.5, color="black", lw=1.2)
+    figure.colorbar(picture, ax=axes, label="% behind the best", shrink=0.7)
+    save_figure(figure, path)
+
+
+# Loss and order
+
+
+def loss_order(options: argparse.Namespace) -> None:
+    """Print and draw where sharing paints sooner than one response at a time, by loss and burst."""
+    results = run("loss-order", options)
+    sites = Sites({row["page"] for row in results})
+    metrics = ("largest_paint_ms", "speed_index_ms", "byte_index_all_ms")
+
+    def state(row: Mapping[str, Any]) -> tuple[str, str, float, float]:
+        return row["cc"], row["queue_discipline"], row["loss"], row["mean_loss_burst"] or 0
+
+    found: dict[str, dict[Any, Estimate]] = {}
+    for metric in metrics:
+        logs = logs_of(results, metric, state=state, action=lambda row: row["scheme"], sites=sites)
+        found[metric] = {
+            where: estimate(
+                [log - by["fifo"][site] for site, log in by["rr"].items() if site in by["fifo"]],
+                family=len(logs),
+            )
+            for where, by in logs.items()
+        }
+    blocked = _blocked(results, state)
+    body = [
+        [*where, *(str(found[metric][where]) for metric in metrics), blocked[where]]
+        for where in found[metrics[0]]
+    ]
+    n_sites = len(sites.chosen_on) + len(sites.judged_on)
+    print(f"round robin relative to one response at a time, {n_sites} sites\n")
+    heads = ["cc", "queue", "loss", "burst", *(METRICS[metric] for metric in metrics)]
+    print(tabulate(body, [*heads, "blocked bytes"], floatfmt=("", "", ".2f", ".0f", "", "", "", ".2f")))
+    for metric in metrics:
+        sooner = sum(each.is_sure and each.mean < 0 for each in found[metric].values())
+        later = sum(each.is_sure and each.mean > 0 for each in found[metric].values())
+        of = len(found[metric])
+        print(f"{METRICS[metric]}: surely sooner in {sooner} of {of} cells, surely later in {later}")
+    _draw_losses(found, options.figures / "results-loss-order.svg")
+
+
+def _blocked(
+    rows: Iterable[Mapping[str, Any]], state: Callable[[Mapping[str, Any]], Any]
+) -> dict[Any, float]:
+    """Return the bytes that round robin blocks within streams, relative to fifo."""
+    sums: dict[Any, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        sums[state(row)][row["scheme"]] += row["hol_stream_bytes"]
+    return {where: by["rr"] / by["fifo"] if by["fifo"] else math.nan for where, by in sums.items()}
+
+
+def _draw_losses(found: Mapping[str, Mapping[Any, Estimate]], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    cells = [*next(iter(found.values()))]
+    columns = [*dict.fromkeys(where[:2] for where in cells)]
+    losses = sorted({where[2] for where in cells})
+    bursts = sorted({where[3] for where in cells if where[3]})
+    figure = Figure(figsize=(11, 7.4), layout="constrained")
+    axes = figure.subplots(len(found), len(columns), sharex=True, sharey=True)
+    for line, (metric, by_cell) in zip(axes, found.items(), strict=True):
+        for axis, column in zip(line, columns, strict=True):
+            table = [
+                # Without a loss there is no burst: one value for the row.
+                [by_cell.get((*column, loss, burst if loss else 0)) for burst in bursts]
+                for loss in losses
+            ]
+            values = [[0 if each is None else each.mean for each in row] for row in table]
+            picture = axis.imshow(
+                values, cmap="RdBu_r", vmin=-40, vmax=40, origin="lower", aspect="auto"
+            )
+            for y, row in enumerate(table):
+                for x, each in enumerate(row):
+                    text = "" if each is None else f"{each.mean:+.0f}"
+                    weight_ = "bold" if each is not None and each.is_sure else "normal"
+                    colour = "black" if abs(values[y][x]) < 26 else "white"  # noqa: PLR2004
+                    how = {"fontweight": weight_, "color": colour, "fontsize": 9}
+                    axis.text(x, y, text, ha="center", va="center", **how)
+            axis.set_xticks(range(len(bursts)), [f"{burst:g}" for burst in bursts])
+            axis.set_yticks(range(len(losses)), [f"{loss:.0%}" for loss in losses])
+            if metric == next(iter(found)):
+                axis.set_title(f"{column[0].upper()}, {column[1]}", fontsize=10)
+        line[0].set_ylabel(f"{METRICS[metric]}\nloss")
+    for axis in axes[-1]:
+        axis.set_xlabel("mean burst, packets")
+    figure.colorbar(picture, ax=axes, label="round robin later (+) or sooner (-), %", shrink=0.6)
+    save_figure(figure, path)
+
+
+_ANSWERS = {"robust": robust_choice, "loss": loss_order}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the answers asked for."""
+    parser = argparse.ArgumentParser(prog="validate-answers", description=__doc__)
+    parser.add_argument("answers", nargs="*", choices=[*_ANSWERS, []], help="which (default: all)")
+    parser.add_argument("--store", type=Path, help="store finished loads and reuse them")
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--figures", type=Path, default=Path("docs/images"), metavar="FOLDER")
+    options = parser.parse_args(argv)
+    for name in options.answers or _ANSWERS:
+        _ANSWERS[name](options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
