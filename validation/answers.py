@@ -1,4 +1,4 @@
-"""`make validate-answers`: the questions of docs/results.md, from study files to tables and figures.
+"""`make validate-answers`: the questions of docs/results.md, their tables and figures.
 
 A site counts once, whatever its pages. Intervals are over sites, with a joint confidence of 95 %
 for all of a table. What is chosen is chosen on one half of the sites, and judged on the other.
@@ -18,16 +18,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 import h3sim
+from h3sim.browser import needed_for_first_paint
 from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
-from h3sim.reporting.output import save_figure
+from h3sim.page import Kind
+from h3sim.page.transforms import with_early_hints
+from h3sim.reporting.output import save_figure, say
+from h3sim.study import load_study
 from h3sim.study.statistics import mean_interval
 from h3sim.study.study_file import read_study
 from validation.h3sim_1 import halves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from h3sim.page import Page, Resource
     from h3sim.study import Results
 
 METRICS = {
@@ -128,8 +133,6 @@ def logs_of(
     }
 
 
-
-
 def run(name: str, options: argparse.Namespace) -> Results:
     """Return the rows of a shipped study, from the store where it has them."""
     study = read_study(str(root("models") / "studies" / f"{name}.toml"))
@@ -150,10 +153,14 @@ def expected(logs: Logs, action: str, sites: Iterable[str], weights: Mapping[Any
     """Return the mean logarithm of the metric over states and sites."""
     names = [*sites]
     total = sum(weights.values())
-    return sum(
-        share * _mean(logs[state][action][site] for site in names if site in logs[state][action])
-        for state, share in weights.items()
-    ) / total
+    return (
+        sum(
+            share
+            * _mean(logs[state][action][site] for site in names if site in logs[state][action])
+            for state, share in weights.items()
+        )
+        / total
+    )
 
 
 def best_action(logs: Logs, sites: Sequence[str], weights: Mapping[Any, float]) -> str:
@@ -187,7 +194,10 @@ def differences(
     total = sum(weights.values())
     found = []
     for site in sites:
-        pairs = [(logs[state][policy(state)], logs[state][other], share) for state, share in weights.items()]
+        pairs = [
+            (logs[state][policy(state)], logs[state][other], share)
+            for state, share in weights.items()
+        ]
         if all(site in one and site in two for one, two, _ in pairs):
             found.append(sum(share * (one[site] - two[site]) for one, two, share in pairs) / total)
     return found
@@ -240,7 +250,7 @@ def robust_choice(options: argparse.Namespace) -> None:
     print(tabulate([_chosen(metric, logs, sites) for metric, logs in by_metric.items()], _CHOSEN))
     print()
     print(tabulate([_mixed(metric, logs, every) for metric, logs in by_metric.items()], _MIXED))
-    _draw_regrets(by_metric, every, options.figures / "results-robust-choice.svg")
+    _draw_regrets(by_metric, every, options.figures / "results-robust-choice.png")
 
 
 _CHOSEN = (
@@ -300,10 +310,13 @@ def _draw_regrets(by_metric: Mapping[str, Logs], sites: Sequence[str], path: Pat
         picture = axis.imshow(table, cmap="Reds", vmin=0, vmax=40, aspect="auto")
         for y, row in enumerate(table):
             for x, value in enumerate(row):
-                colour = "white" if value > 24 else "black"  # noqa: PLR2004 - on dark red
+                colour = "white" if value > 24 else "black"
                 axis.text(x, y, f"{value:.0f}", ha="center", va="center", fontsize=8, color=colour)
         axis.set_yticks(range(len(actions)), actions, fontsize=9)
         axis.set_title(f"{METRICS[metric]}: per cent behind the best of each column", fontsize=10)
+        worst = {what: max(each[what] for each in behind.values()) for what in actions}
+        shown = ", ".join(f"{what} {value:.0f} %" for what, value in worst.items())
+        say(axis, f"{METRICS[metric]} behind the best action at worst: {shown}.")
     labels = [network for _, network in states]
     axes[1].set_xticks(range(len(states)), labels, rotation=60, ha="right", fontsize=8)
     for number, client in enumerate(CLIENTS):
@@ -336,7 +349,7 @@ def loss_order(options: argparse.Namespace) -> None:
         found[metric] = {
             where: estimate(
                 [log - by["fifo"][site] for site, log in by["rr"].items() if site in by["fifo"]],
-                family=len(logs),
+                family=len(metrics) * len(logs),
             )
             for where, by in logs.items()
         }
@@ -348,13 +361,19 @@ def loss_order(options: argparse.Namespace) -> None:
     n_sites = len(sites.chosen_on) + len(sites.judged_on)
     print(f"round robin relative to one response at a time, {n_sites} sites\n")
     heads = ["cc", "queue", "loss", "burst", *(METRICS[metric] for metric in metrics)]
-    print(tabulate(body, [*heads, "blocked bytes"], floatfmt=("", "", ".2f", ".0f", "", "", "", ".2f")))
+    print(
+        tabulate(
+            body, [*heads, "blocked bytes"], floatfmt=("", "", ".2f", ".0f", "", "", "", ".2f")
+        )
+    )
     for metric in metrics:
         sooner = sum(each.is_sure and each.mean < 0 for each in found[metric].values())
         later = sum(each.is_sure and each.mean > 0 for each in found[metric].values())
         of = len(found[metric])
-        print(f"{METRICS[metric]}: surely sooner in {sooner} of {of} cells, surely later in {later}")
-    _draw_losses(found, options.figures / "results-loss-order.svg")
+        print(
+            f"{METRICS[metric]}: surely sooner in {sooner} of {of} cells, surely later in {later}"
+        )
+    _draw_losses(found, options.figures / "results-loss-order.png")
 
 
 def _blocked(
@@ -390,10 +409,13 @@ def _draw_losses(found: Mapping[str, Mapping[Any, Estimate]], path: Path) -> Non
             for y, row in enumerate(table):
                 for x, each in enumerate(row):
                     text = "" if each is None else f"{each.mean:+.0f}"
-                    weight_ = "bold" if each is not None and each.is_sure else "normal"
-                    colour = "black" if abs(values[y][x]) < 26 else "white"  # noqa: PLR2004
-                    how = {"fontweight": weight_, "color": colour, "fontsize": 9}
+                    face = "bold" if each is not None and each.is_sure else "normal"
+                    colour = "black" if abs(values[y][x]) < 26 else "white"
+                    how = {"fontweight": face, "color": colour, "fontsize": 9}
                     axis.text(x, y, text, ha="center", va="center", **how)
+            ends = [each.mean for row in table for each in row if each is not None]
+            where = f"{METRICS[metric]}, {column[0]}, {column[1]}"
+            say(axis, f"{where}: round robin {min(ends):+.0f} to {max(ends):+.0f} %.")
             axis.set_xticks(range(len(bursts)), [f"{burst:g}" for burst in bursts])
             axis.set_yticks(range(len(losses)), [f"{loss:.0%}" for loss in losses])
             if metric == next(iter(found)):
@@ -405,13 +427,163 @@ def _draw_losses(found: Mapping[str, Mapping[Any, Estimate]], path: Path) -> Non
     save_figure(figure, path)
 
 
-_ANSWERS = {"robust": robust_choice, "loss": loss_order}
+# Who should do it
+
+_WHO = {
+    "rr": "nobody: turns",
+    "fifo": "nobody: in order of requests",
+    "chrome-eps": "the client: Chrome",
+    "h3sim-1": "the client: h3sim-1",
+    "dfifo": "the server: types",
+    "bucket-html": "the server: types, and what was visible before",
+    "atf-first": "the server: the page",
+}
+_THINK_MS = 200
+_HINT_NETWORKS = ("cable", "4g", "fast-3g")
+_HINTED = ("chrome-eps", "bucket-html")
+
+
+def who_prioritizes(options: argparse.Namespace) -> None:
+    """Print what priorities are worth by who knows, and what hints add, or cost if wrong."""
+    results = run("who-prioritizes", options)
+    sites = Sites({row["page"] for row in results})
+    every = [*sites.chosen_on, *sites.judged_on]
+    found = _relative(results, "scheme", "fifo", sites, family=len(_PAINTS) * (len(_WHO) - 1))
+    body = [[_WHO[scheme], *cells.values()] for scheme, cells in found.items()]
+    print(f"{len(every)} sites, mean over {', '.join(_HINT_NETWORKS)}; relative to fifo\n")
+    print(tabulate(body, ["who knows", *(METRICS[metric] for metric in _PAINTS)]), end="\n\n")
+    body = []
+    for scheme in _HINTED:
+        for title, base, edited in _edits([*{row["page"]: None for row in results}]):
+            rows = _loads_of_edits(base, edited, scheme, options)
+            change = _relative(
+                rows, "edit", "before", sites, family=len(_PAINTS) * len(_HINTED) * 4
+            )
+            n_sites = len({sites.of(page.name) for page in base.values()})
+            body.append([scheme, title, n_sites, *change["after"].values()])
+    print("what a hint adds, with Chrome: relative to the same page without it\n")
+    heads = ["server follows", "hint", "sites", *(METRICS[metric] for metric in _PAINTS)]
+    print(tabulate(body, heads))
+    _draw_who(found, options.figures / "results-who-prioritizes.png")
+
+
+def _relative(
+    rows: Iterable[Mapping[str, Any]], by: str, base: str, sites: Sites, *, family: int
+) -> dict[str, dict[str, Estimate]]:
+    """Return how each value of a column changes each metric, to *base*; networks count equally."""
+    found: dict[str, dict[str, Estimate]] = {}
+    some = [*rows]
+    for metric in _PAINTS:
+        logs = logs_of(
+            some, metric, state=lambda _: "all", action=lambda row: row[by], sites=sites
+        )["all"]
+        for action, of_site in logs.items():
+            pairs = [value - logs[base][site] for site, value in of_site.items()]
+            if action != base:
+                found.setdefault(action, {})[metric] = estimate(pairs, family=family)
+    return found
+
+
+Pages = dict[str, "Page"]
+
+
+def _edits(names: Sequence[str]) -> Iterator[tuple[str, Pages, Pages]]:
+    """Yield hints: their names, and the pages before and after, by the names of the first."""
+    pages = [h3sim.load_page(name) for name in names]
+    slow = [
+        page.with_(page.resources[page.root].id, server_ms=_THINK_MS, name=page.name)
+        for page in pages
+    ]
+    blocking = {
+        page.name: [page.resources[i].id for i in needed_for_first_paint(page) if i != page.root]
+        for page in slow
+    }
+    before = {page.name: page for page in slow if blocking[page.name]}
+    hinted = {name: with_early_hints(page, blocking[name]) for name, page in before.items()}
+    yield f"103 for what blocks painting, {_THINK_MS} ms of thought", before, hinted
+    plain = {page.name: page for page in pages}
+    for title, chosen in (("of the largest element", _largest), ("of an unseen image", _unseen)):
+        ids = {name: chosen(page) for name, page in plain.items()}
+        known = {name: plain[name] for name, id_ in ids.items() if id_ is not None}
+        high = {name: page.with_(ids[name], fetchpriority="high") for name, page in known.items()}
+        yield f"fetchpriority=high {title}", known, high
+        if chosen is _unseen:
+            loaded = {
+                name: page.with_(ids[name], fetchpriority="high", preload=True)
+                for name, page in known.items()
+            }
+            yield f"preload with fetchpriority=high {title}", known, loaded
+
+
+def _images(page: Page) -> list[Resource]:
+    return [each for each in page.resources if each.kind is Kind.IMAGE]
+
+
+def _largest(page: Page) -> str | None:
+    """Return the image that is the largest paint; None if none is known."""
+    seen = [each for each in _images(page) if each.hero or each.viewport]
+    best = max(seen, key=lambda each: (each.hero, each.viewport or 0), default=None)
+    return None if best is None else best.id
+
+
+def _unseen(page: Page) -> str | None:
+    """Return the image with the most bytes of those that are not above the fold."""
+    unseen = [each for each in _images(page) if not each.above_the_fold and not each.viewport]
+    best = max(unseen, key=lambda each: each.size_bytes, default=None)
+    return None if best is None else best.id
+
+
+def _loads_of_edits(
+    before: Pages, after: Pages, scheme: str, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all loads, with the name of the page before, and which it is."""
+    for edit, pages in (("before", before), ("after", after)):
+        name_of = {page.name: name for name, page in pages.items()}
+        study = load_study(
+            [*pages.values()],
+            schemes=scheme,
+            network=list(_HINT_NETWORKS),
+            browser="parse",
+            tight_mode="chrome-118",
+            transport_profile="quiche-chrome",
+        )
+        for row in study.run(store=options.store, workers=options.workers):
+            yield {**row, "page": name_of[row["page"]], "edit": edit}
+
+
+def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axis = figure.subplots()
+    names = [*found]
+    for offset, (metric, colour) in zip((-0.22, 0, 0.22), _COLOURS.items(), strict=True):
+        for y, scheme in enumerate(names):
+            mean, low, high = found[scheme][metric]
+            label = METRICS[metric] if not y else None
+            if low is not None and high is not None:
+                axis.plot([low, high], [y + offset] * 2, color=colour, lw=1.5)
+            axis.plot([mean], [y + offset], "o", color=colour, label=label)
+    axis.axvline(0, color="black", lw=0.8)
+    axis.set_yticks(range(len(names)), [_WHO[name] for name in names])
+    axis.invert_yaxis()
+    means = (f"{_WHO[name]} {found[name]['largest_paint_ms'].mean:+.0f} %" for name in names)
+    say(axis, f"Change of LCP to responses in order of requests: {', '.join(means)}.")
+    axis.set_xlabel("change to responses in order of requests, % (sooner is to the left)")
+    axis.legend(loc="lower right")
+    save_figure(figure, path)
+
+
+_COLOURS = dict(zip(_PAINTS, ("#0072b2", "#d55e00", "#009e73"), strict=True))
+
+
+_ANSWERS = {"robust": robust_choice, "who": who_prioritizes, "loss": loss_order}
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the answers asked for."""
     parser = argparse.ArgumentParser(prog="validate-answers", description=__doc__)
-    parser.add_argument("answers", nargs="*", choices=[*_ANSWERS, []], help="which (default: all)")
+    parser.add_argument("answers", nargs="*", help=f"of {', '.join(_ANSWERS)} (default: all)")
     parser.add_argument("--store", type=Path, help="store finished loads and reuse them")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--figures", type=Path, default=Path("docs/images"), metavar="FOLDER")

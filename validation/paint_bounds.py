@@ -100,7 +100,9 @@ def all_orders(page: Page, **options: Any) -> Iterator[Load]:
         yield h3sim.simulate(page, scheduler=scheduler, **{"browser": "parse", **options})
         script += [0] * (len(n_choices) - len(script))
         # The next script in the order of an odometer: the last entry that can go up does.
-        last = next((n for n in reversed(range(len(n_choices))) if script[n] + 1 < n_choices[n]), -1)
+        last = next(
+            (n for n in reversed(range(len(n_choices))) if script[n] + 1 < n_choices[n]), -1
+        )
         if last < 0:
             return
         script = [*script[:last], script[last] + 1]
@@ -223,7 +225,7 @@ def table(found: dict[str, list[Closeness]]) -> str:
         for paint in PAINTS:
             ratios = {row.page: row.ratios[paint] for row in rows if paint in row.ratios}
             values, worst = sorted(ratios.values()), max(ratios, key=ratios.__getitem__)
-            exact = sum(ratio < 1.0005 for ratio in values) / len(values)  # noqa: PLR2004 - rounding
+            exact = sum(ratio < 1.0005 for ratio in values) / len(values)
             tenth = values[len(values) * 9 // 10]
             median, mean = statistics.median(values), statistics.fmean(values)
             row = (group, paint.replace("_", " "), len(values), f"{exact:.0%}", median, mean, tenth)

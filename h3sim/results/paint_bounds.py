@@ -80,7 +80,7 @@ def preemptive_makespan_ns(transmissions: Iterable[Transmission]) -> int:
         if not ready:
             now_ns = max(now_ns, order[n_released].head_ns)
         while n_released < len(order) and order[n_released].head_ns <= now_ns:
-            head_ns, length_ns, tail_ns = order[n_released]
+            _, length_ns, tail_ns = order[n_released]
             heappush(ready, (-tail_ns, length_ns))
             n_released += 1
         tail_ns, length_ns = heappop(ready)

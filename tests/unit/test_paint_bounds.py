@@ -183,6 +183,11 @@ def check_no_load_is_below_its_bounds(page: Any, **setting: Any) -> None:
     closeness(page, [h3sim.simulate(page, browser="parse", **setting)])
 
 
+def check_small_pages(**setting: Any) -> None:
+    for seed in range(40):
+        check_no_load_is_below_its_bounds(small_page(seed), scheme="fifo", **setting)
+
+
 @law(150)
 @given(
     pages(),
@@ -225,8 +230,7 @@ def test_a_bound_without_the_credit_of_a_packet_breaks_the_law(
     channel = paint_bounds._Channel
     monkeypatch.setattr(channel, "alone_ns", channel.length_ns)
     with pytest.raises(AssertionError):
-        for seed in range(20):
-            check_no_load_is_below_its_bounds(small_page(seed), scheme="fifo", rtt_ms=20)
+        check_small_pages(rtt_ms=20)
 
 
 def test_a_bound_that_lets_later_requests_wait_for_all_breaks_the_law(
@@ -237,8 +241,7 @@ def test_a_bound_that_lets_later_requests_wait_for_all_breaks_the_law(
     whole = mutant._bytes
     monkeypatch.setattr(mutant, "_bytes", lambda self, index, n_bytes=None: whole(self, index))
     with pytest.raises(AssertionError):
-        for seed in range(40):
-            check_no_load_is_below_its_bounds(small_page(seed), scheme="fifo")
+        check_small_pages()
 
 
 def test_a_lateness_without_free_capacity_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
