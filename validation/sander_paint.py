@@ -58,11 +58,13 @@ def painted(load: Load) -> Painted | None:
         if row[6] is not None:
             arrivals.setdefault(resource_of[row[2]], []).append((row[6] / 1e6, row[4]))
     earlier = 0.0
-    for place, resource in enumerate(load.page.resources):
-        if resource.kind is Kind.IMAGE and place in arrivals:
-            seen = [(max(paint, at_ms + _FRAME_MS), n_bytes) for at_ms, n_bytes in arrivals[place]]
+    for position, resource in enumerate(load.page.resources):
+        if resource.kind is Kind.IMAGE and position in arrivals:
+            seen = [
+                (max(paint, at_ms + _FRAME_MS), n_bytes) for at_ms, n_bytes in arrivals[position]
+            ]
             mean_ms = sum(at_ms * n_bytes for at_ms, n_bytes in seen) / sum(n for _, n in seen)
-            earlier += shares[place] / scale * (max(at_ms for at_ms, _ in seen) - mean_ms)
+            earlier += shares[position] / scale * (max(at_ms for at_ms, _ in seen) - mean_ms)
     return Painted(index, index - earlier, paint)
 
 
@@ -90,21 +92,21 @@ def main(argv: Sequence[str] | None = None) -> int:
                 for page in pages
                 if (theirs := base[page.name]) and (ours := _loaded(page, scheme, network))
             ]
-            rows += [_row(network, scheme, pairs, place) for place in range(len(TITLES))]
+            rows += [_row(network, scheme, pairs, position) for position in range(len(TITLES))]
     headers = ("network", "scheme", "", "median, %", "mean, ms", "worse", "better", "pages")
     print(tabulate(rows, headers, disable_numparse=True))
     return 0
 
 
 def _row(
-    network: str, scheme: str, pairs: Sequence[tuple[Painted, Painted]], place: int
+    network: str, scheme: str, pairs: Sequence[tuple[Painted, Painted]], position: int
 ) -> tuple[str, ...]:
-    moved = [ours[place] - theirs[place] for ours, theirs in pairs]
-    changes = [ours[place] / theirs[place] - 1 for ours, theirs in pairs]
+    moved = [ours[position] - theirs[position] for ours, theirs in pairs]
+    changes = [ours[position] / theirs[position] - 1 for ours, theirs in pairs]
     return (
         network.removeprefix("sander-"),
         scheme.removeprefix("sander-"),
-        TITLES[place],
+        TITLES[position],
         f"{100 * statistics.median(changes):.1f}",
         f"{statistics.fmean(moved):.0f}",
         str(sum(change > _CLEAR for change in changes)),

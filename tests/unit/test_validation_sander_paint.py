@@ -29,10 +29,10 @@ def test_an_image_counts_as_it_arrives_or_when_it_is_complete() -> None:
     # Half of the viewport is text, there at first paint; the other half is the image, which is
     # seen with the next frame.
     frame_ms = 15
-    whole_ms = finished_ms["jpg"] + frame_ms
-    assert seen.speed_index == pytest.approx((seen.first_paint + whole_ms) / 2)
+    base_ms = finished_ms["jpg"] + frame_ms
+    assert seen.speed_index == pytest.approx((seen.first_paint + base_ms) / 2)
     # Ten packets, 10 ms apart: the mean one is 45 ms before the last, where painting had begun.
-    arrivals = [whole_ms - 10 * n for n in range(10)]
+    arrivals = [base_ms - 10 * n for n in range(10)]
     shown = sum(max(seen.first_paint, at) for at in arrivals) / 10
     assert seen.as_images_load == pytest.approx((seen.first_paint + shown) / 2)
     assert seen.as_images_load < seen.speed_index
