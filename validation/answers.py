@@ -23,7 +23,7 @@ from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
 from h3sim.page import Kind
 from h3sim.page.transforms import with_early_hints
-from h3sim.reporting.output import save_figure, say
+from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.study import load_study
 from h3sim.study.statistics import mean_interval
 from h3sim.study.study_file import read_study
@@ -237,7 +237,7 @@ def robust_choice(options: argparse.Namespace) -> None:
     family = len(_PAINTS) * len(actions)
     body = []
     for action in actions:
-        cells = []
+        cells: list[str | float] = []
         for logs in by_metric.values():
             change = differences(logs, lambda _, a=action: a, FOLLOW, every)  # type: ignore[misc]
             cells.append("-" if action == FOLLOW else str(estimate(change, family=family)))
@@ -316,7 +316,7 @@ def _draw_regrets(by_metric: Mapping[str, Logs], sites: Sequence[str], path: Pat
         axis.set_title(f"{METRICS[metric]}: per cent behind the best of each column", fontsize=10)
         worst = {what: max(each[what] for each in behind.values()) for what in actions}
         shown = ", ".join(f"{what} {value:.0f} %" for what, value in worst.items())
-        say(axis, f"{METRICS[metric]} behind the best action at worst: {shown}.")
+        set_alt_text(axis, f"{METRICS[metric]} behind the best action at worst: {shown}.")
     labels = [network for _, network in states]
     axes[1].set_xticks(range(len(states)), labels, rotation=60, ha="right", fontsize=8)
     for number, client in enumerate(CLIENTS):
@@ -336,7 +336,7 @@ def _draw_regrets(by_metric: Mapping[str, Logs], sites: Sequence[str], path: Pat
 
 def loss_order(options: argparse.Namespace) -> None:
     """Print and draw where sharing paints sooner than one response at a time, by loss and burst."""
-    results = run("loss-order", options)
+    results = [*in_pairs(run("loss-order", options))]
     sites = Sites({row["page"] for row in results})
     metrics = ("largest_paint_ms", "speed_index_ms", "byte_index_all_ms")
 
@@ -374,6 +374,17 @@ def loss_order(options: argparse.Namespace) -> None:
             f"{METRICS[metric]}: surely sooner in {sooner} of {of} cells, surely later in {later}"
         )
     _draw_losses(found, options.figures / "results-loss-order.png")
+
+
+def in_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of loads that ended with either scheme: few do not end under heavy loss."""
+    keys = ("page", "seed", "cc", "queue_discipline", "loss", "mean_loss_burst")
+    pairs: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        pairs[tuple(row[key] for key in keys)].append(row)
+    for pair in pairs.values():
+        if len(pair) > 1:
+            yield from pair
 
 
 def _blocked(
@@ -415,7 +426,7 @@ def _draw_losses(found: Mapping[str, Mapping[Any, Estimate]], path: Path) -> Non
                     axis.text(x, y, text, ha="center", va="center", **how)
             ends = [each.mean for row in table for each in row if each is not None]
             where = f"{METRICS[metric]}, {column[0]}, {column[1]}"
-            say(axis, f"{where}: round robin {min(ends):+.0f} to {max(ends):+.0f} %.")
+            set_alt_text(axis, f"{where}: round robin {min(ends):+.0f} to {max(ends):+.0f} %.")
             axis.set_xticks(range(len(bursts)), [f"{burst:g}" for burst in bursts])
             axis.set_yticks(range(len(losses)), [f"{loss:.0%}" for loss in losses])
             if metric == next(iter(found)):
@@ -449,7 +460,7 @@ def who_prioritizes(options: argparse.Namespace) -> None:
     sites = Sites({row["page"] for row in results})
     every = [*sites.chosen_on, *sites.judged_on]
     found = _relative(results, "scheme", "fifo", sites, family=len(_PAINTS) * (len(_WHO) - 1))
-    body = [[_WHO[scheme], *cells.values()] for scheme, cells in found.items()]
+    body = [[_WHO[scheme], *map(str, cells.values())] for scheme, cells in found.items()]
     print(f"{len(every)} sites, mean over {', '.join(_HINT_NETWORKS)}; relative to fifo\n")
     print(tabulate(body, ["who knows", *(METRICS[metric] for metric in _PAINTS)]), end="\n\n")
     body = []
@@ -460,7 +471,7 @@ def who_prioritizes(options: argparse.Namespace) -> None:
                 rows, "edit", "before", sites, family=len(_PAINTS) * len(_HINTED) * 4
             )
             n_sites = len({sites.of(page.name) for page in base.values()})
-            body.append([scheme, title, n_sites, *change["after"].values()])
+            body.append([scheme, title, str(n_sites), *map(str, change["after"].values())])
     print("what a hint adds, with Chrome: relative to the same page without it\n")
     heads = ["server follows", "hint", "sites", *(METRICS[metric] for metric in _PAINTS)]
     print(tabulate(body, heads))
@@ -503,8 +514,8 @@ def _edits(names: Sequence[str]) -> Iterator[tuple[str, Pages, Pages]]:
     yield f"103 for what blocks painting, {_THINK_MS} ms of thought", before, hinted
     plain = {page.name: page for page in pages}
     for title, chosen in (("of the largest element", _largest), ("of an unseen image", _unseen)):
-        ids = {name: chosen(page) for name, page in plain.items()}
-        known = {name: plain[name] for name, id_ in ids.items() if id_ is not None}
+        ids = {name: id_ for name, page in plain.items() if (id_ := chosen(page)) is not None}
+        known = {name: plain[name] for name in ids}
         high = {name: page.with_(ids[name], fetchpriority="high") for name, page in known.items()}
         yield f"fetchpriority=high {title}", known, high
         if chosen is _unseen:
@@ -568,7 +579,7 @@ def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
     axis.set_yticks(range(len(names)), [_WHO[name] for name in names])
     axis.invert_yaxis()
     means = (f"{_WHO[name]} {found[name]['largest_paint_ms'].mean:+.0f} %" for name in names)
-    say(axis, f"Change of LCP to responses in order of requests: {', '.join(means)}.")
+    set_alt_text(axis, f"Change of LCP to responses in order of requests: {', '.join(means)}.")
     axis.set_xlabel("change to responses in order of requests, % (sooner is to the left)")
     axis.legend(loc="lower right")
     save_figure(figure, path)
