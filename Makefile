@@ -333,6 +333,14 @@ validate-shown-order: $(READY) ## whether tables show schemes in the order of th
 validate-h3sim-1: $(READY) ## how far scheme h3sim-1 is from the optimum, on pages that made no rule (a minute; ARGS=links: minutes; ARGS=split: the halves)
 	$(BIN)/python -m validation.h3sim_1 $(ARGS)
 
+.PHONY: validate-paint-bounds
+validate-paint-bounds: $(READY) ## how far the bounds of paints are from what an order can reach (minutes)
+	$(BIN)/python -m validation.paint_bounds $(ARGS)
+
+.PHONY: validate-answers
+validate-answers: $(DEV) ## the answers of docs/results.md (half an hour; ARGS="robust", "who" or "loss": one; --store FILE resumes)
+	$(BIN)/python -m validation.answers $(ARGS)
+
 .PHONY: validate-headers
 validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; part of it needs H3SIM_QIF_DIR, see docs/headers.md)
 	$(BIN)/python -m validation.headers

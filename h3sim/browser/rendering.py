@@ -427,7 +427,9 @@ class RenderingBrowser(Browser):
 
     def _parse(self, now_ns: int) -> bool:
         parser = self._parser
-        if parser.has_ended or self._renderer.holds_parser(now_ns):
+        # Not even what stands at offset 0 is found before the document is committed.
+        is_committed = self._commits_at_ns is not None and now_ns >= self._commits_at_ns
+        if not is_committed or parser.has_ended or self._renderer.holds_parser(now_ns):
             return False
         if parser.waits_for is not None:
             return self._run_in_order(parser.waits_for, parser.after, now_ns)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from h3sim.results.connections import CarriedFlow
     from h3sim.results.milestones import Multiplexing, RootRow
     from h3sim.results.optimality import Given
+    from h3sim.results.paint_bounds import PaintBounds
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
@@ -173,6 +174,22 @@ class Load(WithMilestones, RichDisplay):
             NothingToMeasureError: as `lower_bound`.
         """
         return self.byte_index(which) / self.lower_bound(which, given=given)
+
+    @cached_property
+    def paint_bounds(self) -> PaintBounds | None:
+        """Lower bounds on the paints of every load of the page over this path with this browser.
+
+        Its ratios say how many times later this load painted; a ratio of 1 is optimal. None unless
+        the browser computed the load of a single document (docs/metrics.md has the proof).
+
+        >>> import h3sim
+        >>> bounds = h3sim.simulate("creative", scheme="rr", browser="parse").paint_bounds
+        >>> round(bounds.first_paint_ms), round(bounds.first_paint_ratio, 2)
+        (375, 5.07)
+        """
+        from h3sim.results.paint_bounds import paint_bounds  # on use: few ask for it
+
+        return paint_bounds(self)
 
     @property
     def page_load_ms(self) -> float:

@@ -149,8 +149,8 @@ class Activities:
         return None if resource is None else self._page.resources[resource].kind.value
 
 
-_SEEN = (Kind.IMAGE, Kind.MEDIA)
-_BLOCK_NS = 3 * NS_PER_S
+HAS_AREA = (Kind.IMAGE, Kind.MEDIA)
+BLOCK_PERIOD_NS = 3 * NS_PER_S
 """The block period of a font (CSS Fonts 4 § 11.1)."""
 
 
@@ -267,7 +267,7 @@ class Milestones:
 
     def _shows_text_only(self) -> bool:
         """Return whether the page has marks above the fold, and no image or media is marked."""
-        seen = (each for each in self.page.resources if each.kind in _SEEN)
+        seen = (each for each in self.page.resources if each.kind in HAS_AREA)
         return self.page.knows_above_the_fold and not any(each.above_the_fold for each in seen)
 
     def _elements(self) -> list[metrics.Element]:
@@ -278,7 +278,7 @@ class Milestones:
             )
             for timing in self.timings
             for resource in (self.page.resources[timing.resource],)
-            if resource.kind in _SEEN and (resource.viewport or resource.hero)
+            if resource.kind in HAS_AREA and (resource.viewport or resource.hero)
         ]
 
     def _main_texts(self) -> list[metrics.Element]:
@@ -296,7 +296,7 @@ class Milestones:
     def _text_at_ns(self, resource: Resource, timing: Timing) -> int:
         if resource.kind is Kind.DOCUMENT or not resource.font_display.hides_text:
             return 0
-        shown_ns = min(timing.finished_at_ns, timing.requested_at_ns + _BLOCK_NS)
+        shown_ns = min(timing.finished_at_ns, timing.requested_at_ns + BLOCK_PERIOD_NS)
         return shown_ns + self._frame_ns
 
     @property

@@ -105,14 +105,16 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
     """Return paint and load-event times, which only rendering browsers have."""
     if load.first_paint_ms is None:
         return []
+    bounds = load.paint_bounds
+    first, largest, index = bounds[3:] if bounds is not None else (None, None, None)
     return [
-        ("first paint", _ms(load.first_paint_ms)),
-        ("largest paint", _ms(load.largest_paint_ms)),
+        ("first paint", _with_ratio(load.first_paint_ms, first)),
+        ("largest paint", _with_ratio(load.largest_paint_ms, largest)),
         (
             "SpeedIndex",
             "the page has no viewport shares"
             if load.speed_index_ms is None
-            else _ms(load.speed_index_ms),
+            else _with_ratio(load.speed_index_ms, index),
         ),
         ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
         ("load event", _ms(load.load_event_ms)),
@@ -164,6 +166,11 @@ def _index(load: Load, which: Which, sample_ms: float | None = None) -> str:
 
 def _ms(value_ms: float | None) -> str:
     return "unknown" if value_ms is None else f"{_in_ms(value_ms)} ms"
+
+
+def _with_ratio(value_ms: float | None, ratio: float | None) -> str:
+    bound = "" if ratio is None else f", {ratio:.2f} times its lower bound"
+    return f"{_ms(value_ms)}{bound}"
 
 
 def _hol(n_bytes: int, delay_ms: float) -> str:

@@ -591,3 +591,12 @@ def test_a_font_that_does_not_come_hides_its_text_for_three_seconds() -> None:
     font = later("w.woff2", "font", "s.css", "complete", hero=True, server_ms=5000)
     load = parsed(document(1), named("s.css", 50, in_head=True), font)
     assert load.largest_paint_ms == 3020
+
+
+def test_what_stands_at_the_start_of_a_document_is_found_once_that_is_committed() -> None:
+    """The first packet is there at 10 ms, and the browser has handed it over 28 ms later."""
+    for scanner in (True, False):
+        load = parsed(
+            document(2), named("a.css", 0), named("b.css", 1), commit_ms=28, preload_scanner=scanner
+        )
+        assert requested(load) == {"/": 0, "a.css": 38, "b.css": 38}
