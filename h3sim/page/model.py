@@ -510,9 +510,17 @@ class Page(Graph, RichDisplay):
     @property
     def graph(self) -> nx.DiGraph[str]:
         """The dependency graph: an edge, labelled `at`, from each parent to each child."""
-        from h3sim.page.graph import graph_of  # on use: networkx takes longer than most loads
+        import networkx as nx  # on use: it takes longer than most loads
 
-        return graph_of(self)
+        graph: nx.DiGraph[str] = nx.DiGraph(name=self.name)
+        # The ids of the roots, as an attribute of the graph.
+        graph.graph["roots"] = [self.resources[root].id for root in self.roots]
+        for resource in self.resources:
+            graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
+        for resource in self.resources:
+            if resource.discovered is not None and resource.discovered.by is not None:
+                graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
+        return graph
 
     # Files
 

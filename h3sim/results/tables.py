@@ -107,6 +107,7 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
         return []
     return [
         ("first paint", _ms(load.first_paint_ms)),
+        ("first contentful paint", _ms(load.fcp_ms)),
         ("largest paint", _ms(load.largest_paint_ms)),
         (
             "SpeedIndex",
