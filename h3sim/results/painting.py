@@ -77,15 +77,17 @@ def painted_share(image_format: ImageFormat, n_bytes: int, of_bytes: int) -> Fra
     return seen + (next_seen - seen) * (share - begin) / (end - begin)
 
 
-def updates(arrivals: Sequence[tuple[int, int]], every_ns: int) -> Iterator[tuple[int, int]]:
-    """Yield when an image that is loading is painted anew, and the bytes that it has by then.
+def updates(
+    arrivals: Sequence[tuple[int, int]], every_ns: int, until_ns: int
+) -> Iterator[tuple[int, int]]:
+    """Yield when an image that loads *until_ns* is painted, and the bytes that it has by then.
 
     *arrivals* are times, rising, and the bytes that had arrived. It is painted with the first; each
     later paint takes in what has arrived, and no two of them are closer than *every_ns*: that time
     counts from the second arrival on.
 
-    >>> list(updates([(0, 10), (3, 20), (8, 30), (14, 40), (15, 50)], 10))
-    [(0, 10), (13, 30), (23, 50)]
+    >>> list(updates([(0, 10), (3, 20), (8, 30), (14, 40), (25, 50)], 10, 25))
+    [(0, 10), (13, 30), (23, 40)]
     """
     flushed_ns: int | None = None
     at = 0
@@ -94,11 +96,12 @@ def updates(arrivals: Sequence[tuple[int, int]], every_ns: int) -> Iterator[tupl
         at += 1
         if at > 1:
             flushed_ns = now_ns if flushed_ns is None else flushed_ns
-            now_ns = max(now_ns, flushed_ns + every_ns)
+            flushed_ns = now_ns = max(now_ns, flushed_ns + every_ns)
             while at < len(arrivals) and arrivals[at][0] <= now_ns:
                 at += 1
             n_bytes = arrivals[at - 1][1]
-            flushed_ns = now_ns
+        if now_ns >= until_ns:
+            return
         yield now_ns, n_bytes
 
 
@@ -141,9 +144,10 @@ class Painting:
         update_ns = 0 if image_format is ImageFormat.GIF else ms(self._browser.image_update_ms)
         paints: list[Paint] = []
         if resource.kind is Kind.IMAGE:
-            for at_ns, n_bytes in updates(self._arrivals[timing.resource], update_ns):
+            arrivals = self._arrivals[timing.resource]
+            for at_ns, n_bytes in updates(arrivals, update_ns, timing.finished_at_ns):
                 share = painted_share(image_format, n_bytes, resource.size_bytes)
-                if share and at_ns < timing.finished_at_ns:
+                if share:
                     paints.append((at_ns + self._frame_ns, share))
         ready_ns = timing.finished_at_ns + self._frame_ns
         return Element(resource.viewport, resource.hero, ready_ns, tuple(paints))
