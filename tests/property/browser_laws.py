@@ -104,7 +104,7 @@ def _last_script_ns(load: Any) -> int:
     """Return when the last computation ended: text may wait for that, and then for a frame."""
     ended = [done.ended_at_ns for done in load.trace.activities if done.work.is_computation]
     frame_ns = round(load.spec.browser.paint_ms * load.spec.browser.cpu_slowdown * 1e6)
-    return max(ended, default=0) + frame_ns
+    return int(max(ended, default=0)) + frame_ns
 
 
 def check_painting_is_never_behind(load: Any) -> None:
@@ -118,11 +118,11 @@ def check_painting_is_never_behind(load: Any) -> None:
         return
     text_complete = text._replace(partial=())
     index = speed_index_ns(first_paint_ns, elements, text=text)
-    assert index <= speed_index_ns(first_paint_ns, complete, text=text_complete)  # type: ignore[operator]
+    assert index <= speed_index_ns(first_paint_ns, complete, text=text_complete)
     for share in (Fraction(n, 20) for n in range(21)):
         progressive_ns = seen_at_ns(first_paint_ns, elements, share, text=text)
         complete_ns = seen_at_ns(first_paint_ns, complete, share, text=text_complete)
-        assert progressive_ns <= complete_ns  # type: ignore[operator]
+        assert progressive_ns <= complete_ns
     assert progressive_ns == complete_ns
 
 

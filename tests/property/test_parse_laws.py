@@ -79,5 +79,5 @@ def test_what_is_seen_grows_with_what_is_delivered(
 ) -> None:
     for resource, keys in zip(page.resources[1:], shown, strict=False):
         page = page.with_(resource.id, **keys)
-    how = {"browser": "parse", "image_update_ms": update_ms, **network}
+    how: dict[str, Any] = {"browser": "parse", "image_update_ms": update_ms, **network}
     check_painting(h3sim.simulate(page, scheme=scheme, **how))
