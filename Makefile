@@ -320,6 +320,10 @@ findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, an
 	@mkdir -p build
 	$(BIN)/h3sim reproduce $(FULL) --full --store build/findings.db --markdown docs/validation.md $(ARGS)
 
+.PHONY: validate-incremental-paint
+validate-incremental-paint: $(READY) ## what EPS's incremental flag is worth in SpeedIndex, by how images are painted (three minutes)
+	$(BIN)/python -m validation.incremental_paint $(ARGS)
+
 .PHONY: validate-image-paint
 validate-image-paint: $(DEV) ## what Chromium shows of an image that loads, by format, beside h3sim's rules (half a minute; the first table needs Chromium)
 	$(BIN)/python -m validation.image_paint $(ARGS)

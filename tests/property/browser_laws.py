@@ -11,7 +11,7 @@ import pytest
 from h3sim.browser import needed_for_first_paint
 from h3sim.metrics import Element, seen_at_ns, speed_index_ns, timings
 from h3sim.page import ImageFormat, Kind
-from h3sim.results.painting import Painting
+from h3sim.results.painting import Painting, frame_ns
 from h3sim.trace import Work
 
 _BY_ROWS = (ImageFormat.JPEG, ImageFormat.PNG, ImageFormat.GIF, ImageFormat.WEBP)
@@ -87,7 +87,7 @@ def check_paints_rise(load: Any) -> None:
     All times lie between the first paint and the last byte, and the frame that shows it.
     """
     first_paint_ns, elements, text = painted(load)
-    frame_ns = round(load.spec.browser.paint_ms * load.spec.browser.cpu_slowdown * 1e6)
+    shown_after_ns = frame_ns(load.spec.browser)
     last_ns = max(row.finished_at_ns for row in timings(load.trace))
     for element in (*elements, text):
         shares = [share for _, share in element.partial]
@@ -97,14 +97,16 @@ def check_paints_rise(load: Any) -> None:
         assert sum(share for _, share in steps) == 1
         assert steps == sorted(steps, key=lambda step: step[0])
         assert steps[0][0] >= first_paint_ns
-        assert steps[-1][0] <= max(first_paint_ns, last_ns + frame_ns, _last_script_ns(load))
+        assert steps[-1][0] <= max(first_paint_ns, last_ns + shown_after_ns, _last_script_ns(load))
 
 
 def _last_script_ns(load: Any) -> int:
     """Return when the last computation ended: text may wait for that, and then for a frame."""
-    ended = [done.ended_at_ns for done in load.trace.activities if done.work.is_computation]
-    frame_ns = round(load.spec.browser.paint_ms * load.spec.browser.cpu_slowdown * 1e6)
-    return int(max(ended, default=0)) + frame_ns
+    ended: list[int] = [
+        done.ended_at_ns for done in load.trace.activities if done.work.is_computation
+    ]
+    shown_after_ns = frame_ns(load.spec.browser)
+    return max(ended, default=0) + shown_after_ns
 
 
 def check_painting_is_never_behind(load: Any) -> None:
@@ -130,7 +132,7 @@ def check_only_delivered_rows_are_painted(load: Any) -> None:
     """Of an image painted by rows no larger share is seen than had been delivered a frame ago."""
     _, elements, _ = painted(load)
     resources = load.page.resources
-    frame_ns = round(load.spec.browser.paint_ms * load.spec.browser.cpu_slowdown * 1e6)
+    shown_after_ns = frame_ns(load.spec.browser)
     shown = [
         row
         for row in timings(load.trace)
@@ -143,5 +145,7 @@ def check_only_delivered_rows_are_painted(load: Any) -> None:
             continue
         packets = [each for each in load.trace.packet_rows if each[2] == row.stream_id]
         for at_ns, share in element.partial:
-            ends = [p[3] + p[4] for p in packets if p[6] is not None and p[6] <= at_ns - frame_ns]
+            ends = [
+                p[3] + p[4] for p in packets if p[6] is not None and p[6] <= at_ns - shown_after_ns
+            ]
             assert share * resource.size_bytes <= max(ends) - resource.header_bytes

@@ -121,26 +121,27 @@ class TestFirstContentfulPaint:
         assert h3sim.simulate(page, scheme="fifo").fcp_ms is None
 
 
-class TestText:
-    DOCUMENT = {**ROOT, "bytes": 7000}
-    WHOLE = picture("a.avif", bytes=1400)
-    """There at 60 ms: behind five packets of the document."""
+DOCUMENT = {**ROOT, "bytes": 7000}
+SHOWN = picture("a.avif", bytes=1400)
+"""There at 60 ms: behind five packets of the document."""
 
+
+class TestText:
     def test_it_appears_with_its_bytes(self) -> None:
         """Five packets at 10 to 50 ms."""
-        load = load_of(self.DOCUMENT, self.WHOLE)
+        load = load_of(DOCUMENT, SHOWN)
         assert load.first_paint_ms == 10
         assert load.speed_index_ms == (30 + 60) / 2
 
     def test_counted_once_complete_all_of_it_is_there_at_the_first_paint(self) -> None:
-        load = load_of(self.DOCUMENT, self.WHOLE, paint="complete", image_update_ms=None)
+        load = load_of(DOCUMENT, SHOWN, paint="complete", image_update_ms=None)
         assert load.speed_index_ms == (10 + 60) / 2
 
     def test_the_fold_is_at_the_first_image_behind_the_last_visible_one(self) -> None:
         """That is at 2,800 bytes: half of the text comes at 10 ms, half at 20."""
         shown = picture("a.avif", bytes=1400, discovered=at_offset(1000))
         unseen = picture("b.png", bytes=1400, viewport=0, discovered=at_offset(2800))
-        load = load_of(self.DOCUMENT, shown, unseen)
+        load = load_of(DOCUMENT, shown, unseen)
         # The first image follows the document, which was requested before.
         assert load.speed_index_ms == (15 + 60) / 2
 
@@ -148,15 +149,15 @@ class TestText:
         """Three fifths of the document lie behind a script that is there at 60 and runs 25 ms."""
         script = {"id": "s.js", "kind": "script", "bytes": 1400, "execute_ms": 25}
         shown = picture("a.avif", bytes=1400)
-        blocked = load_of(self.DOCUMENT, {**script, "discovered": at_offset(2800)}, shown)
+        blocked = load_of(DOCUMENT, {**script, "discovered": at_offset(2800)}, shown)
         # The image follows the script.
         assert blocked.speed_index_ms == ((10 + 20 + 3 * 85) / 5 + 70) / 2
         later = {**script, "defer": True, "discovered": at_offset(2800)}
-        assert load_of(self.DOCUMENT, later, shown).speed_index_ms == (30 + 70) / 2
+        assert load_of(DOCUMENT, later, shown).speed_index_ms == (30 + 70) / 2
 
     def test_parsing_takes_its_time(self) -> None:
         """The first piece ends at 20; the parser is never ahead of its bytes, then done at 60."""
-        load = load_of({**self.DOCUMENT, "parse_ms": 50}, self.WHOLE)
+        load = load_of({**DOCUMENT, "parse_ms": 50}, SHOWN)
         assert load.first_paint_ms < 20  # a byte of the body is enough for that
         assert load.visual.last_change_ms == 60
         assert load.speed_index_ms > (30 + 60) / 2
@@ -165,7 +166,7 @@ class TestText:
     def test_text_waits_for_its_font(self, display: str, seen_ms: int) -> None:
         font = {"id": "f.woff2", "kind": "font", "bytes": 5600, "viewport": 0.5}
         font |= {"font_display": display, "discovered": AT_THE_END}
-        load = load_of(self.DOCUMENT, self.WHOLE, font)
+        load = load_of(DOCUMENT, SHOWN, font)
         # The font is complete at 100: behind the document and the image.
         assert load.speed_index_ms == (seen_ms + 60) / 2
         assert load.fcp_ms == 10
