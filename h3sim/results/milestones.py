@@ -283,7 +283,9 @@ class Milestones:
     @cached_property
     def _painted(self) -> tuple[list[metrics.Element], metrics.Element | None]:
         """The elements as visual metrics count them, and the text around them."""
-        if self.browser.paint is PaintMode.COMPLETE:
+        # Without shares nothing is computed, and the packets need not be read.
+        has_shares = any(each.viewport for each in self.page.resources)
+        if self.browser.paint is PaintMode.COMPLETE or not has_shares:
             return self._elements(), None
         painting = Painting(self.page, self.trace, self.timings, self.browser)
         return painting.elements, painting.text
