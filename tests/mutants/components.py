@@ -228,9 +228,9 @@ _painted_share = painting.painted_share
 _updates = painting.updates
 
 
-def share_that_falls(image_format: Any, n_bytes: int, of_bytes: int) -> Fraction:
-    """Takes for painted what is missing."""
-    return 1 - _painted_share(image_format, n_bytes, of_bytes)
+def share_counted_twice(image_format: Any, n_bytes: int, of_bytes: int) -> Fraction:
+    """Takes twice as much for painted."""
+    return 2 * _painted_share(image_format, n_bytes, of_bytes)
 
 
 def share_of_the_next_packet(image_format: Any, n_bytes: int, of_bytes: int) -> Fraction:

@@ -195,7 +195,7 @@ MUTATIONS = [
     *(
         painting(name, law, mutant, LATE_PICTURE)
         for name, law, mutant in (
-            ("painted_share", browser_laws.check_paints_rise, components.share_that_falls),
+            ("painted_share", browser_laws.check_paints_rise, components.share_counted_twice),
             ("updates", browser_laws.check_painting_is_never_behind, components.endless_updates),
             (
                 "painted_share",
