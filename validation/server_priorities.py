@@ -27,7 +27,7 @@ CLIENTS = {"chrome-eps": "chrome-118", "firefox-eps": "off", "safari-eps": "safa
 NETWORKS = ("slow-3g", "4g", "cable", "fibre")
 SEND_BUFFERS_KB = (0, 1000)
 METRICS = {
-    "first_paint_ms": "FCP",
+    "fcp_ms": "FCP",
     "largest_paint_ms": "LCP",
     "speed_index_ms": "SpeedIndex",
 }
