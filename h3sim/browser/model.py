@@ -32,10 +32,10 @@ class TightMode(enum.Enum):
 
 
 class PaintMode(enum.Enum):
-    """What counts as painted of a resource that is still loading."""
+    """The rule by which visual metrics count a resource that is still loading."""
 
     PROGRESSIVE = "progressive"
-    """What browsers show: text with its bytes, images as far as they are decoded."""
+    """As browsers show it: text with its bytes, images as far as they are decoded."""
     COMPLETE = "complete"
     """Nothing of an image; all text at the first paint."""
 
