@@ -105,10 +105,10 @@ STEPS = {
 def run_step(name: str, loads: int, store: Path) -> str:
     """Return what a step says, how long it took and how much memory it held at most."""
     began = time.perf_counter()
-    told = STEPS[name](loads, store)
+    reported = STEPS[name](loads, store)
     took_s = time.perf_counter() - began
     held_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MB
-    return f"{name:<17} {took_s:6.1f} s {held_mb:6.0f} MB  {told}"
+    return f"{name:<17} {took_s:6.1f} s {held_mb:6.0f} MB  {reported}"
 
 
 def main(loads: int = LOADS) -> None:

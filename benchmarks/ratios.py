@@ -233,10 +233,10 @@ def ratios() -> str:
 def _case_table(builds: list[str], rounds: list[list[list[float]]]) -> str:
     """Return the ratios of cases, a column of builds after the other."""
     rows = []
-    for place, case in enumerate(cases()):
+    for position, case in enumerate(cases()):
         row = [case.name]
         for build, found in enumerate(rounds):
-            ratio = [times[place] / times[0] / case.worth for times in found]
+            ratio = [times[position] / times[0] / case.worth for times in found]
             low, middle, high = quantiles(ratio, n=4)
             asked = None if case.asked is None else case.asked[build]
             row += [f"{middle:.2f}", f"{low:.2f}-{high:.2f}", _verdict(middle, asked)]
@@ -250,10 +250,10 @@ def _case_table(builds: list[str], rounds: list[list[list[float]]]) -> str:
 def _study_table(builds: list[str], rounds: list[list[list[float]]]) -> str:
     """Return how long whole studies take on two cores."""
     rows = []
-    for place, (name, asked_s) in enumerate(_STUDIES.items()):
+    for position, (name, asked_s) in enumerate(_STUDIES.items()):
         row = [name]
         for build, found in enumerate(rounds):
-            took_s = found[0][len(found[1]) + place]
+            took_s = found[0][len(found[1]) + position]
             row += [f"{took_s:.1f}", _verdict(took_s, asked_s[build])]
         rows.append(row)
     names = [part for build in builds for part in (f"{build}, s", "asked")]

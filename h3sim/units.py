@@ -19,13 +19,13 @@ __all__ = [
     "NS_PER_MS",
     "NS_PER_S",
     "NS_PER_US",
+    "as_integer",
     "kbyte",
     "mbps",
     "ms",
     "to_mbps",
     "to_ms",
     "unit_of",
-    "whole",
 ]
 
 BITS_PER_BYTE: Final = 8
@@ -73,16 +73,16 @@ def kbyte(value_kb: float) -> int:
     return round(value_kb * _BYTES_PER_KBYTE)
 
 
-def whole(value: Any) -> int | None:
+def as_integer(value: Any) -> int | None:
     """Return a whole number of any type, as numpy has them; None for all else, truth among it.
 
-    >>> whole(4), whole(4.0), whole("4"), whole(True)
+    >>> as_integer(4), as_integer(4.0), as_integer("4"), as_integer(True)
     (4, None, None, None)
     """
     if type(value) is int:
         return value
-    is_whole = hasattr(type(value), "__index__") and not isinstance(value, bool)
-    return index(value) if is_whole else None
+    is_integer = hasattr(type(value), "__index__") and not isinstance(value, bool)
+    return index(value) if is_integer else None
 
 
 def unit_of(name: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from functools import cache
 from importlib.util import find_spec
 
@@ -29,6 +30,9 @@ if not IS_THOROUGH:
     # that examples depend on which tests a worker ran before. Fixed examples are fixed.
     providers._get_local_constants = lambda: providers._local_constants
 os.environ["COLUMNS"] = "100"
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So does a shell with what it starts in the background; tests send Ctrl-C to themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -74,14 +74,14 @@ def scripted_page(steps: Iterable[Step], name: str = "scripted") -> Page:
     >>> [(r.id, r.size_bytes, r.in_head) for r in page.resources]
     [('r0', 2800, False), ('r1', 1400, True)]
     """
-    return page_of(*(_entry(place, *step) for place, step in enumerate(steps)), name=name)
+    return page_of(*(_entry(position, *step) for position, step in enumerate(steps)), name=name)
 
 
 def _entry(
-    place: int, at_ms: float, kind: str, n_packets: int, extra: Mapping[str, Any] | None = None
+    position: int, at_ms: float, kind: str, n_packets: int, extra: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    entry = {"id": f"r{place}", "kind": kind, "bytes": n_packets * PACKET_BYTES, **(extra or {})}
-    if place:
+    entry = {"id": f"r{position}", "kind": kind, "bytes": n_packets * PACKET_BYTES, **(extra or {})}
+    if position:
         entry["discovered"] = {"at": "time", "delay_ms": at_ms}
     elif at_ms:
         raise ValueError(f"the root is asked for at 0, not at {at_ms}")

@@ -106,14 +106,14 @@ def _kept() -> list[Run]:
 def _keep(run: Run, number: int) -> None:
     _FOLDER.mkdir(parents=True, exist_ok=True)
     path = _FOLDER / f"{number:03}.json"
-    whole = path.with_suffix(".part")
-    whole.write_text(json.dumps(asdict(run)), "utf-8")
-    whole.replace(path)
+    complete = path.with_suffix(".part")
+    complete.write_text(json.dumps(asdict(run)), "utf-8")
+    complete.replace(path)
 
 
 def _commit() -> str:
-    said = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
-    return subprocess.run(said, capture_output=True, text=True, check=True).stdout.strip()
+    shown_text = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+    return subprocess.run(shown_text, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _found(seed: int, workers: int, more: list[str]) -> dict[str, str]:
@@ -175,8 +175,8 @@ def main(arguments: list[str]) -> int:
             _keep(run, len(runs))
         runs.append(run)
         is_bad = is_bad or bool(run.otherwise)
-        said = f"run {len(runs)}: {len(run.found):,} tests, as in the first run"
-        print("\n".join(run.otherwise) or said, flush=True)
+        shown_text = f"run {len(runs)}: {len(run.found):,} tests, as in the first run"
+        print("\n".join(run.otherwise) or shown_text, flush=True)
     return int(is_bad)
 
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from h3sim.study.design import DesignPoint
 
 __all__ = [
-    *("die_always", "die_once", "large", "measured", "told", "waiting"),
+    *("die_always", "die_once", "large", "measured", "reported", "waiting"),
     "waiting_and_marking",
 ]
 
 FIGURES = ("page_load_ms", "byte_index_all_ms", "byte_index_atf_ms")
 
 
-def told(cell: DesignPoint) -> dict[str, Any]:
+def reported(cell: DesignPoint) -> dict[str, Any]:
     """Return a row that says which cell it is."""
     return {"page": cell.page.name, "scheme": cell.scheme.name, "seed": cell.seed}
 
@@ -29,21 +29,21 @@ def die_once(cell: DesignPoint) -> dict[str, Any]:
     if cell.seed == 5 and not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return told(cell)
+    return reported(cell)
 
 
 def be_asked_to_end(cell: DesignPoint) -> dict[str, Any]:
     """Ask this process to end, at seed 5."""
     if cell.seed == 5:
         os.kill(os.getpid(), signal.SIGTERM)
-    return told(cell)
+    return reported(cell)
 
 
 def die_always(cell: DesignPoint) -> dict[str, Any]:
     """Kill the process at seed 5, whenever."""
     if cell.seed == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return told(cell)
+    return reported(cell)
 
 
 def waiting(cell: DesignPoint) -> dict[str, Any]:
@@ -51,12 +51,12 @@ def waiting(cell: DesignPoint) -> dict[str, Any]:
     import time
 
     time.sleep(0.01)
-    return told(cell)
+    return reported(cell)
 
 
 def large(cell: DesignPoint) -> dict[str, Any]:
     """Return a row as large as that of a load."""
-    return told(cell) | {"text": f"{cell.seed:04}" * 500}
+    return reported(cell) | {"text": f"{cell.seed:04}" * 500}
 
 
 def waiting_and_marking(cell: DesignPoint) -> dict[str, Any]:
@@ -69,4 +69,4 @@ def measured(cell: DesignPoint) -> dict[str, Any]:
     """Return a row with numbers, as a load's has."""
     base = 100 * cell.seed + len(cell.scheme.name)
     figures = {name: base + n / 8 for n, name in enumerate(FIGURES)}
-    return {**told(cell), "page_digest": cell.page.digest, **figures}
+    return {**reported(cell), "page_digest": cell.page.digest, **figures}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tools.open_page import OpenPage
 
-__all__ = ["hostile_page", "main", "mistakes_in", "subjects"]
+__all__ = ["errors_in", "hostile_page", "main", "subjects"]
 
 _MARKUP = (
     "</title><img src=x onerror=document.title='taken'><script>document.title='taken'</script>"
@@ -44,11 +44,11 @@ def main() -> None:
     wrong = 0
     with tempfile.TemporaryDirectory() as folder, browser() as open_page:
         for path in subjects(Path(folder)):
-            mistakes = list(mistakes_in(open_page(path), axe))
-            wrong += len(mistakes)
+            errors = list(errors_in(open_page(path), axe))
+            wrong += len(errors)
             size = path.stat().st_size / 1000
-            print(f"{path.name}: {size:,.0f} kB, {len(mistakes)} mistakes")
-            for line in mistakes:
+            print(f"{path.name}: {size:,.0f} kB, {len(errors)} mistakes")
+            for line in errors:
                 print(f"  {line}")
     if axe is None:
         print("axe-core was not given, and has not looked")
@@ -101,7 +101,7 @@ def subjects(folder: Path) -> Iterator[Path]:
     yield path
 
 
-def mistakes_in(page: OpenPage, axe: str | None = None) -> Iterator[str]:
+def errors_in(page: OpenPage, axe: str | None = None) -> Iterator[str]:
     """Yield what is wrong with an open file of HTML, a line each; *axe* is axe-core's source."""
     yield from (f"console: {text}" for text in page.problems)
     own = page.evaluate("location.href")
@@ -112,10 +112,10 @@ def mistakes_in(page: OpenPage, axe: str | None = None) -> Iterator[str]:
     if page.evaluate(_UNREACHED):
         yield "something cannot be reached by keyboard"
     if axe is not None:
-        yield from _axe_mistakes(page, axe)
+        yield from _axe_violations(page, axe)
 
 
-def _axe_mistakes(page: OpenPage, axe: str) -> Iterator[str]:
+def _axe_violations(page: OpenPage, axe: str) -> Iterator[str]:
     page.evaluate(axe)
     found = page.evaluate("axe.run(document).then((r) => JSON.stringify(r.violations))")
     for violation in json.loads(found):

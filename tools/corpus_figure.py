@@ -66,9 +66,9 @@ def shape_of(page: Page) -> Shape:
     depths: dict[int, int] = {page.root: 0}
     todo = [page.root]
     while todo:
-        place = todo.pop()
-        for child in page.children.get(place, ()):
-            depths[child] = depths[place] + 1
+        position = todo.pop()
+        for child in page.children.get(position, ()):
+            depths[child] = depths[position] + 1
             todo.append(child)
     rows = ((resource.kind, resource.size_bytes) for resource in page.resources)
     return _shape(page.name, rows, max(depths.values()))
@@ -155,7 +155,7 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
     """Draw sizes and counts, and which kinds make up the bytes."""
     from matplotlib.figure import Figure
 
-    from h3sim.reporting.output import save_figure, say
+    from h3sim.reporting.output import save_figure, set_alt_text
     from h3sim.reporting.style import in_style
 
     with in_style():
@@ -164,7 +164,7 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
         _draw_sizes(left, shapes, theirs)
         _draw_kinds(right, shapes, theirs)
         for ax, title in ((left, "Sizes and counts"), (right, "Bytes by kind")):
-            say(ax, f"{title} of {len(shapes)} shipped pages and {len(theirs)} of others.")
+            set_alt_text(ax, f"{title} of {len(shapes)} shipped pages and {len(theirs)} of others.")
     save_figure(figure, FIGURE)
 
 
@@ -214,7 +214,7 @@ def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
         (None, "#ffffff", "", "#303030"),
     )
     named = {kind for kind, *_ in looks}
-    for place, (_, group, by_bytes) in enumerate(reversed(groups)):
+    for position, (_, group, by_bytes) in enumerate(reversed(groups)):
         sums = {
             kind: sum(s.kind_kb[kind] if by_bytes else s.counts[kind] for s in group)
             for kind in Kind
@@ -224,14 +224,15 @@ def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
         for kind, face, hatch, ink in looks:
             rest = sum(sums[k] for k in Kind if k not in named)
             share = 100 * (rest if kind is None else sums[kind]) / total
-            label = ("other" if kind is None else kind.value) if place == 0 else None
+            label = ("other" if kind is None else kind.value) if position == 0 else None
             axes.barh(
-                place, share, 0.62, start, color=face, hatch=hatch, edgecolor="#303030",
+                position, share, 0.62, start, color=face, hatch=hatch, edgecolor="#303030",
                 linewidth=0.6, label=label,
             )  # fmt: skip
             if share >= 6:
                 axes.text(
-                    start + share / 2, place, f"{share:.0f}", color=ink, ha="center", va="center",
+                    start + share / 2, position, f"{share:.0f}", color=ink, ha="center",
+                    va="center",
                     bbox={"facecolor": face, "edgecolor": "none", "pad": 1.0} if hatch else None,
                 )  # fmt: skip
             start += share

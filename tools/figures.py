@@ -24,7 +24,7 @@ from h3sim.reporting.output import save_figure
 from h3sim.reporting.study_plots import header_figure
 from h3sim.results.configuration import write_load_qlog
 from h3sim.study.header_study import header_rows
-from tools.picture_check import mistakes_in
+from tools.picture_check import errors_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     named = sys.argv[2:] or PAGES
     entries = []
-    mistakes = 0
+    errors = 0
     for name, pictures in [*((name, drawn(page_named(name))) for name in named), ("study", many())]:
         for what, figure in pictures:
             path = folder / f"{name}-{what}.png"
@@ -57,12 +57,12 @@ def main() -> None:
             _shrink(path)
             entries.append((path, alt_text(figure)))
             print(f"{path.name}: {alt_text(figure)}")
-            for mistake in mistakes_in(figure):
-                mistakes += 1
-                print(f"  {mistake}")
+            for error in errors_in(figure):
+                errors += 1
+                print(f"  {error}")
     (folder / "index.html").write_text(_index(entries), encoding="utf-8")
-    print(f"{len(entries)} figures, {mistakes} mistakes; look at {folder / 'index.html'}")
-    sys.exit(1 if mistakes else 0)
+    print(f"{len(entries)} figures, {errors} mistakes; look at {folder / 'index.html'}")
+    sys.exit(1 if errors else 0)
 
 
 def page_named(name: str) -> h3sim.Page:

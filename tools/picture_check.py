@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["mistakes_in"]
+__all__ = ["errors_in"]
 
 _SLACK_PX = 1.0
 """Boxes of texts have a margin: those that touch by so little do not overlap for an eye."""
 
 
 class _Label(NamedTuple):
-    said: str
+    message: str
     box: Bbox
 
 
-def mistakes_in(figure: Figure) -> Iterator[str]:
+def errors_in(figure: Figure) -> Iterator[str]:
     """Yield a line for each text that is cut or overlaps another, and each legend over a line."""
     with in_style():
         # Layout moves things: only once it is drawn they stand.
@@ -78,22 +78,28 @@ def _beyond(axis: Axis) -> Iterator[Text]:
 
 
 def _cut(figure: Figure, labels: Sequence[_Label]) -> Iterator[str]:
-    whole = figure.bbox.padded(_SLACK_PX)
-    for said, box in labels:
-        if box.x0 < whole.x0 or box.x1 > whole.x1 or box.y0 < whole.y0 or box.y1 > whole.y1:
-            yield f"cut: {said!r}"
+    complete = figure.bbox.padded(_SLACK_PX)
+    for message, box in labels:
+        if (
+            box.x0 < complete.x0
+            or box.x1 > complete.x1
+            or box.y0 < complete.y0
+            or box.y1 > complete.y1
+        ):
+            yield f"cut: {message!r}"
 
 
 def _overlaps(labels: Sequence[_Label]) -> Iterator[str]:
     shrunk = sorted(
-        (_Label(said, box.padded(-_SLACK_PX)) for said, box in labels), key=lambda each: each.box.x0
+        (_Label(message, box.padded(-_SLACK_PX)) for message, box in labels),
+        key=lambda each: each.box.x0,
     )
-    for place, (said, box) in enumerate(shrunk):
-        for other, other_box in shrunk[place + 1 :]:
+    for position, (message, box) in enumerate(shrunk):
+        for other, other_box in shrunk[position + 1 :]:
             if other_box.x0 >= box.x1:
                 break
             if other_box.y0 < box.y1 and box.y0 < other_box.y1:
-                yield f"overlap: {said!r} and {other!r}"
+                yield f"overlap: {message!r} and {other!r}"
 
 
 def _covered(ax: Axes) -> Iterator[str]:

@@ -224,8 +224,8 @@ def _run(program: str, *arguments: str) -> str:
         [found, *arguments], capture_output=True, text=True, timeout=_FETCH_S, check=False
     )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise PlaygroundError(f"{program} {' '.join(arguments)} failed:\n{said}")
+        message = (done.stderr or done.stdout).strip()
+        raise PlaygroundError(f"{program} {' '.join(arguments)} failed:\n{message}")
     return done.stdout
 
 

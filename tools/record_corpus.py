@@ -136,12 +136,12 @@ def with_priorities(shipped: Page, again: Page) -> tuple[Page, list[str]]:
 
     Resources are matched by their ids. What has no match keeps what it had.
     """
-    said = {resource.id: resource.recorded for resource in again.resources}
+    message = {resource.id: resource.recorded for resource in again.resources}
     resources = tuple(
-        replace(resource, recorded=said[resource.id]) if resource.id in said else resource
+        replace(resource, recorded=message[resource.id]) if resource.id in message else resource
         for resource in shipped.resources
     )
-    missing = [resource.id for resource in shipped.resources if resource.id not in said]
+    missing = [resource.id for resource in shipped.resources if resource.id not in message]
     return replace(shipped, resources=resources), missing
 
 

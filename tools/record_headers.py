@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from h3sim.cli.main import exits_on_sigterm
 from h3sim.importers.chromium import RecordedSource, record
 from h3sim.importers.header_lists import request_lists, response_lists
-from h3sim.schema import write_whole
+from h3sim.schema import write_atomically
 from tools.record_corpus import CHECKOUT, CORPORA
 from tools.sites import build, read_sources
 
@@ -58,7 +58,7 @@ def write_lists(name: str, exchanges: Sequence[RecordedExchange]) -> None:
         ("resp", answered, response_lists(exchanges)),
     ):
         timed = list(zip(times, lists, strict=True))
-        write_whole(HEADERS / f"{name}.{kind}.qif", _qif(timed, _authority(exchanges)))
+        write_atomically(HEADERS / f"{name}.{kind}.qif", _qif(timed, _authority(exchanges)))
 
 
 def _authority(exchanges: Sequence[RecordedExchange]) -> str:

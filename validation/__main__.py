@@ -83,18 +83,18 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="also what takes long or needs servers")
     parser.add_argument("words", nargs="*", metavar="WORD", help="parts of sections or commands")
     options = parser.parse_args()
-    wanted = [
+    expected = [
         command
         for command in commands(is_all=options.all)
         if not options.words
         or any(word.lower() in f"{command.section} {command}".lower() for word in options.words)
     ]
-    if not wanted:
+    if not expected:
         print(f"python -m validation: nothing is named {' or '.join(options.words)}")
         return BAD_INPUT
     failed = []
     section = ""
-    for command in wanted:
+    for command in expected:
         if command.section != section:
             section = command.section
             print(f"\n## {section}", flush=True)
@@ -104,7 +104,7 @@ def main() -> int:
         if subprocess.run(words, cwd=ROOT, check=False).returncode:  # noqa: S603
             failed.append(command)
         print(f"({time.monotonic() - started:.0f} s)", flush=True)
-    print(f"\n{len(wanted)} commands, {len(failed)} failed")
+    print(f"\n{len(expected)} commands, {len(failed)} failed")
     for command in failed:
         print(f"failed: {command}", file=sys.stderr)
     return FAILED if failed else 0

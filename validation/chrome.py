@@ -220,7 +220,7 @@ def _over(options: argparse.Namespace) -> dict[str, Any]:
     return {**over, "scheme": "chrome-eps", "transport": "tcp"}
 
 
-def compare(site: MadeSite, seen: Visit, load: Load, *, is_told: bool) -> SiteRow:
+def compare(site: MadeSite, seen: Visit, load: Load, *, is_known: bool) -> SiteRow:
     """Return how alike a load in Chromium and one in h3sim are."""
     recorded = seen.recorded(site.name)
     came: dict[str, float] = {}
@@ -229,23 +229,23 @@ def compare(site: MadeSite, seen: Visit, load: Load, *, is_told: bool) -> SiteRo
         came.setdefault(target.lstrip("/"), at_s * _MS)
         urgencies.setdefault(target.lstrip("/"), priority)
     left = {timing.id: timing.requested_ms for timing in load.timings}
-    said: dict[str, int] = {}
+    message: dict[str, int] = {}
     streams = {timing.stream_id: timing.id for timing in load.timings}
     for _, stream_id, signal in load.trace.signals:
         if isinstance(signal, Eps) and stream_id in streams:
-            said.setdefault(streams[stream_id], signal.urgency)
+            message.setdefault(streams[stream_id], signal.urgency)
     ids = [id_ for id_ in came if id_ in left and id_ != _ROOT]
     offsets = {id_: (left[id_] - left[_ROOT]) - (came[id_] - came[_ROOT]) for id_ in ids}
-    right = [id_ for id_ in ids if f"u={said.get(id_)}" in urgencies[id_].split(", ")[:1]]
-    right += [id_ for id_ in ids if said.get(id_) == 3 and "u=" not in urgencies[id_]]
-    if is_told:
+    right = [id_ for id_ in ids if f"u={message.get(id_)}" in urgencies[id_].split(", ")[:1]]
+    right += [id_ for id_ in ids if message.get(id_) == 3 and "u=" not in urgencies[id_]]
+    if is_known:
         rows = [
             (
                 id_,
                 round(came[id_] - came[_ROOT]),
                 round(left[id_] - left[_ROOT]),
                 urgencies[id_],
-                said.get(id_),
+                message.get(id_),
             )
             for id_ in sorted(ids, key=came.__getitem__)
         ]
@@ -304,7 +304,7 @@ def main(argv: list[str]) -> int:
         frames[1] += seen.log.n_priority_updates
         page = seen.recorded(site.name).page
         load = simulated(page, options)
-        rows.append(compare(site, seen, load, is_told=options.requests))
+        rows.append(compare(site, seen, load, is_known=options.requests))
         tried = () if options.no_edits else site.edits
         of_site = [_edited(site, edit, seen, load, options) for edit in tried]
         edits += of_site

@@ -67,10 +67,10 @@ def halves(pages: Sequence[Page]) -> tuple[list[Site], list[Site]]:
     return drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
 
 
-def told(values: Sequence[float]) -> str:
+def reported(values: Sequence[float]) -> str:
     """Return the mean of sites with its interval.
 
-    >>> told([1.0, 1.2, 1.1, 1.3, 1.1, 1.2])
+    >>> reported([1.0, 1.2, 1.1, 1.3, 1.1, 1.2])
     '1.15 (1.06 to 1.25)'
     """
     low, high = mean_interval(values)
@@ -112,7 +112,7 @@ def at_a_constant_rate(sites: Sequence[Site], schemes: Sequence[Scheme]) -> str:
         found = {which: regrets(sites, scheme, which) for which in _WHICH}
         worst = max(found["atf"], key=found["atf"].__getitem__)
         of_pages = statistics.fmean(found["atf"].values())
-        means = (told(by_site(sites, found[which])) for which in _WHICH)
+        means = (reported(by_site(sites, found[which])) for which in _WHICH)
         rows.append([scheme.name, *means, of_pages, found["atf"][worst], worst])
     heads = ["scheme", "above the fold", "all", "mean of pages", "worst", "page"]
     return tabulate(rows, heads, floatfmt=".2f")
@@ -133,7 +133,7 @@ def over_links(sites: Sequence[Site], progress: Callable[[int, int], None] | Non
             if progress is not None:
                 progress(done, total)
         rows += [
-            [network, scheme.name, *(told(ratios[scheme.name, which]) for which in _WHICH)]
+            [network, scheme.name, *(reported(ratios[scheme.name, which]) for which in _WHICH)]
             for scheme in others
         ]
     return tabulate(rows, ["network", "than", "above the fold", "all"])
@@ -183,7 +183,7 @@ def ablations() -> list[Scheme]:
     ]
 
 
-def split_told(made_with: Sequence[Site], kept: Sequence[Site]) -> str:
+def split_description(made_with: Sequence[Site], kept: Sequence[Site]) -> str:
     """Return which pages are in which half."""
     lines = [f"split by site, with seed {SPLIT_SEED}"]
     for title, sites in (("made with", made_with), ("kept for the test", kept)):
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     pages = [h3sim.load_page(row.name) for row in h3sim.list_pages()]
     made_with, kept = halves([with_first_layout(page) for page in pages])
     if "split" in arguments:
-        print(split_told(made_with, kept))
+        print(split_description(made_with, kept))
         return 0
     schemes = [h3sim.load_scheme(name) for name in (*_SCHEMES, *_KNOWING)]
     drawn = [with_first_layout(synthetic(seed=seed)) for seed in _MADE_UP]

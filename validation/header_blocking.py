@@ -111,9 +111,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         results = dict(zip(jobs, pool.map(added, jobs, chunksize=8), strict=True))
     print(f"{len(names)} pages over {NETWORK}, {options.seeds} seeds; mean and most, in %")
     headers = ("scheme", "RTT ms", "loss %", *CODECS, "bodies")
-    for title, place in (("ByteIndex", 0), ("page load", 1)):
+    for title, position in (("ByteIndex", 0), ("page load", 1)):
         rows = [
-            _row(results, scheme, rtt_ms, loss, place)
+            _row(results, scheme, rtt_ms, loss, position)
             for scheme, rtt_ms, loss in itertools.product(SCHEMES, RTTS_MS, LOSSES)
         ]
         print(f"\nwhat blocking adds to {title}: headers by codec, and bodies")
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _row(
-    results: Mapping[Job, Added], scheme: str, rtt_ms: float, loss: float, place: int
+    results: Mapping[Job, Added], scheme: str, rtt_ms: float, loss: float, position: int
 ) -> tuple[str, ...]:
     cells = {
         codec: [
@@ -133,9 +133,9 @@ def _row(
         ]
         for codec in CODECS
     }
-    by_codec = [_mean_and_most([entry[place] for entry in cells[codec]]) for codec in CODECS]
+    by_codec = [_mean_and_most([entry[position] for entry in cells[codec]]) for codec in CODECS]
     # Of loads in which no header waits.
-    bodies = _mean_and_most([entry[place + 2] for entry in cells["static"]])
+    bodies = _mean_and_most([entry[position + 2] for entry in cells["static"]])
     return scheme, f"{rtt_ms:g}", f"{100 * loss:g}", *by_codec, bodies
 
 

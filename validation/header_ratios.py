@@ -115,5 +115,5 @@ def measure(sections: Sequence[FieldSection], setting: Setting) -> Measured:
         feedback = receiver.take_feedback()
         if feedback is not None:
             sender.on_feedback(feedback)
-    whole = sum(field_bytes(fields) for fields in sections)
-    return Measured(100 * n_bytes / whole, n_referring)
+    complete = sum(field_bytes(fields) for fields in sections)
+    return Measured(100 * n_bytes / complete, n_referring)

@@ -66,7 +66,7 @@ class FrameClient:
         self._socket.connect(("127.0.0.1", port))
         settings = {SettingsFrame.ENABLE_PUSH: 0, SettingsFrame.INITIAL_WINDOW_SIZE: stream_window}
         self._outgoing = bytearray(_PREFACE)
-        self._say(SettingsFrame(0, settings=settings))
+        self._send(SettingsFrame(0, settings=settings))
 
     def __enter__(self) -> FrameClient:
         return self
@@ -96,17 +96,17 @@ class FrameClient:
         if priority is not None:
             frame.flags.add("PRIORITY")
             _set_priority(frame, priority)
-        self._say(frame)
+        self._send(frame)
 
     def prioritize(self, stream_id: int, priority: H2Priority) -> None:
         """Say with a PRIORITY frame where a stream shall stand."""
         frame = PriorityFrame(stream_id)
         _set_priority(frame, priority)
-        self._say(frame)
+        self._send(frame)
 
     def open_window(self, n_bytes: int, stream_id: int = 0) -> None:
         """Let the server send so many bytes more, in all or of a stream."""
-        self._say(WindowUpdateFrame(stream_id, window_increment=n_bytes))
+        self._send(WindowUpdateFrame(stream_id, window_increment=n_bytes))
 
     def send(self) -> None:
         """Send what was said. No PING: its answer would take room from the first frame."""
@@ -120,10 +120,10 @@ class FrameClient:
             ConnectionError: if the server ends the connection.
         """
         self._n_pings += 1
-        self._say(PingFrame(0, self._n_pings.to_bytes(8)))
+        self._send(PingFrame(0, self._n_pings.to_bytes(8)))
         self.send()
-        wanted = answered or []
-        while self._n_pongs < self._n_pings or not all(s in self.header_bytes for s in wanted):
+        expected = answered or []
+        while self._n_pongs < self._n_pings or not all(s in self.header_bytes for s in expected):
             self._read_frame()
 
     def receive(self, n_bytes: int) -> None:
@@ -132,7 +132,7 @@ class FrameClient:
         while self._n_bytes < self._n_expected:
             self._read_frame()
 
-    def _say(self, frame: Frame) -> None:
+    def _send(self, frame: Frame) -> None:
         self._outgoing += frame.serialize()
 
     def _read_frame(self) -> None:

@@ -95,12 +95,12 @@ def _measured(workload: _Workload) -> Written:
         FrameClient(port, WIDE, mss_bytes=_SEGMENT_BYTES) as client,
     ):
         client.open_window(WIDE)
-        for place, size in enumerate(SIZES):
-            weight = workload.weights[place % len(workload.weights)]
-            folder = f"/{place}" if paddings else ""
-            stream_id = 1 + _STREAM_STEP["real"] * place
+        for position, size in enumerate(SIZES):
+            weight = workload.weights[position % len(workload.weights)]
+            folder = f"/{position}" if paddings else ""
+            stream_id = 1 + _STREAM_STEP["real"] * position
             client.ask(stream_id, folder + path_of(size), H2Priority(weight=weight))
-            if not place:
+            if not position:
                 client.flush(answered=[stream_id])
                 client.receive(size)
                 n_before = len(client.data)
@@ -116,10 +116,10 @@ def modelled(workload: _Workload, header_bytes: Sequence[int]) -> Written:
     load = simulated(workload, header_bytes)
     data = []
     for _, _, stream_id, offset, length, *_ in load.trace.packet_rows:
-        place = stream_id // _STREAM_STEP["simulated"]
-        n_bytes = offset + length - max(offset, header_bytes[place])
-        if place and n_bytes > 0:
-            data.append((place, n_bytes))
+        position = stream_id // _STREAM_STEP["simulated"]
+        n_bytes = offset + length - max(offset, header_bytes[position])
+        if position and n_bytes > 0:
+            data.append((position, n_bytes))
     return Written(tuple(header_bytes), _joined(data))
 
 
@@ -139,15 +139,15 @@ def simulated(
 
 def _page(workload: _Workload, header_bytes: Sequence[int]) -> h3sim.Page:
     resources: list[dict[str, Any]] = []
-    for place, (size, section) in enumerate(zip(SIZES, header_bytes, strict=True)):
+    for position, (size, section) in enumerate(zip(SIZES, header_bytes, strict=True)):
         resource = {
-            "id": str(place),
-            "kind": _KINDS[place % len(workload.weights)] if place else "document",
+            "id": str(position),
+            "kind": _KINDS[position % len(workload.weights)] if position else "document",
             "bytes": size,
             "request_bytes": _REQUEST_BYTES,
             "header_bytes": section,
         }
-        if place:
+        if position:
             resource["discovered"] = {"at": "complete", "by": "0"}
         resources.append(resource)
     return page_from_dict({"format": "h3sim-page/1", "name": "thirty", "resources": resources})
@@ -173,10 +173,10 @@ def _scheme(workload: _Workload) -> Scheme:
 def _joined(data: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return the parts with those of one response joined that stand side by side."""
     joined: list[tuple[int, int]] = []
-    for place, n_bytes in data:
-        if joined and joined[-1][0] == place:
+    for position, n_bytes in data:
+        if joined and joined[-1][0] == position:
             n_bytes += joined.pop()[1]
-        joined.append((place, n_bytes))
+        joined.append((position, n_bytes))
     return tuple(joined)
 
 
@@ -195,9 +195,9 @@ def _record(measured: dict[str, Written], versions: Sequence[str]) -> None:
         for name, each in measured.items()
     }
     lines = [f"{json.dumps(name)}: {json.dumps(each)}" for name, each in workloads.items()]
-    said = json.dumps(list(versions))
+    message = json.dumps(list(versions))
     RECORDED.write_text(
-        '{"servers": ' + said + ', "workloads": {\n' + ",\n".join(lines) + "\n}}\n", "utf-8"
+        '{"servers": ' + message + ', "workloads": {\n' + ",\n".join(lines) + "\n}}\n", "utf-8"
     )
 
 

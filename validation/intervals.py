@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
@@ -26,6 +24,7 @@ from h3sim.study.racing import race
 from h3sim.study.results import Results
 from h3sim.study.sequential import seed_interval
 from h3sim.study.statistics import METHODS, mean_interval
+from tools.documented import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,8 +39,6 @@ _SEEDS = 3
 _TRUE_LOG = math.log(1.2)
 _SD, _SEED_SD = 0.2, 0.1
 PAGES = (3, 5, 10, 15, 20, 40, 100)
-_DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
-_PLACE = re.compile(r"(<!-- intervals -->\n).*?(<!-- end of intervals -->)", re.DOTALL)
 
 SPREADS: dict[str, tuple[str, Callable[[Random], float]]] = {
     "uniform": ("0", lambda source: source.uniform(-1, 1) * math.sqrt(3)),
@@ -204,13 +201,13 @@ _HOW: dict[str, dict[str, Any]] = {
 }
 CONTRASTS: dict[str, Callable[[Random], list[bool]]] = {
     **{
-        f"{told}, {pages} pages": partial(_contrast, pages=pages, **how)
-        for told, how in _HOW.items()
+        f"{reported}, {pages} pages": partial(_contrast, pages=pages, **how)
+        for reported, how in _HOW.items()
         for pages in (3, 5, 10)
     },
     **{
-        f"{told}, {seeds} seeds": partial(_one_page, seeds=seeds, edited=edited)
-        for told, edited in {"schemes of one page": False, "a page and its edit": True}.items()
+        f"{reported}, {seeds} seeds": partial(_one_page, seeds=seeds, edited=edited)
+        for reported, edited in {"schemes of one page": False, "a page and its edit": True}.items()
         for seeds in (3, 10, 30)
     },
     **{f"Kendall's tau, {n} rows": partial(_tau, n=n) for n in (10, 30, 100)},
@@ -219,8 +216,10 @@ CONTRASTS: dict[str, Callable[[Random], list[bool]]] = {
         for width in (0.05, 0.1, 0.2)
     },
     **{
-        f"search, {n} {told} schemes, all intervals at once": partial(_race, schemes=n, step=step)
-        for told, step in {"different": 0.02, "equal": 0.0}.items()
+        f"search, {n} {reported} schemes, all intervals at once": partial(
+            _race, schemes=n, step=step
+        )
+        for reported, step in {"different": 0.02, "equal": 0.0}.items()
         for n in (2, 6)
     },
 }
@@ -331,9 +330,7 @@ def main() -> int:
     if not options.write:
         sys.stdout.write(f"{report(options.studies)}\n\n{text}\n")
         return 0
-    before = _DOCUMENT.read_text(encoding="utf-8")
-    after = _PLACE.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", before)
-    _DOCUMENT.write_text(after, encoding="utf-8")
+    put("intervals", f"\n{text}\n")
     return 0
 
 

@@ -28,11 +28,11 @@ def agreement(names: tuple[str, ...]) -> dict[str, Counter[str]]:
             replace(each, viewport=None, hero=False) for each in page.resources
         )
         inferred = infer_above_the_fold(blind)
-        for said, guess in zip(page.resources, inferred.resources, strict=True):
-            count = counts.setdefault(said.kind.value, Counter())
-            if said.above_the_fold or guess.above_the_fold:
-                both = said.above_the_fold and guess.above_the_fold
-                alone = "seen" if said.above_the_fold else "inferred"
+        for message, guess in zip(page.resources, inferred.resources, strict=True):
+            count = counts.setdefault(message.kind.value, Counter())
+            if message.above_the_fold or guess.above_the_fold:
+                both = message.above_the_fold and guess.above_the_fold
+                alone = "seen" if message.above_the_fold else "inferred"
                 count["both" if both else alone] += 1
     return counts
 

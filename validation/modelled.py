@@ -160,7 +160,8 @@ def _network(setting: Setting, run: Run | None) -> Network:
 def _first_guess(workload: str) -> tuple[int, ...]:
     """Return for each resource which other one it is requested after, itself for none."""
     return tuple(
-        max(entry["deps"], default=place) for place, entry in enumerate(read_workload(workload))
+        max(entry["deps"], default=position)
+        for position, entry in enumerate(read_workload(workload))
     )
 
 
@@ -171,8 +172,8 @@ def _last_to_come(workload: str, finished: list[float]) -> tuple[int, ...]:
     starts a request. Which of them is the last follows from the scheme, so it is found by trying.
     """
     return tuple(
-        max(entry["deps"], key=lambda other: (finished[other], other), default=place)
-        for place, entry in enumerate(read_workload(workload))
+        max(entry["deps"], key=lambda other: (finished[other], other), default=position)
+        for position, entry in enumerate(read_workload(workload))
     )
 
 
@@ -186,31 +187,31 @@ def _page(workload: str, scheme: str, triggers: tuple[int, ...], label: str | No
     sizes = [entry["size"] for entry in entries]
     kinds = _kinds(workload, scheme)
     resources: list[dict[str, Any]] = []
-    for place, entry in enumerate(entries):
+    for position, entry in enumerate(entries):
         kind = kinds[_priority(entry, scheme)]
         resource = {
             "id": entry["name"],
             "kind": kind,
             "bytes": entry["size"],
-            **_header_sizes(label, sizes, place),
+            **_header_sizes(label, sizes, position),
         }
-        if place:
+        if position:
             resource["discovered"] = {"at": "time"}
-            if triggers[place] != place:
-                parent = entries[triggers[place]]["name"]
+            if triggers[position] != position:
+                parent = entries[triggers[position]]["name"]
                 resource["discovered"] = {"by": parent, "at": "complete"}
         resources.append(resource)
     return page_from_dict({"format": "h3sim-page/1", "name": workload, "resources": resources})
 
 
-def _header_sizes(label: str | None, sizes: list[int], place: int) -> dict[str, int]:
+def _header_sizes(label: str | None, sizes: list[int], position: int) -> dict[str, int]:
     """Return what request and response take beside bodies, as it was measured."""
     if label is None:
         return {"request_bytes": _REQUEST_BYTES}
     first, new, known = _RESPONSE_SECTION_BYTES[label]
-    if not place:
+    if not position:
         return {"request_bytes": _FIRST_SECTION_BYTES, "header_bytes": first}
-    header_bytes = known if sizes[place] in sizes[:place] else new
+    header_bytes = known if sizes[position] in sizes[:position] else new
     return {"request_bytes": _SECTION_BYTES, "header_bytes": header_bytes}
 
 

@@ -41,26 +41,26 @@ def load_under(path: Path, scheme: str) -> tuple[int, int]:
     return len(load.timings), sum(row.bytes for row in load.timings)
 
 
-def _mistakes(path: Path) -> list[str]:
+def _issues(path: Path) -> list[str]:
     recorded, imported = facts_of(path)
     if recorded != imported:
         return [f"{path.name}: the page has other resources, bytes or parents than the table"]
-    wanted = (len(recorded), sum(n_bytes for _, n_bytes, _ in recorded))
+    expected = (len(recorded), sum(n_bytes for _, n_bytes, _ in recorded))
     return [
-        f"{path.name}: {scheme.name}: {arrived} resources and bytes arrive, not {wanted}"
+        f"{path.name}: {scheme.name}: {arrived} resources and bytes arrive, not {expected}"
         for scheme in h3sim.list_schemes()
-        if (arrived := load_under(path, scheme.name)) != wanted
+        if (arrived := load_under(path, scheme.name)) != expected
     ]
 
 
 def main() -> int:
     """Load every table under every scheme; return 1 if any load is not what it should be."""
     with ProcessPoolExecutor() as pool:
-        mistakes = [line for lines in pool.map(_mistakes, PAGES) for line in lines]
-    for line in mistakes:
+        errors = [line for lines in pool.map(_issues, PAGES) for line in lines]
+    for line in errors:
         print(line, file=sys.stderr)
-    print(f"{len(PAGES)} pages, {len(h3sim.list_schemes())} schemes, {len(mistakes)} mistakes")
-    return 1 if mistakes else 0
+    print(f"{len(PAGES)} pages, {len(h3sim.list_schemes())} schemes, {len(errors)} mistakes")
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from h3sim.errors import H3SimError
 from h3sim.study.fidelity import GOOD_FACTOR, Grade, fidelity
 from h3sim.text import plural
 from h3sim.units import to_mbps, to_ms
+from tools.documented import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,8 +38,6 @@ __all__ = ["main", "of_folder", "written_by_h3sim"]
 _TRANSPORTS = ("quic", "tcp")
 NETWORKS = ("dsl", "cable", "4g", "fibre", "fast-3g")
 PAGES = ("davies-meenan", "gentelella-index", "sneat-index")
-_DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
-_PLACE = re.compile(r"(<!-- recorded hars -->\n).*?(<!-- end of recorded hars -->)", re.DOTALL)
 _SELF = (
     *("network", "page", "transport", "RTT, times true", "rate, times true", "load event"),
     "grade",
@@ -132,10 +131,11 @@ def summary(rows: Sequence[tuple[str, ...]]) -> str:
     endings = Counter(row[-1].partition(":")[0] for row in rows)
     estimated = [row for row in rows if row[3] != "-"]
     near = sum(all(_is_near(text) for text in row[5:7]) for row in estimated)
-    told = ", ".join(f"{ending} {number}" for ending, number in sorted(endings.items()))
+    reported = ", ".join(f"{ending} {number}" for ending, number in sorted(endings.items()))
     return (
-        f"{plural(len(rows), 'recording')}: {told}. Of {len(estimated)} with an estimated network,"
-        f" load event and last above the fold are within {100 * (GOOD_FACTOR - 1):.0f} % in {near}."
+        f"{plural(len(rows), 'recording')}: {reported}. Of {len(estimated)} with an estimated"
+        f" network, load event and last above the fold are within"
+        f" {100 * (GOOD_FACTOR - 1):.0f} % in {near}."
     )
 
 
@@ -164,9 +164,7 @@ def main() -> int:
     if not options.write:
         sys.stdout.write(f"{text}\n")
         return 0
-    before = _DOCUMENT.read_text(encoding="utf-8")
-    after = _PLACE.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", before)
-    _DOCUMENT.write_text(after, encoding="utf-8")
+    put("recorded hars", f"\n{text}\n")
     return 0
 
 

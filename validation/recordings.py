@@ -177,7 +177,7 @@ def spearman(left: Sequence[float], right: Sequence[float]) -> float:
 
 def _ranks(values: Sequence[float]) -> list[float]:
     ordered = sorted(values)
-    first = {value: place for place, value in reversed([*enumerate(ordered)])}
+    first = {value: position for position, value in reversed([*enumerate(ordered)])}
     count = {value: ordered.count(value) for value in first}
     return [first[value] + (count[value] - 1) / 2 for value in values]
 

@@ -31,13 +31,13 @@ FULL_SEEDS = 30
 _INTERRUPTED = 130
 
 
-def jobs_of(findings: Sequence[Finding], places: Sequence[int], seeds: int) -> list[Job]:
+def jobs_of(findings: Sequence[Finding], positions: Sequence[int], seeds: int) -> list[Job]:
     """Return what is to be loaded, a job once: without loss nothing is drawn, and one seed does."""
     networks = dict.fromkeys(network for finding in findings for network in finding.networks)
     return [
         Job(network, page, seed)
         for network in networks
-        for page in places
+        for page in positions
         for seed in range(seeds if CELLS[network].is_lossy else 1)
     ]
 
@@ -69,19 +69,19 @@ def _main(parser: Parser, options: argparse.Namespace) -> int:
     _check(parser, options)
     findings = [f for f in FINDINGS if not options.finding or f.id in options.finding]
     seeds = FULL_SEEDS if options.full else options.seeds
-    places = [n for n, page in enumerate(pages()) if _is_wanted(page.name, options.page)]
-    jobs = jobs_of(findings, places, seeds)
+    positions = [n for n, page in enumerate(pages()) if _is_selected(page.name, options.page)]
+    jobs = jobs_of(findings, positions, seeds)
     runs: list[Run] = []
     with progress_bar("page") as progress:
         for done in run_all(jobs, options.workers):
             runs.append(done)
             if progress is not None:
                 progress(len(runs), len(jobs))
-    print(_head([pages()[n] for n in places], seeds))
+    print(_head([pages()[n] for n in positions], seeds))
     results = Results(runs)
     for finding in findings:
         print("\n" + finding.report(results))
-    _tell_repeated(results)
+    _print_repeated(results)
     return 0
 
 
@@ -124,14 +124,14 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
     unknown = [name for name in options.finding if name not in known]
     if unknown:
         parser.error(f"no finding is called {unknown[0]!r}; there are {', '.join(known)}")
-    if not any(_is_wanted(page.name, options.page) for page in pages()):
+    if not any(_is_selected(page.name, options.page) for page in pages()):
         parser.error(f"--page: no page's name holds {' or '.join(map(repr, options.page))}")
     for name in ("seeds", "workers"):
         if getattr(options, name) < 1:
             parser.error(f"--{name}: must be at least 1, is {getattr(options, name)}")
 
 
-def _is_wanted(name: str, parts: Sequence[str]) -> bool:
+def _is_selected(name: str, parts: Sequence[str]) -> bool:
     return not parts or any(part in name for part in parts)
 
 
@@ -145,11 +145,11 @@ def _head(loaded: Sequence[Page], seeds: int) -> str:
     )
 
 
-def _tell_repeated(results: Results) -> None:
+def _print_repeated(results: Results) -> None:
     repeated = {results.title(n): times for n, times in results.repeated.items() if times}
     if repeated:
-        said = ", ".join(f"{times} at {title}" for title, times in repeated.items())
-        print(f"\nrepeated with other losses, as a load did not end in time: {said}")
+        message = ", ".join(f"{times} at {title}" for title, times in repeated.items())
+        print(f"\nrepeated with other losses, as a load did not end in time: {message}")
 
 
 def _ignore_interrupts() -> None:

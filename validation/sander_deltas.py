@@ -83,12 +83,12 @@ class Losses(NamedTuple):
 
 
 class Results:
-    """The outcomes of runs, by cell, page and scheme; `places` are those of the pages loaded."""
+    """The outcomes of runs, by cell, page and scheme; `positions` are those of the pages loaded."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self.repeated: Counter[str] = Counter()
         self.dropped: Counter[str] = Counter()
-        self.places: list[int] = []
+        self.positions: list[int] = []
         self._outcomes: dict[tuple[str, str], dict[int, list[Outcome]]] = {}
         for run in runs:
             self.repeated[run.job.network] += run.repeated
@@ -96,8 +96,8 @@ class Results:
             for scheme, outcome in run.outcomes.items():
                 by_page = self._outcomes.setdefault((run.job.network, scheme), {})
                 by_page.setdefault(run.job.page, []).append(outcome)
-        found = (place for by_page in self._outcomes.values() for place in by_page)
-        self.places += sorted(dict.fromkeys(found))
+        found = (position for by_page in self._outcomes.values() for position in by_page)
+        self.positions += sorted(dict.fromkeys(found))
 
     def hol(self, network: str, scheme: str, *, to: str = BASELINE) -> Deltas:
         """Return the differences in bytes blocked."""

@@ -40,12 +40,12 @@ class Drops(NamedTuple):
     longest: int
 
 
-def by_controller(places: Sequence[int]) -> str:
+def by_controller(positions: Sequence[int]) -> str:
     """Return a table of what the queue drops at 10 Mbit/s under chrome, for some controllers."""
     rows = []
     for name in _CONTROLLERS:
         setting = LoadConfig(network=_NETWORK, cc=name)
-        drops = [_drops(_load(place, setting)) for place in places]
+        drops = [_drops(_load(position, setting)) for position in positions]
         longest = sorted(drop.longest for drop in drops)
         rows.append(
             [
@@ -111,10 +111,10 @@ def _simulated(rate_mbps: float, rtt_ms: float) -> Drops:
     return _drops(load)
 
 
-def _load(place: int, setting: LoadConfig) -> Load:
+def _load(position: int, setting: LoadConfig) -> Load:
     return engine.simulate(
         engine.LoadSpec(
-            pages()[place],
+            pages()[position],
             scheme=catalog.load_scheme(BASELINE),
             network=setting.path.network,
             profile=setting.path.profile,

@@ -68,7 +68,7 @@ def _table(
     return tabulate(rows, headers, disable_numparse=True) + "\n"
 
 
-def _said(deltas: Deltas) -> str:
+def _message(deltas: Deltas) -> str:
     """A median with its sign, then how many pages have less and more by over 5 %."""
     return f"{deltas.median:+.1%} ({deltas.less}:{deltas.more})"
 
@@ -79,7 +79,7 @@ def _deltas(
     def tables(results: Results) -> list[str]:
         other = {} if to is None else {"to": to}
         return [
-            _table(results, title, networks, lambda n, s, f=f: _said(f(n, s, **other)), schemes)  # type: ignore[misc]
+            _table(results, title, networks, lambda n, s, f=f: _message(f(n, s, **other)), schemes)  # type: ignore[misc]
             for title, f in (
                 ("bytes blocked", results.hol),
                 ("SpeedIndex", results.speed),
@@ -141,7 +141,7 @@ def _loss_table(results: Results) -> list[str]:
     bursts = ("burst: mean", "half of losses", "longest")
     return [
         tabulate(rows, (*headers, *bursts), disable_numparse=True) + "\n",
-        by_controller(results.places),
+        by_controller(results.positions),
         by_real_server(),
     ]
 

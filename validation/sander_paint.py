@@ -88,21 +88,21 @@ def main(argv: Sequence[str] | None = None) -> int:
                 for page in pages
                 if (theirs := base[page.name]) and (ours := _loaded(page, scheme, network))
             ]
-            rows += [_row(network, scheme, pairs, place) for place in range(len(TITLES))]
+            rows += [_row(network, scheme, pairs, position) for position in range(len(TITLES))]
     headers = ("network", "scheme", "", "median, %", "mean, ms", "worse", "better", "pages")
     print(tabulate(rows, headers, disable_numparse=True))
     return 0
 
 
 def _row(
-    network: str, scheme: str, pairs: Sequence[tuple[Painted, Painted]], place: int
+    network: str, scheme: str, pairs: Sequence[tuple[Painted, Painted]], position: int
 ) -> tuple[str, ...]:
-    moved = [ours[place] - theirs[place] for ours, theirs in pairs]
-    changes = [ours[place] / theirs[place] - 1 for ours, theirs in pairs]
+    moved = [ours[position] - theirs[position] for ours, theirs in pairs]
+    changes = [ours[position] / theirs[position] - 1 for ours, theirs in pairs]
     return (
         network.removeprefix("sander-"),
         scheme.removeprefix("sander-"),
-        TITLES[place],
+        TITLES[position],
         f"{100 * statistics.median(changes):.1f}",
         f"{statistics.fmean(moved):.0f}",
         str(sum(change > _CLEAR for change in changes)),

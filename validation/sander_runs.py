@@ -135,8 +135,8 @@ def run(job: Job) -> Run:
 def first_paint_ns(page: Page, finished_at_ns: Mapping[int, int], document_at_ns: int) -> int:
     """Return when something can be seen: first bytes of the document, and all that blocks it."""
     blocking = (
-        finished_at_ns[place]
-        for place, resource in enumerate(page.resources)
+        finished_at_ns[position]
+        for position, resource in enumerate(page.resources)
         if resource.render_blocking or (resource.in_head and resource.kind is Kind.STYLESHEET)
     )
     return max(document_at_ns, *blocking, 0)
@@ -158,43 +158,43 @@ def speed_index_ms(load: Load) -> float:
         at_ns = row[6]
         if at_ns is None:
             continue
-        place = resource_of[row[2]]
-        finished[place] = max(finished.get(place, 0), at_ns)
-        if place in weights:
-            new = got.setdefault(place, Ranges()).add(row[3], row[3] + row[4])
-            painted.setdefault(place, []).append((at_ns, new))
+        position = resource_of[row[2]]
+        finished[position] = max(finished.get(position, 0), at_ns)
+        if position in weights:
+            new = got.setdefault(position, Ranges()).add(row[3], row[3] + row[4])
+            painted.setdefault(position, []).append((at_ns, new))
     document = document_of(page)
     document_at_ns = min(at_ns for at_ns, _ in painted[document])
     paint_ns = first_paint_ns(page, finished, document_at_ns)
     index = 0.0
-    for place, rows in painted.items():
+    for position, rows in painted.items():
         total = sum(n_bytes for _, n_bytes in rows)
         mean = sum(max(at_ns, paint_ns) * n_bytes for at_ns, n_bytes in rows) / max(total, 1)
-        index += weights[place] * mean
+        index += weights[position] * mean
     return index / 1e6
 
 
 def document_of(page: Page) -> int:
     """Return the place of the document that is seen: where the redirects of the root lead."""
-    place = page.root
-    while page.resources[place].size_bytes < _REDIRECT_BYTES and page.children.get(place):
-        child = page.children[place][0]
+    position = page.root
+    while page.resources[position].size_bytes < _REDIRECT_BYTES and page.children.get(position):
+        child = page.children[position][0]
         if page.resources[child].kind not in (Kind.DOCUMENT, Kind.OTHER):
             break
-        place = child
-    return place
+        position = child
+    return position
 
 
 def _visual_weights(page: Page) -> dict[int, float]:
     images = {
-        place: resource.size_bytes
-        for place, resource in enumerate(page.resources)
+        position: resource.size_bytes
+        for position, resource in enumerate(page.resources)
         if resource.kind is Kind.IMAGE and resource.size_bytes
     }
     total = sum(images.values())
     if not total:
         return {document_of(page): 1.0}
-    seen = {place: (1 - _TEXT_SHARE) * size / total for place, size in images.items()}
+    seen = {position: (1 - _TEXT_SHARE) * size / total for position, size in images.items()}
     return {document_of(page): _TEXT_SHARE} | seen
 
 

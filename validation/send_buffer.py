@@ -163,11 +163,11 @@ def main(pages: Sequence[str]) -> int:
     print(f"{len(names)} pages; a: relative to rr without a buffer, b: to rr with the same\n")
     headings = ["scheme", "paper, 0", "paper, 1000", "0", *columns]
     print(tabulate(rows, headings, "github", disable_numparse=True))
-    _tell_one_page()
+    _print_one_page()
     return 0
 
 
-def _tell_one_page() -> None:
+def _print_one_page() -> None:
     """Print what becomes of bucket-html on the page that suffers most; the paper's falls to 1/3."""
     page = indexes_of("davies-meenan")
     before = means_of([page], Reading(NO_BUFFER, is_shared=False))["bucket-html"]

@@ -126,8 +126,8 @@ def build(recipe: str) -> str:
     except FileNotFoundError as error:
         return f"{error.filename} is not installed"
     except subprocess.CalledProcessError as error:
-        said = str(error.stderr).strip().splitlines() or [f"exit code {error.returncode}"]
-        return f"{error.cmd[0]}: {said[0]}"
+        message = str(error.stderr).strip().splitlines() or [f"exit code {error.returncode}"]
+        return f"{error.cmd[0]}: {message[0]}"
     return ""
 
 

@@ -40,12 +40,12 @@ class ResultTable(NamedTuple):
         return ResultTable(*map(sum, zip(self, other, strict=True)))  # type: ignore[call-overload]
 
 
-def told_apart(
+def distinguished(
     exact: Sequence[float], sampled: Sequence[float], shown: Sequence[str]
 ) -> ResultTable:
     """Return how many pairs differ, and are *shown* wrong, or would be if they were *sampled*.
 
-    >>> told_apart([59, 83], [100, 100], ["59.0", "83.0"])
+    >>> distinguished([59, 83], [100, 100], ["59.0", "83.0"])
     ResultTable(pairs=1, shown_wrong=0, sampled_wrong=1)
     """
     as_shown = [float(text.replace(",", "")) for text in shown]
@@ -65,7 +65,7 @@ def over(page: str, network: str, which: Which) -> ResultTable:
     known = [value for value in exact if value is not None]
     sampled = [load.byte_index_or_none(which, sample_ms=SAMPLE_MS) for load in loads]
     seen = [value for value in sampled if value is not None]
-    return told_apart(known, seen, Column.ms("").format(known))
+    return distinguished(known, seen, Column.ms("").format(known))
 
 
 def main() -> None:

@@ -37,15 +37,15 @@ def main(argv: list[str]) -> int:
     if argv and argv[0] == "--mechanisms":
         print(mechanisms_table(settings))
         return 0
-    wanted = [s for s in settings if not argv or any(part in s.name for part in argv)]
-    medians = compare(wanted)
+    expected = [s for s in settings if not argv or any(part in s.name for part in argv)]
+    medians = compare(expected)
     print("Medians\n")
     print(_table(medians))
-    replayed = replay(wanted)
+    replayed = replay(expected)
     print("\nRun by run, with the random losses that were recorded\n")
     print(_table(replayed))
     print("\nACKs of the QUIC client\n")
-    print(acks_table(wanted))
+    print(acks_table(expected))
     print("\nSummary\n")
     print(summary(medians, replayed))
     return 0

@@ -99,7 +99,7 @@ _Script: TypeAlias = list[Round]
 
 WARM_UP = Ask(1, 65_535, H2Priority())
 """Takes the window that a connection begins with."""
-_SIZES_BESIDE = (0, 0, 1, 700, 5_000, 12_000)
+_OTHER_SIZES = (0, 0, 1, 700, 5_000, 12_000)
 _MOST_IDLE = 10
 """h2o ends a connection with 16 streams that have a priority and no request."""
 
@@ -156,7 +156,7 @@ class _Writer:
     def _ask(self) -> Ask:
         stream_id, self.next_id = self.next_id, self.next_id + 2
         size_bytes = self.rng.randint(*self.mix.frames) * FRAME_BYTES + self.rng.choice(
-            _SIZES_BESIDE
+            _OTHER_SIZES
         )
         is_silent = stream_id not in self.idle and self.rng.random() < self.mix.silent
         priority = None if is_silent else self._priority(stream_id)

@@ -29,8 +29,8 @@ def path_of(size_bytes: int) -> str:
 
 def version_of(server: str) -> str:
     """Return what the server says of its version."""
-    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
-    return said.stdout.splitlines()[0].removeprefix(f"{server} ").removeprefix("version ")
+    message = subprocess.run([server, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    return message.stdout.splitlines()[0].removeprefix(f"{server} ").removeprefix("version ")
 
 
 @contextmanager

@@ -134,7 +134,7 @@ class Styles:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._tells = any(resource.render_blocking for resource in page.resources)
+        self._has_render_blocking = any(resource.render_blocking for resource in page.resources)
         self._met: list[int] = []
         self._parsed: dict[int, int] = {}
         self._requested: set[int] = set()
@@ -147,7 +147,7 @@ class Styles:
     def blocks(self, index: int) -> bool:
         """Return whether a stylesheet blocks what follows it."""
         resource = self._page.resources[index]
-        return resource.render_blocking if self._tells else not resource.preload
+        return resource.render_blocking if self._has_render_blocking else not resource.preload
 
     def on_parsed(self, index: int, activity: int) -> None:
         """Record that a stylesheet was parsed by that *activity*."""

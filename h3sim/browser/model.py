@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from h3sim.errors import InputError
 from h3sim.schema.fields import declare, fields_of, validate
-from h3sim.schema.values import Choice, Flag, Number, Whole
+from h3sim.schema.values import Choice, Flag, Integer, Number
 
 
 class BrowserMode(enum.Enum):
@@ -120,12 +120,12 @@ class BrowserModel:
         ),
     )
     max_concurrent_requests: int | None = field(
-        default=None, metadata=declare(Whole(low=1), "maximum number of concurrent requests")
+        default=None, metadata=declare(Integer(low=1), "maximum number of concurrent requests")
     )
     max_concurrent_requests_per_host: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=1), "maximum number of concurrent requests per host: 6 over HTTP/1.1"
+            Integer(low=1), "maximum number of concurrent requests per host: 6 over HTTP/1.1"
         ),
     )
     stylesheets_block_parser: bool = field(

@@ -219,15 +219,15 @@ class HoldBack(NamedTuple):
     """Requests less important than this are held."""
     max_open: int
     """While this many requests are open."""
-    n_medium: int
-    """The number of Medium requests that may be open regardless."""
-    is_per_host: bool
-    """True if the requests to each host are counted separately."""
-    until_load: bool
-    """True if it holds until the load event, not only until the parser has passed the head."""
     source: str
     version: str
-    read: str
+    n_medium: int = 0
+    """The number of Medium requests that may be open regardless."""
+    is_per_host: bool = False
+    """True if the requests to each host are counted separately."""
+    until_load: bool = False
+    """True if it holds until the load event, not only until the parser has passed the head."""
+    read: str = "2026-11-23"
 
 
 _SCHEDULER = "third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc"
@@ -235,33 +235,24 @@ HOLD_BACKS: dict[TightMode, HoldBack] = {
     TightMode.CHROME_95: HoldBack(
         below=Level.HIGH,
         max_open=2,
-        n_medium=0,
-        is_per_host=False,
-        until_load=False,
         source=f"{_SCHEDULER}: tight_limit",
         version="Chromium 65 to 115",
-        read="2026-11-23",
     ),
     TightMode.CHROME_118: HoldBack(
         below=Level.HIGH,
         max_open=2,
         n_medium=2,
-        is_per_host=False,
-        until_load=False,
         source=f"{_SCHEDULER}: tight_limit, kBoostImagePriorityTightMediumLimit",
         version="Chromium 118 to 156",
-        read="2026-11-23",
     ),
     TightMode.SAFARI: HoldBack(
         below=Level.MEDIUM,
         max_open=2,
-        n_medium=0,
         is_per_host=True,
         until_load=True,
         source="Source/WebKit/NetworkProcess/NetworkLoadScheduler.cpp:"
         " maximumActiveCountForLowPriority",
         version="WebKit of 2025; 6 instead of 2 in that of 2021",
-        read="2026-11-23",
     ),
 }
 """The tight modes.

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
-from h3sim.schema import check_output, format_value, write_whole
+from h3sim.schema import check_output, format_value, write_atomically
 from h3sim.schema.arguments import ErrorCollector, check_arguments
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Integer, Number
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class Argument:
         """Replace the word in *options* by the value, or by None after collecting errors."""
         value = getattr(options, self.dest)
         if self.dest in options.given:
-            errors.of("", partial(self._refuse_wrong, options))
+            errors.collect("", partial(self._refuse_wrong, options))
         if value is _REFUSED:
             value = None
             setattr(options, self.dest, None)
@@ -238,11 +238,11 @@ class Argument:
                 setattr(options, self.dest, False)
             return
         if not self.many:
-            value = errors.of("", partial(self._value, value, options))
+            value = errors.collect("", partial(self._value, value, options))
         else:
             found: dict[Any, None] = {}
             for word in self._words(value):
-                one = errors.of("", partial(self._value, word, options))
+                one = errors.collect("", partial(self._value, word, options))
                 found |= dict.fromkeys(one if isinstance(one, list) else [one])
             value = [one for one in found if one is not None]
         setattr(options, self.dest, value)
@@ -291,7 +291,7 @@ class Share(Number):
 
 
 def _reader(kind: Number) -> Callable[[str], float]:
-    return share if isinstance(kind, Share) else int if isinstance(kind, Whole) else float
+    return share if isinstance(kind, Share) else int if isinstance(kind, Integer) else float
 
 
 def _number(value: Any, kind: Number) -> Any:
@@ -386,9 +386,9 @@ class Command(NamedTuple):
         with ErrorCollector() as errors:
             for argument in self.arguments:
                 argument.read_into(options, errors)
-            errors.of("", lambda: check_outputs_differ(options, words, self._outputs()))
+            errors.collect("", lambda: check_outputs_differ(options, words, self._outputs()))
             for check in self.checks:
-                errors.of("", partial(check, options))
+                errors.collect("", partial(check, options))
         with progress_bar(self.progress) as progress:
             found = self._call(options, progress)
         if self.show is None:
@@ -421,7 +421,7 @@ class Command(NamedTuple):
 JSON = partial(Argument, "--json")
 STORE = Argument("--store FILE", "store finished loads and reuse them")
 WORKERS = Argument(
-    "-j --workers N", "worker processes (default: one per core)", Whole(low=1, high=10_000)
+    "-j --workers N", "worker processes (default: one per core)", Integer(low=1, high=10_000)
 )
 DASK = Argument("--dask ADDRESS", "run on the workers of this dask.distributed scheduler")
 RETRY = Argument("--retry-failed", "rerun loads that failed")
@@ -489,7 +489,7 @@ def write_output(path: str, text: str) -> None:
     if path == STANDARD_OUTPUT:
         print_file(text)
     else:
-        write_whole(path, text, key="--output")
+        write_atomically(path, text, key="--output")
 
 
 def report_written(path: str | Path) -> None:

@@ -21,7 +21,7 @@ from h3sim.cli.command import (
 )
 from h3sim.results.figures import FIGURES
 from h3sim.results.tables import sampled_every
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Integer, Number
 from h3sim.study import baseline_of, compare
 from h3sim.study.compare import SeedComparison
 from h3sim.table import Column, Table, decimals_of
@@ -390,13 +390,13 @@ COMMANDS = {
                 Argument(
                     "--seeds N",
                     "load each with N seeds, from --seed on; show intervals and wins (needs scipy)",
-                    Whole(low=1),
+                    Integer(low=1),
                     not_with="--sample-ms",
                 ),
             ),
             *group(
                 "many seeds",
-                Argument("-j --workers N", "worker processes", Whole(low=1)),
+                Argument("-j --workers N", "worker processes", Integer(low=1)),
                 Argument("--csv FILE", "write one row per load", output=()),
                 Argument("--markdown", "print the tables as Markdown"),
                 Argument("--sort", "sort by speedup, fastest first (default: as given)"),

@@ -29,7 +29,7 @@ from h3sim.headers.base import HeaderLists
 from h3sim.headers.qif import HeaderListError
 from h3sim.importers.header_lists import read_exchanges
 from h3sim.schema import join_words, shown_path
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Integer, Number
 from h3sim.study.backends import dask_client
 from h3sim.study.header_study import header_rows, rows_to_dict
 from h3sim.study.sweep import sweep
@@ -251,19 +251,19 @@ COMMANDS = {
             Argument(
                 "--runs N",
                 "runs per condition, with consecutive seeds",
-                Whole(low=1, high=_MOST_RUNS),
+                Integer(low=1, high=_MOST_RUNS),
                 default=5,
             ),
             Argument(
                 "--table-bytes BYTES",
                 "dynamic table capacity",
-                Whole(low=0, high=_LARGEST_TABLE_BYTES),
+                Integer(low=0, high=_LARGEST_TABLE_BYTES),
                 default=4096,
             ),
             Argument(
                 "--blocked-streams N",
                 "maximum number of streams that QPACK may block",
-                Whole(low=0, high=2**30),
+                Integer(low=0, high=2**30),
                 default=100,
             ),
             Argument(
@@ -279,7 +279,7 @@ COMMANDS = {
                 choices=("requests", "responses"),
             ),
             Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read),
-            Argument("--seed N", "random seed", Whole(low=0, high=2**63 - 1), default=0),
+            Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
             JSON("print h3sim-headers/1 instead"),
             Argument(
                 "--plot FILE",

@@ -6,11 +6,10 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import shared, tables
 from h3sim.cli.command import JSON, NO_TRUNCATE, WORKERS, Argument, Command, report_written
-from h3sim.cli.search import read_subject_into
-from h3sim.schema.values import Number, Whole
+from h3sim.cli.search import OF_RECORDING, SUBJECT
+from h3sim.schema.values import Integer, Number
 from h3sim.study import hints
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.search import ESTIMATED_WITHIN
@@ -106,27 +105,14 @@ COMMANDS = {
         "Find the edits of a page that make it faster, by how much, and those that harm.",
         _hints,
         (
-            Argument(
-                "FILE",
-                "a HAR or another recording, a site, a page file; a shipped page",
-                dest="page",
-                read=read_subject_into,
-            ),
+            SUBJECT,
             Argument(
                 "--scheme NAME",
                 "the server's scheme, with the browser's signals",
                 default="chrome-eps",
                 read=shared.read_scheme,
             ),
-            Argument("--host HOST", "of the recording keep one host's requests"),
-            Argument(
-                "--page N",
-                "which page load of several that are in the recording (default: 1)",
-                default=1,
-                type=int,
-                dest="number",
-            ),
-            shared.marks(HEURISTIC),
+            *OF_RECORDING,
             Argument(
                 "--metric NAME",
                 "the metric that ranks the edits",
@@ -147,7 +133,7 @@ COMMANDS = {
                 dest="network_within",
             ),
             Argument(
-                "--seeds N", "seeds of each comparison", Whole(low=3), default=8, dest="n_seeds"
+                "--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"
             ),
             Argument(
                 "--confidence SHARE",

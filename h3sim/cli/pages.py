@@ -44,16 +44,16 @@ from h3sim.page.transforms import (
     with_same_host,
     with_staged_hints,
 )
-from h3sim.schema import check_output, shown_path, write_whole
+from h3sim.schema import check_output, shown_path, write_atomically
 from h3sim.schema.arguments import ErrorCollector
-from h3sim.schema.values import Whole
+from h3sim.schema.values import Integer
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.run import resolve_page
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
@@ -237,7 +237,7 @@ def write_page(page: Page, path: Path) -> None:
     rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in document["resources"])
     head = {key: value for key, value in document.items() if key != "resources"}
     text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
-    write_whole(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
+    write_atomically(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
 def _write_more(recording: PageRecording, options: argparse.Namespace) -> None:
@@ -245,11 +245,11 @@ def _write_more(recording: PageRecording, options: argparse.Namespace) -> None:
 
     if options.log is not None:
         text = json.dumps(recording.load.to_dict(), indent=1)
-        write_whole(options.log, f"{text}\n", key="--log")
+        write_atomically(options.log, f"{text}\n", key="--log")
     if options.headers:
         exchanges = recording.load.exchanges
         for kind, lists in (("req", request_lists), ("resp", response_lists)):
-            write_whole(_list_path(options.output, kind), to_qif(lists(exchanges)))
+            write_atomically(_list_path(options.output, kind), to_qif(lists(exchanges)))
 
 
 def _show_recording(page: Page, recording: PageRecording) -> None:
@@ -306,10 +306,10 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
     """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
     name, sign, how = text.rpartition("@")
     if not sign:
-        return text, 0.0, OpenMode.BESIDE
+        return text, 0.0, OpenMode.CONCURRENT
     after, comma, where = how.partition(",")
     try:
-        return name, float(after), OpenMode(where) if comma else OpenMode.BESIDE
+        return name, float(after), OpenMode(where) if comma else OpenMode.CONCURRENT
     except ValueError:
         known = ", ".join(each.value for each in OpenMode)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
@@ -318,9 +318,14 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
 
 def _with_settings(page: Page, texts: list[str]) -> Page:
     """Set keys of a page file: each text is KEY=VALUE@WHAT."""
+    return _with_changes(page, (partial(_with_setting, text=text) for text in texts))
+
+
+def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page:
+    """Apply *changes* in their order, and list the errors of all."""
     with ErrorCollector() as errors:
-        for text in texts:
-            page = errors.of("", partial(_with_setting, page, text), instead=page)
+        for change in changes:
+            page = errors.collect("", partial(change, page), instead=page)
     return page
 
 
@@ -333,10 +338,7 @@ def _with_setting(page: Page, text: str) -> Page:
 
 def _with_later_changes(page: Page, texts: list[str]) -> Page:
     """Change states after some time: each text is KEY=VALUE@MS@WHAT."""
-    with ErrorCollector() as errors:
-        for text in texts:
-            page = errors.of("", partial(_with_later_change, page, text), instead=page)
-    return page
+    return _with_changes(page, (partial(_with_later_change, text=text) for text in texts))
 
 
 def _with_later_change(page: Page, text: str) -> Page:
@@ -447,7 +449,7 @@ def _check_changes(options: argparse.Namespace) -> None:
                 if option in _OF_SOME
                 else partial(_OF_ALL[option][0], page)
             )
-            page = errors.of("", change, instead=page)
+            page = errors.collect("", change, instead=page)
         options.changed = page.with_resources(page.resources, name=options.name)
 
 
@@ -558,7 +560,7 @@ COMMANDS = {
             Argument("--root DIR", "serve this folder, which contains FILE.html"),
             Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
             Argument("--name NAME", "the page's name (default: from the address)"),
-            Argument("--repeat N", "load N times and use median times", Whole(low=1), default=1),
+            Argument("--repeat N", "load N times and use median times", Integer(low=1), default=1),
             Argument(
                 "--compression NAME",
                 "HTTP compression of a served folder",

@@ -15,7 +15,7 @@ from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.figures import draw_all
 from h3sim.papers.reproduce import chosen_experiments, reproduce
-from h3sim.schema import read_text, write_whole
+from h3sim.schema import read_text, write_atomically
 from h3sim.table import Table
 from h3sim.text import plural
 
@@ -120,7 +120,7 @@ def _show_run(run: ExperimentRun, width: int | None) -> None:
 def _show_judgement(judgement: Judgement, width: int | None) -> None:
     finding, verdict, claims = judgement
     tables.print_text(f"{finding.id}: {verdict.value}", width)
-    for text in (finding.says, finding.cannot or finding.reason):
+    for text in (finding.statement, finding.cannot or finding.reason):
         if text:
             print(textwrap.indent(tables.fitted(text, None if width is None else width - 2), "  "))
     if claims:
@@ -144,7 +144,7 @@ def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
         for line in changed:
             print(f"h3sim reproduce: {options.markdown}: {line}", file=sys.stderr)
         return False
-    write_whole(path, text)
+    write_atomically(path, text)
     return True
 
 

@@ -20,7 +20,7 @@ from h3sim.cli.command import (
 )
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import format_value
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Integer, Number
 from h3sim.study import recommend, search
 from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
@@ -217,6 +217,24 @@ def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
     yield from (line for line in rest if line.startswith(("warning:", "mended:", "skipped:")))
 
 
+SUBJECT = Argument(
+    "FILE",
+    "a HAR or another recording, a site, a page file; a shipped page",
+    dest="page",
+    read=read_subject_into,
+)
+OF_RECORDING = (
+    Argument("--host HOST", "of the recording keep one host's requests"),
+    Argument(
+        "--page N",
+        "which page load of several that are in the recording (default: 1)",
+        default=1,
+        type=int,
+        dest="number",
+    ),
+    shared.marks(HEURISTIC),
+)
+"""Options that select and mark the page load of a recording."""
 _SEARCH = (
     Argument(
         "--baseline NAME",
@@ -233,7 +251,7 @@ _SEARCH = (
     Argument(
         "--seeds N",
         "at most this many seeds, from --seed on",
-        Whole(low=1),
+        Integer(low=1),
         default=30,
         dest="n_seeds",
     ),
@@ -287,22 +305,9 @@ COMMANDS = {
         "Find the best scheme for a page, by how much, and with which uncertainty.",
         _recommend,
         (
-            Argument(
-                "FILE",
-                "a HAR or another recording, a site, a page file; a shipped page",
-                dest="page",
-                read=read_subject_into,
-            ),
+            SUBJECT,
             shared.schemes(",".join(DEPLOYABLE)),
-            Argument("--host HOST", "of the recording keep one host's requests"),
-            Argument(
-                "--page N",
-                "which page load of several that are in the recording (default: 1)",
-                default=1,
-                type=int,
-                dest="number",
-            ),
-            shared.marks(HEURISTIC),
+            *OF_RECORDING,
             *_SEARCH,
             shared.LoadOptions(),
             Argument(

@@ -20,7 +20,7 @@ from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.page import Page
 from h3sim.schema import read_text
 from h3sim.schema.fields import fields_of
-from h3sim.schema.values import Choice, Flag, Number, Whole
+from h3sim.schema.values import Choice, Flag, Integer, Number
 from h3sim.study import resolve_pages, resolve_schemes
 from h3sim.study.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.table import format_pairs
@@ -98,7 +98,7 @@ class LoadOptions(ArgumentSet):
         given = dict(self._given)
         keys: dict[str, str] = {}
         for text in getattr(options, _SETTINGS, None) or ():
-            errors.of("", partial(_read_setting, text, given, keys))
+            errors.collect("", partial(_read_setting, text, given, keys))
         for entry, _ in _options():
             if entry.attribute not in self._but and entry.attribute in options.given:
                 given[entry.attribute] = _value(entry, getattr(options, entry.attribute))
@@ -109,9 +109,9 @@ class LoadOptions(ArgumentSet):
         name: str = given.get("network", RECORDED)
         network: Network | str | None = name
         if name != RECORDED:
-            network = errors.of("", partial(catalog.load_network, name))
+            network = errors.collect("", partial(catalog.load_network, name))
         given["network"] = WITHOUT_RECORDING if network is None else network
-        config = errors.of("", partial(_config, given, keys, _pages_in(options)))
+        config = errors.collect("", partial(_config, given, keys, _pages_in(options)))
         options.config = None if network is None else config
 
 
@@ -143,7 +143,7 @@ def _value(entry: FieldSpec, text: Any) -> Any:
     if option_of(LoadConfig, entry.attribute).is_share:
         read: Any = share
     elif isinstance(entry.kind, Number):
-        read = int if isinstance(entry.kind, Whole) else float
+        read = int if isinstance(entry.kind, Integer) else float
     elif isinstance(entry.kind, Flag):
         read = {"true": True, "false": False}.__getitem__
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import format_value, join_words
 from h3sim.schema.arguments import CALLABLE, PATH, Predicate, check_arguments
-from h3sim.schema.values import Choice, Flag, Number, OrNone, ValueType, Whole
+from h3sim.schema.values import Choice, Flag, Integer, Number, OrNone, ValueType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,11 +20,11 @@ NETWORKS = Predicate(
     lambda value: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
 )
 """List of networks."""
-SEED = Whole(low=0, high=2**63 - 1, hint="2^63 - 1")
+SEED = Integer(low=0, high=2**63 - 1, hint="2^63 - 1")
 """Random seed."""
 SAMPLING = Choice(("latin-hypercube", "sobol"))
 """Sampling method."""
-N_SAMPLES = Whole(low=1, high=10**6)
+N_SAMPLES = Integer(low=1, high=10**6)
 """Number of samples."""
 SAMPLE_MS = OrNone(Number(low=0, high=1e9, is_above=True), none=None)
 """Sampling interval of ByteIndex in ms; None for the exact integral."""
@@ -40,7 +40,7 @@ _RUNNING: dict[str, ValueType] = {
             or (hasattr(value, "submit") and not isinstance(value, type))
         ),
     ),
-    "workers": OrNone(Whole(low=1)),
+    "workers": OrNone(Integer(low=1)),
     "retry_failed": Flag(),
     "progress": Predicate(
         "a callable, True or False",

@@ -35,7 +35,7 @@ from h3sim.results import MAX_LOAD_NS
 from h3sim.schedulers import Retransmit
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.fields import fields_of, validation_errors
-from h3sim.schema.values import Flag, Number, Whole
+from h3sim.schema.values import Flag, Integer, Number
 from h3sim.signals import Signalling
 from h3sim.transport import (
     ConstantRate,
@@ -353,7 +353,7 @@ class LoadConfig:
         Number(low=1e-6, high=60_000), "time between two packets at a constant rate", "MS"
     )
     packet_bytes: int | None = option(
-        Whole(low=1, high=65_507), "maximum payload of a packet", "BYTES"
+        Integer(low=1, high=65_507), "maximum payload of a packet", "BYTES"
     )
     rtt_ms: float | None = option(
         Number(low=0, high=600_000), "round-trip time", "MS", is_common=True
@@ -374,7 +374,7 @@ class LoadConfig:
         "BDPS",
     )
     queue_bytes: int | None = option(
-        Whole(low=1514, high=10**12), "queue of the bottleneck in bytes", "BYTES"
+        Integer(low=1514, high=10**12), "queue of the bottleneck in bytes", "BYTES"
     )
     queue_discipline: str | None = option(
         NameOf(QueueDiscipline),
@@ -415,7 +415,7 @@ class LoadConfig:
         " (default: that of the transport profile)",
     )
     max_placeholders: int | None = option(
-        Whole(low=0),
+        Integer(low=0),
         "maximum number of placeholders that the server allows (default: that of the scheme)",
         "N",
     )
@@ -457,7 +457,7 @@ class LoadConfig:
         " knows several hosts, else single)",
     )
     max_connections_per_host: int | None = option(
-        Whole(low=1, high=256),
+        Integer(low=1, high=256),
         "with transport = http1, connections to each host, or to all with connections = single"
         " (default: 6)",
         "N",
@@ -501,11 +501,11 @@ class LoadConfig:
 
     def __post_init__(self) -> None:
         problems = validation_errors(self)
-        with ErrorCollector() as mistakes:
-            mistakes.of("", lambda: _refuse(problems))
+        with ErrorCollector() as errors:
+            errors.collect("", lambda: _refuse(problems))
             for key in ("network", "transport_profile", "cc"):  # fields with names
                 if not _is_reported(problems, key):
-                    mistakes.of(key, partial(getattr, self, f"_named_{key}"))
+                    errors.collect(key, partial(getattr, self, f"_named_{key}"))
         if self.network != RECORDED:  # otherwise the page decides: see `config_for`
             refuse_what_the_network_lacks(self, self.path)
 
@@ -518,9 +518,9 @@ class LoadConfig:
         )
         return f"LoadConfig({given})"
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield issues between its values."""
-        return _mistakes(self)
+        return _issues(self)
 
     def _given_of_browser(self) -> dict[str, Any]:
         """Return the changed settings of the browser; some exist only in a `BrowserModel`."""
@@ -597,7 +597,7 @@ class ResolvedPath(NamedTuple):
     protocol: Protocol
 
 
-def _mistakes(config: LoadConfig) -> Iterator[ValidationIssue]:
+def _issues(config: LoadConfig) -> Iterator[ValidationIssue]:
     """Yield issues between its values."""
     if config.rate_mbps is not None and config.interval_ms is not None:
         yield ValidationIssue(
@@ -747,10 +747,10 @@ def config_of(
     unknown = [name for name in options if name not in names]
     given = {name: options[name] for name in options if name in names}
     base = changed if isinstance(changed, LoadConfig) else None
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: check_arguments(InputError, config=(_CONFIG, changed)))
-        mistakes.of("", partial(refuse_options, unknown, (*names, *known)))
-        return mistakes.of(
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_arguments(InputError, config=(_CONFIG, changed)))
+        errors.collect("", partial(refuse_options, unknown, (*names, *known)))
+        return errors.collect(
             "", lambda: LoadConfig(**given) if base is None else replace(base, **given)
         )
 
@@ -773,9 +773,9 @@ def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfi
         UnknownNameError: if the only error is an unknown name.
     """
     check_arguments(InputError, networks=(NETWORKS, networks))
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         return [
-            mistakes.of("networks", partial(replace, config, network=name))
+            errors.collect("networks", partial(replace, config, network=name))
             for name in dict.fromkeys(networks)
         ]
 

@@ -14,7 +14,7 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import format_choices, format_value
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import declare, fields_of, read_table
-from h3sim.schema.values import Choice, Flag, ListOf, Text, ValueType, Whole
+from h3sim.schema.values import Choice, Flag, Integer, ListOf, Text, ValueType
 from h3sim.transport import Jitter
 
 
@@ -117,10 +117,10 @@ class _Ends(ListOf):
 class _Reorder:
     """Table form of "4:1-3": every n-th packet is overtaken *by* a number of others."""
 
-    every: int = field(metadata=declare(Whole(low=1), "hold one packet in this many"))
+    every: int = field(metadata=declare(Integer(low=1), "hold one packet in this many"))
     by: tuple[int, ...] = field(
         metadata=declare(
-            _Ends(Whole(low=0), "whole numbers"), "number of packets that overtake it, or a range"
+            _Ends(Integer(low=0), "whole numbers"), "number of packets that overtake it, or a range"
         )
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law
 from h3sim.errors import SchedulerError, raised_words
 from h3sim.signals import H2Priority, StrictPriority
-from h3sim.units import whole
+from h3sim.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -187,7 +187,7 @@ class RecordingScheduler:
             self._done.append(("pick() -> ", "an error"))
             raise self.raised("pick()", error) from error
         # As a load has it: numpy's whole numbers are ids, and 4.0 is none.
-        stream_id = picked if picked is None else whole(picked)
+        stream_id = picked if picked is None else as_integer(picked)
         if picked is not None and stream_id is None:
             self._done.append(("pick() -> ", repr(picked)))
             raise self.no_id(f"stream {picked!r} is picked, which is no id of a stream")
@@ -250,8 +250,8 @@ class RecordingScheduler:
     def raised(self, what: str, error: BaseException) -> Exception:
         """Return the error to raise where *what* raised *error*."""
         # A driver's error says itself what the driver did.
-        is_said = isinstance(error, SchedulerError)
-        sentence = str(error) if is_said else f"{what} raised {raised_words(error)}"
+        is_driver_error = isinstance(error, SchedulerError)
+        sentence = str(error) if is_driver_error else f"{what} raised {raised_words(error)}"
         if self._may_raise:
             return HistoryEndedError(sentence)
         return self.broken(Law.NEVER_RAISES, sentence)

@@ -30,7 +30,7 @@ from h3sim.conformance.subject import (
     eps_of,
 )
 from h3sim.errors import InputError, ValidationIssue, raised_words
-from h3sim.units import whole
+from h3sim.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,7 +167,7 @@ class _Shares:
 
     def _weigh(self, stream_id: int, signal: Any) -> None:
         given = self._weight(signal)
-        weight = whole(given)
+        weight = as_integer(given)
         if weight is None or weight < 1:
             message = f"must return a whole number, at least 1, and returned {given!r} for {signal}"
             raise InputError([ValidationIssue(key="weight", message=message)], self._claim)
@@ -574,7 +574,7 @@ class _Bypasses:
         given = claim.turns(signals[waiting], signals[other])
         if given is None:
             return
-        allowed = whole(given)
+        allowed = as_integer(given)
         if allowed is None or allowed < 0:
             of = f"{signals[waiting]} and {signals[other]}"
             message = f"must return a whole number, or None, and returned {given!r} for {of}"

@@ -197,7 +197,7 @@ class _Stream:
     """A stream; *round* is when it may next send among those that share."""
 
     id: int
-    place: BucketPriority
+    priority: BucketPriority
     is_active: bool = False
     round: int = 0
 
@@ -217,8 +217,8 @@ class ReferenceBuckets:
     def update(self, stream_id: int, signal: Signal) -> None:
         """Give the stream another place."""
         stream = self._stream(stream_id)
-        before, stream.place = stream.place, self._priority_of(signal)
-        if stream.place != before:
+        before, stream.priority = stream.priority, self._priority_of(signal)
+        if stream.priority != before:
             self._queue(stream)
 
     def activate(self, stream_id: int) -> None:
@@ -241,9 +241,9 @@ class ReferenceBuckets:
         active = [stream for stream in self._streams if stream.is_active]
         if not active:
             return None
-        bucket = max(stream.place.bucket for stream in active)
+        bucket = max(stream.priority.bucket for stream in active)
         levels = {
-            level: [s for s in active if (s.place.bucket, s.place.level) == (bucket, level)]
+            level: [s for s in active if (s.priority.bucket, s.priority.level) == (bucket, level)]
             for level in (_EXCLUSIVE, _SEQUENTIAL, _SHARED)
         }
         # Arrival order is that of the list; those that share go by rounds, then by id.
@@ -256,7 +256,7 @@ class ReferenceBuckets:
     def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - a turn is a turn
         """End the stream's turn."""
         stream = self._stream(stream_id)
-        bucket, level = stream.place.bucket, stream.place.level
+        bucket, level = stream.priority.bucket, stream.priority.level
         if level == _SHARED:
             self._round[bucket] = stream.round
             stream.round += 1
@@ -278,7 +278,7 @@ class ReferenceBuckets:
 
     def _queue(self, stream: _Stream) -> None:
         """Whoever joins a bucket's round robin takes the first turn in the next round."""
-        stream.round = self._round[stream.place.bucket] + 1
+        stream.round = self._round[stream.priority.bucket] + 1
 
     @staticmethod
     def _priority_of(signal: Signal) -> BucketPriority:
@@ -518,12 +518,12 @@ class ReferenceRounds(_Listed):
 
 @dataclass
 class _EpsStream:
-    """A stream: *place* in the queue of those that share, *used* of its turn so far."""
+    """A stream: *position* in the queue of those that share, *used* of its turn so far."""
 
     id: int
     signal: Eps
     is_active: bool = False
-    place: int = 0
+    position: int = 0
     round: int = 0
     used: int = 0
     was_charged: bool = False
@@ -551,7 +551,7 @@ class ReferenceEps:
     ) -> None:
         self._mixed, self._turn = mixed, turn
         self._streams: list[_EpsStream] = []
-        self._places = 0
+        self._n_opened = 0
         self._shared_goes = [mixed is Mixed.HALVES_INCREMENTAL_FIRST] * (MAX_URGENCY + 1)
 
     def open(self, stream_id: int, signal: Signal) -> None:
@@ -608,7 +608,7 @@ class ReferenceEps:
         halves = (Mixed.HALVES, Mixed.HALVES_INCREMENTAL_FIRST)
         is_their_half = self._mixed in halves and self._shared_goes[urgency]
         if shared and (is_their_half or not alone):
-            return min(shared, key=lambda stream: stream.place).id
+            return min(shared, key=lambda stream: stream.position).id
         return min(stream.id for stream in alone)
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
@@ -653,8 +653,8 @@ class ReferenceEps:
         return next(stream for stream in self._streams if stream.id == stream_id)
 
     def _queue(self, stream: _EpsStream) -> None:
-        self._places += 1
-        stream.place = self._places
+        self._n_opened += 1
+        stream.position = self._n_opened
 
     @staticmethod
     def _eps(signal: Signal) -> Eps:

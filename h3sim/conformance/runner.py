@@ -109,14 +109,14 @@ def check_all(
     )
 
     ended: list[HistoryEndedError] = []
-    n_whole = 0
+    n_complete = 0
 
     def run(drawn: tuple[Any, ...]) -> None:
-        nonlocal n_whole
+        nonlocal n_complete
         try:
             with drivers_released():
                 check(*drawn)
-            n_whole += 1
+            n_complete += 1
         except HistoryEndedError as error:
             ended.append(error)
         except BrokenLawError as broken:
@@ -141,7 +141,7 @@ def check_all(
     except Flaky as flaky:
         sentence = "the same history is lived through in another way the second time"
         raise BrokenLawError(Law.DETERMINISTIC, sentence) from flaky
-    if len(ended) > _MOST_ENDED * n_whole:
+    if len(ended) > _MOST_ENDED * n_complete:
         raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
 
 

@@ -64,7 +64,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             case _:
                 return is_open
 
-    def say(self, element_id: int, signal: Any) -> None:
+    def send_signal(self, element_id: int, signal: Any) -> None:
         """Open a stream or placeholder, or update it where it is open."""
         is_open = element_id in self.scheduler.signals
         self.both(Event(Call.UPDATE if is_open else Call.OPEN, element_id, signal))
@@ -72,20 +72,20 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), stream_id=st.sampled_from(STREAM_IDS))
     def open_or_update(self, data: st.DataObject, stream_id: int) -> None:
         """Say something about a stream."""
-        self.say(stream_id, data.draw(self.signals))
+        self.send_signal(stream_id, data.draw(self.signals))
 
     @rule(data=st.data(), stream_ids=st.lists(st.sampled_from(STREAM_IDS), min_size=1, max_size=4))
     def open_or_update_with_data(self, data: st.DataObject, stream_ids: list[int]) -> None:
         """Say something about streams that have data at once."""
         for stream_id in stream_ids:
-            self.say(stream_id, data.draw(self.signals))
+            self.send_signal(stream_id, data.draw(self.signals))
             self.both(Event(Call.ACTIVATE, stream_id))
 
     @precondition(lambda self: self.has_placeholders)
     @rule(data=st.data(), placeholder=st.sampled_from(PLACEHOLDERS))
     def open_or_update_a_placeholder(self, data: st.DataObject, placeholder: int) -> None:
         """Say something about a node that only groups others."""
-        self.say(placeholder, data.draw(self.signals))
+        self.send_signal(placeholder, data.draw(self.signals))
 
     @precondition(lambda self: self.scheduler.signals)
     @rule(data=st.data(), call=st.sampled_from([Call.ACTIVATE, Call.ACTIVATE, Call.DEACTIVATE]))

@@ -14,7 +14,7 @@ from h3sim.conformance.strategies import STRATEGY, event_scripts
 from h3sim.conformance.strategies import signals as signals_of
 from h3sim.errors import InputError
 from h3sim.schema.arguments import CALLABLE, Predicate, check_arguments
-from h3sim.schema.values import Flag, Number, OrNone, Whole
+from h3sim.schema.values import Flag, Integer, Number, OrNone
 from h3sim.schemes import new_scheduler, scheduler_named
 from h3sim.signals import DEFAULT_URGENCY, MAX_URGENCY, Eps
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from h3sim.schema.values import ValueType
 
 
-_AT_LEAST_ONE, _NOT_NEGATIVE = Whole(low=1), Whole(low=0)
+_AT_LEAST_ONE, _NOT_NEGATIVE = Integer(low=1), Integer(low=0)
 _MAY_BE: dict[str, ValueType] = {
     "rank": CALLABLE,
     "weight": CALLABLE,
@@ -369,7 +369,7 @@ class Candidate:
             claims=(_CLAIMS, self.claims),
             signals=(STRATEGY, self.signals),
             histories=(OrNone(STRATEGY, none=None), self.histories),
-            placeholders=(Whole(low=0), self.placeholders),
+            placeholders=(Integer(low=0), self.placeholders),
             skip=(_SKIP, self.skip),
         )
 

@@ -232,7 +232,7 @@ class SchedulerSuite:
             InputError: if nothing makes a scheduler, or an attribute is misspelt: a claim that
                 nobody reads would be checked by nobody.
         """
-        if problems := _attribute_mistakes(type(self)):
+        if problems := _attribute_issues(type(self)):
             raise InputError(problems, type(self).__name__)
         made = Candidate(
             factory=_plain(self, "make_scheduler"),
@@ -259,7 +259,7 @@ _ALIKE = 0.75
 """From which likeness on an attribute is taken for a misspelt one: claim, scheduler, signal."""
 
 
-def _attribute_mistakes(cls: type[SchedulerSuite]) -> list[ValidationIssue]:
+def _attribute_issues(cls: type[SchedulerSuite]) -> list[ValidationIssue]:
     """Return what is missing, or misspelt, among the attributes of a suite."""
     import difflib  # on use: importing should stay quick
 

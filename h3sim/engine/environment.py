@@ -162,7 +162,9 @@ class LoadEnvironment(Environment):
                 self._now = now_ns
                 call(value, now_ns)
         except StopSimulation:
-            pass  # expected: `stop` leaves the loop from within the running call
+            # `stop`, and a process that fails, leave the loop from within the running call.
+            if not self._stopped and self._failure is None:
+                raise
         except _TooManyEventsError as error:
             self.has_overrun, self.overrun_events = True, error.limit
         if self._failure is not None:

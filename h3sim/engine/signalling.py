@@ -331,7 +331,7 @@ def has_marks(page: Page, scheme: Scheme) -> bool:
     return has_server_priorities(page, scheme) and any(
         priority.after_bytes
         for resource in page.resources
-        for priority in scheme.said_by_server(resource)
+        for priority in scheme.priorities_by_server(resource)
     )
 
 
@@ -385,7 +385,7 @@ class ServerPriorityPolicy:
 
     def on_response(self, stream_id: int) -> None:
         """Apply the server's priorities to a response that starts."""
-        for priority in self._scheme.said_by_server(self._resource_of(stream_id)):
+        for priority in self._scheme.priorities_by_server(self._resource_of(stream_id)):
             if not priority.after_bytes:
                 self._merge(stream_id, priority)
             elif self._marks is not None:

@@ -350,7 +350,7 @@ class _Assembly:
             self._taken += len(found)
         return data
 
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether the stream is complete."""
         return self._ends_at == self._taken
 
@@ -409,10 +409,10 @@ class DecodingEnd:
             data = self._encoder_stream.add(part)
             return self.decoder.on_instructions(data) if data else []
         assembly, pieces = self._sections.setdefault(part.stream_id, (_Assembly(), []))
-        if assembly.is_whole():
+        if assembly.is_complete():
             return []
         pieces.append(assembly.add(part))
-        if not assembly.is_whole():
+        if not assembly.is_complete():
             return []
         section = b"".join(pieces)
         pieces.clear()

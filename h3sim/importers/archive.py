@@ -107,7 +107,7 @@ def _read(rows: Iterable[dict[str, Any]], recording: Recording) -> None:
         elif "pageTimings" in payload:
             reader.add_page(Fields(payload, f"{fields.key}.payload", recording.note))
     reader.finish()
-    recording.say_tool("HTTP Archive")
+    recording.set_tool("HTTP Archive")
 
 
 def _restore(payload: dict[str, Any], row: Fields) -> None:

@@ -74,16 +74,16 @@ def _apply(
             continue
         if request.initiator_type in _BY_SCRIPT:
             continue
-        is_told = bool(request.initiator)
-        if is_told and without_fragment(request.initiator) != own:
+        is_known = bool(request.initiator)
+        if is_known and without_fragment(request.initiator) != own:
             continue
         if url in named:
             offset, flags = named[url]
             request.offset, request.flags = offset, dict(flags)
             request.initiator = document.url
             inferred["place and flags from the markup"] += 1
-            inferred["parent from the markup"] += not is_told
-        elif is_told and request.line is not None:
+            inferred["parent from the markup"] += not is_known
+        elif is_known and request.line is not None:
             lines = lines or _line_starts(data)
             request.offset = lines[min(request.line, len(lines) - 1)]
 
@@ -350,8 +350,8 @@ def see_multiplexing(requests: Iterable[RecordedRequest]) -> None:
     """
     on_one: dict[tuple[str, str], list[RecordedRequest]] = {}
     for request in requests:
-        is_told = request.reached.connection and not request.protocol.startswith(MULTIPLEXED)
-        if is_told and request.sent_ms is not None and request.first_byte_ms is not None:
+        is_known = request.reached.connection and not request.protocol.startswith(MULTIPLEXED)
+        if is_known and request.sent_ms is not None and request.first_byte_ms is not None:
             key = request.reached.connection, request.reached.ip
             on_one.setdefault(key, []).append(request)
     for sharing in on_one.values():

@@ -29,17 +29,17 @@ def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: b
     Slanted text is assumed to have normal weight. All faces of one weight and slant are returned,
     as they may cover different characters.
     """
-    wanted = [(weight, False) for weight in weights] + [(NORMAL, True)] * is_slanted
-    kept: dict[Face, None] = {}
-    for weight, slanted in wanted:
+    target = [(weight, False) for weight in weights] + [(NORMAL, True)] * is_slanted
+    matching: dict[Face, None] = {}
+    for weight, slanted in target:
         alike = [face for face in faces if face.is_slanted is slanted] or list(faces)
         best = nearest_weights([face.weights for face in alike], weight)
-        kept |= dict.fromkeys(face for face in alike if face.weights == best)
-    return [face for face in faces if face in kept]
+        matching |= dict.fromkeys(face for face in alike if face.weights == best)
+    return [face for face in faces if face in matching]
 
 
-def nearest_weights(given: Sequence[tuple[float, float]], wanted: float) -> tuple[float, float]:
-    """Return the range of available weights that is used for weight *wanted*.
+def nearest_weights(given: Sequence[tuple[float, float]], target: float) -> tuple[float, float]:
+    """Return the range of available weights that is used for weight *target*.
 
     >>> nearest_weights([(300, 300), (500, 500), (700, 700)], 400)
     (500, 500)
@@ -49,13 +49,13 @@ def nearest_weights(given: Sequence[tuple[float, float]], wanted: float) -> tupl
 
     def rank(weights: tuple[float, float]) -> tuple[float, float]:
         low, high = weights
-        if low <= wanted <= high:
+        if low <= target <= high:
             return (0, 0)
-        is_above = low > wanted
-        distance = low - wanted if is_above else wanted - high
-        if NORMAL <= wanted <= _MEDIUM:
+        is_above = low > target
+        distance = low - target if is_above else target - high
+        if NORMAL <= target <= _MEDIUM:
             return (1 if is_above and low <= _MEDIUM else 2 if not is_above else 3, distance)
-        return (1 if is_above == (wanted > _MEDIUM) else 2, distance)
+        return (1 if is_above == (target > _MEDIUM) else 2, distance)
 
     return min(given, key=rank)
 
@@ -223,19 +223,21 @@ def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
 
 
 def _rule(selector: str, parts: Iterable[Any]) -> StyleRule:
-    said = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
+    declarations = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
 
     def of(what: str, read: Callable[[Any], Iterable[Any]]) -> tuple[Any, ...]:
         """Return the font properties in declarations; the family may be a variable."""
         names = (what, "font")
         return tuple(
             found
-            for name, value in said
+            for name, value in declarations
             if name in names or (what == "font-family" and name.startswith("--"))
             for found in read(value)
         )
 
-    plain = (v for name, v in said if name not in ("src", "cursor") and not name.startswith("--"))
+    plain = (
+        v for name, v in declarations if name not in ("src", "cursor") and not name.startswith("--")
+    )
     return StyleRule(
         selector=selector,
         urls=tuple(url for value in plain for url in _urls(value)),

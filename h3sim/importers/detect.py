@@ -22,7 +22,7 @@ from h3sim.importers.result import RecordingError
 from h3sim.importers.source import BrokenJsonError, JsonCursor, opened, parts
 from h3sim.schema import format_value, shown_path
 from h3sim.schema.arguments import PATH, check_arguments
-from h3sim.schema.values import Choice, Text, ValueType, Whole
+from h3sim.schema.values import Choice, Integer, Text, ValueType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,7 +207,7 @@ def _check(path: object, page: object, above_the_fold: object, **optional: objec
     """Refuse invalid arguments, all at once."""
     kinds: dict[str, ValueType] = {"dialect": Choice(DIALECTS), "host": Text(), "root": PATH}
     given = {key: (kinds[key], value) for key, value in optional.items() if value is not None}
-    needed = {"path": (PATH, path), "page": (Whole(low=1), page)}
+    needed = {"path": (PATH, path), "page": (Integer(low=1), page)}
     marks = {"above_the_fold": (PATH, above_the_fold)}
     check_arguments(RecordingError, **needed, **marks, **given)
 

@@ -43,7 +43,7 @@ _RAW = {
     )
 }
 """Raw text elements, including `noscript`, as the browser runs scripts."""
-_WANTED = frozenset(
+_TAGS_READ = frozenset(
     b"base body link script style img image source picture video audio track iframe embed object"
     b" input use template head frame table td".split()
 )
@@ -116,7 +116,7 @@ def scan(data: bytes) -> Scan:
                 head_end = opening.start()
         if name not in _NOT_COUNTED:
             depth.add(name, is_end=bool(slash))
-        if (name in _WANTED) if not slash else (name in _CONTAINERS):
+        if (name in _TAGS_READ) if not slash else (name in _CONTAINERS):
             text = ""
             if name == b"style":
                 text = data[found.end() : text_end].decode("utf-8", "replace")
@@ -302,7 +302,10 @@ class _Reader:
             if any(self._templates) or tag.is_end:
                 continue
             self._read_style(tag)
-            for each in [*self._of(tag), *(self._rest_of(tag) if self._is_every else ())]:
+            for each in [
+                *self._references_of(tag),
+                *(self._rest_of(tag) if self._is_every else ()),
+            ]:
                 # A preload does not stand for the tag that needs the file: that says more of it.
                 what = (each.url, each.kind, "preload" in each.flags)
                 if each.url and what not in self._named:
@@ -335,13 +338,13 @@ class _Reader:
         )
 
     def _rest_of(self, tag: Tag) -> Iterator[Reference]:
-        """Yield what a tag names and `_of` leaves out."""
+        """Yield what a tag names and `_references_of` leaves out."""
         for name in _ADDRESSES.get(tag.name, ()):
             text = tag.attributes.get(name, "")
             for url in candidates(text) if name in _SETS else (text,):
                 yield self._reference(tag, url, _KIND_OF_TAG.get(tag.name, Kind.OTHER))
 
-    def _of(self, tag: Tag) -> Iterator[Reference]:
+    def _references_of(self, tag: Tag) -> Iterator[Reference]:
         values, url = tag.attributes, tag.attributes.get("src", "")
         if tag.name == "base":
             self._base = self._base or values.get("href", "")
@@ -455,11 +458,11 @@ class _Reader:
             return False
         return True
 
-    def _reference(self, tag: Tag, url: str, kind: Kind, **said: bool) -> Reference:
+    def _reference(self, tag: Tag, url: str, kind: Kind, **attributes: bool) -> Reference:
         values = tag.attributes
         flags = {
             "in_head": self._is_in_head(tag),
-            **said,
+            **attributes,
             "is_lazy": tag.name in _MAY_BE_LAZY and values.get("loading", "").lower() == "lazy",
             "after_first_image": self._after_image and kind in (Kind.SCRIPT, Kind.STYLESHEET),
             # Said in any case: of several tags for one file the first decides.

@@ -148,23 +148,23 @@ def odd_root(
 
 
 def _may_be_root(request: RecordedRequest, address: Address, kind: Kind, host: str | None) -> bool:
-    is_wanted = host is None or address.host == host
+    is_host = host is None or address.host == host
     is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
-    return is_wanted and is_there and kind is Kind.DOCUMENT
+    return is_host and is_there and kind is Kind.DOCUMENT
 
 
 _TRANSFERRED = (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
 
 
-def load_as_a_whole(
+def build_recorded_load(
     recording: Recording,
-    kept: Mapping[str, RecordedRequest],
+    retained: Mapping[str, RecordedRequest],
     path: EstimatedPath | None,
     *,
     root_start_ms: float | None,
     zero_ms: float | None,
 ) -> RecordedLoad | None:
-    """Return what *recording* says of the load as a whole; its page has *kept*, by id.
+    """Return what *recording* says of the load as a whole; its page has *retained*, by id.
 
     Its times count from *zero_ms*: when a load that first opens a connection would have begun.
     """
@@ -175,12 +175,12 @@ def load_as_a_whole(
     if zero_ms is not None:
         completed_ms = {
             id_: request.end_ms - zero_ms
-            for id_, request in kept.items()
+            for id_, request in retained.items()
             if request.end_ms is not None and request.end_ms > zero_ms
         }
     if completed_ms:
         times_ms["finished"] = max(completed_ms.values())
-    most = Counter(each.protocol for each in kept.values() if each.protocol).most_common(1)
+    most = Counter(each.protocol for each in retained.values() if each.protocol).most_common(1)
     is_remote = recording.has_addresses and not recording.is_local
     n_bytes = sum(
         (request.body_bytes or 0) + (request.header_bytes or 0)
@@ -225,7 +225,7 @@ def assemble(
     entries = _entries(recording)
     if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
         raise RecordingError(wrong, recording.source)
-    if not any(_is_kept(entry, None) for entry in entries):
+    if not any(_is_retained(entry, None) for entry in entries):
         raise recording.refuse("contains no request with an HTTP response")
     return _Assembly(recording, entries, host).imported()
 
@@ -263,14 +263,14 @@ def _entries(recording: Recording) -> list[_Entry]:
     return entries
 
 
-def _is_kept(entry: _Entry, host: str | None) -> bool:
+def _is_retained(entry: _Entry, host: str | None) -> bool:
     is_there = entry.request.outcome is RequestOutcome.ANSWERED
     return is_there and (host is None or entry.address.host == host)
 
 
 def _hosts_in(entries: Iterable[_Entry]) -> str:
     """Return the hosts with the most requests, and how many others there are."""
-    counts = Counter(entry.address.host for entry in entries if _is_kept(entry, None))
+    counts = Counter(entry.address.host for entry in entries if _is_retained(entry, None))
     most = [host for host, _ in counts.most_common(_SHOWN_HOSTS)]
     rest = len(counts) - len(most)
     return ", ".join(most) + (f" and {rest:,} more" if rest else "")
@@ -287,15 +287,15 @@ class _Assembly:
         self._kinds = [entry.kind for entry in entries]
         self._inferred = recording.inferred
         self._order = by_time(self._requests)
-        kept = [index for index in self._order if _is_kept(entries[index], self._host)]
-        if not kept:
+        retained = [index for index in self._order if _is_retained(entries[index], self._host)]
+        if not retained:
             raise recording.refuse(
                 f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
             )
-        self._kept = kept
-        documents = [index for index in kept if entries[index].kind is Kind.DOCUMENT]
+        self._retained = retained
+        documents = [index for index in retained if entries[index].kind is Kind.DOCUMENT]
         of_pages = (index for index in documents if not entries[index].request.is_framed)
-        self._root = next(of_pages, (documents or kept)[0])
+        self._root = next(of_pages, (documents or retained)[0])
         self._landed = self._redirected()
         self._server_ms: dict[int, float | None] = {}
 
@@ -306,7 +306,7 @@ class _Assembly:
         for index in self._order:
             if self._requests[index].redirect_of in found:
                 found.add(index)
-        return found.intersection(self._kept) - {self._root}
+        return found.intersection(self._retained) - {self._root}
 
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
@@ -315,16 +315,16 @@ class _Assembly:
             self._requests, self._kinds, self._order, self._root, self._landed
         )
         inferred["initiators that begin later, not believed"] += n_unbelieved
-        kept = [self._requests[index] for index in self._kept]
+        retained = [self._requests[index] for index in self._retained]
         self._before_image = self._asked_before_the_first_image(parents)
         self._stops = self._parser_stops(parents)
-        ids = ids_of([request.url for request in kept], self._requests[self._root].url)
-        ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
-        self._ids = dict(zip(self._kept, ids, strict=True))
-        self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
-        names = [self._entries[index].address.host for index in self._kept]
-        path, hosts = self._network(kept, names)
-        resources = tuple(self._resource(index, parents) for index in self._kept)
+        ids = ids_of([request.url for request in retained], self._requests[self._root].url)
+        ids = [request.id or id_ for request, id_ in zip(retained, ids, strict=True)]
+        self._ids = dict(zip(self._retained, ids, strict=True))
+        self._frames = recorded_frames(dict(zip(self._retained, retained, strict=True)), self._ids)
+        names = [self._entries[index].address.host for index in self._retained]
+        path, hosts = self._network(retained, names)
+        resources = tuple(self._resource(index, parents) for index in self._retained)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
         return ImportedPage(
@@ -332,7 +332,7 @@ class _Assembly:
                 **self._named(n_hosts),
                 resources=resources,
                 hosts=hosts.known,
-                recorded_load=load_as_a_whole(
+                recorded_load=build_recorded_load(
                     recording,
                     {id_: self._requests[index] for index, id_ in self._ids.items()},
                     path,
@@ -341,44 +341,44 @@ class _Assembly:
                 ),
             ),
             dialect=recording.dialect,
-            found=dict(recording.found + found + found_in(kept)),
-            inferred=dict(inferred + sizes_inferred_in(kept)),
+            found=dict(recording.found + found + found_in(retained)),
+            inferred=dict(inferred + sizes_inferred_in(retained)),
             left_out=dict(recording.left_out + self._left_out()),
             warnings=tuple(self._odd_root()),
-            missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
+            missing=(*recording.missing, *missing_in(retained), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
 
     def _network(
-        self, kept: list[RecordedRequest], names: list[str]
+        self, retained: list[RecordedRequest], names: list[str]
     ) -> tuple[EstimatedPath | None, PageHosts]:
         """Return the path and the hosts, after noting what follows from their times."""
-        see_multiplexing(kept)
-        root, request = self._kept.index(self._root), self._requests[self._root]
-        path = None if self._recording.is_local else path_of(kept, root)
-        hosts = hosts_of(kept, names, root, rtt_ms=None if path is None else path.rtt_ms)
-        self._hosts = dict(zip(self._kept, hosts.names, strict=True))
+        see_multiplexing(retained)
+        root, request = self._retained.index(self._root), self._requests[self._root]
+        path = None if self._recording.is_local else path_of(retained, root)
+        hosts = hosts_of(retained, names, root, rtt_ms=None if path is None else path.rtt_ms)
+        self._hosts = dict(zip(self._retained, hosts.names, strict=True))
         if path is not None:
             own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
             rtts_ms = [own.get(name, path.rtt_ms) for name in names]
-            let_go(kept, group_numbers(names, hosts.known), rtts_ms, request)
-            thought_ms = server_times(kept, path, rtts_ms)
-            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+            let_go(retained, group_numbers(names, hosts.known), rtts_ms, request)
+            thought_ms = server_times(retained, path, rtts_ms)
+            self._server_ms = dict(zip(self._retained, thought_ms, strict=True))
         self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
         return path, hosts
 
     def _odd_root(self) -> Iterator[str]:
         """Yield why the root may not be what was meant."""
         found = [self._entries[index] for index in self._order]
-        root, first = (self._order.index(index) for index in (self._root, self._kept[0]))
+        root, first = (self._order.index(index) for index in (self._root, self._retained[0]))
         return odd_root(found, root, first, self._host)
 
     def _parser_stops(self, parents: dict[int, Parent]) -> ParserStops:
         """Return at what parsers stood, but for what the recording itself tells parents of."""
         documents = {
             index: parent.index
-            for index in self._kept
+            for index in self._retained
             if (parent := parents.get(index)) is not None
             and parent.index is not None
             and parent.basis is not ParentEvidence.GIVEN
@@ -390,12 +390,12 @@ class _Assembly:
         """Return what was asked for before the first image that the page's document names."""
         images = (
             number
-            for number, index in enumerate(self._kept)
+            for number, index in enumerate(self._retained)
             if self._kinds[index] is Kind.IMAGE
             and index in parents
             and self._is_in_document(index, parents[index].index)
         )
-        return set(self._kept[: next(images, None)])
+        return set(self._retained[: next(images, None)])
 
     def _is_in_document(self, index: int, parent: int | None) -> bool:
         """Return whether *parent* is the page's document, in which no script asked for it."""
@@ -408,21 +408,21 @@ class _Assembly:
         for entry in self._entries:
             if entry.request.outcome is not RequestOutcome.ANSWERED:
                 left_out[entry.request.outcome.value] += 1
-            elif not _is_kept(entry, self._host):
+            elif not _is_retained(entry, self._host):
                 left_out["of other hosts"] += 1
         return left_out
 
     def _missing_always(self) -> Iterator[str]:
-        has_hero = any(self._requests[index].is_hero for index in self._kept)
+        has_hero = any(self._requests[index].is_hero for index in self._retained)
         yield "what is critical" if has_hero else "what is critical or the hero"
-        n_unknown = sum(self._server_ms.get(index) is None for index in self._kept)
+        n_unknown = sum(self._server_ms.get(index) is None for index in self._retained)
         if n_unknown:
             yield f"server think times of {n_unknown:,}"
 
     def _named(self, n_hosts: int) -> dict[str, Any]:
         """Return what the page is called and where it comes from, as fields of a `Page`."""
         recording, root = self._recording, self._entries[self._root].address
-        said = {
+        provenance = {
             "source": recording.source.replace("\\", "/").rpartition("/")[2],
             "recorded": recording.recorded,
             "tool": recording.tool,
@@ -433,7 +433,7 @@ class _Assembly:
         return {
             "name": _clean(recording.name) or root.host,
             "url": root.url if recording.has_addresses else "",
-            "provenance": {key: _clean(text) for key, text in said.items() if text},
+            "provenance": {key: _clean(text) for key, text in provenance.items() if text},
         }
 
     def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:

@@ -254,8 +254,8 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
         least_ms = bound_ms * _LEAST_SHARE if handshakes else _LEAST_WAIT_MS
         opened.append(min([bound_ms, *(wait for wait in waits_ms if wait >= least_ms)]))
     if opened:
-        told = f"the median of {len(opened):,} connections' handshakes and shortest waits"
-        return EstimatedRtt(_rounded(statistics.median_low(opened)), told)
+        description = f"the median of {len(opened):,} connections' handshakes and shortest waits"
+        return EstimatedRtt(_rounded(statistics.median_low(opened)), description)
     waits = sorted(wait for wait in waits if wait >= _LEAST_WAIT_MS)
     if not waits:
         return None
@@ -590,10 +590,10 @@ def _good_for(name: str, requests: Iterable[RecordedRequest]) -> Iterator[tuple[
     A wildcard stands for the whole of the leftmost label (RFC 9525 § 6.3). A name with a port of
     its own is another origin, which nobody takes for that of the usual port.
     """
-    wanted = [] if ":" in name else [name, f"*.{name.partition('.')[2]}"]
+    names = [] if ":" in name else [name, f"*.{name.partition('.')[2]}"]
     for request in requests:
         if address := request.reached.ip:
-            for known_by in (*wanted, request.reached.certificate):
+            for known_by in (*names, request.reached.certificate):
                 if known_by:
                     yield address, known_by
 

@@ -77,10 +77,10 @@ def first_of(
     problems: Sequence[ValidationIssue], n_problems: int | None = None
 ) -> tuple[ValidationIssue, ...]:
     """Return the first problems, and how many more there are of *n_problems* in all."""
-    kept = problems[:_MOST_PROBLEMS]
-    rest = (len(problems) if n_problems is None else n_problems) - len(kept)
+    shown = problems[:_MOST_PROBLEMS]
+    rest = (len(problems) if n_problems is None else n_problems) - len(shown)
     more = [ValidationIssue(key="", message=f"and {rest:,} more")] if rest else []
-    return (*kept, *more)
+    return (*shown, *more)
 
 
 class SizeSource(enum.Enum):
@@ -88,7 +88,7 @@ class SizeSource(enum.Enum):
 
     RECORDED = "recorded"
     TRANSFER = "transfer size less header"
-    WHOLE = "transfer size, header and all"
+    TOTAL = "transfer size, header and all"
     PIECES = "sum of pieces"
     CONTENT_LENGTH = "Content-Length"
     COMPRESSION = "content size less compression"
@@ -341,7 +341,7 @@ class Recording:
         self.text_room -= len(text)
         return text
 
-    def say_tool(self, *words: str) -> None:
+    def set_tool(self, *words: str) -> None:
         """Note what made the recording; what a file says of itself is cut and cleaned."""
         text = " ".join(" ".join(words).split())
         self.tool = "".join(c for c in text if c.isprintable())[:_LONGEST_NOTE]
@@ -435,11 +435,11 @@ def priorities_of(
     entries = [*chrome_level(request.priority)]
     field = request.priority_field
     if field and is_well_formed(field):
-        wanted = parse_priority(field)
+        priority = parse_priority(field)
         browser = RecordedFrom(request.browser) if request.browser else None
         entries.append(
             RecordedPriority(
-                browser=browser, urgency=wanted.urgency, incremental=wanted.incremental
+                browser=browser, urgency=priority.urgency, incremental=priority.incremental
             )
         )
     entries += [] if frame is None else [frame]

@@ -138,12 +138,12 @@ def joined(base: str, url: str) -> str:
 
 def _as_sent(url: str) -> str:
     """Return an absolute URL with the default port left out, and everything in ASCII."""
-    parts, kept = urlsplit(url), address(url)
-    if kept is None or kept.scheme not in _SCHEMES or not kept.host:
+    parts, parsed = urlsplit(url), address(url)
+    if parsed is None or parsed.scheme not in _SCHEMES or not parsed.host:
         return url
     user, at, _ = parts.netloc.rpartition("@")
     path, query = quote(parts.path or "/", safe=_IN_PATH), quote(parts.query, safe=_IN_QUERY)
-    return urlunsplit((kept.scheme, f"{user}{at}{kept.host}", path, query, ""))
+    return urlunsplit((parsed.scheme, f"{user}{at}{parsed.host}", path, query, ""))
 
 
 def ids_of(urls: Sequence[str], root: str) -> list[str]:

@@ -105,9 +105,9 @@ class ImportedPage:
             ("inferred", self.inferred),
             ("left out", self.left_out),
         ):
-            told = ", ".join(f"{what} {number:,}" for what, number in counts.items() if number)
-            if told:
-                lines.append(f"{title}: {told}")
+            listed = ", ".join(f"{what} {number:,}" for what, number in counts.items() if number)
+            if listed:
+                lines.append(f"{title}: {listed}")
         known = self.page.recorded_load
         if known is not None and known.rtt_ns is not None and known.rate_bps is not None:
             rtt = f"RTT {to_ms(known.rtt_ns):g} ms from {known.rtt_from}"

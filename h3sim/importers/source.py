@@ -123,10 +123,10 @@ class TextSource:
             errors = "surrogateescape" if encoding == "utf-8" else "replace"
             self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         text = self._decoder.decode(raw, final=self._ended)
-        whole = text if text.isascii() else _STRAY.sub("\ufffd", text)
-        if whole != text and not any("UTF-8" in problem for problem in self.problems):
+        decoded = text if text.isascii() else _STRAY.sub("\ufffd", text)
+        if decoded != text and not any("UTF-8" in problem for problem in self.problems):
             self.problems.append("is not UTF-8 throughout: wrong bytes were read as U+FFFD")
-        return whole
+        return decoded
 
 
 def _detect_encoding(raw: bytes) -> tuple[bytes, str]:
@@ -197,7 +197,7 @@ class JsonCursor:
     def __init__(self, read: Callable[[int], str]) -> None:
         self._read = read
         self._text = ""
-        self._at = 0
+        self._position = 0
         self._before = 0
         self._ended = False
         self._is_crowded: bool | None = None
@@ -207,15 +207,15 @@ class JsonCursor:
     @property
     def position(self) -> int:
         """Number of characters already consumed."""
-        return self._before + self._at
+        return self._before + self._position
 
     def peek(self) -> str:
         """Return the first character of what comes next, "" at the end."""
         while True:
-            match = _SPACE.match(self._text, self._at)
-            self._at = match.end() if match else self._at
-            if self._at < len(self._text):
-                return self._text[self._at]
+            match = _SPACE.match(self._text, self._position)
+            self._position = match.end() if match else self._position
+            if self._position < len(self._text):
+                return self._text[self._position]
             if not self._more():
                 return ""
 
@@ -230,7 +230,7 @@ class JsonCursor:
         while True:
             try:
                 self._refuse_many_parts()
-                value, end = self._decode(self._text, self._at)
+                value, end = self._decode(self._text, self._position)
             except json.JSONDecodeError as error:
                 self._need_more(error)
             except RecursionError as error:
@@ -243,7 +243,7 @@ class JsonCursor:
                 is_number = isinstance(value, int | float)
                 may_go_on = is_number and end + _NUMBER_TAIL > len(self._text)
                 if not may_go_on or not self._more():
-                    self._at = end
+                    self._position = end
                     return value
 
     def members(self) -> Iterator[str]:
@@ -283,7 +283,7 @@ class JsonCursor:
         """Return whether another part follows; go to it, or behind the end."""
         character = self.peek()
         if character == closing:
-            self._at += 1
+            self._position += 1
             return False
         if not is_first:
             self._expect(",")
@@ -295,11 +295,11 @@ class JsonCursor:
             raise BrokenJsonError(f"is cut off at character {self.position}")
         if found != character:
             raise self._broken(f"expected {character!r}, found {found!r}")
-        self._at += 1
+        self._position += 1
 
     def _refuse_many_parts(self) -> None:
         """Refuse what would take gigabytes when it is parsed, before that."""
-        text, at = self._text, self._at
+        text, at = self._text, self._position
         if len(text) <= _MOST_PARTS:
             return
         # Counted once for each read, and not for each value in it.
@@ -327,7 +327,7 @@ class JsonCursor:
             error.msg.startswith("Unterminated string")
             or error.pos >= len(self._text) - _NEAR_THE_END
         )
-        if len(self._text) - self._at > _LONGEST_VALUE:
+        if len(self._text) - self._position > _LONGEST_VALUE:
             raise self._broken("one value has more than 64 million characters")
         if not may_be_cut:
             raise self._broken(error.msg, error.pos)
@@ -336,21 +336,21 @@ class JsonCursor:
             raise BrokenJsonError(f"is cut off: {error.msg} at character {at}")
 
     def _broken(self, what: str, at: int | None = None) -> BrokenJsonError:
-        at = self._before + (self._at if at is None else at)
+        at = self._before + (self._position if at is None else at)
         return BrokenJsonError(f"is not JSON: {what} at character {at}")
 
     def _more(self) -> bool:
         """Read on, and return whether there was more; a long value makes for long reads."""
         if self._ended:
             return False
-        rest = len(self._text) - self._at
+        rest = len(self._text) - self._position
         text = self._read(max(_CHUNK, rest))
         self._ended = not text
         if self._ended:
             return False
-        self._before += self._at
-        self._text = self._text[self._at :] + text
-        self._at = 0
+        self._before += self._position
+        self._text = self._text[self._position :] + text
+        self._position = 0
         self._is_crowded = None
         return True
 

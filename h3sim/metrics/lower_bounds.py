@@ -273,8 +273,8 @@ def mean_tick_bound(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float 
     >>> from h3sim.metrics.lower_bounds import Part
     >>> first = Part(after=None, lag_ticks=1, first_tick=1, n_packets=9, weight=0)
     >>> behind = Part(after=0, lag_ticks=1, first_tick=10, n_packets=1, weight=8)
-    >>> beside = Part(after=None, lag_ticks=1, first_tick=1, n_packets=1, weight=1)
-    >>> round(mean_tick_bound([first, behind, beside]), 6)  # (1 + 8 * 11) / 9
+    >>> sibling = Part(after=None, lag_ticks=1, first_tick=1, n_packets=1, weight=1)
+    >>> round(mean_tick_bound([first, behind, sibling]), 6)  # (1 + 8 * 11) / 9
     9.888889
     """
     total = math.fsum(part.weight for part in parts)

@@ -130,8 +130,8 @@ def inversion_bytes(
     *signals* are (received at, stream, signal), in that order. None if no signal has a rank.
     Streams without a rank are left out.
 
-    >>> told = [(0, 0, Eps(urgency=3)), (0, 4, Eps(urgency=1))]
-    >>> inversion_bytes([Sent(1, 0, 9), Sent(2, 4, 9)], {0: (0, 2), 4: (0, 3)}, told)
+    >>> signals = [(0, 0, Eps(urgency=3)), (0, 4, Eps(urgency=1))]
+    >>> inversion_bytes([Sent(1, 0, 9), Sent(2, 4, 9)], {0: (0, 2), 4: (0, 3)}, signals)
     9
     """
     changes = [(at_ns, stream_id, rank_of(signal)) for at_ns, stream_id, signal in signals]
@@ -164,8 +164,8 @@ def reprioritization_delays_ns(
     A raise is a signal of a lower rank than the one before; it is not counted if the stream had
     nothing left to send.
 
-    >>> told = [(0, 4, Eps(urgency=3)), (5, 4, Eps(urgency=1))]
-    >>> reprioritization_delays_ns([Sent(1, 4, 9), Sent(9, 4, 9)], told)
+    >>> signals = [(0, 4, Eps(urgency=3)), (5, 4, Eps(urgency=1))]
+    >>> reprioritization_delays_ns([Sent(1, 4, 9), Sent(9, 4, 9)], signals)
     [4]
     """
     times: dict[int, list[int]] = {}

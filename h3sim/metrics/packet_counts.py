@@ -68,9 +68,9 @@ def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
         return {}
     # Losses are consecutive if no data packet has a number between theirs: logs may omit some.
     numbers = sorted(fates)
-    places = enumerate(bisect_left(numbers, number) for number in sorted(lost))
+    positions = enumerate(bisect_left(numbers, number) for number in sorted(lost))
     # While numbers are consecutive, number and rank rise together, so their difference stays.
-    runs = groupby(places, lambda entry: entry[1] - entry[0])
+    runs = groupby(positions, lambda entry: entry[1] - entry[0])
     return dict(sorted(Counter(len([*run]) for _, run in runs).items()))
 
 

@@ -196,7 +196,7 @@ class Graph:
         >>> page.images_before["/"] == NOT_COUNTED
         True
         """
-        places = dict.fromkeys(self.index, NOT_COUNTED)
+        positions = dict.fromkeys(self.index, NOT_COUNTED)
         named: dict[str | None, list[Resource]] = {}
         for image in self.resources:
             found = image.discovered
@@ -207,8 +207,8 @@ class Graph:
         for images in named.values():
             # As they stand in the document, where that is known; else as they stand in the file.
             images.sort(key=_offset)
-            places.update((image.id, place) for place, image in enumerate(images))
-        return places
+            positions.update((image.id, position) for position, image in enumerate(images))
+        return positions
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
@@ -451,7 +451,7 @@ class Page(Graph, RichDisplay):
     def __post_init__(self) -> None:
         validate(self, PageError, self.name)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors between its resources, hosts and groups."""
         yield from graph_problems(self.resources)
         yield from host_problems(self.resources, self.hosts)

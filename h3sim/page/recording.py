@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.resource import MAX_TIME_NS
 from h3sim.schema.fields import declare, validate
-from h3sim.schema.values import MegabitsPerSecond, Milliseconds, TableOf, Text, Whole
+from h3sim.schema.values import Integer, MegabitsPerSecond, Milliseconds, TableOf, Text
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
 from h3sim.units import to_ms
 
@@ -65,7 +65,7 @@ class RecordedLoad:
     n_bytes: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=0, high=2**53),
+            Integer(low=0, high=2**53),
             "bytes of all responses over its network, including those left out of the page",
         ),
     )
@@ -78,7 +78,7 @@ class RecordedLoad:
     def __post_init__(self) -> None:
         validate(self, PageError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors between its values."""
         if (self.rtt_ns is None) != (self.rate_bps is None):
             key = "rtt_ms" if self.rtt_ns is None else "rate_mbps"
@@ -99,7 +99,7 @@ class RecordedGroup:
 
     name: str = field(metadata=declare(Text(is_needed=True), "its name, used by resources"))
     weight: int = field(
-        default=DEFAULT_WEIGHT, metadata=declare(Whole(low=1, high=MAX_WEIGHT), "its weight")
+        default=DEFAULT_WEIGHT, metadata=declare(Integer(low=1, high=MAX_WEIGHT), "its weight")
     )
     depends_on: str = field(
         default="", metadata=declare(Text(), "an earlier group; empty for the root of the tree")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.constants import MAX_VARINT
 from h3sim.errors import PageError, ValidationIssue
 from h3sim.schema.fields import Record, declare, fields_of, validate
-from h3sim.schema.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
+from h3sim.schema.values import Choice, Flag, Integer, ListOf, Milliseconds, Number, Text
 from h3sim.signals import MAX_URGENCY, MAX_WEIGHT, BucketPriority, Eps
 from h3sim.units import NS_PER_DAY, to_ms
 
@@ -62,7 +62,7 @@ class Discovery:
     offset_bytes: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=0), "bytes of the parent's body; required for `offset`, and only there"
+            Integer(low=0), "bytes of the parent's body; required for `offset`, and only there"
         ),
     )
     delay_ns: int = field(
@@ -72,7 +72,7 @@ class Discovery:
     def __post_init__(self) -> None:
         validate(self, PageError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors between its fields."""
         if self.at is not TriggerEvent.TIME and self.by is None:
             yield ValidationIssue(key="by", message=f"is required where at is {self.at.value!r}")
@@ -100,27 +100,27 @@ class ServerPriority:
     urgency: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True
+            Integer(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True
         ),
     )
     incremental: bool | None = field(
         default=None, metadata=declare(Flag(), "i of the Priority field", is_premise=True)
     )
     bucket: int | None = field(
-        default=None, metadata=declare(Whole(low=0, high=63), "the bucket", is_premise=True)
+        default=None, metadata=declare(Integer(low=0, high=63), "the bucket", is_premise=True)
     )
     level: int | None = field(
-        default=None, metadata=declare(Whole(low=1, high=3), "the level in it", is_premise=True)
+        default=None, metadata=declare(Integer(low=1, high=3), "the level in it", is_premise=True)
     )
     after_bytes: int = field(
         default=0,
-        metadata=declare(Whole(low=0), "scheduled bytes from which it applies"),
+        metadata=declare(Integer(low=0), "scheduled bytes from which it applies"),
     )
 
     def __post_init__(self) -> None:
         validate(self, PageError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield an error if it sets no value."""
         values = (self.urgency, self.incremental, self.bucket, self.level)
         if all(value is None for value in values):
@@ -262,7 +262,7 @@ def _jpeg_format(content: bytes) -> ImageFormat | None:
     return None
 
 
-_SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
+_SIZE = Integer(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
 
 
 def _flag(about: str, used_by: str = "schemes", key: str = "") -> Any:
@@ -323,7 +323,7 @@ class RecordedPriority:
     weight: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=1, high=MAX_WEIGHT), "the weight in that class or below that parent"
+            Integer(low=1, high=MAX_WEIGHT), "the weight in that class or below that parent"
         ),
     )
     depends_on: str | None = field(
@@ -342,7 +342,7 @@ class RecordedPriority:
     urgency: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True
+            Integer(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True
         ),
     )
     incremental: bool | None = field(
@@ -360,7 +360,7 @@ class RecordedPriority:
     def __post_init__(self) -> None:
         validate(self, PageError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors between its values."""
         values = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
         if all(value is None for value in values):
@@ -406,7 +406,7 @@ class PriorityChange:
     def __post_init__(self) -> None:
         validate(self, PageError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield an error if it changes nothing."""
         if all(value is None for value in (self.visible, self.hidden, self.fetchpriority)):
             message = "at least one of visible, hidden and fetchpriority is required"
@@ -475,7 +475,7 @@ class Resource:
     response_offsets: tuple[int, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Whole(low=0), "whole numbers"),
+            ListOf(Integer(low=0), "whole numbers"),
             "offsets at which pieces of the response began in the recording, rising from 0",
             used_by="-",
         ),
@@ -600,7 +600,7 @@ class Resource:
         """True if it is a root: a navigated document."""
         return self.is_root or self.discovered is None
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors between its values."""
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):

@@ -16,7 +16,7 @@ from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.model import Page
 from h3sim.page.resource import MAX_STREAM_BYTES, Discovery, Kind, Resource, TriggerEvent
 from h3sim.schema.arguments import check_arguments
-from h3sim.schema.values import Number, Whole
+from h3sim.schema.values import Integer, Number
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ _EXECUTE_MS_PER_KB = 1.1
 _SEEN = 0.3
 """The share of images, from the start of the document, that are above the fold."""
 _LARGEST_SHARE = 0.05
-_SIZE = Whole(low=0, high=MAX_STREAM_BYTES)
+_SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
 _TAKEN = {
-    "seed": Whole(low=0),
-    "n_resources": Whole(low=1, high=100_000),
+    "seed": Integer(low=0),
+    "n_resources": Integer(low=1, high=100_000),
     "total_bytes": _SIZE,
-    "max_depth": Whole(low=1, high=len(_LEVELS)),
+    "max_depth": Integer(low=1, high=len(_LEVELS)),
     "script_share": Number(low=0, high=1),
     "html_bytes": _SIZE,
     "hero_bytes": _SIZE,

@@ -482,7 +482,7 @@ _AFTER = Number(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 class OpenMode(enum.Enum):
     """Placement of a second page, and its effect on the first."""
 
-    BESIDE = "beside"
+    CONCURRENT = "beside"
     """Both are visible: two windows, or two users."""
     BACKGROUND = "background"
     """In a background tab."""
@@ -495,7 +495,7 @@ def merge_pages(
     other: Page,
     *,
     after_ms: float = 0,
-    opened: OpenMode | str = OpenMode.BESIDE,
+    opened: OpenMode | str = OpenMode.CONCURRENT,
     name: str | None = None,
 ) -> Page:
     """Return *page* with *other* as another root, which is requested *after_ms*.

@@ -17,7 +17,7 @@ from h3sim.papers.findings import Estimate
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import format_value
 from h3sim.schema.fields import NumbersByPath, declare, read_document, validate
-from h3sim.schema.values import ListOf, Number, OneOrMore, Text, Whole
+from h3sim.schema.values import Integer, ListOf, Number, OneOrMore, Text
 from h3sim.study import load_study, simulate, study_file
 from h3sim.study.header_study import header_rows
 from h3sim.study.study_file import Quick, StudyError, StudyFile
@@ -67,8 +67,8 @@ class HeaderExperiment:
     losses: tuple[float, ...] = field(
         metadata=declare(ListOf(_LOSS, "numbers"), "packet loss rates")
     )
-    runs: int = field(metadata=declare(Whole(low=1), "runs of each path"))
-    table_bytes: int = field(metadata=declare(Whole(low=0), "dynamic table capacity"))
+    runs: int = field(metadata=declare(Integer(low=1), "runs of each path"))
+    table_bytes: int = field(metadata=declare(Integer(low=0), "dynamic table capacity"))
     paper: Mapping[str, float] = field(
         metadata=declare(NumbersByPath(), "published numbers, by metric")
     )
@@ -269,9 +269,9 @@ class Experiment:
         design = study.design
         by_size = sorted(design.pages, key=lambda page: (page.total_bytes, page.name))
         chosen = {page.name for page in by_size[:: self.quick.every]}
-        kept = tuple(page for page in design.pages if page.name in chosen)
+        selected = tuple(page for page in design.pages if page.name in chosen)
         seeds = tuple(design.seeds)[: self.quick.seeds]
-        return replace(study, design=replace(design, pages=kept, seeds=seeds))
+        return replace(study, design=replace(design, pages=selected, seeds=seeds))
 
 
 def experiment_names() -> tuple[str, ...]:
@@ -322,8 +322,8 @@ def page_files(folder: str | Path) -> list[str]:
     given = Path(folder)
     found = sorted(map(str, given.glob("*.json"))) if given.is_dir() else []
     if not found:
-        told = "has no page file (*.json)" if given.is_dir() else "is no folder"
+        problem = "has no page file (*.json)" if given.is_dir() else "is no folder"
         raise StudyError(
-            [ValidationIssue(key="--pages", message=f"{format_value(str(folder))} {told}")]
+            [ValidationIssue(key="--pages", message=f"{format_value(str(folder))} {problem}")]
         )
     return found

@@ -9,7 +9,7 @@ from h3sim.metrics import SAMPLE_MS
 from h3sim.papers.minor_studies import METRICS, TITLES, cells_of
 from h3sim.papers.sander import title
 from h3sim.reporting.labels import Interval, listed, plain, spreads_of, with_intervals
-from h3sim.reporting.output import save_figure, say
+from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.reporting.style import SMALL, in_style, line
 from h3sim.study import resolve_pages, simulate
 from h3sim.study.results import Results
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CELL_IN, _HEIGHT_IN, _MARGIN_IN = 3.4, 3.0, 1.0
 _CHANGES = (("speed_index_ms", "SpeedIndex"), ("hol_sander_stream_bytes", "bytes blocked"))
 _CDF_PERCENT = 100
-_LEAST_BESIDE = 3
+_MIN_COMPARISONS = 3
 """So many numbers of the paper make a figure of their own."""
 _STRIPS = ("rr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr", "bucket", "bucket-html")
 
@@ -58,7 +58,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             return _lanes([_again("davies-meenan", scheme=scheme) for scheme in _STRIPS])
         case "marx-2019-fig-11":
             loads = [_again("davies-meenan", scheme=scheme) for scheme in ("bucket", "rr")]
-            return _of(h3sim.reporting.LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
+            return _figure_of(h3sim.reporting.LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
         case "marx-2019-fig-12":
             unbuffered = results.filter(send_buffer_kb=0)
             return _still(
@@ -79,7 +79,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             return _waterfalls()
         case "sander-2022-fig-7":
             plots = h3sim.reporting.StudyPlots(results)
-            return _of(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
+            return _figure_of(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
         case "loss-map":
             return _map(run)
         case name if name.startswith("sander-2022-fig-") and name != "sander-2022-fig-4":
@@ -97,10 +97,10 @@ def _still(ax: Axes) -> Figure:
     legend = ax.get_legend()
     if legend is not None:
         legend.set_loc("lower left")
-    return _of(ax)
+    return _figure_of(ax)
 
 
-def _of(ax: Axes) -> Figure:
+def _figure_of(ax: Axes) -> Figure:
     """Return the figure that axes are on."""
     figure = ax.get_figure(root=True)
     assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
@@ -108,7 +108,7 @@ def _of(ax: Axes) -> Figure:
 
 
 def _lanes(loads: Sequence[Load]) -> Figure:
-    return _of(h3sim.reporting.LoadPlots(loads).multiplexing())
+    return _figure_of(h3sim.reporting.LoadPlots(loads).multiplexing())
 
 
 def _waterfalls() -> Figure:
@@ -129,7 +129,7 @@ def _changes(run: ExperimentRun) -> Figure:
     networks = [*dict.fromkeys(row["network"] for row in run.loads.rows)]
     figure = _new(len(networks), _CELL_IN, 2 * _HEIGHT_IN)
     grid = figure.subplots(2, len(networks), squeeze=False, sharey=True)
-    for (column, said), axes in zip(_CHANGES, grid, strict=True):
+    for (column, caption), axes in zip(_CHANGES, grid, strict=True):
         for network, ax in zip(networks, axes, strict=True):
             here = run.loads.where(network=network)
             base = here.where(scheme="sander-chrome")
@@ -150,10 +150,10 @@ def _changes(run: ExperimentRun) -> Figure:
                 )
             ax.axvline(0, color="0.6", linewidth=0.8)
             ax.set_xlim(-100, 150)
-            ax.set_xlabel(f"change of {said} in %")
+            ax.set_xlabel(f"change of {caption} in %")
             ax.set_title(title(network), fontsize=SMALL + 1, loc="left")
-            what = f"the share of pages by the change of {said} in %, {title(network)}"
-            say(ax, f"A line of steps per scheme, {what}: {spreads_of(spreads)}")
+            what = f"the share of pages by the change of {caption} in %, {title(network)}"
+            set_alt_text(ax, f"A line of steps per scheme, {what}: {spreads_of(spreads)}")
         axes[0].set_ylabel("share of pages")
     grid[0][0].legend(fontsize=SMALL, frameon=False)
     return figure
@@ -189,30 +189,30 @@ def _map(run: ExperimentRun) -> Figure:
             for scheme, found in cell.ratios.items()
             if scheme != "fifo"
         }
-        say(ax, f"A row per cell, a mark per turn, {what}: {with_intervals(turns)}")
+        set_alt_text(ax, f"A row per cell, a mark per turn, {what}: {with_intervals(turns)}")
     return figure
 
 
 def _paper_comparison(run: ExperimentRun) -> Figure | None:
     """Draw the paper's numbers beside those that came out, where there are some."""
-    if len(run.beside) < _LEAST_BESIDE:
+    if len(run.comparisons) < _MIN_COMPARISONS:
         return None
-    figure = _new(1, 2 * _CELL_IN, _MARGIN_IN + 0.2 * len(run.beside))
+    figure = _new(1, 2 * _CELL_IN, _MARGIN_IN + 0.2 * len(run.comparisons))
     ax = figure.subplots()
-    has_intervals = any(found.low is not None for _, _, found in run.beside)
-    said = "h3sim, 95 % interval" if has_intervals else "h3sim"
-    for index, (_, paper, found) in enumerate(run.beside):
+    has_intervals = any(found.low is not None for _, _, found in run.comparisons)
+    caption = "h3sim, 95 % interval" if has_intervals else "h3sim"
+    for index, (_, paper, found) in enumerate(run.comparisons):
         if found.low is not None and found.high is not None:
             ax.plot([found.low, found.high], [index, index], color=line(1).color, linewidth=1.5)
         ax.plot(paper, index, "x", color=line(0).color, label=None if index else "paper")
         ax.plot(found.value, index, "o", color=line(1).color, markersize=4,
-                label=None if index else said)  # fmt: skip
-    ax.set_yticks(range(len(run.beside)), [plain(name) for name, _, _ in run.beside])
+                label=None if index else caption)  # fmt: skip
+    ax.set_yticks(range(len(run.comparisons)), [plain(name) for name, _, _ in run.comparisons])
     ax.invert_yaxis()
     ax.legend(fontsize=SMALL, frameon=False)
     ax.set_title(plain(run.experiment.title), fontsize=SMALL + 1, loc="left")
-    pairs = listed(f"{name} {paper:g}, {found.value:.4g}" for name, paper, found in run.beside)
-    say(ax, f"A row per number, that of the paper and that of h3sim: {pairs}")
+    pairs = listed(f"{name} {paper:g}, {found.value:.4g}" for name, paper, found in run.comparisons)
+    set_alt_text(ax, f"A row per number, that of the paper and that of h3sim: {pairs}")
     return figure
 
 

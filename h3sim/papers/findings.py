@@ -72,9 +72,9 @@ class Criterion(enum.Enum):
         """
         return _HOLDS[self](value, limit)
 
-    def told(self, limit: str) -> str:
+    def describe(self, limit: str) -> str:
         """Return the criterion with its limit in words."""
-        return f"{_TOLD[self]} {limit}"
+        return f"{_PHRASES[self]} {limit}"
 
 
 _HOLDS: Mapping[Criterion, Callable[[float, float], bool]] = {
@@ -85,7 +85,7 @@ _HOLDS: Mapping[Criterion, Callable[[float, float], bool]] = {
     Criterion.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
     Criterion.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
 }
-_TOLD = {
+_PHRASES = {
     Criterion.ABOVE: "above",
     Criterion.BELOW: "below",
     Criterion.AT_LEAST: "at least",
@@ -143,8 +143,8 @@ def _limit(criterion: Criterion, given: Any) -> Limit:
     if isinstance(given, str):
         return Limit(criterion, given)
     if not is_quantity(given):
-        wanted = "must be a number or the name of a figure"
-        raise RejectedValueError(f"{wanted}, is {shown_given(given)}")
+        expected = "must be a number or the name of a figure"
+        raise RejectedValueError(f"{expected}, is {shown_given(given)}")
     return Limit(criterion, float(given))
 
 
@@ -152,7 +152,7 @@ def _limit(criterion: Criterion, given: Any) -> Limit:
 class Claim:
     """Claim of a finding: the figure named *figure* satisfies all of *limits*."""
 
-    says: str = field(metadata=declares(Text(), "what is claimed"))
+    statement: str = field(metadata=declares(Text(), "what is claimed", key="says"))
     figure: str = field(metadata=declares(Text(), "the figure that it is about"))
     limits: tuple[Limit, ...] = field(
         metadata=declares(_Limits(), "what the figure is compared with")
@@ -181,11 +181,11 @@ class Claim:
                 for limit, value in zip(self.limits, values, strict=True)
                 if value is not None
             )
-        wanted = " and ".join(
-            limit.criterion.told(shown(limit.of if value is None else value))
+        expected = " and ".join(
+            limit.criterion.describe(shown(limit.of if value is None else value))
             for limit, value in zip(self.limits, values, strict=True)
         )
-        return Judged(self, found, wanted, holds)
+        return Judged(self, found, expected, holds)
 
 
 class Judged(NamedTuple):
@@ -193,7 +193,7 @@ class Judged(NamedTuple):
 
     claim: Claim
     figure: Estimate | None
-    wanted: str
+    expected: str
     holds: bool | None
 
     @property
@@ -216,7 +216,7 @@ class Finding:
 
     id: str = field(metadata=declares(Text(is_needed=True), "what tables call it"))
     source: str = field(metadata=declares(Text(), "who says so"))
-    says: str = field(metadata=declares(Text(), "what was published"))
+    statement: str = field(metadata=declares(Text(), "what was published", key="says"))
     study: str = field(
         default="", metadata=declares(Text(), "the experiment whose figures its claims are about")
     )
@@ -237,7 +237,7 @@ class Finding:
         # The value is frozen for all but its own construction, which this is a part of.
         object.__setattr__(self, "claims", tuple(claim.within(self.study) for claim in self.claims))
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         if bool(self.claims) == bool(self.cannot):
             yield ValidationIssue(key="", message="needs either claims, or why it cannot be judged")
@@ -274,8 +274,8 @@ def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     It holds if all its claims do, does not if none does, and holds in part else. It cannot be
     judged where it says so, or where a figure that it needs is missing.
 
-    >>> claim = Claim(says="rr is slow", figure="s:rr", limits=(Limit(Criterion.BELOW, 1),))
-    >>> slow = Finding(id="x", source="y", says="rr is slow", study="s", claims=(claim,))
+    >>> claim = Claim(statement="rr is slow", figure="s:rr", limits=(Limit(Criterion.BELOW, 1),))
+    >>> slow = Finding(id="x", source="y", statement="rr is slow", study="s", claims=(claim,))
     >>> judge(slow, {"s:rr": Estimate(0.8)}).verdict, judge(slow, {}).verdict
     (<Verdict.HOLDS: 'holds'>, <Verdict.CANNOT_BE_JUDGED: 'cannot be judged'>)
     """
@@ -331,7 +331,7 @@ class FindingsFile:
     def __post_init__(self) -> None:
         validate(self, FindingsError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield what is wrong between its values."""
         known: set[str] = set()
         for number, finding in enumerate(self.findings):

@@ -106,14 +106,14 @@ def _buffers(loads: Loads) -> Figures:
         for name in SIZES:
             inside = [changes[page] for page in changes if size_class(n_bytes[page]) == name]
             found[f"change.{size:g}.{name}"] = median(inside)
-        kept = _by_page(by_size[size], by_size[0], lambda with_it, without: with_it / without)
-        found[f"kept.{size:g}"] = mean([*kept.values()])
+        ratios = _by_page(by_size[size], by_size[0], lambda with_it, without: with_it / without)
+        found[f"kept.{size:g}"] = mean([*ratios.values()])
         of_page = [by_page.get("davies-meenan") for by_page in by_size[size].values()]
         known = [value for value in of_page if value is not None]
         if known:
             found[f"davies-meenan.{size:g}"] = Estimate(max(known))
             found[f"lose-more.{size:g}"] = share(
-                [value < kept["davies-meenan"] for value in kept.values()]
+                [value < ratios["davies-meenan"] for value in ratios.values()]
             )
     if "lose-more.1000" in found:
         found["lose-more"] = found["lose-more.1000"]

@@ -166,8 +166,8 @@ def one_order(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                     seed=row["seed"],
                 )
                 added.setdefault(row["page"], []).append(_added_by_one_order(load))
-            for place, name in enumerate(("byte-index", "last")):
-                means = [statistics.mean(pair[place] for pair in pairs) for pairs in added.values()]
+            for index, name in enumerate(("byte-index", "last")):
+                means = [statistics.mean(pair[index] for pair in pairs) for pairs in added.values()]
                 found[f"{100 * loss:g}pct.{scheme}.{name}"] = mean(means)
     for percent in dict.fromkeys(name.split("pct.")[0] for name in found):
         chosen = [figure for name, figure in found.items() if name.startswith(f"{percent}pct.")]
@@ -306,7 +306,7 @@ def incremental(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 def map_remarks(loads: Loads) -> list[str]:
     """Return in sentences where some round robin beats one response after the other."""
-    said = []
+    sentences = []
     for metric, title in TITLES.items():
         cells = [*cells_of(loads, metric)]
         for kind, chosen in (
@@ -317,16 +317,16 @@ def map_remarks(loads: Loads) -> list[str]:
             clear = sum(_is_clear(cell) for cell in chosen)
             gains = [1 - min(figure.value for figure in cell.ratios.values()) for cell in chosen]
             most = max(gains, default=0.0)
-            said.append(
+            sentences.append(
                 f"{title}, {kind}: some round robin has the least mean in {wins} of {len(chosen)}"
                 f" networks, with an interval below 1 in {clear}; the most it gains is {most:.0%}."
             )
-    return said
+    return sentences
 
 
 def flag_remarks(figures: Mapping[str, Estimate]) -> list[str]:
     """Return in sentences which uses of the flag are better or worse than Chrome's, and surely."""
-    said = []
+    sentences = []
     for name, title in FLAG_TITLES.items():
         over_all = {
             variant: figures[f"{variant}.{name}"]
@@ -335,11 +335,11 @@ def flag_remarks(figures: Mapping[str, Estimate]) -> list[str]:
         }
         better = [v for v, figure in over_all.items() if (figure.high or 0) < -_TINY]
         worse = [v for v, figure in over_all.items() if (figure.low or 0) > _TINY]
-        said.append(
+        sentences.append(
             f"{title}: of what may be incremental (all, none, documents, images), surely better"
             f" than Chrome's choice {_listed(better)}, surely worse {_listed(worse)}."
         )
-    return said
+    return sentences
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -88,8 +88,8 @@ def size_of(run: ExperimentRun) -> str:
 
 def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
     """Yield the tables of an experiment: the paper beside h3sim, and its own."""
-    if run.beside:
-        rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.beside]
+    if run.comparisons:
+        rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.comparisons]
         yield Table(("figure", "paper", "h3sim"), rows, title="the paper beside h3sim")
     match run.experiment.name:
         case "frindell-2017":
@@ -123,7 +123,7 @@ def remarks_of(run: ExperimentRun) -> list[str]:
 def claim_rows(judgement: Judgement) -> list[tuple[str, ...]]:
     """Return a row for each claim: whether it holds, what it is about, the figure, the limit."""
     return [
-        (_MARKS[claim.holds], claim.claim.says, str(claim.figure or "-"), claim.wanted)
+        (_MARKS[claim.holds], claim.claim.statement, str(claim.figure or "-"), claim.expected)
         for claim in judgement.claims
     ]
 
@@ -190,7 +190,7 @@ def _verdicts(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> 
     rows = (
         (
             j.finding.id,
-            j.finding.says,
+            j.finding.statement,
             verdicts[j.finding.id].verdict.value,
             verdicts[j.finding.id].run,
         )
@@ -204,7 +204,7 @@ def _section(
 ) -> list[str]:
     finding, verdict, claims = judgement
     heading = f"{finding.id}: {shown_verdict.verdict.value}."
-    lines = [f"**{heading}** {_sentence(finding.says)} ({finding.source})", ""]
+    lines = [f"**{heading}** {_sentence(finding.statement)} ({finding.source})", ""]
     if verdict is not shown_verdict.verdict:
         lines += [
             "That is the verdict of the [full run](validation.md#full-runs). In this quick one it"
@@ -304,7 +304,7 @@ def _by_lists(run: ExperimentRun) -> Table[Any]:
     pages = run.loads.pages
     rows = [
         (name, shown(paper), *(shown(run.figures[f"{page}.{name}"].value) for page in pages))
-        for name, paper, _ in run.beside
+        for name, paper, _ in run.comparisons
     ]
     return Table(("figure", "paper", *pages), rows, title="the same by page")
 
@@ -313,15 +313,15 @@ def _by_buffer(run: ExperimentRun) -> Table[Any]:
     """Return by how much each buffer changes speedups above the fold, by size of page."""
     rows = [
         (
-            f"{name.removeprefix(start)} kB{said}",
+            f"{name.removeprefix(start)} kB{suffix}",
             *(
                 str(run.figures.get(name.replace("kept", "change", 1) + of, "-"))
                 for of in ("", ".small", ".medium", ".large")
             ),
         )
-        for start, said in (("kept.", ""), ("bursts.kept.", ", filled in bursts"))
+        for start, suffix in (("kept.", ""), ("bursts.kept.", ", filled in bursts"))
         for name in run.figures
-        if name.startswith(start) and not (said and name.endswith(".0"))
+        if name.startswith(start) and not (suffix and name.endswith(".0"))
     ]
     headers = ("send buffer", "all pages", "small", "medium", "large")
     title = "median over pages of how far speedups above the fold move"
@@ -384,13 +384,13 @@ def _percent(figure: Estimate | None) -> str:
     if figure is None:
         return "-"
     shares = [100 * value for value in figure if value is not None]
-    told = [f"{value:.1f}" for value in shares]
-    return told[0] if len(told) == 1 else f"{told[0]} ({told[1]} to {told[2]})"
+    texts = [f"{value:.1f}" for value in shares]
+    return texts[0] if len(texts) == 1 else f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
 def _turn(scheme: str) -> str:
-    said = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
-    return said.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
+    labels = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
+    return labels.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
 
 
 def _paper_of(judgement: Judgement) -> str:

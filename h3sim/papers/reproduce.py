@@ -105,7 +105,7 @@ class ExperimentRun:
     """Number of loads that exceeded the study's time limit."""
 
     @property
-    def beside(self) -> list[tuple[str, float, Estimate]]:
+    def comparisons(self) -> list[tuple[str, float, Estimate]]:
         """The paper's numbers, and the figures beside them."""
         paper = self.experiment.paper
         return [(name, paper[name], self.figures[name]) for name in paper if name in self.figures]
@@ -123,16 +123,16 @@ _EXPERIMENT = ObjectType(
     Property("figures", TableOf(row_of(Estimate)), "what came of it"),
 )
 _CLAIM = ObjectType(
-    Property("says", TEXT, of="claim.says"),
+    Property("says", TEXT, of="claim.statement"),
     Property("figure", TEXT, of="claim.figure"),
     Property("value", NUMBER_OR_NONE),
-    Property("wanted", TEXT),
+    Property("wanted", TEXT, of="expected"),
     Property("holds", OrNone(Flag(), none=None)),
 )
 _JUDGEMENT = ObjectType(
     Property("id", TEXT, of="finding.id"),
     Property("source", TEXT, of="finding.source"),
-    Property("says", TEXT, of="finding.says"),
+    Property("says", TEXT, of="finding.statement"),
     Property("verdict", Choice(Verdict)),
     Property("reason", TEXT_OR_NONE),
     Property("claims", ListOf(_CLAIM, "claims")),
@@ -208,8 +208,10 @@ def reproduce(
     files = None if pages is None else page_files(pages)
     chosen = chosen_experiments([names] if isinstance(names, str) else names)
     # One store for all, in memory if need be: experiments have loads in common.
-    kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
-    how = {"store": kept, "workers": workers, "executor": executor, "progress": progress}
+    results_store = (
+        store if isinstance(store, Store) else Store(":memory:" if store is None else store)
+    )
+    how = {"store": results_store, "workers": workers, "executor": executor, "progress": progress}
     runs: dict[str, ExperimentRun] = {}
     for name in chosen:
         experiment = load_experiment(name)
@@ -242,28 +244,31 @@ def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
     for finding in list_findings():
         # A finding about no study is told only with all of them, and not beside one that was asked
         # for.
-        is_whole = finding.studies or len(runs) == len(experiment_names())
-        if is_whole and all(study in runs for study in finding.studies):
+        is_complete = finding.studies or len(runs) == len(experiment_names())
+        if is_complete and all(study in runs for study in finding.studies):
             yield judge(finding, figures)
 
 
 def chosen_experiments(names: Iterable[str]) -> list[str]:
     """Return the experiments that *names* ask for, each once, with those that findings need."""
-    wanted: dict[str, None] = {}
+    selected: dict[str, None] = {}
     of_finding = {finding.id: finding.studies for finding in list_findings()}
     for name in names:
         if name == ALL:
-            wanted |= dict.fromkeys(experiment_names())
+            selected |= dict.fromkeys(experiment_names())
         elif name in of_finding:
-            wanted |= dict.fromkeys(of_finding[name])
+            selected |= dict.fromkeys(of_finding[name])
         else:
-            wanted[load_experiment(name).name] = None
-    if not wanted:
+            selected[load_experiment(name).name] = None
+    if not selected:
         raise InputError([ValidationIssue(key="names", message="at least one is needed")])
     more = [
-        study for finding in list_findings() if finding.study in wanted for study in finding.studies
+        study
+        for finding in list_findings()
+        if finding.study in selected
+        for study in finding.studies
     ]
-    return sorted(dict.fromkeys((*wanted, *more)), key=experiment_names().index)
+    return sorted(dict.fromkeys((*selected, *more)), key=experiment_names().index)
 
 
 def _run_loads(

@@ -68,12 +68,12 @@ def correlations(loads: Loads, _paper: Mapping[str, float]) -> Figures:
             if of
         }
         known = {page: rho for page, rho in rhos.items() if rho is not None}
-        for kind, wanted in (
+        for kind, is_chosen in (
             ("small", lambda page: sizes_of[page] < _SMALL_BYTES),
             ("large", lambda page: sizes_of[page] >= _SMALL_BYTES),
             ("all", lambda _: True),
         ):
-            chosen = [rho for page, rho in known.items() if wanted(page)]
+            chosen = [rho for page, rho in known.items() if is_chosen(page)]
             if chosen:
                 found[f"rho.{name}.{kind}"] = median(chosen)
     return found
@@ -214,7 +214,9 @@ def _finished(loads: Loads) -> Loads:
 
     It repeated a run that took over 300 s; here page and seed are left out for all schemes.
     """
-    return loads.whole(("page", "network", "seed"), lambda row: row["page_load_ms"] <= _LIMIT_MS)
+    return loads.complete_groups(
+        ("page", "network", "seed"), lambda row: row["page_load_ms"] <= _LIMIT_MS
+    )
 
 
 def _quartiles(values: Any) -> float:

@@ -64,8 +64,10 @@ class Loads:
             if page in theirs
         }
 
-    def whole(self, by: Sequence[str], wanted: Callable[[Mapping[str, Any]], bool]) -> Loads:
-        """Return the loads of the groups, by the columns *by*, in which all loads are *wanted*.
+    def complete_groups(
+        self, by: Sequence[str], predicate: Callable[[Mapping[str, Any]], bool]
+    ) -> Loads:
+        """Return the loads of those groups, by columns *by*, in which *predicate* holds for all.
 
         A group that lacks a load others have, as it failed, is not whole either.
         """
@@ -73,8 +75,10 @@ class Loads:
         for row in self.rows:
             groups.setdefault(tuple(row[name] for name in by), []).append(row)
         size = max(map(len, groups.values()), default=0)
-        kept = (rows for rows in groups.values() if len(rows) == size and all(map(wanted, rows)))
-        return Loads((row for rows in kept for row in rows), self.resources)
+        complete = (
+            rows for rows in groups.values() if len(rows) == size and all(map(predicate, rows))
+        )
+        return Loads((row for rows in complete for row in rows), self.resources)
 
 
 def _where(rows: Sequence[Mapping[str, Any]], equal: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -160,13 +160,13 @@ def _sequence(records: Iterator[tuple[int, str, bool]], findings: Findings) -> R
 def _events(
     records: Iterator[tuple[int, str, bool]], findings: Findings
 ) -> Iterator[tuple[str, Any]]:
-    for number, (line, text, is_whole) in enumerate(records, 1):
+    for number, (line, text, is_complete) in enumerate(records, 1):
         if number > _MAX_EVENTS:
             findings.fatal(f"line {line}", f"is the end of {_MAX_EVENTS:,} events, the maximum")
         event, message = _parsed(text)
         if not message:
             yield f"line {line}", event
-        elif is_whole:
+        elif is_complete:
             findings.wrong(f"line {line}", f"is not JSON: {message}")
         else:
             # The writer was stopped; the records before are valid (RFC 7464 § 2.3).

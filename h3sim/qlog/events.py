@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_TIME = 1e18
 """In any unit; in 2026 about 1.8e15 microseconds have passed since 1970."""
 _DELTA = ("delta", "delta_time", "relative_to_previous_event")
-_WANTED = {
+_EVENTS_READ = {
     "packet_sent": "sent",
     "packet_received": "received",
     "packet_lost": "lost",
@@ -125,7 +125,7 @@ def _events(
             continue
         if not event:
             continue  # an empty last event allows for a trailing comma
-        what = _WANTED.get(_name(event, common))
+        what = _EVENTS_READ.get(_name(event, common))
         # The first event defines time zero, and each delta is relative to the event before it,
         # including events that are not used.
         if what is None and not is_first and not clock.is_delta:

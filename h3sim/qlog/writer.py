@@ -24,7 +24,7 @@ from h3sim.qlog.records import (
     priority_changes,
     priority_frames,
 )
-from h3sim.schema import check_output, write_whole
+from h3sim.schema import check_output, write_atomically
 from h3sim.trace import Delivery
 from h3sim.units import to_ms
 
@@ -435,10 +435,10 @@ def write_qlog(
         else:
             heads = [_trace_head(log, schema, trace) for log in logs]
             _write_json(stream, schema, about, logs, heads)
-        # Not closed: `write_whole` owns the file, and still has to flush it to the disk.
+        # Not closed: `write_atomically` owns the file, and still has to flush it to the disk.
         stream.detach()
 
-    write_whole(path, put, error=LogError)
+    write_atomically(path, put, error=LogError)
 
 
 def check_qlog_path(path: str | Path | None, *, key: str = "") -> None:

@@ -93,7 +93,7 @@ def congestion_alt(load: Load, connection: Connection) -> str:
     samples = time_series.samples_of(connection.trace)
     lost = sum(sample.n_lost for sample in samples)
     largest = max(sample.congestion_window for sample in samples)
-    description = time_series.told_connection(load, connection)
+    description = time_series.describe_connection(load, connection)
     return (
         f"The window{f' of {description}' if description else ''} grows to {largest:,} bytes at"
         f" most; {lost:,}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting.document import html_page
-from h3sim.schema import check_output, write_whole
+from h3sim.schema import check_output, write_atomically
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 from h3sim.units import to_ms
 
@@ -518,6 +518,6 @@ def write(load: Load, palette: Palette, path: str | os.PathLike[str]) -> None:
     check_animation_path(path)
     # On use: either brings what the other does not need.
     if Path(path).suffix.lower() == ".gif":
-        write_whole(path, gif_of(load, palette))
+        write_atomically(path, gif_of(load, palette))
     else:
-        write_whole(path, page_of(load, palette))
+        write_atomically(path, page_of(load, palette))

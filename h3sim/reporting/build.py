@@ -11,12 +11,12 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting.document import Report
 from h3sim.reporting.load_sections import named, part_of, part_of_log, verdict_of, verdict_of_log
 from h3sim.reporting.study_sections import (
+    describe_study,
     note_of_example,
     part_of_advice,
     part_of_found,
     settings_of,
     settings_of_found,
-    told_of_study,
     verdict_of_advice,
 )
 from h3sim.results import Load, in_words
@@ -118,7 +118,7 @@ def _parts_of(value: _Other, baseline: str | None) -> Iterator[_ReportParts]:
         made = settings_of_found(value)
         yield _ReportParts("the best scheme", [value.verdict], part_of_found(value), made)
     else:
-        verdict, part = told_of_study(value, baseline)
+        verdict, part = describe_study(value, baseline)
         yield _ReportParts("a study", verdict, part, _made_of_study(value))
 
 

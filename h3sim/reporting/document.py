@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting import timeline
-from h3sim.schema import write_whole
+from h3sim.schema import write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Report:
             InputError: if the ending is another, or the file cannot be written.
         """
         check_suffix(path)
-        write_whole(path, self.to_html())
+        write_atomically(path, self.to_html())
 
     def _repr_html_(self) -> str:
         return body_of(self)

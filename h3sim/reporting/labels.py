@@ -61,11 +61,11 @@ def plain(text: str) -> str:
 
 def _drawn(text: str) -> str:
     # On use: it loads matplotlib, and pictures that something else draws do without.
-    from h3sim.reporting.style import is_drawn, tell_missing
+    from h3sim.reporting.style import is_drawn, warn_of_missing_glyphs
 
     missing = [char for char in text if not is_drawn(char)]
     if unseen := [char for char in missing if char.isprintable()]:
-        tell_missing("".join(unseen))
+        warn_of_missing_glyphs("".join(unseen))
     return "".join(_NO_GLYPH if char in missing else char for char in text)
 
 

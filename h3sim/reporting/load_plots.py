@@ -33,7 +33,7 @@ from h3sim.reporting.output import (
     check_loads,
     checks_axes,
     save_figure,
-    say,
+    set_alt_text,
 )
 from h3sim.reporting.qlog_plots import CURVE_IN, byte_ranges_height_in, new_axes
 from h3sim.reporting.style import SMALL, in_style
@@ -74,7 +74,7 @@ def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> Sh
     above, below, names, moved = figure.subplots(4, height_ratios=heights_in)
     for ax, load, palette in zip((above, below), pair, palettes, strict=True):
         waterfall.draw_waterfall(ax, load, palette, window)
-        say(ax, waterfall_alt(load))
+        set_alt_text(ax, waterfall_alt(load))
     above.set_xlabel("")
     multiplexing.below(names, *palettes)
     one, other = labels.lane_labels(pair)
@@ -82,7 +82,7 @@ def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> Sh
     waterfall.draw_paired(
         moved, first, second, ("the first", "the second") if same else (one, other)
     )
-    say(moved, delta_alt(first, second))
+    set_alt_text(moved, delta_alt(first, second))
     return figure
 
 
@@ -116,14 +116,14 @@ class LoadDetails:
         load = self.loads[0]
         chosen = time_series.connection_of(load, connection)
         words = congestion_alt(load, chosen)
-        description = time_series.told_connection(load, chosen)
+        description = time_series.describe_connection(load, chosen)
         what = f"Congestion window of {description}:" if description else "Congestion window of"
 
         def draw(ax: Axes, _: Trace, title: str, *, end_ms: float, note: str) -> None:
             time_series.draw_congestion(ax, chosen.trace, title, end_ms=end_ms, note=note)
 
         ax = self._over_time(ax, what, draw, until_ms)
-        say(ax, words)
+        set_alt_text(ax, words)
         return ax
 
     def throughput(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
@@ -133,7 +133,9 @@ class LoadDetails:
         area, bytes waited for others. Returns *ax*, or the axes of a new figure.
         """
         ax = self._over_time(ax, "Throughput of", time_series.draw_throughput, until_ms)
-        say(ax, throughput_alt(self.loads[0].trace, window_of(self.loads[:1], until_ms).end_ms))
+        set_alt_text(
+            ax, throughput_alt(self.loads[0].trace, window_of(self.loads[:1], until_ms).end_ms)
+        )
         return ax
 
     def byte_ranges(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
@@ -154,7 +156,7 @@ class LoadDetails:
 
         height_in = byte_ranges_height_in(load.trace)
         ax = self._over_time(ax, "Byte ranges per stream of", draw, until_ms, height_in)
-        say(ax, alt_of("byte_ranges", self.loads))
+        set_alt_text(ax, alt_of("byte_ranges", self.loads))
         return ax
 
     def deltas(self, ax: Axes | None = None) -> Axes:
@@ -175,7 +177,7 @@ class LoadDetails:
             ax = ax or new_axes(_DETAILS_ROW_IN * n_rows + _FRAME_IN)
             one, other = labels.lane_labels(self.loads)
             waterfall.draw_paired(ax, first, second, (one, other))
-        say(ax, delta_alt(first, second))
+        set_alt_text(ax, delta_alt(first, second))
         return ax
 
     def against(self, other: Load, *, until_ms: float | None = None) -> ShownFigure:
@@ -227,7 +229,7 @@ class LoadDetails:
             trees.draw_dependencies(
                 ax, load.page, tree_palette(self._page), title, when, chain=chain
             )
-        say(ax, alt_of("dependencies", self.loads))
+        set_alt_text(ax, alt_of("dependencies", self.loads))
         return ax
 
     def priority_tree(self, ax: Axes | None = None, *, at_ms: float | None = None) -> Axes:
@@ -253,7 +255,7 @@ class LoadDetails:
                 tree_palette(self._page),
                 f"{title}, {to_ms(at_ns):,.0f} ms after navigation start",
             )
-        say(ax, priority_tree_alt(load, at_ns))
+        set_alt_text(ax, priority_tree_alt(load, at_ns))
         return ax
 
     def _over_time(
@@ -363,7 +365,7 @@ class LoadPlots(LoadDetails, Saved):
                 window_of(self.loads, until_ms),
                 annotate=annotate,
             )
-        say(ax, self.alt_text("multiplexing"))
+        set_alt_text(ax, self.alt_text("multiplexing"))
         return ax
 
     def byte_index(
@@ -388,7 +390,7 @@ class LoadPlots(LoadDetails, Saved):
             time_series.draw_progress(
                 ax, self.loads, names, shown=shown, requested=which, sample_ms=sample_ms
             )
-        say(ax, alt_texts.byte_index_alt(self.loads, which, sample_ms=sample_ms))
+        set_alt_text(ax, alt_texts.byte_index_alt(self.loads, which, sample_ms=sample_ms))
         return ax
 
     def waterfall(
@@ -423,7 +425,7 @@ class LoadPlots(LoadDetails, Saved):
                 n_rows = len(waterfall.rows_of(load, palette, fold))
                 ax = _figure_of(_LOADS_ROW_IN * n_rows + _LOADS_FRAME_IN).subplots()
             waterfall.draw_waterfall(ax, load, palette, window, fold=fold)
-        say(ax, alt_texts.waterfall_alt(load, fold))
+        set_alt_text(ax, alt_texts.waterfall_alt(load, fold))
         return ax
 
     def figure(self, *, until_ms: float | None = None) -> ShownFigure:
@@ -512,8 +514,8 @@ class LoadPlots(LoadDetails, Saved):
         The legend of the resources is there: beside the strip if that is high enough, else below.
         """
         palette = palette or self._palette
-        is_beside = multiplexing.height_in(palette, columns=1) <= self._strip_in
-        below_in = [] if is_beside else [multiplexing.height_in(palette)]
+        has_side_legend = multiplexing.height_in(palette, columns=1) <= self._strip_in
+        below_in = [] if has_side_legend else [multiplexing.height_in(palette)]
         heights_in = [self._strip_in, *below_in, *more_in]
         figure = _figure_of(
             sum(heights_in) + _LOADS_AXIS_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
@@ -521,8 +523,8 @@ class LoadPlots(LoadDetails, Saved):
         figure.suptitle(title, fontsize=SMALL + 2)
         grid = figure.add_gridspec(len(heights_in), 1, height_ratios=heights_in)
         axes = [figure.add_subplot(grid[row]) for row in range(len(heights_in))]
-        if is_beside:
-            multiplexing.draw_legend_beside(axes[0], palette)
+        if has_side_legend:
+            multiplexing.draw_side_legend(axes[0], palette)
         else:
             multiplexing.below(axes.pop(1), palette)
         return figure, axes

@@ -128,7 +128,7 @@ def _throughput(load: Load) -> Picture:
 
 def _congestion(load: Load, connection: Connection) -> Picture:
     samples = time_series.samples_of(connection.trace)
-    description = time_series.told_connection(load, connection)
+    description = time_series.describe_connection(load, connection)
     # Losses stay; between them every so many rows tell enough.
     step = -(-len(samples) // _MAX_SAMPLES)
     shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]

@@ -33,7 +33,7 @@ def height_in(palette: Palette, *, columns: int = _COLUMNS) -> float:
     return _LINE_IN * (lines + 0.5)
 
 
-def draw_legend_beside(ax: Axes, palette: Palette) -> None:
+def draw_side_legend(ax: Axes, palette: Palette) -> None:
     """Put the legend of *palette* in one column to the right of *ax*."""
     ax.legend(
         *_entries(palette),

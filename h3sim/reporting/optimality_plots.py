@@ -131,7 +131,7 @@ class OptimalityPlots:
 
     def _annotate(self, ax: Axes, which: Which, words: str) -> None:
         what = f"its optimality ratio {_WORDS[which]}, in times of what none can beat"
-        output.say(ax, f"A row per scheme, {what}; {words}")
+        output.set_alt_text(ax, f"A row per scheme, {what}; {words}")
 
     @property
     def _networks(self) -> list[str]:

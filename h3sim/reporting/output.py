@@ -18,7 +18,7 @@ from matplotlib.transforms import Bbox
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting.style import in_style
 from h3sim.results import Load
-from h3sim.schema import format_value, write_whole
+from h3sim.schema import format_value, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def check_loads(key: str, given: Any) -> tuple[Load, ...]:
     return found
 
 
-def say(ax: Axes, words: str) -> None:
+def set_alt_text(ax: Axes, words: str) -> None:
     """Keep with *ax* in words what is drawn on it, for `alt_text` and the files that hold it."""
     ax.set_label(words)  # of axes, matplotlib shows it nowhere
 
@@ -208,7 +208,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
         InputError: if the ending is another, or the file cannot be written.
     """
     kind = check_ending(path)
-    write_whole(path, lambda file: render(figure, file, kind))
+    write_atomically(path, lambda file: render(figure, file, kind))
 
 
 class Saved:

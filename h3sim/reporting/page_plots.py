@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.reporting import trees
 from h3sim.reporting.labels import plain, shortened, tree_palette
-from h3sim.reporting.output import Saved, ShownFigure, checks_axes, say
+from h3sim.reporting.output import Saved, ShownFigure, checks_axes, set_alt_text
 from h3sim.reporting.qlog_plots import new_axes
 from h3sim.reporting.style import SMALL, in_style
 
@@ -59,7 +59,7 @@ class PagePlots(Saved):
             title = f"What asks for what on {self._name}"
             trees.draw_dependencies(ax, self.page, self._palette, title, self._weight)
             depth = max(node.depth for node in nodes) + 1
-            say(ax, f"A tree of what asks for what, in {depth} steps.")
+            set_alt_text(ax, f"A tree of what asks for what, in {depth} steps.")
         return ax
 
     def kinds(self, ax: Axes | None = None) -> Axes:
@@ -75,7 +75,7 @@ class PagePlots(Saved):
                 f"{row.n_resources} of kind {row.kind.value} with {row.n_bytes / 1000:,.0f} kB"
                 for row in rows
             )
-            say(ax, f"A bar per kind: {weights}.")
+            set_alt_text(ax, f"A bar per kind: {weights}.")
         return ax
 
     def figure(self) -> ShownFigure:
@@ -122,10 +122,10 @@ def _draw_kinds(ax: Axes, page: Page, rows: list[KindRow]) -> None:
         linewidth=0.8,
     ).set_label("the rest")
     widest = max((row.n_bytes for row in rows), default=0) / 1000 or 1.0
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         plural = "s" * (row.n_resources != 1)
         text = f" {row.n_resources} resource{plural}, {row.n_bytes / 1000:,.1f} kB"
-        ax.text(row.n_bytes / 1000, place, text, va="center_baseline", fontsize=SMALL)
+        ax.text(row.n_bytes / 1000, position, text, va="center_baseline", fontsize=SMALL)
     ax.set_yticks(range(len(rows)), [row.kind.value for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, 1.25 * widest)  # room for the words behind the longest bar

@@ -9,7 +9,7 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting import time_series
 from h3sim.reporting.alt_texts import byte_ranges_alt, throughput_alt
 from h3sim.reporting.labels import plain, shortened
-from h3sim.reporting.output import Saved, ShownFigure, checks_axes, say
+from h3sim.reporting.output import Saved, ShownFigure, checks_axes, set_alt_text
 from h3sim.reporting.style import SMALL, in_style, line
 from h3sim.study.send_order import StepKind
 from h3sim.study.workload import describe_signal
@@ -94,7 +94,7 @@ class LogPlots(Saved):
             title = f"Byte ranges per stream of {description}"
             time_series.draw_byte_ranges(ax, trace, names, title, end_ms=self.end_ms)
             ax.set_xlabel(_TIME)
-        say(ax, f"{description}: {byte_ranges_alt(measured.hol.stream_bytes)}")
+        set_alt_text(ax, f"{description}: {byte_ranges_alt(measured.hol.stream_bytes)}")
         return ax
 
     def throughput(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
@@ -111,7 +111,7 @@ class LogPlots(Saved):
             title = f"Throughput of {description}"
             time_series.draw_throughput(ax, measured.trace, title, end_ms=self.end_ms)
             ax.set_xlabel(_TIME)
-        say(ax, f"{description}: {throughput_alt(measured.trace, self.end_ms)}")
+        set_alt_text(ax, f"{description}: {throughput_alt(measured.trace, self.end_ms)}")
         return ax
 
     def progress(self, ax: Axes | None = None) -> Axes:
@@ -142,7 +142,9 @@ class LogPlots(Saved):
             ax.grid(color="0.9", linewidth=0.6)
             ax.spines[["top", "right"]].set_visible(False)
             ax.legend(loc="lower right", fontsize=SMALL)
-        say(ax, f"A line per log rises with what was delivered in order: {'; '.join(ends)}.")
+        set_alt_text(
+            ax, f"A line per log rises with what was delivered in order: {'; '.join(ends)}."
+        )
         return ax
 
     def figure(self) -> ShownFigure:
@@ -223,7 +225,7 @@ class IdentificationPlots(Saved):
             ax.set_title(self._title(), fontsize=SMALL + 1, loc="left")
             ax.spines[["top", "right"]].set_visible(False)
             ax.legend(loc="upper right", fontsize=SMALL)
-        say(
+        set_alt_text(
             ax,
             f"{self._title()}. A row per stream shows when its bytes were sent;"
             f" {len(wrong)} of {found.n_choices} picks contradict the mechanism.",

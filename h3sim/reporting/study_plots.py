@@ -21,7 +21,7 @@ from h3sim.reporting.labels import (
     value_label,
     with_intervals,
 )
-from h3sim.reporting.output import ShownFigure, checks_axes, say
+from h3sim.reporting.output import ShownFigure, checks_axes, set_alt_text
 from h3sim.reporting.style import SIGNIFICANT, SMALL, in_style, line
 from h3sim.study.rows import no_column
 from h3sim.study.statistics import pairs_by_scheme
@@ -54,7 +54,7 @@ def name_columns(ax: Axes, names: Sequence[str]) -> None:
         ax.tick_params(axis="x", labelrotation=90)
 
 
-def check_beside(schemes: Collection[str], baseline: str, value: str) -> None:
+def check_comparable(schemes: Collection[str], baseline: str, value: str) -> None:
     """Refuse a figure of schemes beside a baseline that none stands beside.
 
     Raises:
@@ -82,10 +82,10 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
     sizes = _page_sizes(results)
     pairs = pairs_by_scheme(results, baseline, value)
     schemes = [name for name in pairs if name != baseline]
-    check_beside(schemes, baseline, value)
+    check_comparable(schemes, baseline, value)
     description = set()
     drawn: dict[str, list[float]] = {}
-    for place, scheme in enumerate(schemes):
+    for position, scheme in enumerate(schemes):
         logs: dict[str, list[float]] = {}
         for pair in pairs[scheme]:
             logs.setdefault(pair.page, []).append(math.log(pair.speedup))
@@ -95,7 +95,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
             factor = math.exp(math.fsum(own) / len(own))
             drawn.setdefault(scheme, []).append(factor)
             ax.plot(
-                place + _LANE * (number - 1),
+                position + _LANE * (number - 1),
                 factor,
                 marker=look.marker,
                 markersize=4.5,
@@ -105,8 +105,8 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
                 label=None if number in description else [*_SIZES.values()][number],
             )
             description.add(number)
-    for place in range(1, len(schemes)):
-        ax.axvline(place - 0.5, color="0.85", linewidth=0.6, zorder=0)
+    for position in range(1, len(schemes)):
+        ax.axvline(position - 0.5, color="0.85", linewidth=0.6, zorder=0)
     ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
     name_columns(ax, [plain(shortened(name)) for name in schemes])
     ax.set_xlim(-0.5, len(schemes) - 0.5)
@@ -156,14 +156,14 @@ def draw_buffers(
     ax: Axes, results: Results, baseline: str, value: str, over: str
 ) -> dict[str, list[tuple[object, float]]]:
     """Draw each scheme's speedup with its interval at each value of *over*; return the points."""
-    places = list(dict.fromkeys(results.column(over)))
+    positions = list(dict.fromkeys(results.column(over)))
     points: dict[str, list[tuple[int, float, float | None, float | None]]] = {}
-    for at, place in enumerate(places):
-        for row in results.filter(**{over: place}).compare(baseline, value=value):
+    for at, position in enumerate(positions):
+        for row in results.filter(**{over: position}).compare(baseline, value=value):
             if row.scheme != baseline:
                 point = (at, row.geometric, row.low, row.high)
                 points.setdefault(row.scheme, []).append(point)
-    check_beside(points, baseline, value)
+    check_comparable(points, baseline, value)
     for number, (scheme, own) in enumerate(points.items()):
         look = line(number)
         shift = 0.5 * ((number + 0.5) / len(points) - 0.5)
@@ -182,11 +182,12 @@ def draw_buffers(
             if low is not None and high is not None:
                 ax.plot([x, x], [low, high], color=look.color, linewidth=1.4)
     ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-    ax.set_xticks(range(len(places)), [value_label(place) for place in places])
-    ax.set_xlim(-0.5, len(places) - 0.5)
+    ax.set_xticks(range(len(positions)), [value_label(position) for position in positions])
+    ax.set_xlim(-0.5, len(positions) - 0.5)
     _factor_axis(ax)
     return {
-        scheme: [(places[at], middle) for at, middle, _, _ in own] for scheme, own in points.items()
+        scheme: [(positions[at], middle) for at, middle, _, _ in own]
+        for scheme, own in points.items()
     }
 
 
@@ -199,16 +200,16 @@ def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> list[float]
     pages = sorted(sizes, key=lambda page: (sizes[page], page))
     look = line(1)
     rhos = []
-    for place, page in enumerate(pages):
+    for position, page in enumerate(pages):
         own = results.filter(page=page)
         if any(len(set(own.column(name))) == 1 for name in (x, y)):
-            ax.text(place, 0, "none", ha="center", va="bottom", fontsize=SMALL - 1)
+            ax.text(position, 0, "none", ha="center", va="bottom", fontsize=SMALL - 1)
             continue
         found = own.correlation(x, y)
         is_significant = found.p_rho < SIGNIFICANT
         rhos.append(found.rho)
         ax.bar(
-            place,
+            position,
             found.rho,
             width=0.7,
             facecolor=look.color if is_significant else "white",
@@ -230,9 +231,9 @@ def draw_ranks(ax: Axes, found: Ranks) -> None:
     groups = found.groups()
     first = -0.5 - 0.3 * len(groups)
     half = (n + 1) // 2
-    for place, name in enumerate(names):
-        is_left = place < half
-        y = first - 0.6 * (place if is_left else n - 1 - place)
+    for position, name in enumerate(names):
+        is_left = position < half
+        y = first - 0.6 * (position if is_left else n - 1 - position)
         rank, end = found.ranks[name], 0.9 if is_left else n + 0.1
         ax.plot([rank, rank, end], [0, y, y], color="0.35", linewidth=0.9)
         ax.plot(rank, 0, marker="o", color="0.1", markersize=4, clip_on=False)
@@ -241,9 +242,9 @@ def draw_ranks(ax: Axes, found: Ranks) -> None:
         ax.text(
             end + (-0.04 if is_left else 0.04), y, description, ha=side, va="center", fontsize=SMALL
         )
-    for place, group in enumerate(groups):
+    for position, group in enumerate(groups):
         ends = [found.ranks[group[0]] - 0.03, found.ranks[group[-1]] + 0.03]
-        ax.plot(ends, [-0.3 * (place + 1)] * 2, color="0.1", linewidth=3, solid_capstyle="butt")
+        ax.plot(ends, [-0.3 * (position + 1)] * 2, color="0.1", linewidth=3, solid_capstyle="butt")
     _draw_ruler(ax, n, found.critical_difference)
     ax.set_ylim(first - 0.6 * half, 1.9)
     ax.set_xlim(1 - 0.28 * n, n + 0.28 * n)
@@ -295,7 +296,7 @@ class StudyPlots:
         """
         rows = self._results.relative_medians(relative_to, value=value)
         schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
-        check_beside(schemes, relative_to, value)
+        check_comparable(schemes, relative_to, value)
         is_own = ax is None
         with in_style():
             ax = _axes(ax)
@@ -317,7 +318,7 @@ class StudyPlots:
             )
             _explain(ax, is_own=is_own)
         what = f"the share of pages by the change of their median {value} to {relative_to}"
-        say(ax, f"A line of steps per scheme, {what}: {listed(description)}")
+        set_alt_text(ax, f"A line of steps per scheme, {what}: {listed(description)}")
         return ax
 
     def forest(
@@ -369,7 +370,7 @@ class StudyPlots:
                 ax.fill_between(xs, low, high, color=look.color, alpha=0.12, linewidth=0)
             _label(ax, over, f"mean {value}, band: one standard deviation")
             _explain(ax, is_own=is_own)
-        say(ax, f"A line per scheme, the mean {value} over {over}: {ends_of(lines)}")
+        set_alt_text(ax, f"A line per scheme, the mean {value} over {over}: {ends_of(lines)}")
         return ax
 
     def heat(
@@ -401,7 +402,7 @@ class StudyPlots:
             ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
             _label(ax, x, y)
             ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")
-        say(ax, f"A map of {x} and {y}, the mean {value} in each cell: {_extremes(means)}")
+        set_alt_text(ax, f"A map of {x} and {y}, the mean {value} in each cell: {_extremes(means)}")
         return ax
 
     def scatter(
@@ -422,7 +423,7 @@ class StudyPlots:
             what = f"speedup of {value} to {baseline}"
             _label(ax, "", what)
             legend_by_size(ax)
-        say(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
+        set_alt_text(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
         return ax
 
     def buffers(
@@ -450,7 +451,7 @@ class StudyPlots:
             what = f"speedup of {value} to {baseline}, 95 % interval"
             _label(ax, over, what)
             _explain(ax, is_own=is_own)
-        say(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
+        set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
 
     def correlations(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
@@ -469,7 +470,7 @@ class StudyPlots:
             rhos = draw_correlations(ax, self._results, x, y)
             _label(ax, "pages by their size; full where p < 0.005", f"Spearman's rho\n{x}\n{y}")
         what = f"Spearman's rho of {x} and {y}"
-        say(ax, f"A bar per page, the smallest first, {what}: {spreads_of({'rho': rhos})}")
+        set_alt_text(ax, f"A bar per page, the smallest first, {what}: {spreads_of({'rho': rhos})}")
         return ax
 
     def ranks(
@@ -492,7 +493,7 @@ class StudyPlots:
             ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
         ranks = {name: Interval(rank) for name, rank in found.ranks.items()}
         groups = listed(f"{', '.join(group)} are not told apart" for group in found.groups())
-        say(
+        set_alt_text(
             ax,
             f"A ruler of {description}: {with_intervals(ranks)} Of groups joined by a bar:"
             f" {groups}",
@@ -533,7 +534,7 @@ def draw_ratios(ratios: Mapping[str, Interval], what: str, *, ax: Axes | None = 
         ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
         ax.set_ylim(len(ratios) - 0.5, -0.5)
         _label(ax, what, "")
-    say(ax, f"A row per scheme, {what}: {with_intervals(ratios)}")
+    set_alt_text(ax, f"A row per scheme, {what}: {with_intervals(ratios)}")
     return ax
 
 
@@ -639,7 +640,9 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
                 lines = _draw(ax, shown, name, by_rtt=by_rtt)
                 over = "RTT in ms" if by_rtt else "loss in %"
                 given = "" if loss is None else f", with a loss of {100 * loss:g} %"
-                output.say(ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}")
+                output.set_alt_text(
+                    ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}"
+                )
                 ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
                 ax.set_ylabel("" if index else label, fontsize=SMALL)
         for ax in axes.flat:

@@ -150,7 +150,7 @@ def _clusters(row: SchemeRow) -> str:
     return f"{row.clusters} cluster{'s' * (row.clusters != 1)}"
 
 
-def told_of_study(results: Results, baseline: str | None) -> tuple[list[str], Section]:
+def describe_study(results: Results, baseline: str | None) -> tuple[list[str], Section]:
     """Return the verdict of a study and its section, of which both say the same numbers.
 
     Schemes are compared setting by setting: a mean over networks or loss rates answers no question.

@@ -52,7 +52,7 @@ def is_drawn(character: str) -> bool:
     return ord(character) in _glyphs(tuple(families()))
 
 
-def tell_missing(characters: str) -> None:
+def warn_of_missing_glyphs(characters: str) -> None:
     """Warn, once for what is installed, that no font has some *characters*."""
     names = tuple(families())
     if names in _warned:

@@ -212,7 +212,7 @@ def connection_of(load: Load, number: int | None = None) -> Connection:
     return known[number]
 
 
-def told_connection(load: Load, connection: Connection) -> str:
+def describe_connection(load: Load, connection: Connection) -> str:
     """Return which of several connections that is, "" of the only one."""
     n = len(load.connections)
     hosts = shortened(", ".join(connection.hosts), 40)

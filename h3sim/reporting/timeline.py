@@ -112,8 +112,8 @@ def _document(name: str, load: Load) -> dict[str, Any]:
     end_ms = window_of([load]).end_ms
     palette = Palette(load.page)
     lane = lane_of(load, end_ms)
-    places = [load.page.index[row.id] for row in load.timings]
-    row_of = {place: row for row, place in enumerate(places)}
+    indices = [load.page.index[row.id] for row in load.timings]
+    row_of = {index: row for row, index in enumerate(indices)}
     boxes = sorted(lane.packets, key=lambda box: (box.stop_ms, box.level))
     return {
         "name": name,
@@ -122,18 +122,18 @@ def _document(name: str, load: Load) -> dict[str, Any]:
         "lost": _rounded(lane.lost_ms),
         "resources": [
             {
-                "label": f"{place + 1} {shortened(row.id)}"
+                "label": f"{index + 1} {shortened(row.id)}"
                 + f" {ATF_MARK}" * bool(row.above_the_fold),
-                "name": f"{place + 1} {row.id}",
+                "name": f"{index + 1} {row.id}",
                 "kind": str(row.kind),
                 "bytes": row.bytes,
-                "face": palette.look(palette.groups[place]).face,
-                "row_face": (palette.look_of_all([place]) or palette.look(0)).face,
+                "face": palette.look(palette.groups[index]).face,
+                "row_face": (palette.look_of_all([index]) or palette.look(0)).face,
                 "requested": round(row.requested_ms, _DIGITS),
                 "first": round(row.first_byte_ms, _DIGITS),
                 "finished": round(row.finished_ms, _DIGITS),
             }
-            for place, row in zip(places, load.timings, strict=True)
+            for index, row in zip(indices, load.timings, strict=True)
         ],
         "packets": {
             "row": [row_of[box.resource] for box in boxes],

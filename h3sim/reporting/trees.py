@@ -382,7 +382,7 @@ def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[Prior
             number = order[current] = len(order)
             yield _element(graph, current, above, streams, at_ns)
             below = [child for child in graph.successors(current) if child in retained]
-            below.sort(key=lambda child: graph.nodes[child]["place"], reverse=True)
+            below.sort(key=lambda child: graph.nodes[child]["position"], reverse=True)
             waiting += [(child, number) for child in below]
 
     yield from walk(ROOT, None)
@@ -461,8 +461,8 @@ def _state_groups(
     """Yield the groups, the first to be served first, each with its streams."""
     stated = {
         element_id: signal
-        for told_ns, element_id, signal in load.trace.signals
-        if told_ns <= at_ns and element_id >= 0
+        for signalled_ns, element_id, signal in load.trace.signals
+        if signalled_ns <= at_ns and element_id >= 0
     }
     groups: dict[tuple[tuple[int, ...], str], list[int]] = {}
     for stream_id, signal in stated.items():

@@ -334,9 +334,9 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> 
     """Draw a bar per resource: to the left where it was complete sooner in the second load."""
     rows = deltas_of(first, second)
     bars = shown(rows)
-    places, values = range(len(bars)), [delta_ms for _, delta_ms in bars]
+    positions, values = range(len(bars)), [delta_ms for _, delta_ms in bars]
     ax.barh(
-        places,
+        positions,
         values,
         height=_BAR_HEIGHT,
         color=[_SOONER if value <= 0 else _LATER for value in values],
@@ -345,11 +345,11 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> 
         edgecolor="white",
         linewidth=0,
     )
-    for place, value in zip(places, values, strict=True):
+    for position, value in zip(positions, values, strict=True):
         # Towards the middle no other bar is in the way.
         ax.annotate(
             f"{value:+,.0f}" if round(value) else "0",
-            (0, place),
+            (0, position),
             xytext=(4 if value <= 0 else -4, 0),
             textcoords="offset points",
             ha="left" if value <= 0 else "right",
@@ -360,7 +360,7 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> 
     widest = max(map(abs, values), default=0.0) or 1.0
     ax.set_xlim(-1.05 * widest, 1.05 * widest)
     ax.set_ylim(max(1, len(bars)) - 0.4, -0.6)
-    ax.set_yticks(places, [_label(rows[index], index) for index, _ in bars])
+    ax.set_yticks(positions, [_label(rows[index], index) for index, _ in bars])
     ax.tick_params(labelsize=SMALL)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color="0.9", linewidth=0.6)

@@ -19,7 +19,7 @@ from h3sim.page import Kind
 from h3sim.results.configuration import in_words
 from h3sim.results.har import HTTP_VERSIONS, addresses_of, level_of
 from h3sim.results.requests import priority_text
-from h3sim.schema import write_whole
+from h3sim.schema import write_atomically
 from h3sim.trace import Work
 from h3sim.units import NS_PER_S, ms, to_ms
 
@@ -56,7 +56,7 @@ def write_chrome_trace(load: Load, path: str | Path) -> None:
     Raises:
         InputError: if the path cannot be written.
     """
-    write_whole(path, json.dumps(load_to_chrome_trace(load), allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(load_to_chrome_trace(load), allow_nan=False) + "\n")
 
 
 def load_to_chrome_trace(load: Load) -> dict[str, Any]:

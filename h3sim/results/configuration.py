@@ -18,7 +18,7 @@ from h3sim.page.model import FORMAT as PAGE
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.results.requests import request_sizer
 from h3sim.schema.fields import Embedded, declare, write_table
-from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, TableOf, Text, Whole
+from h3sim.schema.values import Choice, Integer, ListOf, OrNone, Scalar, TableOf, Text
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.schemes.reader import FORMAT as SCHEME
 from h3sim.signals import Signalling
@@ -344,7 +344,7 @@ class LoadIdentity:
     transport: str = field(
         metadata=declare(Choice(p.value for p in Protocol), "the protocol that carried HTTP")
     )
-    seed: int | None = field(metadata=declare(OrNone(Whole(low=0), none=None), "the random seed"))
+    seed: int | None = field(metadata=declare(OrNone(Integer(low=0), none=None), "the random seed"))
     configuration: Mapping[str, Any] | None = field(
         metadata=declare(
             OrNone(TableOf(OrNone(Scalar(), none=None)), none=None),
@@ -402,7 +402,7 @@ def identity(load: Load) -> dict[str, Any]:
         configuration=configuration(load.spec),
         notes=tuple(notes(load)),
     )
-    return write_table(found, is_whole=True)
+    return write_table(found, include_defaults=True)
 
 
 def hol_figures(*traces: Trace) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from h3sim.metrics import timings
 from h3sim.page import Kind, Level
 from h3sim.results.configuration import in_words
 from h3sim.results.requests import priority_text, request_sizer
-from h3sim.schema import check_output, write_whole
+from h3sim.schema import check_output, write_atomically
 from h3sim.signals import Eps, H2Priority
 from h3sim.transport import Protocol
 
@@ -85,7 +85,7 @@ def write_load_har(load: Load, path: str | Path) -> None:
         InputError: if the path does not end in .har, or cannot be written.
     """
     check_har_path(path)
-    write_whole(path, json.dumps(load_to_har(load), indent=1, allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(load_to_har(load), indent=1, allow_nan=False) + "\n")
 
 
 def load_to_har(load: Load) -> dict[str, Any]:

@@ -69,7 +69,7 @@ RESOURCES = ListOf(
     ),
     "rows",
 )
-_BESIDE = ObjectType(
+_FRAMES_AND_RESOURCES = ObjectType(
     Property("visual", OrNone(row_of(Visual), none=None)),
     Property("image_index_ms", NUMBER_OR_NONE),
     Property("multiplexing", row_of(Multiplexing)),
@@ -93,7 +93,7 @@ _TABLES = ObjectType(
         is_optional=True,
     ),
 )
-WRITTEN = ObjectType(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
+WRITTEN = ObjectType(*_FOLD.entries, *_FRAMES_AND_RESOURCES.entries, *_TABLES.entries)
 """The keys of a document in addition to its identity, inputs, and metrics shared with logs."""
 
 
@@ -131,7 +131,7 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         **identity(load),
         **_FOLD.write({"above_the_fold": _above_the_fold(load)}),
         **document_of(load),
-        **_BESIDE.write(load, priority_frames=frames, resources=_resources(load)),
+        **_FRAMES_AND_RESOURCES.write(load, priority_frames=frames, resources=_resources(load)),
         **(document_of(load, is_computed=True) if is_computed else {}),
         **_TABLES.write(tables),
         "inputs": _inputs(load),

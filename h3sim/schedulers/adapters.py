@@ -10,7 +10,7 @@ from h3sim.errors import SchedulerError
 from h3sim.plugins import Guard
 from h3sim.schedulers.base import SupportsRequeue
 from h3sim.schema import format_value
-from h3sim.units import whole
+from h3sim.units import as_integer
 
 if TYPE_CHECKING:
     from h3sim.schedulers.base import Scheduler
@@ -73,7 +73,7 @@ class CheckedScheduler:
         picked = self._guard.call("pick", self.scheduler.pick)
         if picked is None:
             return None
-        stream_id = whole(picked)
+        stream_id = as_integer(picked)
         if stream_id is None:
             raise self._guard.failed(f"picks {format_value(picked)}, which is no id of a stream")
         is_active = self._is_active.get(stream_id)

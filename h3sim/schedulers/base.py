@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.fields import declare, validate
-from h3sim.schema.values import Whole
+from h3sim.schema.values import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,13 +89,15 @@ class Quantum:
     """
 
     # An invalid number of packets is replaced by 2, so that setting both is still reported.
-    packets: int = field(default=1, metadata=declare(Whole(low=1), key="turn_packets", stand_in=2))
-    size_bytes: int | None = field(default=None, metadata=declare(Whole(low=1), key="turn_bytes"))
+    packets: int = field(
+        default=1, metadata=declare(Integer(low=1), key="turn_packets", stand_in=2)
+    )
+    size_bytes: int | None = field(default=None, metadata=declare(Integer(low=1), key="turn_bytes"))
 
     def __post_init__(self) -> None:
         validate(self, InputError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if self.size_bytes is not None and self.packets > 1:
             message = "give packets or bytes, not both"

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from h3sim.errors import InputError, SchedulerError, SchedulerTimeoutError, ValidationIssue
 from h3sim.schema.fields import schema_id
 from h3sim.schema.output import ObjectType, Property
-from h3sim.schema.values import Flag, Number, OrNone, Text, Whole
+from h3sim.schema.values import Flag, Integer, Number, OrNone, Text
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
-from h3sim.units import whole
+from h3sim.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 PROTOCOL = "h3sim-conformance/1"
 """Name and version of the protocol, as sent in `hello`."""
 
-_ID, _ELEMENT_OR_NONE = Whole(), OrNone(Whole(), none=None)
+_ID, _ELEMENT_OR_NONE = Integer(), OrNone(Integer(), none=None)
 _SIGNALS: dict[type, tuple[str, ObjectType]] = {
     Eps: (
         "eps",
         ObjectType(
-            Property("urgency", Whole(low=0), "0 to 7, 0 first (RFC 9218 § 4.1)"),
+            Property("urgency", Integer(low=0), "0 to 7, 0 first (RFC 9218 § 4.1)"),
             Property("incremental", Flag(), "whether the response may share (RFC 9218 § 4.2)"),
         ),
     ),
     H2Priority: (
         "h2",
         ObjectType(
-            Property("weight", Whole(low=0), "1 to 256 (RFC 7540 § 5.3.2)"),
+            Property("weight", Integer(low=0), "1 to 256 (RFC 7540 § 5.3.2)"),
             Property("depends_on", _ELEMENT_OR_NONE, "parent's id, null for the root"),
             Property("exclusive", Flag(), "RFC 7540 § 5.3.1"),
         ),
@@ -50,15 +50,15 @@ _SIGNALS: dict[type, tuple[str, ObjectType]] = {
     BucketPriority: (
         "bucket",
         ObjectType(
-            Property("bucket", Whole(low=0), "0 to 63, 63 first"),
-            Property("level", Whole(low=1), "3 exclusive, 2 sequential, 1 shared"),
+            Property("bucket", Integer(low=0), "0 to 63, 63 first"),
+            Property("level", Integer(low=1), "3 exclusive, 2 sequential, 1 shared"),
         ),
     ),
     StrictPriority: (
         "strict",
         ObjectType(
-            Property("weight", Whole(low=1), "1 to 256"),
-            Property("strict", Whole(low=0), "0 to 255, 255 first"),
+            Property("weight", Integer(low=1), "1 to 256"),
+            Property("strict", Integer(low=0), "0 to 255, 255 first"),
             Property("depends_on", _ELEMENT_OR_NONE, "placeholder's id, null for the root"),
         ),
     ),
@@ -80,7 +80,7 @@ _REQUESTS: dict[str, tuple[str, tuple[Property, ...]]] = {
     "close": ("the stream is gone, whether it was active or not", (_STREAM,)),
     "charge": (
         "that many bytes of an active stream were sent",
-        (_STREAM, Property("bytes", Whole(low=0))),
+        (_STREAM, Property("bytes", Integer(low=0))),
     ),
     "pick": ("requests the stream to send from; answered, has no side effects", ()),
 }
@@ -395,7 +395,7 @@ class DriverScheduler:
         answer = process.ask(lines, "pick")
         if isinstance(answer, dict) and "stream" in answer:
             stream_id = answer["stream"]
-            if stream_id is None or (type(stream_id) is int and whole(stream_id) is not None):
+            if stream_id is None or (type(stream_id) is int and as_integer(stream_id) is not None):
                 return stream_id
         raise process.failed_pick(answer)
 

@@ -139,6 +139,7 @@ class NonIncrementalFirstLevel(UrgencyLevel):
         return bool(self._turns.has_begun(stream_id))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class RoundRobinAll(NonIncrementalFirstLevel):
     """All streams round robin."""
 
@@ -201,6 +202,7 @@ class SplitHalf(NonIncrementalFirstLevel):
         return is_over
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class SplitHalfIncrementalFirst(SplitHalf):
     """The same, the incremental group first (quic-go)."""
 

@@ -9,7 +9,7 @@ from h3sim.schema.files import (
     read_text,
     resolved_within,
     shown_path,
-    write_whole,
+    write_atomically,
 )
 
 __all__ = [
@@ -24,5 +24,5 @@ __all__ = [
     "read_text",
     "resolved_within",
     "shown_path",
-    "write_whole",
+    "write_atomically",
 ]

@@ -45,8 +45,8 @@ class ErrorCollector:
     A single error is raised unchanged. Several become one `InputError` with all issues, or one
     `UnknownOptionError` if any of them is that.
 
-    >>> with ErrorCollector() as mistakes:
-    ...     seed = mistakes.of("seed", lambda: int("7"))
+    >>> with ErrorCollector() as errors:
+    ...     seed = errors.collect("seed", lambda: int("7"))
     >>> seed
     7
     """
@@ -54,7 +54,7 @@ class ErrorCollector:
     def __init__(self) -> None:
         self._found: list[InputError | UnknownNameError] = []
 
-    def of(self, key: str, read: Callable[[], ValueT], *, instead: Any = None) -> ValueT:
+    def collect(self, key: str, read: Callable[[], ValueT], *, instead: Any = None) -> ValueT:
         """Call *read* and return its result, or *instead* after collecting an error under *key*.
 
         Issues that have keys of their own keep them.

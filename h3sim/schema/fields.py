@@ -180,7 +180,7 @@ def keys_of(cls: type) -> tuple[str, ...]:
 def validate(value: Any, error: type[InputError], source: str = "") -> None:
     """Validate a value during construction, and convert its fields to their types.
 
-    A class may check rules between its fields in `mistakes()`.
+    A class may check rules between its fields in `issues()`.
 
     Raises:
         error: listing every wrong field and violated rule.
@@ -213,7 +213,7 @@ def validation_errors(value: Any) -> list[ValidationIssue]:
             if accepted is not given:
                 # The value is frozen, but this is part of its construction.
                 object.__setattr__(value, field.attribute, accepted)
-    return _with_mistakes(value if not stand_ins else _changed(value, stand_ins), problems)
+    return _with_issues(value if not stand_ins else _changed(value, stand_ins), problems)
 
 
 def _stand_in(field: FieldSpec, refused: RejectedValueError) -> Any:
@@ -228,17 +228,17 @@ def _changed(value: ValueT, changes: Mapping[str, Any]) -> ValueT:
     return changed
 
 
-def _with_mistakes(value: Any, problems: list[ValidationIssue]) -> list[ValidationIssue]:
+def _with_issues(value: Any, problems: list[ValidationIssue]) -> list[ValidationIssue]:
     """Return *problems*, and those of rules for keys without a problem."""
-    mistakes = getattr(value, "mistakes", None)
-    if mistakes is None:
+    issues = getattr(value, "issues", None)
+    if issues is None:
         return problems
     if not problems:
-        return [*mistakes()]
+        return [*issues()]
     reported = {problem.key for problem in problems}
     if any(field.is_premise and field.key in reported for field in fields_of(type(value))):
         return problems
-    return problems + [problem for problem in mistakes() if problem.key not in reported]
+    return problems + [problem for problem in issues() if problem.key not in reported]
 
 
 # Reading
@@ -330,7 +330,7 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
         except InputError as error:
             raise RejectedValueError(error.problems, _unchecked(cls, values)) from error
     stand_in = _unchecked(cls, values)
-    raise RejectedValueError(_with_mistakes(stand_in, problems), stand_in)
+    raise RejectedValueError(_with_issues(stand_in, problems), stand_in)
 
 
 def _key_problems(
@@ -372,17 +372,17 @@ def _stand_in_for(cls: type[ValueT], fixed: Mapping[str, Any]) -> ValueT:
 # Writing
 
 
-def write_table(value: Any, *, is_whole: bool = False) -> dict[str, Any]:
+def write_table(value: Any, *, include_defaults: bool = False) -> dict[str, Any]:
     """Return the table of a file that describes *value*.
 
-    Fields equal to their default are left out, or with *is_whole* only empty optional ones.
+    Fields equal to their default are left out, or with *include_defaults* only empty optional ones.
     """
     table: dict[str, Any] = {}
     for field in fields_of(type(value)):
         held = getattr(value, field.attribute)
-        can_say_none = is_whole and isinstance(field.kind, OrNone)
+        accepts_none = include_defaults and isinstance(field.kind, OrNone)
         is_usual = not field.is_needed and held == field.default
-        if is_usual and not (can_say_none or (is_whole and held is not None)):
+        if is_usual and not (accepts_none or (include_defaults and held is not None)):
             continue
         written = field.kind.write(held)
         if field.kind.keys:
@@ -416,8 +416,8 @@ class Record(ValueType):
         try:
             return read_table(self.cls, given, noun=self._noun)
         except RejectedValueError as refused:
-            is_whole = self._is_kept or isinstance(refused, TooManyProblemsError)
-            raise (refused if is_whole else RejectedValueError(refused.problems)) from refused
+            is_complete = self._is_kept or isinstance(refused, TooManyProblemsError)
+            raise (refused if is_complete else RejectedValueError(refused.problems)) from refused
 
     def write(self, value: Any) -> dict[str, Any]:
         return write_table(value)

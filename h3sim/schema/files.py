@@ -164,7 +164,7 @@ def check_output(path: StrPath, *, key: str = "", error: type[InputError] = Inpu
     raise error([ValidationIssue(key=key, message=message)])
 
 
-def write_whole(
+def write_atomically(
     path: StrPath,
     content: str | bytes | Callable[[BinaryIO], None],
     *,

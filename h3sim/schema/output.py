@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from h3sim.schema.fields import Named, fields_of, schema_id
-from h3sim.schema.values import Flag, ListOf, Number, OrNone, TableOf, Text, ValueType, Whole
+from h3sim.schema.values import Flag, Integer, ListOf, Number, OrNone, TableOf, Text, ValueType
 
 
 def schema_of(
@@ -100,7 +100,7 @@ def merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     return table
 
 
-TEXT, COUNT, NUMBER = Text(), Whole(low=0), Number()
+TEXT, COUNT, NUMBER = Text(), Integer(low=0), Number()
 TEXT_OR_NONE, NUMBER_OR_NONE = OrNone(TEXT, none=None), OrNone(NUMBER, none=None)
 _OF_ANNOTATION: Mapping[str, ValueType] = {
     "str": TEXT,

@@ -1,6 +1,6 @@
 """Field types: validation, reading from files, writing and JSON Schema of values.
 
->>> Whole(low=0).read(12.0), Milliseconds(high=1000).read(1.5), Milliseconds().write(1_500_000)
+>>> Integer(low=0).read(12.0), Milliseconds(high=1000).read(1.5), Milliseconds().write(1_500_000)
 (12, 1500000, 1.5)
 >>> Number(low=0, high=1, is_below=True).accept(1)
 Traceback (most recent call last):
@@ -194,7 +194,7 @@ def _bound(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and abs(value) <= 2**30 else f"{value:g}"
 
 
-class Whole(Number):
+class Integer(Number):
     """Whole number; a file may write it as 12.0."""
 
     _noun = "a whole number"
@@ -228,14 +228,14 @@ class _Scaled(Number):
     """Number that is kept as a whole number of a smaller unit."""
 
     def accept(self, value: Any) -> int:
-        whole = value if type(value) is int else _as_int(value)
+        integer = value if type(value) is int else _as_int(value)
         # Before scaling: an int beyond a float's range cannot be divided.
-        if abs(whole) > _HUGE:
-            raise RejectedValueError(f"{self._range(1)}, is {format_value(whole)}")
-        written = self.write(whole)
+        if abs(integer) > _HUGE:
+            raise RejectedValueError(f"{self._range(1)}, is {format_value(integer)}")
+        written = self.write(integer)
         if not self.holds(written):
             raise RejectedValueError(f"{self._range(written)}, is {written:g}")
-        return whole
+        return integer
 
     def read(self, given: Any) -> int:
         if not is_quantity(given):

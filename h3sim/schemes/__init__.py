@@ -1,6 +1,6 @@
 """Schemes: a client's policy and a server's scheduler, each a row of a table."""
 
-from h3sim.schemes.model import RecordedBy, RecordedPlace, Scheme, recorded_class
+from h3sim.schemes.model import RecordedBy, RecordedTreeClass, Scheme, recorded_class
 from h3sim.schemes.policy import make_policy
 from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.reader import read_scheme, scheme_from_dict, scheme_to_dict
@@ -21,7 +21,7 @@ __all__ = [
     "Policy",
     "PriorityClass",
     "RecordedBy",
-    "RecordedPlace",
+    "RecordedTreeClass",
     "Rule",
     "SchedulerKind",
     "Scheme",

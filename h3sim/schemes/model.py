@@ -18,12 +18,12 @@ from h3sim.schema.fields import Inline, Named, Record, declare, validate
 from h3sim.schema.values import (
     Choice,
     Flag,
+    Integer,
     ListOf,
     Milliseconds,
     OneOrMore,
     Text,
     ValueType,
-    Whole,
 )
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.registry import REGISTRY, CustomScheduler, SchedulerKind, SignalKind
@@ -86,7 +86,7 @@ class RecordedBy(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedPlace(PriorityClass):
+class RecordedTreeClass(PriorityClass):
     """A recorded PRIORITY frame, with the name of its parent."""
 
     depends_on: str
@@ -159,7 +159,7 @@ def _class_of(scheme: Scheme, entry: RecordedPriority, kind: Kind) -> PriorityCl
             name = f"recorded u={urgency}{', i' if incremental else ''}"
             return PriorityClass(name=name, urgency=urgency, incremental=incremental)
         case SignalKind.TREE:
-            return _place_in_tree(scheme, entry)
+            return _tree_class(scheme, entry)
         case _:
             return None
 
@@ -176,9 +176,9 @@ def _parameters(entry: RecordedPriority, kind: Kind) -> tuple[int, bool]:
     return urgency, kind in _SHARING
 
 
-def _place_in_tree(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | None:
+def _tree_class(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | None:
     if entry.depends_on is not None:
-        return _place_of_frame(scheme, entry, entry.depends_on)
+        return _tree_class_of_frame(scheme, entry, entry.depends_on)
     if entry.group is not None:
         return _in_group(scheme, entry.group.value, entry.weight or _USUAL_WEIGHT)
     if entry.level is not None:
@@ -187,7 +187,7 @@ def _place_in_tree(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | N
     return None
 
 
-def _place_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> PriorityClass:
+def _tree_class_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> PriorityClass:
     """Return the position of a PRIORITY frame; below a group, or the root, that of its class."""
     weight = entry.weight or DEFAULT_WEIGHT
     found = None if entry.exclusive else _in_group(scheme, parent, weight)
@@ -195,7 +195,7 @@ def _place_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> Pri
         return found
     exclusive = bool(entry.exclusive)
     name = f"recorded below {parent!r} {weight}{' exclusively' * exclusive}"
-    return RecordedPlace(name=name, weight=weight, depends_on=parent, exclusive=exclusive)
+    return RecordedTreeClass(name=name, weight=weight, depends_on=parent, exclusive=exclusive)
 
 
 def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
@@ -300,7 +300,7 @@ class Scheme(RichDisplay):
     )
     max_placeholders: int | None = field(
         default=None,
-        metadata=declare(Whole(low=0), "the server's limit of placeholders"),
+        metadata=declare(Integer(low=0), "the server's limit of placeholders"),
     )
     retention_ns: int | None = field(
         default=None,
@@ -398,16 +398,16 @@ class Scheme(RichDisplay):
                 return self.class_named(rule.class_name)
         return self.class_named(self.otherwise)
 
-    def said_by_server(self, resource: Resource) -> tuple[ServerPriority, ...]:
+    def priorities_by_server(self, resource: Resource) -> tuple[ServerPriority, ...]:
         """Return the server's priority of *resource*: that of the page, then that of its hints."""
-        hints = (hint.says_ for hint in self.hints if hint.matches(resource.id))
+        hints = (hint.server_priority for hint in self.hints if hint.matches(resource.id))
         return (*resource.server_priorities, *hints)
 
     def class_named(self, name: str) -> PriorityClass:
         """Return the class of that name."""
         return next(entry for entry in self.classes if entry.name == name)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield undefined names, and settings that the scheduler does not support."""
         if not self.classes:
             yield ValidationIssue(key="classes", message="at least one class is required")

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.page import UNCHANGED
-from h3sim.schemes.model import RecordedPlace, with_recorded_groups
+from h3sim.schemes.model import RecordedTreeClass, with_recorded_groups
 from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.ranks import RankPolicy
 from h3sim.schemes.registry import SignalKind
@@ -101,18 +101,18 @@ _Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
 # Under names of their own: looking up an enum member takes as long as half a pick.
 _SIBLINGS, _CHAIN = Arrangement.SIBLINGS, Arrangement.CHAIN
 
-_REMEMBERED_PLACES = 2**13
+_MAX_CACHED_PRIORITIES = 2**13
 """Streams have the same ids in every load, so the positions of a chain recur in the next one."""
 
 
-@lru_cache(_REMEMBERED_PLACES)
+@lru_cache(_MAX_CACHED_PRIORITIES)
 def _h2_priority(weight: int, depends_on: int | None, exclusive: bool) -> H2Priority:
     """Return a position in the tree; validating a new one takes as long as scheduling a packet."""
     return H2Priority(weight=weight, depends_on=depends_on, exclusive=exclusive)
 
 
-@lru_cache(_REMEMBERED_PLACES)
-def _strict_place(weight: int, strict: int, depends_on: int | None) -> StrictPriority:
+@lru_cache(_MAX_CACHED_PRIORITIES)
+def _strict_priority(weight: int, strict: int, depends_on: int | None) -> StrictPriority:
     """Return a position by strict priority, of which a page has a handful."""
     return StrictPriority(weight=weight, strict=strict, depends_on=depends_on)
 
@@ -144,9 +144,9 @@ class _ClassPolicy(Policy):
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        place = self._images_before[resource.id]
-        entry = self._class_of(resource, place)
-        self._open[stream_id] = (resource, place, entry)
+        position = self._images_before[resource.id]
+        entry = self._class_of(resource, position)
+        self._open[stream_id] = (resource, position, entry)
         return self._joins(stream_id, entry)
 
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
@@ -289,8 +289,8 @@ class _TreePolicy(_ClassPolicy):
         if follower is not None:
             weight = self._open[follower][2].weight
             is_exclusive = old.arrangement.is_exclusive
-            placed = H2Priority(weight=weight, depends_on=above, exclusive=is_exclusive)
-            moved.append((follower, placed))
+            priority = H2Priority(weight=weight, depends_on=above, exclusive=is_exclusive)
+            moved.append((follower, priority))
         # In the order of Chromium's Http2PriorityDependencies::OnStreamUpdate: the child of the
         # stream moves to its parent first, so that it does not move along.
         return [*left, *before, *moved, own]
@@ -391,7 +391,7 @@ class _StrictPolicy(_TreePolicy):
         if entry.arrangement is _CHAIN and tail is not None:
             strict = max(0, self._strict_of[tail] - 1)
         self._strict_of[stream_id] = strict
-        return _strict_place(entry.weight, strict, group)
+        return _strict_priority(entry.weight, strict, group)
 
     def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> StrictPriority:
         return StrictPriority(weight=weight, strict=holder.strict, depends_on=parent)
@@ -413,7 +413,7 @@ class _RecordedTreePolicy(_TreePolicy):
         return super().on_requested(stream_id, resource)
 
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        if not isinstance(entry, RecordedPlace):
+        if not isinstance(entry, RecordedTreeClass):
             return super()._joins(stream_id, entry)
         # A resource that was not requested in this load has no stream: then the root of the tree.
         name = entry.depends_on
@@ -422,10 +422,10 @@ class _RecordedTreePolicy(_TreePolicy):
         return [(stream_id, priority)]
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        return [] if isinstance(entry, RecordedPlace) else super()._leaves(stream_id, entry)
+        return [] if isinstance(entry, RecordedTreeClass) else super()._leaves(stream_id, entry)
 
     def _moves(self, stream_id: int, old: PriorityClass, new: PriorityClass) -> list[SignalChange]:
-        if isinstance(old, RecordedPlace) or isinstance(new, RecordedPlace):
+        if isinstance(old, RecordedTreeClass) or isinstance(new, RecordedTreeClass):
             return [*self._leaves(stream_id, old), *self._joins(stream_id, new)]
         return super()._moves(stream_id, old, new)
 

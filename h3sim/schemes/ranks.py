@@ -38,7 +38,7 @@ class RankPolicy(Policy):
         else:
             self._lengths = [int(leads) for leads in leads_above_the_fold(page)]
         self._streams: dict[int, int] = {}
-        self._places: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
         self._requested = [False] * len(page.resources)
 
     def on_connected(self) -> list[SignalChange]:
@@ -50,7 +50,7 @@ class RankPolicy(Policy):
         index = self._page.index[resource.id]
         self._requested[index] = True
         self._streams[index] = stream_id
-        self._places[stream_id] = index
+        self._positions[stream_id] = index
         changes = self._parent_changes(resource) if self._follows_chains else []
         # The lowest rank goes first, and the longest chain should.
         return [*changes, (stream_id, Rank(value=-self._lengths[index]))]
@@ -61,7 +61,7 @@ class RankPolicy(Policy):
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
         """Forget the stream."""
-        del self._streams[self._places.pop(stream_id)]
+        del self._streams[self._positions.pop(stream_id)]
         return []
 
     def _parent_changes(self, resource: Resource) -> list[SignalChange]:

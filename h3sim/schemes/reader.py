@@ -29,7 +29,7 @@ _CLASS_KEYS: dict[SignalKind, tuple[str, ...]] = {
 """The keys of a class: only those that its scheduler uses."""
 _TREE_ONLY = ("placeholders", "max_placeholders")
 """The keys of a scheme that need a tree scheduler, with or without strict priorities."""
-_SAID_BY = (
+_KEYS_OF_SIGNALS = (
     ("bucket", SignalKind.BUCKETS),
     ("urgency", SignalKind.EPS),
     ("strict", SignalKind.STRICT),
@@ -104,7 +104,9 @@ def _kind(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
     if not isinstance(name, str):
         return str(name)
     used_keys = {key for entry in _tables(document.get("classes")) for key in entry}
-    signal_kind = next((kind for key, kind in _SAID_BY if key in used_keys), SignalKind.TREE)
+    signal_kind = next(
+        (kind for key, kind in _KEYS_OF_SIGNALS if key in used_keys), SignalKind.TREE
+    )
     try:
         return scheduler_kind_named(name, signal_kind=signal_kind)
     except UnknownNameError:

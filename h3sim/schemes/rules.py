@@ -12,7 +12,7 @@ from h3sim.page import UNCHANGED, FetchPriority, Kind, ResourceState, ServerPrio
 from h3sim.schema import format_value
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Inline, declare, validate
-from h3sim.schema.values import Choice, Flag, OneOrMore, Text, ValueType, Whole
+from h3sim.schema.values import Choice, Flag, Integer, OneOrMore, Text, ValueType
 from h3sim.signals import (
     DEFAULT_STRICT,
     DEFAULT_URGENCY,
@@ -52,8 +52,8 @@ class Arrangement(enum.Enum):
         return self in (Arrangement.STRICT_CHAIN, Arrangement.QUICKER_CHAIN)
 
 
-_WEIGHT = Whole(low=0, high=256)
-_STRICT = Whole(low=0, high=MAX_STRICT)
+_WEIGHT = Integer(low=0, high=256)
+_STRICT = Integer(low=0, high=MAX_STRICT)
 UPDATES = ResourceState._fields
 """The state that may change while a stream is open."""
 CONDITIONS = {
@@ -138,7 +138,7 @@ class Rule:
         default=None, metadata=declare(Choice(FetchPriority), "the author's hint")
     )
     first_images: int | None = field(
-        default=None, metadata=declare(Whole(low=1), "it is among the first n images")
+        default=None, metadata=declare(Integer(low=1), "it is among the first n images")
     )
 
     visible: bool | None = field(
@@ -184,12 +184,14 @@ class ServerHint:
     """The server's priority of responses whose ID matches *path*, with `*` for any text."""
 
     path: str = field(metadata=declare(Text(), "the ids of responses: `*` matches any text"))
-    says_: ServerPriority = field(metadata=declare(Inline(ServerPriority), "their priority"))
+    server_priority: ServerPriority = field(
+        metadata=declare(Inline(ServerPriority), "their priority")
+    )
 
     def __post_init__(self) -> None:
         validate(self, SchemeError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield an error if its pattern is too long to match with every resource."""
         if len(self.path) > _LONGEST_PATH:
             message = f"must have at most {_LONGEST_PATH:,} characters, has {len(self.path):,}"
@@ -222,7 +224,7 @@ class Placeholder:
     def __post_init__(self) -> None:
         validate(self, SchemeError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if (self.yields_to is None) != (self.yielding_weight is None):
             yield ValidationIssue(
@@ -246,17 +248,19 @@ class PriorityClass:
         default=Arrangement.SIBLINGS,
         metadata=declare(Choice(Arrangement), "the order of its streams below the group"),
     )
-    bucket: int | None = field(default=None, metadata=declare(Whole(low=0, high=63), "its bucket"))
-    level: int | None = field(default=None, metadata=declare(Whole(low=1, high=3), "its level"))
+    bucket: int | None = field(
+        default=None, metadata=declare(Integer(low=0, high=63), "its bucket")
+    )
+    level: int | None = field(default=None, metadata=declare(Integer(low=1, high=3), "its level"))
     urgency: int = field(
-        default=DEFAULT_URGENCY, metadata=declare(Whole(low=0, high=MAX_URGENCY), "its urgency")
+        default=DEFAULT_URGENCY, metadata=declare(Integer(low=0, high=MAX_URGENCY), "its urgency")
     )
     incremental: bool = field(default=False, metadata=declare(Flag(), "the incremental flag"))
 
     def __post_init__(self) -> None:
         validate(self, SchemeError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if (self.bucket is None) != (self.level is None):
             yield ValidationIssue(key="", message="bucket and level require each other")

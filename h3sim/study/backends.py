@@ -164,14 +164,14 @@ class _Dask(WorkerPool):
         asked = self._client.submit(function, *arguments, pure=False, retries=0)
         outcome: Future[Any] = Future()
         self._in_hand[outcome] = asked
-        asked.add_done_callback(partial(self._tell, outcome))
+        asked.add_done_callback(partial(self._copy_outcome, outcome))
         return outcome
 
     def close(self) -> None:
         """Cancel all pending work on the cluster."""
         self._client.cancel(list(self._in_hand.values()))
 
-    def _tell(self, outcome: Future[Any], asked: Any) -> None:
+    def _copy_outcome(self, outcome: Future[Any], asked: Any) -> None:
         """Copy the outcome of the Dask future to *outcome*; called in a client thread."""
         try:
             outcome.set_result(asked.result())

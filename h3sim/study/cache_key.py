@@ -250,7 +250,7 @@ def source_digest(module: str) -> str:
     return digest.hexdigest()
 
 
-_NO_SAY = (
+_WITHOUT_INFLUENCE = (
     *("cli", "conformance", "importers", "papers", "reporting", "study"),
     *("corpora", "models"),
 )
@@ -287,7 +287,9 @@ def _sources(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
         name = f"{prefix}{entry.name}"
         if entry.is_dir():
             yield from _sources(entry, f"{name}/")
-        elif name.endswith(".py") and (name.split("/")[0] not in _NO_SAY or name in _OF_STUDY):
+        elif name.endswith(".py") and (
+            name.split("/")[0] not in _WITHOUT_INFLUENCE or name in _OF_STUDY
+        ):
             yield name, entry.read_bytes()
 
 

@@ -346,13 +346,13 @@ def compare(
     """
     given = partial(read_options, compare, options, config)
     usual = () if scheduler is not None else "marx-2019"
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: _check(keep_loads, sample_ms, options))
-        several = mistakes.of("", lambda: _seeds(seeds, keep_loads, sample_ms))
-        asked = mistakes.of(
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: _check(keep_loads, sample_ms, options))
+        several = errors.collect("", lambda: _seeds(seeds, keep_loads, sample_ms))
+        asked = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), instead=["rr"]
         )
-        execution, grid = mistakes.of(
+        execution, grid = errors.collect(
             "",
             lambda: _grid(pages, asked, given, send_buffers_kb, baseline),
             instead=(None, None),
@@ -374,11 +374,11 @@ def _seeds(
     from h3sim.study.sweep import resolve_seeds  # lazy: studies use this module
 
     given = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         for name, value in given.items():
             if value is not None:
-                mistakes.of("", partial(_refuse, name, "does not go with seeds"))
-        return mistakes.of("", lambda: resolve_seeds(seeds))
+                errors.collect("", partial(_refuse, name, "does not go with seeds"))
+        return errors.collect("", lambda: resolve_seeds(seeds))
 
 
 def _one_seed(
@@ -477,9 +477,9 @@ class _Grid:
 
 
 def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) -> None:
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
-        mistakes.of("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
+        errors.collect("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
     if "send_buffer_kb" in options:
         message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
         _refuse("send_buffer_kb", message)
@@ -497,10 +497,10 @@ def _grid(
     baseline: SchemeLike,
 ) -> tuple[Execution, _Grid]:
     """Return what is meant, checked before anything is loaded."""
-    with ErrorCollector() as mistakes:
-        execution, given = mistakes.of("", config, instead=(None, LoadConfig()))
-        configs = mistakes.of("", lambda: _buffered(given, send_buffers_kb))
-        found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
+    with ErrorCollector() as errors:
+        execution, given = errors.collect("", config, instead=(None, LoadConfig()))
+        configs = errors.collect("", lambda: _buffered(given, send_buffers_kb))
+        found = errors.collect("", lambda: resolve_compared(pages, schemes, baseline))
     subjects, relative_to = found
     return execution, _Grid(subjects.pages, configs, subjects.schemes, relative_to)
 
@@ -508,9 +508,9 @@ def _grid(
 def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
     """Return *config* with each of the send buffers."""
     check_arguments(InputError, send_buffers_kb=(_BUFFERS, send_buffers_kb))
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         configs = [
-            mistakes.of("", partial(replace, config, send_buffer_kb=send_buffer_kb))
+            errors.collect("", partial(replace, config, send_buffer_kb=send_buffer_kb))
             for send_buffer_kb in send_buffers_kb
         ]
     check_some(send_buffers_kb=configs)
@@ -533,11 +533,11 @@ def resolve_subjects(
     Raises:
         InputError: listing every mistake: names that are not known, nothing at all, a name twice.
     """
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         # Not empty instead: what is not known is no reason to say that something is needed.
-        found = mistakes.of("pages", lambda: resolve_pages(pages), instead=(None,))
-        selected = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
-        mistakes.of("", lambda: check_some(pages=found, schemes=selected))
+        found = errors.collect("pages", lambda: resolve_pages(pages), instead=(None,))
+        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        errors.collect("", lambda: check_some(pages=found, schemes=selected))
     check_names(pages=found, schemes=selected)
     return Subjects(found, selected)
 
@@ -552,9 +552,11 @@ def resolve_compared(
     Raises:
         InputError: listing every mistake, as `resolve_subjects` and `baseline_of` have them.
     """
-    with ErrorCollector() as mistakes:
-        found = mistakes.of("", lambda: resolve_subjects(pages, schemes), instead=Subjects([], []))
-        relative_to = mistakes.of("baseline", lambda: baseline_of(baseline, found.schemes))
+    with ErrorCollector() as errors:
+        found = errors.collect(
+            "", lambda: resolve_subjects(pages, schemes), instead=Subjects([], [])
+        )
+        relative_to = errors.collect("baseline", lambda: baseline_of(baseline, found.schemes))
     return found, relative_to
 
 

@@ -16,7 +16,7 @@ from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values
 from h3sim.schema.fields import declare, validate
-from h3sim.schema.values import Flag, Number, Text, Whole
+from h3sim.schema.values import Flag, Integer, Number, Text
 
 if TYPE_CHECKING:
     from h3sim.headers.base import HeaderLists
@@ -48,12 +48,14 @@ class Range:
     low: float = field(metadata=declare(Number(), "lowest value", is_premise=True))
     high: float = field(metadata=declare(Number(), "highest value", is_premise=True))
     log: bool = field(default=False, metadata=declare(Flag(), "sample log-uniformly"))
-    whole: bool = field(default=False, metadata=declare(Flag(), "round to whole numbers"))
+    integer: bool = field(
+        default=False, metadata=declare(Flag(), "round to whole numbers", key="whole")
+    )
 
     def __post_init__(self) -> None:
         validate(self, InputError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield issues between its values."""
         if self.low >= self.high:
             message = f"must be more than low ({self.low:g}), is {self.high:g}"
@@ -64,7 +66,7 @@ class Range:
     def at(self, share: float) -> float:
         """Return the value at quantile *share* (0 to 1) of the range.
 
-        >>> Range(low=1, high=100, log=True).at(0.5), Range(low=0, high=9, whole=True).at(0.5)
+        >>> Range(low=1, high=100, log=True).at(0.5), Range(low=0, high=9, integer=True).at(0.5)
         (10.0, 5)
         """
         if self.log:
@@ -73,7 +75,7 @@ class Range:
             )
         else:
             value = self.low + share * (self.high - self.low)
-        if self.whole:
+        if self.integer:
             return min(int(self.high), math.floor(value + 0.5))
         # Twelve digits: the last ones of a logarithm differ between C libraries.
         return float(f"{value:.12g}")
@@ -240,7 +242,7 @@ class StoppingRule:
     )
     most_seeds: int = field(
         default=_MOST,
-        metadata=declare(Whole(low=2, high=10**6), "maximum number of seeds"),
+        metadata=declare(Integer(low=2, high=10**6), "maximum number of seeds"),
     )
 
     def __post_init__(self) -> None:

@@ -120,8 +120,8 @@ class Fidelity:
 
     def _is_within(self, factor: float, most: float, ranks: float, share: float) -> bool:
         rho, has = self.rank_correlation, self.bytes_share
-        in_order, is_whole = rho is None or rho >= ranks, has is None or has >= share
-        return factor <= most and in_order and is_whole
+        in_order, is_complete = rho is None or rho >= ranks, has is None or has >= share
+        return factor <= most and in_order and is_complete
 
     @property
     def sentence(self) -> str:

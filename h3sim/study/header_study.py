@@ -96,9 +96,9 @@ def resolve_swept(
     lists = [one for one in several if isinstance(one, HeaderLists)]
     if not lists:
         return resolve_subjects(several, schemes)
-    with ErrorCollector() as mistakes:
-        requested = mistakes.of("schemes", lambda: resolve_schemes(schemes))
-        mistakes.of("", lambda: _check_lists(lists, several))
+    with ErrorCollector() as errors:
+        requested = errors.collect("schemes", lambda: resolve_schemes(schemes))
+        errors.collect("", lambda: _check_lists(lists, several))
     return lists, requested
 
 

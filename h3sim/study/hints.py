@@ -34,7 +34,7 @@ from h3sim.page.transforms import (
 )
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
-from h3sim.schema.values import Choice, ListOf, Number, OrNone, ValueType, Whole
+from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.recommendation import subject_of
 from h3sim.study.run import resolve_scheme, run_config
@@ -152,8 +152,8 @@ HINTS = OutputSchema(
     Property("metric", Choice(METRICS), "the metric that ranks the edits"),
     Property("networks", ListOf(TEXT, "names"), "networks of the users, in turn"),
     Property("network_within", Number(low=1), "by which factor RTT and rate vary"),
-    Property("n_tried", Whole(low=0), "edits that were loaded once"),
-    Property("n_seeds", Whole(low=0), "seeds of each edit that was compared"),
+    Property("n_tried", Integer(low=0), "edits that were loaded once"),
+    Property("n_seeds", Integer(low=0), "seeds of each edit that was compared"),
     Property("confidence", LEVEL, "joint level of all intervals of a metric"),
     Property("rows", rows_of(HintRow), "one per edit that was compared, best first"),
     Property("effects", rows_of(EffectRow), "one per edit and metric"),
@@ -736,7 +736,7 @@ class _Users:
 
 _ARGUMENTS: Mapping[str, ValueType] = {
     "metric": Choice(METRICS),
-    "n_seeds": Whole(low=3, high=10_000),
+    "n_seeds": Integer(low=3, high=10_000),
     "confidence": LEVEL,
     "network_within": Number(low=1, high=100),
 }
@@ -791,14 +791,14 @@ def hints(
         options = {"browser": BrowserMode.PARSE.value, **options}
     given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
     given["network_within"] = network_within
-    with ErrorCollector() as mistakes:
-        subject = mistakes.of("page", lambda: subject_of(page), instead=(None, None))[0]
-        taken = mistakes.of("", lambda: _checked(given))
-        base = mistakes.of("scheme", lambda: resolve_scheme(scheme))
-        execution, how = mistakes.of(
+    with ErrorCollector() as errors:
+        subject = errors.collect("page", lambda: subject_of(page), instead=(None, None))[0]
+        taken = errors.collect("", lambda: _checked(given))
+        base = errors.collect("scheme", lambda: resolve_scheme(scheme))
+        execution, how = errors.collect(
             "", lambda: read_options(hints, options, config), instead=(None, None)
         )
-        mistakes.of("networks", lambda: over_networks(how or LoadConfig(), networks))
+        errors.collect("networks", lambda: over_networks(how or LoadConfig(), networks))
     users = _Users(subject, _configs(subject, how, networks), float(taken["network_within"]))
     start = LoadTask(subject, base, users.config(0))
     tried = edits_of(start) if edits is None else list(edits)

@@ -26,7 +26,7 @@ from h3sim.schema.output import (
     Property,
     rows_of,
 )
-from h3sim.schema.values import Flag, ListOf, OrNone, Whole
+from h3sim.schema.values import Flag, Integer, ListOf, OrNone
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
@@ -666,11 +666,11 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
     ...     identify(log).candidates
     ('round-robin',)
     """
-    with ErrorCollector() as mistakes:
-        mistakes.of(
+    with ErrorCollector() as errors:
+        errors.collect(
             "",
             lambda: check_arguments(
-                InputError, trace=(OrNone(Whole(low=1), none=None), trace), path=(PATH, path)
+                InputError, trace=(OrNone(Integer(low=1), none=None), trace), path=(PATH, path)
             ),
         )
     return identification_of(send_orders(path, trace=trace))

@@ -61,7 +61,7 @@ class LoadDocument(LoadIdentity):
     def __post_init__(self) -> None:
         validate(self, SavedLoadError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield the reasons why it cannot be run again."""
         if self.inputs is _NO_INPUTS:
             message = (

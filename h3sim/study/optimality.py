@@ -419,15 +419,15 @@ def optimality(
     >>> [(row.scheme, row.which, round(row.mean, 2)) for row in rows if row.which == "atf"]
     [('rr', 'atf', 3.78), ('atf-first', 'atf', 1.0)]
     """
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: _check_given(given))
-        execution, run_with = mistakes.of(
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: _check_given(given))
+        execution, run_with = errors.collect(
             "", lambda: read_options(optimality, options, config), instead=(None, LoadConfig())
         )
-        over = mistakes.of("networks", lambda: over_networks(run_with, networks), instead=[])
+        over = errors.collect("networks", lambda: over_networks(run_with, networks), instead=[])
         settings = over or [run_with]
-        found = mistakes.of("", lambda: resolve_subjects(pages, schemes))
-        mistakes.of("", lambda: check_names(networks=[one.path.network for one in settings]))
+        found = errors.collect("", lambda: resolve_subjects(pages, schemes))
+        errors.collect("", lambda: check_names(networks=[one.path.network for one in settings]))
     tasks = list(_tasks(*found, settings, given))
     with LoadRunner(execution, _measured) as runner:
         measured = runner.run(tasks)

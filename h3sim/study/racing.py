@@ -14,7 +14,7 @@ from h3sim.errors import InputError, SchemeError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
-from h3sim.schema.values import Number, OrNone, ValueType, Whole
+from h3sim.schema.values import Integer, Number, OrNone, ValueType
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.study.sequential import seed_interval
 
@@ -53,7 +53,7 @@ _MOST_ARMS = 1000
 _MOST_SEEDS = 10_000
 _TAKEN: dict[str, ValueType] = {
     "which": Predicate("'all' or 'atf'", lambda value: value in ("all", "atf", None)),
-    "n_seeds": Whole(low=1, high=_MOST_SEEDS),
+    "n_seeds": Integer(low=1, high=_MOST_SEEDS),
     "confidence": LEVEL,
     "network_within": OrNone(Number(low=1, high=100)),
     "vary": _VARY,

@@ -174,15 +174,17 @@ def recommend(
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
     racing["network_within"] = network_within
     read = partial(read_options, recommend, options, config)
-    with ErrorCollector() as mistakes:
-        subject, imported = mistakes.of("page", lambda: subject_of(page), instead=(None, None))
-        execution, given = mistakes.of(
+    with ErrorCollector() as errors:
+        subject, imported = errors.collect("page", lambda: subject_of(page), instead=(None, None))
+        execution, given = errors.collect(
             "", lambda: options_over(read, networks), instead=(None, None)
         )
-        racing = mistakes.of("", lambda: check_race(**racing))
-        mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
-        asked = mistakes.of("", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"])
-        what = mistakes.of("", lambda: _schemes(asked, baseline))
+        racing = errors.collect("", lambda: check_race(**racing))
+        errors.collect("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
+        asked = errors.collect(
+            "", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"]
+        )
+        what = errors.collect("", lambda: _schemes(asked, baseline))
     what["config"] = given
     how = {entry.name: getattr(execution, entry.name) for entry in fields(execution)}
     send_buffer_kb = config_for(subject, given).send_buffer_kb
@@ -202,9 +204,9 @@ def recommend(
 
 def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
     """Return what is compared with what, the baseline among it."""
-    with ErrorCollector() as mistakes:
-        requested = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=[])
-        base = mistakes.of("baseline", lambda: baseline_of(baseline, requested))
+    with ErrorCollector() as errors:
+        requested = errors.collect("schemes", lambda: resolve_schemes(schemes), instead=[])
+        base = errors.collect("baseline", lambda: baseline_of(baseline, requested))
     return {"schemes": requested + ([] if base in requested else [base]), "baseline": base}
 
 

@@ -13,7 +13,7 @@ from h3sim._version import __version__
 from h3sim.accessors import accessor
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.results.figures import FIGURES
-from h3sim.schema import write_whole
+from h3sim.schema import write_atomically
 from h3sim.schema.fields import declare, write_table
 from h3sim.schema.files import DIGEST, lines_digest
 from h3sim.schema.values import ListOf, Text
@@ -107,7 +107,7 @@ def write_csv(results: Results, path: str | Path) -> None:
         # Otherwise *text* would close the file when collected, before it is moved into place.
         text.detach()
 
-    write_whole(path, write, error=ResultsError)
+    write_atomically(path, write, error=ResultsError)
 
 
 def write_parquet(results: Results, path: str | Path) -> None:
@@ -122,13 +122,13 @@ def write_parquet(results: Results, path: str | Path) -> None:
             while some := list(itertools.islice(rows, _CHUNK)):
                 writer.write_table(pyarrow.Table.from_pylist(some, schema=schema))
 
-    write_whole(path, write, error=ResultsError)
+    write_atomically(path, write, error=ResultsError)
 
 
 def write_lines(results: Results, path: str | Path) -> None:
     """Write a header line, then one line of JSON per row, then their digest."""
     metadata = ResultsHead(version=__version__, axes=tuple(results.axes))
-    head = {"format": FORMAT, **write_table(metadata, is_whole=True)}
+    head = {"format": FORMAT, **write_table(metadata, include_defaults=True)}
 
     def write(file: BinaryIO) -> None:
         def written() -> Iterator[str]:
@@ -139,7 +139,7 @@ def write_lines(results: Results, path: str | Path) -> None:
 
         file.write(json.dumps({DIGEST: lines_digest(written())}).encode() + b"\n")
 
-    write_whole(path, write, error=ResultsError)
+    write_atomically(path, write, error=ResultsError)
 
 
 def _arrow_schema(results: Results) -> Any:

@@ -11,7 +11,7 @@ from h3sim.schema import format_value, parse_json, read_text
 from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.fields import read_document
 from h3sim.schema.files import DIGEST, lines_digest, open_input
-from h3sim.schema.values import OrNone, Whole
+from h3sim.schema.values import Integer, OrNone
 from h3sim.study.results import FORMAT, Results, ResultsError, ResultsHead
 from h3sim.study.rows import no_column, row_problem
 from h3sim.study.store import Store
@@ -31,7 +31,7 @@ _OTHER = (
 )
 SAMPLED = "h3sim-results/1"
 """Older format without a digest, whose `byte_index_all_ms` was sampled every 100 ms."""
-_STUDY = OrNone(Whole(low=1))
+_STUDY = OrNone(Integer(low=1))
 
 
 def read_results(path: str | Path, *, study: int | None = None) -> Results:

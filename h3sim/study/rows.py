@@ -349,10 +349,11 @@ def _read(text: str, kind: type) -> Any:
     """
     try:
         value = json.loads(text)
-        if isinstance(value, kind):
-            return value
-    except (TypeError, ValueError, RecursionError):
-        pass
-    raise StoreError(
-        "a row cannot be read: the file is damaged; run `h3sim store verify` to find out where"
-    )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(_DAMAGED) from error
+    if not isinstance(value, kind):
+        raise StoreError(_DAMAGED)
+    return value
+
+
+_DAMAGED = "a row cannot be read: the file is damaged; run `h3sim store verify` to find out where"

@@ -92,13 +92,13 @@ def simulate(
     True
     """
     taken = {"processes": (_PROCESSES, processes), "record_packets": (Flag(), record_packets)}
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: check_arguments(InputError, **taken))
-        requested = mistakes.of("scheme", lambda: _scheduled(scheme, scheduler))
-        given = mistakes.of(
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_arguments(InputError, **taken))
+        requested = errors.collect("scheme", lambda: _scheduled(scheme, scheduler))
+        given = errors.collect(
             "", lambda: config_of(options, known=("scheme", "scheduler", *taken), changed=config)
         )
-        found = mistakes.of("page", lambda: resolve_page(page))
+        found = errors.collect("page", lambda: resolve_page(page))
     return run_config(found, requested, given, record_packets=record_packets, processes=processes)
 
 
@@ -106,11 +106,11 @@ def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Sc
     """Return the resolved scheme, with a custom scheduler if one is given."""
     if scheduler is None:
         return resolve_scheme("rr" if scheme is None else scheme)
-    with ErrorCollector() as mistakes:
-        requested = mistakes.of(
+    with ErrorCollector() as errors:
+        requested = errors.collect(
             "scheme", lambda: resolve_scheme("fifo" if scheme is None else scheme)
         )
-        mistakes.of("scheduler", lambda: scheduler_named(scheduler))
+        errors.collect("scheduler", lambda: scheduler_named(scheduler))
     return with_scheduler(requested, scheduler)
 
 
@@ -278,10 +278,10 @@ def add_schedulers(
             raise InputError([ValidationIssue(key="signals", message=message)])
         return _listed(usual if schemes is None else schemes)
     several: list[Any] = _listed(scheduler)
-    with ErrorCollector() as mistakes:
-        clients = mistakes.of("signals", lambda: resolve_scheme(signals or "fifo"))
+    with ErrorCollector() as errors:
+        clients = errors.collect("signals", lambda: resolve_scheme(signals or "fifo"))
         for one in several:
-            mistakes.of("scheduler", partial(scheduler_named, one))
+            errors.collect("scheduler", partial(scheduler_named, one))
     known = _listed(usual if schemes is None else schemes)
     return [*known, *(with_scheduler(clients, one) for one in several)]
 
@@ -292,21 +292,21 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
     given: object = pages  # callers may ignore the annotation
     one = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
     several: Any = [pages] if one else pages
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         for page in several:
             names = catalog.page_set(page) if isinstance(page, str) else None
-            found += [mistakes.of("pages", partial(resolve_page, p)) for p in names or (page,)]
+            found += [errors.collect("pages", partial(resolve_page, p)) for p in names or (page,)]
     return found
 
 
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
     """Return the schemes, each once; a name may be that of a set."""
     found: list[Scheme] = []
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         for scheme in _listed(schemes):
             names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
             several = names or (scheme,)
-            found += [mistakes.of("schemes", partial(resolve_scheme, one)) for one in several]
+            found += [errors.collect("schemes", partial(resolve_scheme, one)) for one in several]
     # A set and one of its members may both be named.
     return list(dict.fromkeys(found))
 

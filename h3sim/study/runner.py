@@ -140,7 +140,7 @@ class Driver:
         self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
         self.reused = self.ran = self.failed = 0
 
-    def place(self) -> None:
+    def register_keys(self) -> None:
         """Register the study's cells in the store, and count the missing ones."""
         for _, state in self._states():
             self.reused += state is _State.DONE
@@ -175,7 +175,7 @@ class Driver:
         keys = self._store.keys_of(self.study_id, indices[0], len(indices))
         if len(keys) < len(indices):
             keys = [self._keys.key(index) for index in indices]
-            self._store.place(self.study_id, indices[0], keys)
+            self._store.register_keys(self.study_id, indices[0], keys)
         return keys
 
     def _state(self, index: int, known: CellOutcome | None) -> _State:
@@ -444,7 +444,7 @@ class Runner:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
         driver = Driver(cells, self._store, retry_failed=retry_failed)
-        driver.place()
+        driver.register_keys()
         with interrupt_note(lambda: _what_is_kept(self._store, self._n_ran + driver.ran)):
             pool = self._pool_for(driver)
             self._progress.begin(driver.reused + driver.ran, len(cells))

@@ -80,9 +80,9 @@ def power_of_schemes(
         NothingToMeasureError: if no scheme has two pairs, so that their variance is unknown.
         MissingExtraError: if scipy is not installed.
     """
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: _check(speedup=speedup, level=level, power=power))
-        pairs = mistakes.of("", lambda: pairs_by_scheme(results, baseline, value))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: _check(speedup=speedup, level=level, power=power))
+        pairs = errors.collect("", lambda: pairs_by_scheme(results, baseline, value))
     shift = abs(math.log(speedup))
     means = {name: _means(own) for name, own in pairs.items() if name != baseline}
     rows = [

@@ -406,13 +406,15 @@ def search(
     racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
     racing |= {"network_within": network_within, "vary": vary}
     read = partial(read_options, search, options, config)
-    with ErrorCollector() as mistakes:
-        taken = mistakes.of("", lambda: check_race(**racing))
-        execution, given = mistakes.of(
+    with ErrorCollector() as errors:
+        taken = errors.collect("", lambda: check_race(**racing))
+        execution, given = errors.collect(
             "", lambda: options_over(read, networks), instead=(None, None)
         )
-        asked = mistakes.of("", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"])
-        found = mistakes.of("", lambda: resolve_compared(pages, asked, baseline))
+        asked = errors.collect(
+            "", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"]
+        )
+        found = errors.collect("", lambda: resolve_compared(pages, asked, baseline))
     with LoadRunner(execution, _measured) as runner:
         ground = _ground(*found, given, taken, runner)
         result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)
@@ -424,9 +426,11 @@ def options_over(
     read: Callable[[], tuple[Execution, LoadConfig]], networks: Sequence[str] | None
 ) -> tuple[Execution, LoadConfig]:
     """Return what is *read*; the config is checked over each of *networks* before any load."""
-    with ErrorCollector() as mistakes:
-        execution, config = mistakes.of("", read, instead=(None, LoadConfig()))
-        mistakes.of("networks", lambda: over_networks(config, () if networks is None else networks))
+    with ErrorCollector() as errors:
+        execution, config = errors.collect("", read, instead=(None, LoadConfig()))
+        errors.collect(
+            "networks", lambda: over_networks(config, () if networks is None else networks)
+        )
     return execution, config
 
 

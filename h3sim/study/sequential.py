@@ -119,11 +119,11 @@ def sequential_sweep(
     requested |= {"confidence": confidence, "most_seeds": most_seeds}
     how, of_study = split_options(options)
     own = {name: given for name, given in of_study.items() if name != "seeds"}
-    with ErrorCollector() as mistakes:
-        rule = mistakes.of("", lambda: StoppingRule(**requested))
-        mistakes.of("", lambda: _refuse_seeds(options))
-        mistakes.of("", lambda: Execution(**how))
-        study = mistakes.of("", lambda: load_study(pages, schemes=schemes, **own))
+    with ErrorCollector() as errors:
+        rule = errors.collect("", lambda: StoppingRule(**requested))
+        errors.collect("", lambda: _refuse_seeds(options))
+        errors.collect("", lambda: Execution(**how))
+        study = errors.collect("", lambda: load_study(pages, schemes=schemes, **own))
     return run_until(study, rule, **how)
 
 

@@ -75,11 +75,11 @@ def sensitivity(
     ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
     fixed = {name: given for name, given in options.items() if name not in (*ranges, *_OWN)}
     lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: check_running(store=store, executor=executor, workers=workers))
-        taken = mistakes.of("", lambda: _check(ranges, samples, seed))
-        mistakes.of("", lambda: refuse_options([name for name in _OWN if name in options], ()))
-        mistakes.of("", lambda: load_study(page, schemes=[scheme], **lowest, **fixed))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_running(store=store, executor=executor, workers=workers))
+        taken = errors.collect("", lambda: _check(ranges, samples, seed))
+        errors.collect("", lambda: refuse_options([name for name in _OWN if name in options], ()))
+        errors.collect("", lambda: load_study(page, schemes=[scheme], **lowest, **fixed))
 
     def figures_at(points: list[dict[str, float]]) -> list[float]:
         study = load_study(page, schemes=[scheme], seeds=[taken["seed"]], cells=points, **fixed)
@@ -107,9 +107,9 @@ def _column(results: StudyRows, value: str, n: int) -> list[float]:
 def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[str, Any]:
     """Return the number of *samples* and the *seed* after checking them."""
     own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: _check_ranges(ranges))
-        return mistakes.of("", lambda: check_arguments(InputError, **own))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: _check_ranges(ranges))
+        return errors.collect("", lambda: check_arguments(InputError, **own))
 
 
 def _check_ranges(ranges: Mapping[str, Range]) -> None:

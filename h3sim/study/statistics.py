@@ -352,10 +352,10 @@ def compare_schemes(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
-    with ErrorCollector() as mistakes:
-        interval_of = mistakes.of("", lambda: _interval(confidence, interval, seed))
-        mistakes.of("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
-        pairs = mistakes.of("", lambda: pairs_by_scheme(results, baseline, value))
+    with ErrorCollector() as errors:
+        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed))
+        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
+        pairs = errors.collect("", lambda: pairs_by_scheme(results, baseline, value))
     by_seed = len(set(results.column("page"))) == 1
     rows = [
         _scheme_row(
@@ -435,12 +435,14 @@ def compare_over(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
-    with ErrorCollector() as mistakes:
-        interval_of = mistakes.of("", lambda: _interval(confidence, interval, seed))
-        mistakes.of("", lambda: _check_over(over))
-        mistakes.of("", lambda: check_columns(results, value=value, baseline=baseline, over=over))
+    with ErrorCollector() as errors:
+        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed))
+        errors.collect("", lambda: _check_over(over))
+        errors.collect(
+            "", lambda: check_columns(results, value=value, baseline=baseline, over=over)
+        )
         if isinstance(over, str):
-            mistakes.of("", lambda: check_pooled(results, over=over, by=by, pool=pool))
+            errors.collect("", lambda: check_pooled(results, over=over, by=by, pool=pool))
     groups = results.group(*by) if by else {(): results}
     rows = [
         row
@@ -764,9 +766,9 @@ def mean_ranks(results: StudyRows, *, value: str, level: float) -> Ranks:
         NothingToMeasureError: with fewer than three schemes or two blocks.
         MissingExtraError: if scipy is not installed.
     """
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: check_columns(results, value=value))
-        mistakes.of("", lambda: check_arguments(InputError, level=(LEVEL, level)))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_columns(results, value=value))
+        errors.collect("", lambda: check_arguments(InputError, level=(LEVEL, level)))
     with needing_extra("scipy", "study"):
         from scipy import stats  # lazy: optional dependency
     schemes, blocks = _blocks(results, value)

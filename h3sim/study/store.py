@@ -98,10 +98,10 @@ class Store:
             )
         return study
 
-    def place(self, study: int, first: int, keys: Iterable[bytes]) -> None:
+    def register_keys(self, study: int, first: int, keys: Iterable[bytes]) -> None:
         """Register *keys* as the study's cells from *first* on."""
-        places = ((study, first + n, key) for n, key in enumerate(keys))
-        rows = ((*place, digest_of(*place)) for place in places)
+        entries = ((study, first + n, key) for n, key in enumerate(keys))
+        rows = ((*register_keys, digest_of(*register_keys)) for register_keys in entries)
         with self._file.writing():
             # OR IGNORE: another process may run the same study and have registered them.
             self._file.db.executemany("INSERT OR IGNORE INTO study_cells VALUES (?, ?, ?, ?)", rows)
@@ -117,9 +117,9 @@ class Store:
             " WHERE study = ? AND position >= ? AND position < ? ORDER BY position"
         )
         keys, before = [], -1
-        for place in self._file.rows(query, (study, first, first + n)):
-            before = self._checked_place(place, study, before)
-            keys.append(place[2])
+        for register_keys in self._file.rows(query, (study, first, first + n)):
+            before = self._checked_entry(register_keys, study, before)
+            keys.append(register_keys[2])
         return keys
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, CellOutcome]:
@@ -226,19 +226,19 @@ class Store:
         )
         before = -1
         for values in self._file.rows(query, (study,)):
-            before = self._checked_place(values[:4], study, before)
+            before = self._checked_entry(values[:4], study, before)
             if values[4] is not None:
                 outcome = self._outcome(values[4:])
                 if outcome.key != values[2]:
                     raise self._file.damaged(f"load {before} of study {study} is damaged")
                 yield outcome.row, outcome.resources, outcome.error
 
-    def _checked_place(self, place: Sequence[Any], study: int, before: int) -> int:
+    def _checked_entry(self, register_keys: Sequence[Any], study: int, before: int) -> int:
         """Return the position in a row of `study_cells`, which must exceed the one *before*."""
         # Damaged pages may refer to others twice: then rows are valid but repeated.
-        if not is_sealed(place) or place[0] != study or place[1] <= before:
+        if not is_sealed(register_keys) or register_keys[0] != study or register_keys[1] <= before:
             raise self._file.damaged(f"the list of loads of study {study} is damaged")
-        return int(place[1])
+        return int(register_keys[1])
 
     def _outcome(self, values: Sequence[Any]) -> CellOutcome:
         """Return the outcome in a row of `cells` after checking its digest."""

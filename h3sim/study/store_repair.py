@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Keep: TypeAlias = Callable[[StoreTable, Sequence[Any]], object]
 
 
-_CELLS, _STUDIES, _PLACES = TABLES
+_CELLS, _STUDIES, _ENTRIES = TABLES
 _MISMATCH = "does not match its digest"
 _ENTRY_BYTES = 4
 """Smallest size of a table row in the file."""
@@ -80,7 +80,7 @@ def _content_problem(values: Sequence[Any]) -> str | None:
     return None
 
 
-def _place_problem(values: Sequence[Any]) -> str | None:
+def _entry_problem(values: Sequence[Any]) -> str | None:
     study, position, key = values
     is_sound = isinstance(study, int) and isinstance(position, int) and isinstance(key, bytes)
     return None if is_sound else "has values of wrong types"
@@ -202,19 +202,19 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
             keep(_CELLS, values)
         else:
             bad[values[0]] = problem
-    places: dict[bytes, str] = {}
-    for values, problem in _entries(file, _PLACES, _place_problem):
+    entries: dict[bytes, str] = {}
+    for values, problem in _entries(file, _ENTRIES, _entry_problem):
         study, position, key = values
         name = f"load {key_text(position)} of study {key_text(study)}"
         if problem is None and study not in studies:
             problem = "belongs to no study"
         if problem is None:
-            keep(_PLACES, values)
+            keep(_ENTRIES, values)
             if key in bad:
-                places.setdefault(key, f"{name}, ")
+                entries.setdefault(key, f"{name}, ")
         else:
             found.append(f"{name}: {problem}")
-    found += (f"{places.get(key, '')}cell {key_text(key)}: {text}" for key, text in bad.items())
+    found += (f"{entries.get(key, '')}cell {key_text(key)}: {text}" for key, text in bad.items())
     return list(dict.fromkeys(found))
 
 
@@ -236,7 +236,7 @@ def _entries(
     # Damaged pages may form cycles.
     n_most = file.size_bytes() // _ENTRY_BYTES
     names = table.names if is_sealed_store else table.names[:-1]
-    key = names[:2] if table is _PLACES else names[:1]
+    key = names[:2] if table is _ENTRIES else names[:1]
     # From each end: an unreadable page ends a pass.
     for direction in ("", " DESC"):
         order = ", ".join(f"{name}{direction}" for name in key)

@@ -26,6 +26,7 @@ from h3sim.schema.fields import (
 from h3sim.schema.values import (
     Choice,
     Flag,
+    Integer,
     ListOf,
     Number,
     OneOrMore,
@@ -33,7 +34,6 @@ from h3sim.schema.values import (
     TableOf,
     Text,
     ValueType,
-    Whole,
 )
 from h3sim.study.design import OPTIONS, Range, StoppingRule
 from h3sim.study.run import resolve_pages, resolve_schemes
@@ -68,7 +68,7 @@ class StudyError(InputError):
 class _Seeds(ValueType):
     """Field type of seeds: a number of seeds from 0 on, or a list of seeds."""
 
-    _count, _list = Whole(low=1), ListOf(Whole(low=0), "whole numbers")
+    _count, _list = Integer(low=1), ListOf(Integer(low=0), "whole numbers")
 
     def accept(self, value: Any) -> Any:
         return (self._list if isinstance(value, list | tuple) else self._count).accept(value)
@@ -124,7 +124,7 @@ class Samples:
     def __post_init__(self) -> None:
         validate(self, StudyError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield issues between its values."""
         if not self.ranges:
             yield ValidationIssue(key="ranges", message="at least one is needed")
@@ -134,9 +134,9 @@ class Samples:
 class Quick:
     """Reduction of a study by `h3sim reproduce`: every n-th page by size, and a limit on seeds."""
 
-    every: int = field(default=1, metadata=declare(Whole(low=1), "every n-th page by size"))
+    every: int = field(default=1, metadata=declare(Integer(low=1), "every n-th page by size"))
     seeds: int | None = field(
-        default=None, metadata=declare(Whole(low=1), "maximum number of seeds")
+        default=None, metadata=declare(Integer(low=1), "maximum number of seeds")
     )
 
     def __post_init__(self) -> None:
@@ -239,7 +239,7 @@ class StudyFile:
     def __post_init__(self) -> None:
         validate(self, StudyError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield issues between its values."""
         if self.until is not None and self.seeds is not None:
             yield ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)

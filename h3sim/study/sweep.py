@@ -124,7 +124,7 @@ _COLUMNS_AS_GIVEN = (
 """Options with a column of the same name for the value as given."""
 _CHECKED = 2000
 """Most settings that are validated before anything runs; in larger studies loads fail singly."""
-_TOLD = 20
+_MAX_ISSUES = 20
 
 
 _MOST_SEEDS = 10**9
@@ -289,10 +289,12 @@ def sweep(
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
     how, study = split_options(options)
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: Execution(**how))
-        mistakes.of("", lambda: check_running(retry_failed=retry_failed))
-        planned = mistakes.of("", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: Execution(**how))
+        errors.collect("", lambda: check_running(retry_failed=retry_failed))
+        planned = errors.collect(
+            "", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study)
+        )
     return planned.run(retry_failed=retry_failed, **how)
 
 
@@ -332,15 +334,15 @@ def load_study(
     """
     taken = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
     drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: _check(**taken))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: _check(**taken))
         usual = () if scheduler is not None else "marx-2019"
-        asked = mistakes.of(
+        asked = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), instead=["rr"]
         )
-        found = mistakes.of("", lambda: resolve_swept(pages, asked), instead=([], []))
-        chosen = mistakes.of("", lambda: resolve_seeds(seeds))
-        settings = mistakes.of(
+        found = errors.collect("", lambda: resolve_swept(pages, asked), instead=([], []))
+        chosen = errors.collect("", lambda: resolve_seeds(seeds))
+        settings = errors.collect(
             "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
         )
     subjects, by = found
@@ -370,28 +372,28 @@ def _settings(
     unknown = [name for name in names if name not in OPTIONS]
     listed = tuple({name: cell[name] for name in cell if name in OPTIONS} for cell in cells or ())
     plain = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: refuse_options(unknown, (*OPTIONS, *_ARGUMENTS)))
-        mistakes.of("", lambda: _check_beside(axes, cells, ranges, samples))
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: refuse_options(unknown, (*OPTIONS, *_ARGUMENTS)))
+        errors.collect("", lambda: _check_exclusive(axes, cells, ranges, samples))
         listed = ({},) if cells is None else listed
         if ranges and samples is not None:
-            drawn = mistakes.of(
+            drawn = errors.collect(
                 "",
                 lambda: sampled(ranges, samples, method=sampling, seed=seed),
                 instead=({},),
             )
             listed = tuple({**cell, **point} for cell in listed for point in drawn)
         values = {
-            name: mistakes.of("", partial(values_of_axis, name, value), instead=())
+            name: errors.collect("", partial(values_of_axis, name, value), instead=())
             for name, value in plain.items()
         }
         known = {name: value for name, value in values.items() if value}
         given = FactorialDesign(listed=listed, axes=known)
-        mistakes.of("", lambda: _check_settings(given, pages))
-        return mistakes.of("", lambda: _named(given))
+        errors.collect("", lambda: _check_settings(given, pages))
+        return errors.collect("", lambda: _named(given))
 
 
-def _check_beside(
+def _check_exclusive(
     axes: Mapping[str, Any],
     cells: Sequence[Mapping[str, Any]] | None,
     ranges: Mapping[str, Range],
@@ -443,13 +445,13 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
         problems.append(ValidationIssue(key="seeds", message="one is duplicated"))
     if problems:
-        raise InputError(problems[:_TOLD])
+        raise InputError(problems[:_MAX_ISSUES])
     return chosen
 
 
 def _named(given: FactorialDesign) -> FactorialDesign:
     """Return the settings with names resolved: files are read once, and cache keys use contents."""
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
 
         def meant(key: str, value: Any) -> Any:
             finds: dict[str, Callable[[Any], Any]] = {
@@ -461,7 +463,7 @@ def _named(given: FactorialDesign) -> FactorialDesign:
             is_name = isinstance(value, str | Path | Mapping) and value != RECORDED
             if key not in finds or not is_name:
                 return value
-            return mistakes.of(key, lambda: finds[key](value))
+            return errors.collect(key, lambda: finds[key](value))
 
         named = FactorialDesign(
             listed=tuple({key: meant(key, cell[key]) for key in cell} for cell in given.listed),
@@ -505,13 +507,13 @@ def _check_settings(
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         for options in settings:
-            mistakes.of("", partial(_check_setting, options, differing.values()))
+            errors.collect("", partial(_check_setting, options, differing.values()))
 
 
 def _check_setting(options: Mapping[str, Any], pages: Iterable[Page | HeaderLists]) -> None:
     config = LoadConfig(**options)
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         for page in pages:
-            mistakes.of("", partial(config_for, page, config))
+            errors.collect("", partial(config_for, page, config))

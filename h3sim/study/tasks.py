@@ -66,9 +66,9 @@ def read_options(
     """
     how, own = split_options(options)
     known = tuple(inspect.signature(function).parameters)
-    with ErrorCollector() as mistakes:
-        execution = mistakes.of("", lambda: Execution(**how))
-        read = mistakes.of("", lambda: config_of(own, known=known, changed=config))
+    with ErrorCollector() as errors:
+        execution = errors.collect("", lambda: Execution(**how))
+        read = errors.collect("", lambda: config_of(own, known=known, changed=config))
     return execution, read
 
 

@@ -18,7 +18,7 @@ from h3sim.page import UNCHANGED, Kind, page_from_dict
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Number
-from h3sim.schemes import RecordedBy, RecordedPlace, SignalKind, recorded_class
+from h3sim.schemes import RecordedBy, RecordedTreeClass, SignalKind, recorded_class
 from h3sim.signals import Eps
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.study.runner import Execution
@@ -137,13 +137,13 @@ def prioritization_test(
     >>> prioritization_test(["chrome-eps", "rr"]).rows[0].passes
     True
     """
-    with ErrorCollector() as mistakes:
-        mistakes.of("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
-        execution, given = mistakes.of(
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
+        execution, given = errors.collect(
             "", lambda: read_options(prioritization_test, options, config), instead=(None, None)
         )
-        selected = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
-        mistakes.of("", lambda: check_some(schemes=selected))
+        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        errors.collect("", lambda: check_some(schemes=selected))
     pages = server_test_page(late), server_test_page(late, n_early=0)
     with LoadRunner(execution, _measured) as runner:
         measured = runner.run(
@@ -326,10 +326,10 @@ def validate_scheme(
     >>> validate_scheme("davies-meenan")
     <SchemeValidation of chrome-eps: 0 of 0 agree>
     """
-    with ErrorCollector() as mistakes:
-        selected = mistakes.of("scheme", lambda: _ruled(scheme))
-        found = mistakes.of("pages", lambda: resolve_pages(pages))
-        execution = mistakes.of("", lambda: Execution(**how))
+    with ErrorCollector() as errors:
+        selected = errors.collect("scheme", lambda: _ruled(scheme))
+        found = errors.collect("pages", lambda: resolve_pages(pages))
+        execution = errors.collect("", lambda: Execution(**how))
     # Recorded priorities take precedence: the page without them follows the rules.
     plain = replace(selected, recorded=None)
     theirs = replace(selected, recorded=_browser_of(selected))
@@ -399,7 +399,7 @@ def _compared(
         resource = page.resources[number]
         stated = recorded_class(theirs, resource, UNCHANGED)
         # The parent of a stream is not part of its class.
-        if stated is not None and not isinstance(stated, RecordedPlace):
+        if stated is not None and not isinstance(stated, RecordedTreeClass):
             ruled = plain.classify(resource, images_before=page.images_before[resource.id])
             yield resource.kind, resource.id, _describe(plain, stated), _describe(plain, ruled)
 

@@ -110,12 +110,12 @@ def what_if(
     >>> [round(row.part, 2) for row in found.rows]
     [1.0, 1.0, 0.02, 0.96, 0.07]
     """
-    with ErrorCollector() as mistakes:
-        execution, given = mistakes.of(
+    with ErrorCollector() as errors:
+        execution, given = errors.collect(
             "", lambda: read_options(what_if, options, config), instead=(None, None)
         )
-        used = mistakes.of("scheme", lambda: resolve_scheme(scheme), instead="rr")
-        found = mistakes.of("", lambda: resolve_subjects(pages, used).pages)
+        used = errors.collect("scheme", lambda: resolve_scheme(scheme), instead="rr")
+        found = errors.collect("", lambda: resolve_subjects(pages, used).pages)
     run_with = replace(given, browser=replace(given.browser_model, mode=BrowserMode.PARSE))
     with LoadRunner(execution, _measured) as runner:
         measured = runner.run([task for page in found for task in _tasks(page, used, run_with)])
@@ -163,11 +163,11 @@ def _measured(load: Load, what: str) -> dict[str, Any]:
 
 def _rows(pages: Sequence[Page], measured: Sequence[Mapping[str, Any]]) -> Iterator[WhatIfRow]:
     cells = itertools.product(pages, WHAT_IFS)
-    whole_ms = 0.0
+    base_ms = 0.0
     for (page, what), one in zip(cells, measured, strict=True):
         event_ms = one["load_event_ms"]
-        whole_ms = event_ms if what == WHAT_IFS[0] else whole_ms or event_ms
-        yield WhatIfRow(page.name, what, event_ms, one["first_paint_ms"], event_ms / whole_ms)
+        base_ms = event_ms if what == WHAT_IFS[0] else base_ms or event_ms
+        yield WhatIfRow(page.name, what, event_ms, one["first_paint_ms"], event_ms / base_ms)
 
 
 def _without_computation(page: Page) -> Page:

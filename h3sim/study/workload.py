@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.page import page_from_dict
-from h3sim.schema import write_whole
+from h3sim.schema import write_atomically
 from h3sim.signals import Eps, H2Priority
 from h3sim.study.send_order import SendOrder, Step, StepKind
 
@@ -238,12 +238,12 @@ def write_workload(
         except OSError as error:
             message = f"cannot be made: {error.strerror or error}"
             raise InputError([ValidationIssue(key="folder", message=message)]) from error
-        write_whole(path, partial(_put, content), error=InputError)
+        write_atomically(path, partial(_write_bytes, content), error=InputError)
         written.append(path)
     return written
 
 
-def _put(content: bytes, file: BinaryIO) -> None:
+def _write_bytes(content: bytes, file: BinaryIO) -> None:
     file.write(content)
 
 

@@ -17,12 +17,12 @@ from h3sim.schema.fields import Inline, Record, declare, keys_of, validate
 from h3sim.schema.values import (
     Choice,
     Flag,
+    Integer,
     ListOf,
     MegabitsPerSecond,
     Milliseconds,
     Number,
     ValueType,
-    Whole,
 )
 from h3sim.units import BITS_PER_BYTE, MS_PER_S, NS_PER_MS, NS_PER_S, to_ms
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SMALLEST_DRAW = 2.0**-53
 """The resolution of `random.Random.random`; replaces a draw of exactly 0."""
 _MAX_COUNT = 10**9
-_COUNT = Whole(low=0, high=_MAX_COUNT)
+_COUNT = Integer(low=0, high=_MAX_COUNT)
 _HALF: Any = None
 """A marker for half of the mean until the mean is known."""
 _TIME = Milliseconds(low=0, high=600_000, is_above=True)
@@ -48,14 +48,14 @@ class Jitter:
         NetworkError: listing every value that is out of range.
     """
 
-    every: int = field(metadata=declare(Whole(low=1, high=_MAX_COUNT), "one packet of so many"))
+    every: int = field(metadata=declare(Integer(low=1, high=_MAX_COUNT), "one packet of so many"))
     min_overtaken: int = field(metadata=declare(_COUNT, "the least that overtake it"))
     max_overtaken: int = field(metadata=declare(_COUNT, "the most"))
 
     def __post_init__(self) -> None:
         validate(self, NetworkError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if self.max_overtaken < self.min_overtaken:
             message = f"must be at least min_overtaken ({self.min_overtaken})"
@@ -161,7 +161,7 @@ class LinkJitter:
             object.__setattr__(self, "deviation_ns", self.mean_ns // 2)
         validate(self, NetworkError)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if self.deviation_ns is _HALF or self.distribution is not Distribution.UNIFORM:
             return
@@ -237,7 +237,7 @@ class FqCoDel(CoDel):
 
     quantum_bytes: int = field(
         default=PACKET_BYTES,
-        metadata=declare(Whole(low=1, high=10**9), "what a flow may send per round"),
+        metadata=declare(Integer(low=1, high=10**9), "what a flow may send per round"),
     )
 
 
@@ -309,7 +309,7 @@ class _Trace(ListOf):
     """
 
     def __init__(self) -> None:
-        super().__init__(Whole(low=0), "milliseconds")
+        super().__init__(Integer(low=0), "milliseconds")
 
     def read(self, raw: Any) -> tuple[int, ...]:
         if isinstance(raw, RejectedValueError):  # the file could not be read
@@ -364,17 +364,18 @@ class LinkProfile:
         stand_in=(1,),
     )
     burst_bytes: int = field(
-        default=PACKET_BYTES, metadata=declare(Whole(low=0, high=10**9), "what it passes at once")
+        default=PACKET_BYTES, metadata=declare(Integer(low=0, high=10**9), "what it passes at once")
     )
     queue_bytes: int | None = _optional(
-        Whole(low=PACKET_BYTES, high=_MAX_BYTES, hint="at least one packet"), "the queue before it"
+        Integer(low=PACKET_BYTES, high=_MAX_BYTES, hint="at least one packet"),
+        "the queue before it",
     )
-    queue_packets: int | None = _optional(Whole(low=1, high=_MAX_BYTES), "the same in packets")
+    queue_packets: int | None = _optional(Integer(low=1, high=_MAX_BYTES), "the same in packets")
     queue_bdp: float | None = _optional(
         Number(low=0, high=1e6, is_above=True), "the same in products of rate and RTT"
     )
     frame_overhead_bytes: int = field(
-        default=0, metadata=declare(Whole(low=0, high=1000), "added to each packet's size")
+        default=0, metadata=declare(Integer(low=0, high=1000), "added to each packet's size")
     )
     codel: CoDel | None = field(
         default=None, metadata=declare(_CoDelTable(CoDel), "active queue management (RFC 8289)")
@@ -396,10 +397,10 @@ class LinkProfile:
     loss_burst: float | None = _optional(Number(low=1, high=1e6), "how many in a row, on average")
     loss_list: tuple[int, ...] = field(
         default=(),
-        metadata=declare(ListOf(Whole(low=0), "whole numbers"), "which packets are lost"),
+        metadata=declare(ListOf(Integer(low=0), "whole numbers"), "which packets are lost"),
     )
     loss_list_from_bytes: int = field(
-        default=0, metadata=declare(Whole(low=0, high=_MAX_BYTES), "smaller ones are not counted")
+        default=0, metadata=declare(Integer(low=0, high=_MAX_BYTES), "smaller ones are not counted")
     )
     jitter: LinkJitter | None = field(
         default=None, metadata=declare(_JitterKeys(LinkJitter), "an extra delay")
@@ -462,7 +463,7 @@ class LinkProfile:
 
     # Checks of values against one another, under the keys of a network file
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if self.mahimahi is not None:
             if self.rate_bps is not None:

@@ -13,13 +13,13 @@ from h3sim.schema import format_value, is_quantity, parse_toml, read_text
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
 from h3sim.schema.values import (
+    Integer,
     ListOf,
     MegabitsPerSecond,
     Milliseconds,
     Number,
     Text,
     ValueType,
-    Whole,
 )
 from h3sim.trace import Delivery
 from h3sim.transport.link_profile import PACKET_BYTES, Jitter, LinkProfile
@@ -110,7 +110,7 @@ class _Interval(ValueType):
 
     def _exact(self, raw: Any) -> Fraction:
         """Return the fraction that saved loads store as numerator and denominator."""
-        parts = ListOf(Whole(low=1), "two whole numbers").read(raw)
+        parts = ListOf(Integer(low=1), "two whole numbers").read(raw)
         if len(parts) != 2:
             raise RejectedValueError(f"must be two numbers above 0, is {format_value(raw)}")
         return Fraction(*parts)
@@ -132,7 +132,7 @@ class ConstantRate:
     """
 
     packet_bytes: int = field(
-        metadata=declare(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet")
+        metadata=declare(Integer(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet")
     )
     interval_ns: Fraction = field(
         metadata=declare(_Interval(), "`interval_ms`, the time between packets, or `rate_mbps`")
@@ -187,7 +187,7 @@ class IndependentPackets:
 
     packet_bytes: int = field(
         default=1400,
-        metadata=declare(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet"),
+        metadata=declare(Integer(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet"),
     )
     loss: float = field(
         default=0.0,
@@ -326,7 +326,7 @@ class Network:
         if problems:
             raise NetworkError(problems, self.name)
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if self.independent_packets is not None:
             for key in ("constant_rate", "jitter", "down", "up"):

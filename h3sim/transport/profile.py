@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
-from h3sim.schema.values import Choice, Flag, Number, Text, Whole
+from h3sim.schema.values import Choice, Flag, Integer, Number, Text
 from h3sim.transport.congestion.settings import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
@@ -67,7 +67,7 @@ class TransportProfile:
     initial_window_bytes: int | None = field(
         default=None,
         metadata=declare(
-            Whole(low=1, high=MAX_WINDOW_BYTES), "the initial window; by default the controller's"
+            Integer(low=1, high=MAX_WINDOW_BYTES), "the initial window; by default the controller's"
         ),
     )
     hystart: bool = field(
@@ -125,7 +125,7 @@ class TransportProfile:
     def __repr__(self) -> str:
         return f"<TransportProfile {self.name}: {self.title or 'without a title'}>"
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         is_tcp = self.protocol.is_over_tcp
         least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
@@ -180,7 +180,7 @@ def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
     for name in _CLIENTS:
         server, client = getattr(profile, name), getattr(profile, _CLIENTS[name])
         if server != client:  # keys missing at the client default to the server's
-            client_table = write_table(client, is_whole=True)
+            client_table = write_table(client, include_defaults=True)
             # The server's keys as well: a client with the default value, where the server has
             # another, must state it.
             keys = (*write_table(server), *write_table(client))

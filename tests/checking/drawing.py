@@ -199,8 +199,8 @@ def _discovery(source: random.Random, entries: list[dict[str, Any]]) -> dict[str
 def digest_of(load: h3sim.Load) -> str:
     """Return the digest of the whole trace, of the wire and of recovery too."""
     trace = load.trace
-    beside = repr((trace.wire, trace.recovery))
-    return hashlib.sha256((trace.digest() + beside).encode()).hexdigest()
+    others = repr((trace.wire, trace.recovery))
+    return hashlib.sha256((trace.digest() + others).encode()).hexdigest()
 
 
 def ended(drawn_load: Drawn) -> h3sim.Load | None:

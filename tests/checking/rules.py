@@ -145,24 +145,24 @@ def _late(trace: Trace) -> Iterator[tuple[str, Packet]]:
         return
     complete_at_ns = _complete_at_ns(trace, is_stream=False)
     pieces = list(complete_at_ns)
-    places = {piece: place for place, piece in enumerate(pieces)}
+    positions = {piece: position for position, piece in enumerate(pieces)}
     n_bytes = _lengths(pieces)
-    beside = _beside_responses(trace)
+    others = _other_responses(trace)
     for row in trace.packets:
         if row.delivered_at_ns is None or row.arrived_at_ns is None:
             continue
-        place = places[row.stream_id, row.offset + row.length_bytes]
-        earliest_ns = complete_at_ns[pieces[place]]
+        position = positions[row.stream_id, row.offset + row.length_bytes]
+        earliest_ns = complete_at_ns[pieces[position]]
         if earliest_ns is None or row.delivered_at_ns <= max(earliest_ns, row.arrived_at_ns):
             continue  # not late: `nothing_before_it_arrived` has what is wrong with it
         behind_bytes = 0
-        while (place := place + 1) < len(pieces) and behind_bytes < _RECORD_BYTES:
-            if complete_at_ns[pieces[place]] == row.delivered_at_ns:
+        while (position := position + 1) < len(pieces) and behind_bytes < _RECORD_BYTES:
+            if complete_at_ns[pieces[position]] == row.delivered_at_ns:
                 yield RECORD, row
                 break
-            behind_bytes += n_bytes[pieces[place]]
+            behind_bytes += n_bytes[pieces[position]]
         else:
-            yield _awaited(beside, row.delivered_at_ns, trace.packets[0].number), row
+            yield _awaited(others, row.delivered_at_ns, trace.packets[0].number), row
 
 
 def _lengths(pieces: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
@@ -175,7 +175,7 @@ def _lengths(pieces: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
     return lengths
 
 
-def _beside_responses(trace: Trace) -> list[WireRow]:
+def _other_responses(trace: Trace) -> list[WireRow]:
     """Return the segments of the server that may have bytes, and none of a response.
 
     A SYN acknowledges nothing by a number; it has 40 bytes, as a segment with 8 of a record.
@@ -188,12 +188,12 @@ def _beside_responses(trace: Trace) -> list[WireRow]:
     ]
 
 
-def _awaited(beside: list[WireRow], at_ns: int, first_number: int) -> str:
+def _awaited(others: list[WireRow], at_ns: int, first_number: int) -> str:
     """Return what came at that time and was awaited: no segment sent before it could stand in."""
-    for row in beside:
+    for row in others:
         if row.arrived_at_ns != at_ns:
             continue
-        copies = [each for each in beside if each.size_bytes == row.size_bytes]
+        copies = [each for each in others if each.size_bytes == row.size_bytes]
         before = [each.arrived_at_ns for each in copies if each.number < row.number]
         is_first = row.sent_at_ns == copies[0].sent_at_ns
         if not is_first and all(came is not None and came < at_ns for came in before):

@@ -42,7 +42,7 @@ def _counts() -> dict[str, dict[str, Any]]:
     return kept
 
 
-def _said(text: str, key: str) -> int:
+def _message(text: str, key: str) -> int:
     found = [int(n) for pattern in _SAID[key] for n in re.findall(pattern, text, re.MULTILINE)]
     return found[-1] if found else 0
 
@@ -58,12 +58,12 @@ def _read(name: str, seconds: float, seed: int) -> dict[str, Any]:
         check=False,
         timeout=seconds + _START_SECONDS,
     )
-    said = done.stdout + done.stderr
-    told: dict[str, Any] = {key: _said(said, key) for key in _SAID}
+    message = done.stdout + done.stderr
+    reported: dict[str, Any] = {key: _message(message, key) for key in _SAID}
     if done.returncode:
-        lines = [line for line in said.splitlines() if not line.startswith("#")]
-        told["failed"] = "\n".join(lines[-40:])
-    return told
+        lines = [line for line in message.splitlines() if not line.startswith("#")]
+        reported["failed"] = "\n".join(lines[-40:])
+    return reported
 
 
 def _draw(name: str, seconds: float, seed: int) -> dict[str, Any]:

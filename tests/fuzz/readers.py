@@ -73,11 +73,11 @@ def check(reader: Reader, data: bytes, folder: Path) -> None:
     try:
         reader.read(path)
     except H3SimError as error:
-        said = str(error)
+        message = str(error)
     else:
         return
-    assert said.strip()
-    assert all(line.isprintable() for line in said.splitlines())
+    assert message.strip()
+    assert all(line.isprintable() for line in message.splitlines())
 
 
 def _shipped(pattern: str) -> Callable[[], Iterable[bytes]]:

@@ -135,18 +135,20 @@ def _recorded(source: random.Random, before: list[Resource]) -> tuple[RecordedPr
     """Return what Chrome and Firefox said, or one of them; a later word as well, sometimes."""
     if source.random() < 0.3:
         return ()
-    said = [
-        _said(source, before, browser)
+    message = [
+        _message(source, before, browser)
         for browser in (RecordedFrom.CHROME, RecordedFrom.FIREFOX)
         if source.random() < 0.8
     ]
-    if said and source.random() < 0.3:
-        again = _said(source, before, RecordedFrom.CHROME)
-        said.append(replace(again, when=_trigger(source, before)))
-    return tuple(said)
+    if message and source.random() < 0.3:
+        again = _message(source, before, RecordedFrom.CHROME)
+        message.append(replace(again, when=_trigger(source, before)))
+    return tuple(message)
 
 
-def _said(source: random.Random, before: list[Resource], browser: RecordedFrom) -> RecordedPriority:
+def _message(
+    source: random.Random, before: list[Resource], browser: RecordedFrom
+) -> RecordedPriority:
     eps: dict[str, Any] = {"urgency": source.randint(0, 7), "incremental": source.random() < 0.5}
     weight = source.randint(1, 256)
     if source.random() < 0.5:

@@ -714,9 +714,9 @@ def _cells(row: Callable[[int], str], n_cells: Callable[[int], int]) -> Callable
             digest = digest_of(key, b"m", text.encode(), None, None, 1.0)
             cell = (key, "m", text, None, None, 1.0, digest)
             database.execute("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", cell)
-            place = (1, 1000 + n, key)
+            position = (1, 1000 + n, key)
             database.execute(
-                "INSERT INTO study_cells VALUES (?, ?, ?, ?)", (*place, digest_of(*place))
+                "INSERT INTO study_cells VALUES (?, ?, ?, ?)", (*position, digest_of(*position))
             )
 
     return _store(make)
@@ -744,8 +744,10 @@ def _studies(database: sqlite3.Connection, n_bytes: int) -> None:
 
 def _places(database: sqlite3.Connection, n_bytes: int) -> None:
     for n in range(1000, 1000 + n_bytes // 50):
-        place = (1, n, b"nowhere")
-        database.execute("INSERT INTO study_cells VALUES (?, ?, ?, ?)", (*place, digest_of(*place)))
+        position = (1, n, b"nowhere")
+        database.execute(
+            "INSERT INTO study_cells VALUES (?, ?, ?, ?)", (*position, digest_of(*position))
+        )
 
 
 def _endless(n_columns: int) -> str:

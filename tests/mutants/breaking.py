@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Mutation(NamedTuple):
-    """*check(part)* applies *law*; it holds for the part that is *whole*, and not for *mutant*."""
+    """*check(part)* applies *law*: it holds for the part that is *complete*, not for *mutant*."""
 
     law: Callable[..., Any]
     mutant: Callable[..., Any]
-    whole: Callable[..., Any]
+    complete: Callable[..., Any]
     check: Callable[..., Any]
 
 
@@ -133,16 +133,16 @@ def buffering(mutant: Any, case: Any) -> Any:
     return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, StreamSender, check)
 
 
-def mumbling(mutant: Any, case: Any, whole: Any = WireSignalling) -> Any:
+def mumbling(mutant: Any, case: Any, complete: Any = WireSignalling) -> Any:
     """Break a way of signals, and compare it with a server that knows by itself."""
     law = signalling_laws.check_signals_without_delay_are_as_good_as_known
 
     def check(part: Any) -> None:
-        with engine_part(whole.__name__, part):
+        with engine_part(complete.__name__, part):
             known = replace(case.scheme, signalling=Signalling.SERVER)
             law(case.run(), case.but(scheme=known).run())
 
-    return Mutation(law, mutant, whole, check)
+    return Mutation(law, mutant, complete, check)
 
 
 def receiver(mutant: Any, signalling: Any, seed: int) -> Any:
@@ -170,15 +170,15 @@ def charging(mutant: Any, case: Any) -> Any:
     return Mutation(scheduler_laws.check_pick_is_pure, mutant, StreamSender, check)
 
 
-def calling(law: Any, mutant: Any, whole: Any, *arguments: Any) -> Any:
+def calling(law: Any, mutant: Any, complete: Any, *arguments: Any) -> Any:
     """Apply the law to a part that stands alone."""
-    return Mutation(law, mutant, whole, lambda part: law(part(), *arguments))
+    return Mutation(law, mutant, complete, lambda part: law(part(), *arguments))
 
 
-def hashing(mutant: Any, whole: Any) -> Any:
+def hashing(mutant: Any, complete: Any) -> Any:
     """Compare processes; the part goes by its name, since the child has to find it."""
-    law = scheduler_laws.check_every_process_says_the_same
-    return Mutation(law, mutant, whole, lambda part: law(f"{part.__module__}:{part.__name__}"))
+    law = scheduler_laws.check_every_process_agrees
+    return Mutation(law, mutant, complete, lambda part: law(f"{part.__module__}:{part.__name__}"))
 
 
 def stepping(machine: Any, mutant: Any) -> Any:

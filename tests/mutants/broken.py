@@ -197,7 +197,7 @@ class CountsAll(Listed):
         self._turns = sum(1 for _ in self._active)
 
 
-class RaisesWhenTold(FifoScheduler):
+class RaisesOnSignal(FifoScheduler):
     """Takes it that nobody is activated twice."""
 
     def activate(self, stream_id: int) -> None:
@@ -278,8 +278,8 @@ class LeavesItsGroupAsleep(StrictScheduler):
     """Forgets to wake the placeholder above a stream, unless that has something to send already."""
 
     def _wake(self, element_id: int) -> None:  # type: ignore[override]
-        wanted = self._priorities[element_id]
-        self._groups[wanted.depends_on].activate(element_id, wanted.strict)
+        expected = self._priorities[element_id]
+        self._groups[expected.depends_on].activate(element_id, expected.strict)
 
 
 class FirstAt255(TreeScheduler):

@@ -30,7 +30,7 @@ class NewsIsLost(MetadataSignalling):
         pass
 
 
-class SaysLittle(MetadataSignalling):
+class SignalsLittle(MetadataSignalling):
     """Leaves out of a request what has become known by then."""
 
     def on_requested(self, stream_id: int, resource: Any) -> None:

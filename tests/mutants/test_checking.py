@@ -30,7 +30,7 @@ LINK = LinkProfile(rate_bps=mbps(1), burst_bytes=0, queue_bytes=8000)
 NETWORK = Network(name="n", rtt_ns=ms(20), down=LINK, up=LINK)
 
 
-def whole(transport: str = "quic", page: h3sim.Page = PAGE) -> Checked:
+def complete(transport: str = "quic", page: h3sim.Page = PAGE) -> Checked:
     """Return a load that keeps every rule."""
     config = h3sim.LoadConfig(network=NETWORK, transport=transport)
     load = run_config(page, h3sim.load_scheme("rr"), config, record_packets=True)
@@ -149,23 +149,23 @@ BROKEN: list[tuple[str, Callable[[Trace], Trace]]] = [
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 def test_a_whole_load_keeps_every_rule(transport: str) -> None:
-    assert violations(whole(transport)) == []
+    assert violations(complete(transport)) == []
 
 
 @pytest.mark.parametrize(("rule", "change"), BROKEN_ROWS)
 def test_a_rule_finds_broken_rows(rule: str, change: Callable[[list[Any]], None]) -> None:
-    load = whole()
+    load = complete()
     assert list(RULES[rule](load._replace(trace=rows_changed(load.trace, change))))
 
 
 @pytest.mark.parametrize(("rule", "change"), BROKEN)
 def test_a_rule_finds_a_broken_trace(rule: str, change: Callable[[Trace], Trace]) -> None:
-    load = whole()
+    load = complete()
     assert list(RULES[rule](load._replace(trace=change(load.trace))))
 
 
 def test_over_tcp_no_stream_is_delivered_past_a_gap_in_another() -> None:
-    load = whole("tcp")
+    load = complete("tcp")
 
     def hold_up_the_first(rows: list[Any]) -> None:
         late = next(row for row in rows if row["stream_id"] == 0)
@@ -177,7 +177,7 @@ def test_over_tcp_no_stream_is_delivered_past_a_gap_in_another() -> None:
 
 
 def test_over_tcp_a_rule_finds_a_row_that_waits_for_nothing() -> None:
-    load = whole("tcp")
+    load = complete("tcp")
     assert violations(load) == []
 
     def hold_up_the_last(rows: list[Any]) -> None:
@@ -189,7 +189,7 @@ def test_over_tcp_a_rule_finds_a_row_that_waits_for_nothing() -> None:
 
 
 def test_over_tcp_a_row_may_wait_for_its_record_and_not_for_one_behind() -> None:
-    load = whole("tcp", page_of({"id": "/", "kind": "document", "bytes": 60_000}))
+    load = complete("tcp", page_of({"id": "/", "kind": "document", "bytes": 60_000}))
     assert delays(load.trace) == {"for the rest of a record"}
 
     def wait_for_the_end(rows: list[Any]) -> None:
@@ -211,7 +211,7 @@ def test_over_tcp_a_row_may_wait_for_the_handshake() -> None:
 
 
 def test_a_rule_finds_a_request_that_waits_for_the_wrong_event() -> None:
-    load = whole()
+    load = complete()
     first, *others = load.page.resources
     assert others[1].discovered is not None
     delayed = replace(others[1].discovered, delay_ns=1)

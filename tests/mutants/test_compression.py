@@ -155,13 +155,13 @@ def named(value: Any) -> Any:
     return getattr(value, "__name__", None)
 
 
-@pytest.mark.parametrize(("law", "make", "whole"), BROKEN, ids=named)
+@pytest.mark.parametrize(("law", "make", "complete"), BROKEN, ids=named)
 def test_the_law_fails_on_the_broken_codec_and_holds_on_the_whole_one(
-    law: Any, make: Any, whole: Any
+    law: Any, make: Any, complete: Any
 ) -> None:
     with pytest.raises((AssertionError, CodecError, KeyError)):
         tried(law, make)()
-    tried(law, lambda allowed: make_codec(whole, allowed))()
+    tried(law, lambda allowed: make_codec(complete, allowed))()
 
 
 def test_every_law_has_a_codec_that_breaks_it() -> None:

@@ -104,9 +104,9 @@ def test_a_law_finds_a_bound_whose_opportunities_come_too_late(
     load = loaded(h3sim.load_page("davies-meenan"), FAST, "fifo")
     check_no_order_beats_what_arrived(load)
 
-    def late(wanted: Any, opportunities: Any) -> Any:
+    def late(expected: Any, opportunities: Any) -> Any:
         later = [one._replace(arrived_at_ns=one.arrived_at_ns + 10**8) for one in opportunities]
-        return lower_bound_over_links_ns(wanted, later)
+        return lower_bound_over_links_ns(expected, later)
 
     monkeypatch.setattr(optimality, "lower_bound_over_links_ns", late)
     with pytest.raises(AssertionError):

@@ -77,13 +77,13 @@ def test_a_law_finds_streams_that_are_taken_for_those_of_others(
 ) -> None:
     def with_own_ids(traces: Any, *more: Any) -> Any:
         rows = [row for trace in traces for row in trace.packet_rows]
-        whole = merged_trace(traces, *more)
+        complete = merged_trace(traces, *more)
         return h3sim.trace.Trace(
-            delivery=whole.delivery,
-            requests=whole.requests,
-            signals=whole.signals,
+            delivery=complete.delivery,
+            requests=complete.requests,
+            signals=complete.signals,
             packet_rows=h3sim.trace.PacketRows.of(sorted(rows, key=lambda row: row[0])),
-            connection_of=whole.connection_of,
+            connection_of=complete.connection_of,
         )
 
     check_bytes_of_all_connections(from_hosts(PAGE, LOSING))

@@ -330,7 +330,7 @@ MUTATIONS = [
     ),
     building(
         "WireSignalling",
-        signalling_laws.check_an_early_change_equals_having_said_it_at_once,
+        signalling_laws.check_an_early_change_equals_an_initial_one,
         signalling.KeepsTheFirstWord,
         Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_AT_ONCE]), UPDATING),
     ),
@@ -347,12 +347,12 @@ MUTATIONS = [
     mumbling(
         signalling.NewsIsLost,
         Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_AT_ONCE]), ANNOUNCED),
-        whole=MetadataSignalling,
+        complete=MetadataSignalling,
     ),
     mumbling(
-        signalling.SaysLittle,
+        signalling.SignalsLittle,
         Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_BEFORE]), ANNOUNCED),
-        whole=MetadataSignalling,
+        complete=MetadataSignalling,
     ),
     receiver(signalling.HeardAsTheyCome, Signalling.DRAFT_22, 1),
     receiver(signalling.LastHeardCounts, Signalling.DRAFT_20, 1),
@@ -393,7 +393,7 @@ def name_of(part: Any) -> Any:
     "mutation", MUTATIONS, ids=lambda m: f"{name_of(m.law)}-{name_of(m.mutant)}"
 )
 def test_a_law_holds_for_the_part_and_fails_on_its_mutant(mutation: Any) -> None:
-    mutation.check(mutation.whole)
+    mutation.check(mutation.complete)
     with pytest.raises(AssertionError):
         mutation.check(mutation.mutant)
 

@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """*mutant* breaks *law*, which *whole* keeps; *said* is how both are put to the test."""
+    """*mutant* breaks *law*, which *complete* keeps; *message* is how both are put to the test."""
 
     law: Law
     mutant: Callable[..., Any]
-    whole: Callable[..., Any]
-    said: Callable[[Callable[..., Any]], Candidate]
+    complete: Callable[..., Any]
+    message: Callable[[Callable[..., Any]], Candidate]
 
 
-def told(mechanism: Any) -> Any:
+def reported(mechanism: Any) -> Any:
     """Return what gives a scheduler the claims of *mechanism*."""
     return partial(claimed, mechanism)
 
@@ -71,7 +71,7 @@ def claiming(*claims: Any, **options: Any) -> Any:
 
 
 FIFO, ROUNDS, BUCKETS, TREE = (
-    told(mechanism)
+    reported(mechanism)
     for mechanism in (
         SchedulerKind.FIFO,
         SchedulerKind.ROUND_ROBIN,
@@ -79,7 +79,7 @@ FIFO, ROUNDS, BUCKETS, TREE = (
         SchedulerKind.TREE,
     )
 )
-STRICT, ZERO_LAST = told(SchedulerKind.STRICT), told(SchedulerKind.ZERO_LAST_TREE)
+STRICT, ZERO_LAST = reported(SchedulerKind.STRICT), reported(SchedulerKind.ZERO_LAST_TREE)
 ZERO_LAST_TREE = partial(TreeScheduler, weights=Weights.ZERO_LAST)
 UNSTARVED = claiming(NoStarvation(rounds=2))
 TURN_BY_TURN = claiming(BoundedWait(turns=lambda waiting, other: 1, joining=1))
@@ -142,7 +142,7 @@ ROWS = [
     Row(Law.PICKLES, broken.ForgetsItsRound, RoundRobinScheduler, ROUNDS),
     Row(Law.CHEAP_PICKS, broken.LooksAtAll, FifoScheduler, FIFO),
     Row(Law.CHEAP_PICKS, broken.CountsAll, FifoScheduler, plain),
-    Row(Law.NEVER_RAISES, broken.RaisesWhenTold, FifoScheduler, FIFO),
+    Row(Law.NEVER_RAISES, broken.RaisesOnSignal, FifoScheduler, FIFO),
     Row(Law.NEVER_RAISES, broken.DividesByBytes, FifoScheduler, FIFO),
     Row(Law.NEVER_RAISES, broken.FullAt150, FifoScheduler, FIFO),
 ]
@@ -169,9 +169,9 @@ def name_of(row: Any) -> str:
 def test_the_suite_names_the_law_that_a_mutant_breaks(row: Any) -> None:
     # No time is spent on a shorter example here.
     unshortened = settings(usual_settings(), phases=[Phase.generate])
-    check_law(row.said(row.whole), row.law, settings=unshortened)
+    check_law(row.message(row.complete), row.law, settings=unshortened)
     with pytest.raises(BrokenLawError) as caught:
-        check_scheduler(quickly(row.said(row.mutant), row.law), settings=unshortened)
+        check_scheduler(quickly(row.message(row.mutant), row.law), settings=unshortened)
     assert caught.value.law is row.law, caught.value
 
 
@@ -181,11 +181,11 @@ def test_every_law_of_the_suite_has_a_mutant() -> None:
 
 def test_the_table_of_the_suite_says_which_law_each_mutant_breaks() -> None:
     text = (Path(__file__).parent / "README.md").read_text("utf-8")
-    told_rows = [line for line in text.splitlines() if line.startswith("| ")]
-    rows = [line for line in told_rows if line.split(" ")[1] in {law.value for law in Law}]
-    place = {law.value: number for number, law in enumerate(Law)}
+    reported_rows = [line for line in text.splitlines() if line.startswith("| ")]
+    rows = [line for line in reported_rows if line.split(" ")[1] in {law.value for law in Law}]
+    position = {law.value: number for number, law in enumerate(Law)}
     expected = sorted(
         (f"| {row.law.value} | `{mutant_name(row)}` |" for row in ROWS),
-        key=lambda line: (place[line.split(" ")[1]], line),
+        key=lambda line: (position[line.split(" ")[1]], line),
     )
     assert rows == expected

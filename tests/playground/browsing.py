@@ -46,7 +46,7 @@ class Tab:
         self._tools = tools
         self._address = address
         self.host = urlsplit(address).netloc
-        self.said: list[str] = []
+        self.message: list[str] = []
         self.hosts: set[str] = set()
         target = tools.call("Target.createTarget", url="about:blank")["targetId"]
         attached = tools.call("Target.attachToTarget", targetId=target, flatten=True)
@@ -87,7 +87,7 @@ class Tab:
         while not self.value(f"Boolean({expression})"):
             self._hear()
             problems = self.value("document.getElementById('problems')?.textContent ?? ''")
-            assert time.monotonic() < until, f"waited for {expression}; {problems}; {self.said}"
+            assert time.monotonic() < until, f"waited for {expression}; {problems}; {self.message}"
         self._hear()
 
     def value(self, expression: str) -> Any:
@@ -147,11 +147,11 @@ class Tab:
             elif event.method == "Network.requestWillBeSent":
                 self._note_host(event.params["request"]["url"])
             elif event.method == "Runtime.exceptionThrown":
-                self.said.append(str(event.params["exceptionDetails"]))
+                self.message.append(str(event.params["exceptionDetails"]))
             elif event.method == "Runtime.consoleAPICalled":
-                self.said.append(f"{event.params['type']}: {event.params['args']}")
+                self.message.append(f"{event.params['type']}: {event.params['args']}")
             elif event.method == "Log.entryAdded":
-                self.said.append(str(event.params["entry"]))
+                self.message.append(str(event.params["entry"]))
 
     def _note_host(self, url: str) -> None:
         parts = urlsplit(url)

@@ -58,7 +58,7 @@ def test_the_core_under_pyodide_answers_as_here_and_needs_simpy_alone(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["answers"] == [answer(*request) for request in asked]
-    assert "simpy" in told["modules"]
-    assert [name for name in OTHERS if name in told["modules"]] == []
+    reported = json.loads(done.stdout)
+    assert reported["answers"] == [answer(*request) for request in asked]
+    assert "simpy" in reported["modules"]
+    assert [name for name in OTHERS if name in reported["modules"]] == []

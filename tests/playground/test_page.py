@@ -106,12 +106,12 @@ def test_a_link_restores_the_state(tab: Tab) -> None:
 def test_what_is_not_understood_in_a_link_is_told_and_left_out(tab: Tab) -> None:
     markup = quote(MARKUP)
     tab.go(f"page={markup}&schemes=rr+{markup}&rate=fast&seed=-1&lesson=99&data=@&colour=red")
-    told = text_of(tab, "problems")
+    reported = text_of(tab, "problems")
     assert [key for key in ("page", "schemes", "rate", "seed", "lesson", "data", "colour")
-            if f"{key}=" not in told] == []  # fmt: skip
+            if f"{key}=" not in reported] == []  # fmt: skip
     assert list(figures(tab)) == ["rr"]
     assert tab.value("document.querySelectorAll('img, #problems script').length") == 0
-    assert tab.said == []
+    assert tab.message == []
 
 
 def test_a_page_of_ones_own_is_shown_its_markup_is_text_and_a_link_has_it(
@@ -129,7 +129,7 @@ def test_a_page_of_ones_own_is_shown_its_markup_is_text_and_a_link_has_it(
     assert figures(tab) == before
     assert f"{MARKUP}.jpg" in text_of(tab, "resources")
     assert tab.value("document.title").startswith("h3sim")
-    assert tab.said == []
+    assert tab.message == []
 
 
 def test_a_recording_is_imported_and_a_broken_one_is_told(tab: Tab, tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_pointing_at_a_resource_shows_it_in_all_strips(tab: Tab) -> None:
         name: next(timing.finished_ms for timing in load.timings if timing.id == "hero.jpg")
         for name, load in loads.items()
     }
-    told = [f"{name} {end_ms:,.0f} ms" for name, end_ms in ends.items()]
-    assert text_of(tab, "chosen") == f"8 hero.jpg is complete with {', '.join(told)}"
+    reported = [f"{name} {end_ms:,.0f} ms" for name, end_ms in ends.items()]
+    assert text_of(tab, "chosen") == f"8 hero.jpg is complete with {', '.join(reported)}"
     tab.value("document.getElementById('resources').dispatchEvent(new Event('pointerleave'))")
     assert tab.value(drawn) == before
     assert text_of(tab, "chosen") == ""
@@ -191,7 +191,7 @@ def test_each_step_of_the_lesson_is_reached_by_its_answer_and_not_before(tab: Ta
                 tab.change(control, value, "input" if value.isdigit() else "change")
         assert text_of(tab, "goal") == "✓ Reached.", title
     assert tab.value("document.getElementById('lesson-next').hidden")
-    assert tab.said == []
+    assert tab.message == []
 
 
 def test_the_keyboard_alone_moves_a_slider_and_picks_a_scheme(tab: Tab) -> None:
@@ -245,4 +245,4 @@ def test_each_picture_says_in_words_what_it_shows(tab: Tab) -> None:
 def test_no_other_host_is_asked_for_anything_and_the_console_stays_empty(tab: Tab) -> None:
     tab.open("page=http2rulez&schemes=rr")
     assert tab.hosts == {tab.host}
-    assert tab.said == []
+    assert tab.message == []

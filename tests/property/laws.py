@@ -55,12 +55,12 @@ def check_requests_follow_their_triggers(load: Any) -> None:
     there, is taken from the load's figures, and what waited for that was requested then.
     """
     requested_at_ns = {r.resource: r.requested_at_ns for r in load.trace.requests}
-    for place, resource in enumerate(load.page.resources):
+    for position, resource in enumerate(load.page.resources):
         if resource.discovered is not None:
             expected = _trigger_ns(load, resource.discovered) + resource.discovered.delay_ns
             if resource.discovered.at is TriggerEvent.TIME:
                 expected = max(expected, requested_at_ns[load.page.root])
-            assert requested_at_ns[place] == expected, f"{resource.id}: {resource.discovered}"
+            assert requested_at_ns[position] == expected, f"{resource.id}: {resource.discovered}"
 
 
 def _trigger_ns(load: Any, discovered: Any) -> Any:

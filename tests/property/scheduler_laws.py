@@ -65,11 +65,11 @@ def check_ranges_are_sets(ranges: Any, additions: Any) -> None:
         assert ranges.contiguous == next(n for n in range(len(model) + 1) if n not in model)
 
 
-def check_every_process_says_the_same(function: Any) -> Any:
+def check_every_process_agrees(function: Any) -> Any:
     """*function*, as "module:name", returns equal text whatever seed its process hashes with."""
     module, name = function.split(":")
     program = f"import json; from {module} import {name}; print(json.dumps({name}()))"
-    said = {}
+    message = {}
     for seed in HASH_SEEDS:
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", program],
@@ -80,6 +80,6 @@ def check_every_process_says_the_same(function: Any) -> Any:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        said[seed] = json.loads(done.stdout)
-    assert len({json.dumps(answer) for answer in said.values()}) == 1, said
-    return said[HASH_SEEDS[0]]
+        message[seed] = json.loads(done.stdout)
+    assert len({json.dumps(answer) for answer in message.values()}) == 1, message
+    return message[HASH_SEEDS[0]]

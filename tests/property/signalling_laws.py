@@ -12,8 +12,8 @@ from h3sim.signals import ORPHANS, H2Priority
 
 def check_the_control_stream_keeps_its_order(load: Any) -> None:
     """In draft-22 what is said of streams is heard in the order of their requests."""
-    told = [signal for signal in load.trace.signals if signal.signal.depends_on != ORPHANS]
-    heard = list(dict.fromkeys(signal.element_id for signal in told if signal.element_id >= 0))
+    reported = [signal for signal in load.trace.signals if signal.signal.depends_on != ORPHANS]
+    heard = list(dict.fromkeys(signal.element_id for signal in reported if signal.element_id >= 0))
     assert heard == sorted(heard), "frames were heard in another order than they were sent"
     at_ns = [signal.at_ns for signal in load.trace.signals]
     assert at_ns == sorted(at_ns)
@@ -46,7 +46,7 @@ def check_the_last_word_counts(make: Any, signalling: Any, seed: int) -> None:
     source.shuffle(coming)
     for at_ns, (hear, what) in enumerate(coming):
         hear(*what, at_ns)
-    assert scheduler.wanted == policy.said
+    assert scheduler.expected == policy.message
 
 
 N_REQUESTS = 6
@@ -64,7 +64,7 @@ class Talker:
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self.said: dict[Any, Any] = {}
+        self.message: dict[Any, Any] = {}
 
     def on_connected(self) -> list[Any]:
         return [self._saying(-1)]
@@ -80,23 +80,23 @@ class Talker:
         return []
 
     def _saying(self, element_id: int) -> Any:
-        self.said[element_id] = H2Priority(weight=self._source.randint(1, 256))
-        return element_id, self.said[element_id]
+        self.message[element_id] = H2Priority(weight=self._source.randint(1, 256))
+        return element_id, self.message[element_id]
 
 
 class Listener:
     """A scheduler that keeps what it is told, and sends nothing."""
 
     def __init__(self) -> None:
-        self.wanted: dict[Any, Any] = {}
+        self.expected: dict[Any, Any] = {}
 
     def open(self, element_id: int, signal: Any) -> None:
-        assert element_id not in self.wanted, f"{element_id} is opened twice"
-        self.wanted[element_id] = signal
+        assert element_id not in self.expected, f"{element_id} is opened twice"
+        self.expected[element_id] = signal
 
     def update(self, element_id: int, signal: Any) -> None:
-        assert element_id in self.wanted, f"{element_id} is not open"
-        self.wanted[element_id] = signal
+        assert element_id in self.expected, f"{element_id} is not open"
+        self.expected[element_id] = signal
 
     def deactivate(self, stream_id: int) -> None:
         """Never called: nothing is sent."""
@@ -138,7 +138,7 @@ def changing(load: Any) -> Any:
     return next(resource for resource in load.page.resources if resource.priority_changes)
 
 
-def check_an_early_change_equals_having_said_it_at_once(load: Any) -> None:
+def check_an_early_change_equals_an_initial_one(load: Any) -> None:
     """A hint that changes before the first byte can leave is as good as one in the page."""
     resource = changing(load)
     (change,) = resource.priority_changes

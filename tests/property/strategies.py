@@ -27,7 +27,7 @@ DIFFERENT = some([name for name in SCHEMES if name not in _ALIKE], list(SCHEMES)
 """Those that schedule differently; in a thorough run, all."""
 
 
-whole_packets = st.integers(1, 20).map(lambda n: n * PACKET_BYTES)
+full_packets = st.integers(1, 20).map(lambda n: n * PACKET_BYTES)
 schemes = st.sampled_from(list(SCHEMES))
 jitters = st.sampled_from(["none", "none", "4:1-3", "4:2", "1:0-5", "3:7"])
 send_buffers_kb = st.sampled_from([0, 0, 0.5, 3, 14, 1000])

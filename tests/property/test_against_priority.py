@@ -39,19 +39,19 @@ class Both:
         self.sending: dict[Any, Any] = {}
         self.unknown = UNKNOWN
 
-    def place(self, stream_id: int, parent: Any, weight: int, exclusive: Any) -> None:
+    def insert(self, stream_id: int, parent: Any, weight: int, exclusive: Any) -> None:
         """Insert or move a stream in both; parents that no one knows are used once."""
         if parent == UNKNOWN:
             parent = self.unknown = self.unknown + 2
         else:
             parent = self.possible(parent, stream_id)
-        wanted = H2Priority(weight=weight, depends_on=parent, exclusive=exclusive)
+        expected = H2Priority(weight=weight, depends_on=parent, exclusive=exclusive)
         if stream_id in self.known:
-            self.ours.update(stream_id, wanted)
+            self.ours.update(stream_id, expected)
             self.theirs.reprioritize(stream_id, parent, weight, exclusive)
         else:
             self.known.append(stream_id)
-            self.ours.open(stream_id, wanted)
+            self.ours.open(stream_id, expected)
             self.theirs.insert_stream(stream_id, parent, weight, exclusive)
 
     def possible(self, parent: Any, stream_id: int) -> Any:
@@ -133,7 +133,7 @@ def trees(draw: Any, weights: Any) -> Any:
         st.sampled_from(STREAMS), parents, weights, st.booleans(), st.integers(-8, 30)
     )
     for stream_id, parent, weight, exclusive, n_frames in draw(st.lists(steps, max_size=25)):
-        both.place(stream_id, parent, weight, exclusive)
+        both.insert(stream_id, parent, weight, exclusive)
         if n_frames > 0:
             both.unblock(stream_id, n_frames)
         else:
@@ -159,7 +159,7 @@ def test_shares_agree_within_one_frame_at_any_weights(both: Any) -> None:
         ahead[other] -= 1
         assert all(-1 <= frames <= 1 for frames in ahead.values())
     # So they complete in the same order, unless they do so in one round.
-    last = {stream_id: place for place, stream_id in enumerate(ours)}
+    last = {stream_id: insert for insert, stream_id in enumerate(ours)}
     for first, later in combinations(finished(theirs), 2):
         assert last[first] < last[later] + len(last)
 
@@ -182,21 +182,21 @@ EVENTS = st.tuples(
 @given(st.lists(EVENTS, max_size=25))
 def test_streams_come_move_and_go_while_others_send(events: Any) -> None:
     # Nobody is ever blocked here: see the last two tests for what `priority` does then.
-    both, done, placed = Both(), set(), set()
+    both, done, inserted = Both(), set(), set()
     for stream_id, parent, weight, exclusive, n_frames in events:
         is_new = stream_id not in both.known
         # Under the same parent ours keeps its turn, and theirs begins anew.
         if is_new and stream_id not in done:
-            both.place(stream_id, parent, weight, exclusive)
+            both.insert(stream_id, parent, weight, exclusive)
             both.unblock(stream_id, n_frames)
-            placed.add(stream_id)
+            inserted.add(stream_id)
         elif not is_new and both.possible(parent, stream_id) != both.parent_of(stream_id):
-            both.place(stream_id, parent, weight, exclusive)
+            both.insert(stream_id, parent, weight, exclusive)
         for _ in range(n_frames):
             done |= both.send()
     while both.known:
         done |= both.send()
-    assert done == placed
+    assert done == inserted
 
 
 class TestWherePriorityIsWrong:
@@ -207,7 +207,7 @@ class TestWherePriorityIsWrong:
         both = Both()
         both.ours = TreeScheduler(turn_bytes=0, **options)
         for stream_id, parent in ((1, None), (3, 1), (5, 3)):
-            both.place(stream_id, parent, 16, exclusive=False)
+            both.insert(stream_id, parent, 16, exclusive=False)
             both.unblock(stream_id, 1)
         return both
 
@@ -246,7 +246,7 @@ class TestWherePriorityIsWrong:
     def test_a_valid_tree_deeper_than_100_is_called_a_loop(self) -> None:
         both = Both()
         for stream_id in range(1, 105):
-            both.place(stream_id, stream_id - 1 or None, 16, exclusive=False)
+            both.insert(stream_id, stream_id - 1 or None, 16, exclusive=False)
         both.ours.open(1000, H2Priority())
         both.theirs.insert_stream(1000)
         both.ours.update(1000, H2Priority(depends_on=104))
@@ -259,7 +259,7 @@ class TestWherePriorityIsWrong:
         both = Both()
         both.theirs = priority.PriorityTree(maximum_streams=n_streams + 1)
         for stream_id in range(1, n_streams + 1):
-            both.place(stream_id, None, 16, exclusive=True)
+            both.insert(stream_id, None, 16, exclusive=True)
             both.block(stream_id)
         both.unblock(1, 1)
         assert both.ours.pick() == 1
@@ -271,7 +271,7 @@ class TestWherePriorityIsWrong:
         # weight 128. In theirs it has only moved on by half of that, and sends 40 alone.
         both = Both()
         for stream_id, weight in ((1, 128), (3, 256)):
-            both.place(stream_id, None, weight, exclusive=False)
+            both.insert(stream_id, None, weight, exclusive=False)
             both.unblock(stream_id, 1)
         both.block(3)
         for _ in range(40):
@@ -286,7 +286,7 @@ class TestWherePriorityIsWrong:
         # last; in theirs it has to wait its turn, for a frame that it never sent.
         both = Both()
         for stream_id, weight in ((1, 1), (3, 256)):
-            both.place(stream_id, None, weight, exclusive=False)
+            both.insert(stream_id, None, weight, exclusive=False)
             both.unblock(stream_id, 1)
         both.block(1)
         assert [both.theirs.next() for _ in range(2)] == [3, 3]

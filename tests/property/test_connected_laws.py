@@ -145,9 +145,9 @@ def test_an_empty_response_comes_as_others_do(
     setting = h3sim.LoadConfig(network="fibre", transport=transport, transport_profile=profile)
     load = loaded(EMPTY, setting, scheme)
     check_every_byte_came(load)
-    root, beside, last = load.trace.requests
+    root, others, last = load.trace.requests
     sent = {row[2]: row[0] for row in reversed(load.trace.packet_rows)}  # the first time
-    assert sent[beside.stream_id] == sent[root.stream_id]
+    assert sent[others.stream_id] == sent[root.stream_id]
     assert sent[last.stream_id] == last.arrived_at_ns
 
 
@@ -188,8 +188,8 @@ def test_a_process_that_changes_nothing_changes_nothing(page: Any, setting: Any)
     from h3sim.study import run_config
 
     scheme = h3sim.load_scheme("rr")
-    beside = run_config(page, scheme, setting, record_packets=True, processes=[only_watches])
-    assert beside.trace == loaded(page, setting).trace
+    others = run_config(page, scheme, setting, record_packets=True, processes=[only_watches])
+    assert others.trace == loaded(page, setting).trace
 
 
 @pytest.mark.parametrize("cc", ["newreno", "cubic", "cubic-quicly", "reno-quicly"])
@@ -233,7 +233,7 @@ def test_losses_do_not_move_with_the_scheme() -> None:
             record_packets=True,
         )
         down = [row for row in load.trace.wire if row.is_down]
-        return [place for place, row in enumerate(down[:300]) if row.arrived_at_ns is None]
+        return [position for position, row in enumerate(down[:300]) if row.arrived_at_ns is None]
 
     assert lost("fifo") == lost("rr") == lost("bucket")
     assert lost("fifo")
@@ -258,12 +258,12 @@ def test_no_more_is_under_way_than_the_client_takes(window_bytes: int) -> None:
     sent: Counter[Any] = Counter()
     arrived: Counter[Any] = Counter()
     arrivals = sorted((row[1], row[2], row[3] + row[4]) for row in rows if row[1] is not None)
-    place, most = 0, 0
+    position, most = 0, 0
     for sent_at_ns, _, stream_id, offset, n_bytes, *_ in rows:
-        while place < len(arrivals) and arrivals[place][0] <= sent_at_ns:
-            _, of, end = arrivals[place]
+        while position < len(arrivals) and arrivals[position][0] <= sent_at_ns:
+            _, of, end = arrivals[position]
             arrived[of] = max(arrived[of], end)
-            place += 1
+            position += 1
         sent[stream_id] = max(sent[stream_id], offset + n_bytes)
         most = max(most, sent.total() - arrived.total())
     assert window_bytes / 2 < most <= window_bytes

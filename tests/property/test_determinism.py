@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import h3sim
 from tests.property.digests import all_digests
-from tests.property.scheduler_laws import check_every_process_says_the_same
+from tests.property.scheduler_laws import check_every_process_agrees
 
 
 def test_every_process_writes_the_same_traces() -> None:
-    said = check_every_process_says_the_same("tests.property.digests:all_digests")
-    assert said == all_digests()
-    assert len(set(said)) == len(said)
+    message = check_every_process_agrees("tests.property.digests:all_digests")
+    assert message == all_digests()
+    assert len(set(message)) == len(message)
 
 
 def test_another_seed_holds_other_packets() -> None:

@@ -25,20 +25,20 @@ def bound(queueing: Any, one: Any, other: Any) -> Any:
     A turn of each, for the start and the end, and what the discipline rounds away.
     """
     turn = 1 if queueing is Queueing.H2O else MAX_TURN_BYTES
-    whole = Fraction(turn, one.weight) + Fraction(turn, other.weight)
+    complete = Fraction(turn, one.weight) + Fraction(turn, other.weight)
     turns = one.turns + other.turns
     match queueing:
         case Queueing.EXACT:
-            return whole
+            return complete
         case Queueing.NGHTTP2:
             # Each is behind by less than a cycle, 1/256 byte of weight 1.
-            return whole + Fraction(2, 256)
+            return complete + Fraction(2, 256)
         case Queueing.H2O:
             # Less than a slot each, and half of 1/65536 a turn in the table.
-            return whole + Fraction(2, 63) + Fraction(turns, 2 * 65_536 * 63)
+            return complete + Fraction(2, 63) + Fraction(turns, 2 * 65_536 * 63)
         case Queueing.ATS:
             # Less than a point a turn, and the ids with which they begin.
-            return whole + Fraction(turns + abs(one.id - other.id), 256)
+            return complete + Fraction(turns + abs(one.id - other.id), 256)
 
 
 class Share:
@@ -176,8 +176,8 @@ class Ring(Flat):
         # The table of offsets holds 63 / weight, rounded to 1/65536.
         step = Fraction(int(Fraction(63 * 65_536, self.weights[n]) + Fraction(1, 2)), 65_536)
         self.last, self.part_before = n, self.part[n]
-        whole, self.part[n] = divmod(step + self.part[n], 1)
-        self.slots[(self.at + whole) % 64].append(n)
+        complete, self.part[n] = divmod(step + self.part[n], 1)
+        self.slots[(self.at + complete) % 64].append(n)
 
     def deactivate(self, n: Any) -> None:
         if self.last == n:
@@ -190,7 +190,7 @@ class Ring(Flat):
                 slot.remove(n)
 
     def charge(self, n: Any, n_bytes: int) -> None:
-        self.at = next(place for place, slot in enumerate(self.slots) if n in slot)
+        self.at = next(position for position, slot in enumerate(self.slots) if n in slot)
         self.slots[self.at].remove(n)
         self.join(n)
 

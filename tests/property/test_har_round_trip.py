@@ -58,11 +58,11 @@ def recorded(load: Load, stream_id: int) -> tuple[RecordedPriority, ...]:
     """Return what a reader must find of what was said first of a stream."""
     signal = next(each for _, id_, each in load.trace.signals if id_ == stream_id)
     level = level_of(signal)
-    said = [] if level is None else [RecordedPriority(browser="chrome", level=level)]  # type: ignore[arg-type]
+    message = [] if level is None else [RecordedPriority(browser="chrome", level=level)]  # type: ignore[arg-type]
     if isinstance(signal, Eps) and signal.field_value:
         field = {"urgency": signal.urgency, "incremental": signal.incremental}
-        said.append(RecordedPriority(**field))  # type: ignore[arg-type]
-    return tuple(said)
+        message.append(RecordedPriority(**field))  # type: ignore[arg-type]
+    return tuple(message)
 
 
 @law(60)

@@ -59,12 +59,12 @@ def test_a_text_that_is_cut_or_changed_is_read_alike_or_refused(
         expected = json.loads(text)
     except ValueError:
         with pytest.raises(BrokenJsonError):
-            read_whole(cursor_over(text, size))
+            read_complete(cursor_over(text, size))
     else:
-        assert read_whole(cursor_over(text, size)) == expected
+        assert read_complete(cursor_over(text, size)) == expected
 
 
-def read_whole(cursor: JsonCursor) -> Any:
+def read_complete(cursor: JsonCursor) -> Any:
     """Read one value and see that nothing follows it."""
     value = parts_of(cursor)
     if cursor.peek():

@@ -183,7 +183,9 @@ def test_jains_index_is_of_those_that_could_send_all_through_a_window(
 def test_a_byte_is_inverted_if_a_more_urgent_stream_could_have_sent(
     sent: list[Sent], spans: dict[int, tuple[int, int]], signals: list[tuple[int, int, Signal]]
 ) -> None:
-    ranked = [(at, of, told.urgency) for at, of, told in signals if isinstance(told, Eps)]
+    ranked = [
+        (at, of, reported.urgency) for at, of, reported in signals if isinstance(reported, Eps)
+    ]
     inverted = 0
     for row in sent:
         ranks = {of: urgency for at, of, urgency in ranked if at <= row.at_ns}
@@ -200,7 +202,9 @@ def test_a_byte_is_inverted_if_a_more_urgent_stream_could_have_sent(
 def test_a_raise_waits_for_the_next_packet_of_its_stream(
     sent: list[Sent], signals: list[tuple[int, int, Signal]]
 ) -> None:
-    ranked = [(at, of, told.urgency) for at, of, told in signals if isinstance(told, Eps)]
+    ranked = [
+        (at, of, reported.urgency) for at, of, reported in signals if isinstance(reported, Eps)
+    ]
     expected = []
     for n, (at_ns, stream_id, urgency) in enumerate(ranked):
         before = [u for _, of, u in ranked[:n] if of == stream_id][-1:]

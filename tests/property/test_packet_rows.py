@@ -41,7 +41,7 @@ def check_both_ways(rows: PacketRows, expected: list[Any]) -> None:
     assert [rows[index] for index in range(len(rows))] == expected
     assert list(zip(*rows.columns, strict=True)) == expected
     assert [list(column) for column in rows.columns] == [
-        [row[place] for row in expected] for place in range(7)
+        [row[position] for row in expected] for position in range(7)
     ]
     assert list(rows[1:-1]) == expected[1:-1]
     assert list(reversed(rows)) == expected[::-1]

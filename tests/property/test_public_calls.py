@@ -265,7 +265,7 @@ NOT_CALLED_WITH_VALUES = {
         "SearchResult",
         "Report",
         "recorded_class",
-        "RecordedPlace",
+        "RecordedTreeClass",
     ),
     *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
     *("ResourceState", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),

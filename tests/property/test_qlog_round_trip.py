@@ -107,15 +107,15 @@ def test_the_clients_log_alone_gives_back_all_but_when_packets_left(
     assert log.unknown == ("when packets were sent: the server has no log here",)
 
 
-def places(value: Any, path: Any = ()) -> Iterator[Any]:
+def positions(value: Any, path: Any = ()) -> Iterator[Any]:
     """Yield the path to each value within a document."""
     yield path
     if isinstance(value, dict):
         for key in value:
-            yield from places(value[key], (*path, key))
+            yield from positions(value[key], (*path, key))
     if isinstance(value, list):
-        for place, entry in enumerate(value):
-            yield from places(entry, (*path, place))
+        for position, entry in enumerate(value):
+            yield from positions(entry, (*path, position))
 
 
 def changed(value: Any, path: Any, other: Any) -> Any:
@@ -147,7 +147,7 @@ def test_whatever_stands_in_a_log_it_is_measured_or_refused(
     resources = {request.stream_id: LoggedResource("/", 1) for request in trace.requests}
     document = qlog_document(trace, title="x", dialect=dialect, resources=resources)
     for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from(list(places(document))))
+        path = data.draw(st.sampled_from(list(positions(document))))
         document = changed(document, path, data.draw(others))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "changed.qlog"

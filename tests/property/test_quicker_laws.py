@@ -117,14 +117,14 @@ class Heap:
         pass
 
     def push(self, stream_id: int) -> None:
-        entries, place = self.entries, len(self.entries)
+        entries, position = self.entries, len(self.entries)
         # In parts that make every share exact, as the scheduler has them; ties go by the id.
         time = self.last + 1400 * 256 * 6096 // self.weight[stream_id]
         entries.append((time, stream_id))
-        while place and before(entries[place], entries[(place - 1) // 2]):
-            above = (place - 1) // 2
-            entries[place], entries[above] = entries[above], entries[place]
-            place = above
+        while position and before(entries[position], entries[(position - 1) // 2]):
+            above = (position - 1) // 2
+            entries[position], entries[above] = entries[above], entries[position]
+            position = above
 
     def pop(self) -> Any:
         entries = self.entries
@@ -135,16 +135,16 @@ class Heap:
         return first
 
     def sink(self) -> None:
-        entries, place = self.entries, 0
+        entries, position = self.entries, 0
         while True:
-            least = place
-            for below in (2 * place + 1, 2 * place + 2):
+            least = position
+            for below in (2 * position + 1, 2 * position + 2):
                 if below < len(entries) and before(entries[below], entries[least]):
                     least = below
-            if least == place:
+            if least == position:
                 return
-            entries[place], entries[least] = entries[least], entries[place]
-            place = least
+            entries[position], entries[least] = entries[least], entries[position]
+            position = least
 
 
 def before(one: Any, other: Any) -> Any:

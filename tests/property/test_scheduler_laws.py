@@ -42,12 +42,12 @@ from tests.property import scheduler_laws
 from tests.property.candidates import candidate_of_kind, candidate_of_scheme
 
 
-def of_whole_packets(history: History) -> Any:
+def of_full_packets(history: History) -> Any:
     """Return the history with packets of one size, each sent by who was picked."""
     return tuple(replace(event, n_bytes=1400) for event in without(history, Call.CHARGE))
 
 
-RISING = event_scripts(st.just(H2Priority()), rising=True).map(of_whole_packets)
+RISING = event_scripts(st.just(H2Priority()), rising=True).map(of_full_packets)
 
 
 @parametrize_with_checks(map(candidate_of_kind, SchedulerKind))

@@ -16,7 +16,7 @@ from tests.helpers import page_of, replay
 from tests.property import laws
 from tests.property.runs import Case, usual_scheduler
 from tests.property.scheduler_laws import check_pick_is_pure
-from tests.property.strategies import DIFFERENT, SCHEMES, cases, links, whole_packets
+from tests.property.strategies import DIFFERENT, SCHEMES, cases, full_packets, links
 
 each_scheme = pytest.mark.parametrize("scheme", DIFFERENT)
 no_jitter = st.just("none")
@@ -43,9 +43,9 @@ def bucket_by_bucket(scheme: Any) -> Any:
     """The higher bucket first, and in each level 3 one at a time before levels 2 and 1."""
 
     def rank(page: Any, resource: Any, stream_id: int) -> Any:
-        place = scheme.classify(resource)
-        is_exclusive = place.level == 3
-        return (-place.bucket, not is_exclusive, stream_id if is_exclusive else 0)
+        position = scheme.classify(resource)
+        is_exclusive = position.level == 3
+        return (-position.bucket, not is_exclusive, stream_id if is_exclusive else 0)
 
     return rank
 
@@ -54,8 +54,8 @@ def sequential_level(scheme: Any, bucket: Any) -> Any:
     """The streams of level 2 of one bucket, one at a time; others have no rank."""
 
     def rank(page: Any, resource: Any, stream_id: int) -> Any:
-        place = scheme.classify(resource)
-        return (stream_id,) if (place.bucket, place.level) == (bucket, 2) else None
+        position = scheme.classify(resource)
+        return (stream_id,) if (position.bucket, position.level) == (bucket, 2) else None
 
     return rank
 
@@ -84,8 +84,8 @@ def urgency_by_urgency(scheme: Any) -> Any:
     """The lowest urgency first, and in each those that are not incremental one at a time."""
 
     def rank(page: Any, resource: Any, stream_id: int) -> Any:
-        wanted = scheme.classify(resource)
-        return (wanted.urgency, 0 if wanted.incremental else stream_id)
+        expected = scheme.classify(resource)
+        return (expected.urgency, 0 if expected.incremental else stream_id)
 
     return rank
 
@@ -173,7 +173,7 @@ def test_pick_is_pure_and_each_pick_is_charged_once(scheme: Any, case: Any) -> N
 
 @law(60)
 @given(
-    cases(pages=pages(at=(TriggerEvent.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter)
+    cases(pages=pages(at=(TriggerEvent.TIME,), sizes=full_packets, bare=True), jitters=no_jitter)
 )
 def test_fifo_attains_the_bound_on_whole_packets(case: Any) -> None:
     assume(case.link["packet_bytes"] is None)
@@ -251,7 +251,7 @@ def test_images_of_one_urgency_share_equally(scheme: Any, n_images: int, n_packe
 
 @law(60)
 @given(
-    cases(pages=pages(at=(TriggerEvent.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter)
+    cases(pages=pages(at=(TriggerEvent.TIME,), sizes=full_packets, bare=True), jitters=no_jitter)
 )
 def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case: Any) -> None:
     """As if the rest were not there: it takes no instant from what is above the fold."""

@@ -31,7 +31,7 @@ TREES = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22)
 SENT = (*TREES, Signalling.EPS, Signalling.METADATA)
 
 
-def said(scheme: Any, signalling: Any) -> Any:
+def message(scheme: Any, signalling: Any) -> Any:
     """Return the scheme with that signalling, None where the two do not go together."""
     try:
         return replace(scheme, signalling=signalling)
@@ -39,7 +39,7 @@ def said(scheme: Any, signalling: Any) -> Any:
         return None
 
 
-SAID = [made for row in SCHEMES.values() for way in SENT if (made := said(row, way)) is not None]
+SAID = [made for row in SCHEMES.values() for way in SENT if (made := message(row, way)) is not None]
 """Every scheme with every signalling that it can have."""
 ON_A_CONTROL_STREAM = [made for made in SAID if made.signalling is Signalling.DRAFT_22]
 YIELDING = ("p+", "s+")
@@ -138,9 +138,11 @@ def test_metadata_without_delay_are_as_good_as_priorities_in_frames(
     page = page.with_(id_, priority_changes=[{"when": when, "fetchpriority": hint}])
     scheme = replace(scheme, updates=UPDATES)
     sent = () if scheme.name in YIELDING else (*TREES, Signalling.EPS)
-    ways = [made for way in (*sent, Signalling.SERVER) if (made := said(scheme, way)) is not None]
-    said_in = data.draw(st.sampled_from(ways))
-    both = [h3sim.simulate(page, scheme=one, rtt_ms=0) for one in (scheme, said_in)]
+    ways = [
+        made for way in (*sent, Signalling.SERVER) if (made := message(scheme, way)) is not None
+    ]
+    signals_in = data.draw(st.sampled_from(ways))
+    both = [h3sim.simulate(page, scheme=one, rtt_ms=0) for one in (scheme, signals_in)]
     signalling_laws.check_signals_without_delay_are_as_good_as_known(*both)
 
 
@@ -182,7 +184,7 @@ def test_a_change_before_the_first_byte_is_as_good_as_said_at_once(
     # The response is ready after the frame is there.
     page = page.with_(id_, server_ms=1, priority_changes=[change])
     load = h3sim.simulate(page, scheme=scheme, rtt_ms=rtt_ms, send_buffer_kb=send_buffer_kb)
-    signalling_laws.check_an_early_change_equals_having_said_it_at_once(load)
+    signalling_laws.check_an_early_change_equals_an_initial_one(load)
 
 
 @law(120)

@@ -56,8 +56,8 @@ def test_each_byte_of_a_stream_is_new_or_out_or_acknowledged_or_waits_to_go_agai
         assert {byte for a, b in stream.lost for byte in range(a, b)} == lost
         assert stream.lost == sorted(stream.lost)
         assert sum(b - a for a, b in stream.lost) == len(lost)
-        whole = {*range(n_given)} - acked - lost
-        assert {b for a, z in stream.missing(0, n_given) for b in range(a, z)} == whole
+        complete = {*range(n_given)} - acked - lost
+        assert {b for a, z in stream.missing(0, n_given) for b in range(a, z)} == complete
 
 
 def test_the_end_of_an_empty_stream_that_was_lost_goes_again() -> None:
@@ -95,30 +95,30 @@ def test_the_latest_word_of_a_stream_counts_and_two_are_kept_of_those_to_come(
     now: dict[int, Eps] = {}
     kept: dict[int, Eps] = {}
     closed: set[int] = set()
-    for what, number, wanted in words:
+    for what, number, requested in words:
         stream_id = 4 * number
         found: Any = []
         expected: list[tuple[int, Eps]] = []
         if what == "open" and stream_id not in now and stream_id not in closed:
-            now[stream_id] = kept.pop(stream_id, wanted)
-            found, expected = priorities.open(stream_id, wanted), [(stream_id, now[stream_id])]
+            now[stream_id] = kept.pop(stream_id, requested)
+            found, expected = priorities.open(stream_id, requested), [(stream_id, now[stream_id])]
         elif what == "update":
-            found = priorities.update(stream_id, wanted)
+            found = priorities.update(stream_id, requested)
             if stream_id in now:
-                expected = [(stream_id, wanted)] if now[stream_id] != wanted else []
-                now[stream_id] = wanted
+                expected = [(stream_id, requested)] if now[stream_id] != requested else []
+                now[stream_id] = requested
             elif stream_id not in closed:
                 kept.pop(stream_id, None)
-                kept[stream_id] = wanted
+                kept[stream_id] = requested
                 kept = dict([*kept.items()][-2:])
         elif what == "close" and stream_id in now:
             priorities.on_closed(stream_id)
             del now[stream_id]
             closed.add(stream_id)
         elif what == "origin":
-            found = priorities.on_response(stream_id, f"u={wanted.urgency}")
+            found = priorities.on_response(stream_id, f"u={requested.urgency}")
             if stream_id in now:
-                merged = Eps(urgency=wanted.urgency, incremental=now[stream_id].incremental)
+                merged = Eps(urgency=requested.urgency, incremental=now[stream_id].incremental)
                 expected = [(stream_id, merged)] if merged != now[stream_id] else []
                 now[stream_id] = merged
         assert found == expected

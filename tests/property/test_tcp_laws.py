@@ -61,8 +61,8 @@ def exchange(stack: Any, mode: Any, up: Any, down: Any, **path: Any) -> Any:
         **path,
     )
     for role, bodies in ((CLIENT, up), (SERVER, down)):
-        for place, n_bytes in enumerate(bodies):
-            pair.put(role, 4 * place, n_bytes)
+        for position, n_bytes in enumerate(bodies):
+            pair.put(role, 4 * position, n_bytes)
     return pair
 
 
@@ -156,8 +156,8 @@ def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(
     # One transmission of a segment can be lost only once: without reordering and probes, an
     # episode never tells again of what an earlier one told of.
     pair = Pair(settings=stack, rtt_ms=40, server_controller=watched, **rough(seed, loss, 0))
-    for place, n_bytes in enumerate(down):
-        pair.put(SERVER, 4 * place, n_bytes)
+    for position, n_bytes in enumerate(down):
+        pair.put(SERVER, 4 * position, n_bytes)
     pair.run(until_ms=1e9)
     assert pair.ends[SERVER].recovery.episode.point is None
 
@@ -189,11 +189,11 @@ def test_by_time_what_is_sent_again_was_lost(seed: int, loss: Any) -> None:
     pair.put(SERVER, 0, 400_000)
     pair.run()
     lost = sum(sent.arrives_ms is None for sent in pair.data())
-    needless = sum(bool(sent.segment.sack) and _says_twice(sent) for sent in pair.acks())
+    needless = sum(bool(sent.segment.sack) and _repeats(sent) for sent in pair.acks())
     assert len(pair.again()) == lost + needless
 
 
-def _says_twice(sent: Any) -> Any:
+def _repeats(sent: Any) -> Any:
     first, *others = sent.segment.sack
     return first[1] <= sent.segment.ack or any(a <= first[0] < b for a, b in others)
 

@@ -21,7 +21,7 @@ class ReferenceShape:
 
     def __init__(self, *, orphans: Any, unknown_parent: Any, retain: Any) -> None:
         self.orphans, self.unknown_parent, self.retain = orphans, unknown_parent, retain
-        self.places: list[Any] = []
+        self.positions: list[Any] = []
         self.weights: dict[Any, Any] = {}
         self.opened: list[Any] = []
         self.closed: list[Any] = []
@@ -30,17 +30,17 @@ class ReferenceShape:
 
     @property
     def ids(self) -> list[Any]:
-        return [node for node, _ in self.places]
+        return [node for node, _ in self.positions]
 
     @property
     def implied(self) -> list[Any]:
         return [node for node in self.ids if node not in self.opened + self.closed]
 
     def parent(self, node: Any) -> Any:
-        return dict(self.places)[node]
+        return dict(self.positions)[node]
 
     def children(self, node: Any) -> list[Any]:
-        return [child for child, parent in self.places if parent == node]
+        return [child for child, parent in self.positions if parent == node]
 
     def ancestors(self, node: Any) -> Any:
         above = []
@@ -117,7 +117,9 @@ class ReferenceShape:
             self.hang(sibling, node)
 
     def hang(self, node: Any, parent: Any) -> None:
-        self.places = [place for place in self.places if place[0] != node] + [(node, parent)]
+        self.positions = [position for position in self.positions if position[0] != node] + [
+            (node, parent)
+        ]
 
     def remove(self, node: Any) -> None:
         children, parent = self.children(node), self.parent(node)
@@ -126,7 +128,7 @@ class ReferenceShape:
             if self.orphans is not Orphans.KEEP:
                 self.weights[child] = max(1, self.share(child, node, total))
             self.hang(child, parent)
-        self.places.remove((node, parent))
+        self.positions.remove((node, parent))
         self.gone = [entry for entry in self.gone if entry[0] != node]
         if parent is not None:
             self.gone = [*self.gone, (node, parent)][-REMEMBERED:]

@@ -42,14 +42,14 @@ class EpsMachine(RuleBasedStateMachine):
         for target in (self.eps, self.reference):
             getattr(target, call)(*arguments)
 
-    @rule(stream_id=STREAMS, wanted=WANTED)
-    def open_or_update(self, stream_id: int, wanted: Any) -> None:
-        self.both("update" if stream_id in self.reference.ids else "open", stream_id, wanted)
+    @rule(stream_id=STREAMS, requested=WANTED)
+    def open_or_update(self, stream_id: int, requested: Any) -> None:
+        self.both("update" if stream_id in self.reference.ids else "open", stream_id, requested)
 
-    @rule(stream_id=STREAMS, wanted=WANTED)
-    def open_with_data(self, stream_id: int, wanted: Any) -> None:
+    @rule(stream_id=STREAMS, requested=WANTED)
+    def open_with_data(self, stream_id: int, requested: Any) -> None:
         if stream_id not in self.reference.ids:
-            self.both("open", stream_id, wanted)
+            self.both("open", stream_id, requested)
             self.both("activate", stream_id)
 
     @precondition(lambda self: self.reference.ids)

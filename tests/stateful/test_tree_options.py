@@ -41,7 +41,7 @@ class TreeOptionsMachine(RuleBasedStateMachine):
         self.reference = ReferenceShape(**options)
 
     @rule(node=NODES, weight=WEIGHTS, parent=PARENTS, exclusive=st.booleans(), again=st.booleans())
-    def place(self, node: Any, weight: int, parent: Any, exclusive: Any, again: Any) -> None:
+    def insert(self, node: Any, weight: int, parent: Any, exclusive: Any, again: Any) -> None:
         """Open what is not open; what is in the tree may also be told its place before that."""
         if node == parent:
             return
@@ -103,11 +103,11 @@ class TreeOptionsMachine(RuleBasedStateMachine):
         reference = self.reference
         for node in [None, *reference.ids]:
             children = graph.succ["root" if node is None else node]
-            assert sorted(children, key=lambda n: graph.nodes[n]["place"]) == (
+            assert sorted(children, key=lambda n: graph.nodes[n]["position"]) == (
                 reference.children(node)
             )
-        said = {node: graph.nodes[node] for node in graph if node != "root"}
-        assert {node: it["weight"] for node, it in said.items()} == {
+        message = {node: graph.nodes[node] for node in graph if node != "root"}
+        assert {node: it["weight"] for node, it in message.items()} == {
             node: reference.weights[node] for node in reference.ids
         }
         for flag, nodes in (
@@ -115,7 +115,7 @@ class TreeOptionsMachine(RuleBasedStateMachine):
             ("closed", reference.closed),
             ("idle", reference.implied),
         ):
-            assert sorted(node for node, it in said.items() if it[flag]) == sorted(nodes)
+            assert sorted(node for node, it in message.items() if it[flag]) == sorted(nodes)
 
 
 TreeOptionsMachine.TestCase.settings = states(60)

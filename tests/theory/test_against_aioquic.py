@@ -127,7 +127,7 @@ def play(pair: Any, rounds: Any, *, on_ack: Any = lambda: None) -> Iterator[Any]
             pair.send()
             pair.now_ns += 1000
         pair.now_ns += ms(100)
-        lost = {first + place for place in lost if place < count}
+        lost = {first + position for position in lost if position < count}
         for number in range(first, first + count):
             pair.now_ns += 1000
             if number in lost:
@@ -350,12 +350,12 @@ def test_cubic_is_the_re_derived_one_step_by_step(rounds: Any, rtt_ms: float) ->
     now_ns = ms(1)
     number = 0
     for count, lost, is_persistent in rounds:
-        for place in range(count):
+        for position in range(count):
             packet = Sent(number, now_ns, PACKET_BYTES)
             ours.on_sent(packet, bytes_in_flight=10 * PACKET_BYTES)
             number += 1
             now_ns += ms(rtt_ms)
-            if place in lost:
+            if position in lost:
                 expected.window = ours.congestion_window / PACKET_BYTES
                 ours.on_lost([packet], now_ns=now_ns, bytes_in_flight=0, next_number=number)
                 if expected.on_lost(packet.sent_at_ns / 1e9, now_ns / 1e9):

@@ -44,6 +44,11 @@ class Path:
         self.most_in_flight = 1 << 60
         """What the application has to send."""
 
+    def lose_one(self) -> None:
+        """Lose the packet that arrives next, and none after it."""
+        arrivals = itertools.count()
+        self.lose = lambda number: next(arrivals) == 0
+
     def run(self, until_ns: int) -> Any:
         """Send as fast as the controller lets, until then."""
         self._wake(self.now_ns)

@@ -135,21 +135,21 @@ def test_schemes_that_cannot_be_told_apart_are_named() -> None:
 
 def test_a_recommendation_is_a_search(tmp_path: Path) -> None:
     page = h3sim.read_har(har_file(tmp_path))
-    told: dict[str, Any] = {"schemes": ["fifo", "rr"], "n_seeds": 4, "networks": ["cable"]}
-    found = h3sim.search(page, **told)
-    advice = h3sim.recommend(page, **told)
+    reported: dict[str, Any] = {"schemes": ["fifo", "rr"], "n_seeds": 4, "networks": ["cable"]}
+    found = h3sim.search(page, **reported)
+    advice = h3sim.recommend(page, **reported)
     assert advice.found.to_dict() == found.to_dict()
     assert advice.sentence == found.verdict
 
 
 def test_an_estimated_network_is_varied_unless_one_is_named(tmp_path: Path) -> None:
     page = h3sim.read_har(har_file(tmp_path))
-    told: dict[str, Any] = {"schemes": ["fifo", "rr"], "n_seeds": 4, "networks": []}
+    reported: dict[str, Any] = {"schemes": ["fifo", "rr"], "n_seeds": 4, "networks": []}
     within = [
-        search(page, **told).network_within,
-        search(page, network="cable", **told).network_within,
-        search(page, network_within=1.5, **told).network_within,
-        h3sim.recommend("davies-meenan", **told).network_within,
+        search(page, **reported).network_within,
+        search(page, network="cable", **reported).network_within,
+        search(page, network_within=1.5, **reported).network_within,
+        h3sim.recommend("davies-meenan", **reported).network_within,
     ]
     assert within == [2, 1, 1.5, 1]
 

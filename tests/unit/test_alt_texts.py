@@ -84,9 +84,9 @@ def test_pages_and_logs_are_told_as_well(tmp_path: Path) -> None:
         " with 1 kB. A tree of what asks for what, in 2 steps."
     )
     write_load_qlog(h3sim.simulate(PAGE), tmp_path / "a.qlog")
-    told = LogPlots([h3sim.measure(tmp_path / "a.qlog")]).alt_text()
-    assert told.startswith("page: A row per stream, in which its bytes rise over time; an area")
-    assert told.endswith("in order: page reaches 6 kB after 40 ms.")
+    reported = LogPlots([h3sim.measure(tmp_path / "a.qlog")]).alt_text()
+    assert reported.startswith("page: A row per stream, in which its bytes rise over time; an area")
+    assert reported.endswith("in order: page reaches 6 kB after 40 ms.")
 
 
 def test_files_hold_the_words(tmp_path: Path) -> None:

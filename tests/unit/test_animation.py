@@ -25,7 +25,7 @@ from h3sim.reporting.animation import (
 from h3sim.reporting.labels import Palette
 from h3sim.trace import Delivery, Request, with_delivery
 from tests.helpers import page_of as page_from
-from tools.check_report import hostile_page, mistakes_in
+from tools.check_report import errors_in, hostile_page
 from tools.open_page import browser
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def test_it_is_stepped_through_by_keyboard_in_a_browser(tmp_path: Path) -> None:
     load.plot.animation(path)
     with browser() as open_page:
         page = open_page(path)
-        assert list(mistakes_in(page)) == []
+        assert list(errors_in(page)) == []
         first = page.evaluate("document.getElementById('status').textContent")
         loss = min(scene.losses, key=lambda each: each.mended_ms)
         quic, tcp = loss.waiting

@@ -47,11 +47,11 @@ def test_a_benchmark_refuses_what_it_does_not_know(
 def test_options_are_described(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = {}
+    reported = {}
     for name in ("ratios", "million", "steps"):
         outcome(monkeypatch, name, "--help")
-        told[name] = " ".join(capsys.readouterr().out.split())
-    assert "--write put the table into docs/validation.md, too" in told["ratios"]
-    assert f"--step NAME one step alone: {'; '.join(STEPS)}" in told["million"]
-    assert "linux-tcp" in told["steps"]
-    assert "cubic" in told["steps"]
+        reported[name] = " ".join(capsys.readouterr().out.split())
+    assert "--write put the table into docs/validation.md, too" in reported["ratios"]
+    assert f"--step NAME one step alone: {'; '.join(STEPS)}" in reported["million"]
+    assert "linux-tcp" in reported["steps"]
+    assert "cubic" in reported["steps"]

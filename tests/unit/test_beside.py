@@ -65,8 +65,11 @@ def test_a_tab_in_the_background_waits_for_the_one_in_front() -> None:
 
 def test_a_page_that_goes_to_the_background_says_so_of_what_is_open() -> None:
     load = h3sim.simulate(merge_pages(ONE, TWO, after_ms=50, opened="front"), scheme="firefox-eps")
-    said = [(told.at_ns, told.element_id, told.signal.urgency) for told in load.trace.signals]
-    assert said[:3] == [(0, 0, 0), (ms(50), 0, 6), (ms(50), 4, 0)]
+    message = [
+        (reported.at_ns, reported.element_id, reported.signal.urgency)
+        for reported in load.trace.signals
+    ]
+    assert message[:3] == [(0, 0, 0), (ms(50), 0, 6), (ms(50), 4, 0)]
 
 
 def test_hosts_of_both_are_known_and_what_the_first_says_counts() -> None:

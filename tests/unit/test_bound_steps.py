@@ -173,25 +173,27 @@ def test_the_least_way_is_that_of_the_densest_run_of_bytes(
 @law(80)
 @given(
     drawn=SLOTS,
-    wanted=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6), st.integers(0, 5)), max_size=4),
+    requested=st.lists(
+        st.tuples(st.integers(0, 9), st.integers(1, 6), st.integers(0, 5)), max_size=4
+    ),
 )
 def test_each_byte_of_a_slot_goes_to_what_weighs_most_a_byte_of_what_is_ready(
-    drawn: list[tuple[int, int, int]], wanted: list[tuple[int, int, int]]
+    drawn: list[tuple[int, int, int]], requested: list[tuple[int, int, int]]
 ) -> None:
     slots = lower_bounds._slots(
         [TransmissionOpportunity(at, at + took, n) for at, took, n in drawn]
     )
-    left = [n_bytes for _, n_bytes, _ in wanted]
-    sums = [0] * len(wanted)
+    left = [n_bytes for _, n_bytes, _ in requested]
+    sums = [0] * len(requested)
     for sent_at_ns, arrived_at_ns in byte_by_byte(slots):
-        ready = [n for n, each in enumerate(wanted) if each[0] <= sent_at_ns and left[n]]
+        ready = [n for n, each in enumerate(requested) if each[0] <= sent_at_ns and left[n]]
         if ready:
-            densest = max(ready, key=lambda n: wanted[n][2] / wanted[n][1])
+            densest = max(ready, key=lambda n: requested[n][2] / requested[n][1])
             left[densest] -= 1
             sums[densest] += arrived_at_ns
-    found = lower_bounds._mean_arrivals([TransmissionJob(*each) for each in wanted], slots)
-    totals = [mean * each[1] for mean, each in zip(found, wanted, strict=True)]
-    weights = [Fraction(each[2], each[1]) for each in wanted]
+    found = lower_bounds._mean_arrivals([TransmissionJob(*each) for each in requested], slots)
+    totals = [mean * each[1] for mean, each in zip(found, requested, strict=True)]
+    weights = [Fraction(each[2], each[1]) for each in requested]
     # Of two that weigh the same a byte either may go first: the sum by weight is one.
     assert float(sum(map(float.__mul__, totals, map(float, weights)))) == pytest.approx(
         float(sum(n * weight for n, weight in zip(sums, weights, strict=True)))

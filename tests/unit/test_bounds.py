@@ -215,8 +215,8 @@ def test_what_arrived_is_used_by_what_was_ready_when_it_left() -> None:
         TransmissionOpportunity(9, 20, 100),
         TransmissionOpportunity(19, 30, 100),
     ]
-    wanted = [TransmissionJob(0, 200, 1), TransmissionJob(5, 100, 1)]
-    assert lower_bound_over_links_ns(wanted, opportunities) == ((20 + 5) + 20) / 2
+    expected = [TransmissionJob(0, 200, 1), TransmissionJob(5, 100, 1)]
+    assert lower_bound_over_links_ns(expected, opportunities) == ((20 + 5) + 20) / 2
 
 
 def test_a_packet_that_overtook_others_binds_nobody() -> None:

@@ -464,8 +464,8 @@ def test_the_largest_paint_is_unknown_where_nobody_said_what_is_seen() -> None:
     """Unknown is None; where the page says that no image is seen, the text is the largest."""
     image = named("a.png", 100)
     assert parsed(document(1), image).largest_paint_ms is None
-    said = parsed(document(1, above_the_fold=True), image)
-    assert said.largest_paint_ms == said.first_paint_ms == 10
+    message = parsed(document(1, above_the_fold=True), image)
+    assert message.largest_paint_ms == message.first_paint_ms == 10
     # One is above the fold, but nobody said how large: that it is the largest is not known either.
     marked = named("a.png", 100, above_the_fold=True)
     assert parsed(document(1, above_the_fold=True), marked).largest_paint_ms is None

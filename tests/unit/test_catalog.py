@@ -177,7 +177,7 @@ GOOD_SCHEME = {
 
 
 @pytest.mark.parametrize(
-    ("change", "places"),
+    ("change", "positions"),
     [
         ({"format": "h3sim-scheme/0"}, ["format"]),
         ({"mechanism": "lottery"}, ["mechanism"]),
@@ -220,12 +220,12 @@ GOOD_SCHEME = {
     ],
 )
 def test_a_mistake_in_a_scheme_is_told_with_its_place(
-    change: dict[str, object], places: list[str]
+    change: dict[str, object], positions: list[str]
 ) -> None:
     scheme_from_dict(GOOD_SCHEME)
     with pytest.raises(SchemeError) as caught:
         scheme_from_dict(GOOD_SCHEME | change)
-    assert [problem.key for problem in caught.value.problems] == places
+    assert [problem.key for problem in caught.value.problems] == positions
 
 
 def test_a_scheme_of_ones_own_runs() -> None:

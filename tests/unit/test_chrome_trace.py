@@ -115,14 +115,14 @@ def test_each_stream_has_a_track_with_its_times(events: list[dict[str, Any]]) ->
     assert [*tracks] == ["transport", *(
         f"stream {row.stream_id}: {row.id}" for row in LOAD.timings)]  # fmt: skip
     for row in LOAD.timings:
-        (whole,) = named(events, row.id)
-        assert whole["tid"] == tracks[f"stream {row.stream_id}: {row.id}"]
-        assert whole["ts"] == pytest.approx(1000 * row.requested_ms)
-        assert whole["ts"] + whole["dur"] == pytest.approx(1000 * row.finished_ms)
+        (complete,) = named(events, row.id)
+        assert complete["tid"] == tracks[f"stream {row.stream_id}: {row.id}"]
+        assert complete["ts"] == pytest.approx(1000 * row.requested_ms)
+        assert complete["ts"] + complete["dur"] == pytest.approx(1000 * row.finished_ms)
         parts = [e for name in ("wait", "receive") for e in named(events, name)
-                 if e["tid"] == whole["tid"]]  # fmt: skip
+                 if e["tid"] == complete["tid"]]  # fmt: skip
         assert parts[1]["ts"] == pytest.approx(1000 * row.first_byte_ms)
-        assert sum(part["dur"] for part in parts) == pytest.approx(whole["dur"])
+        assert sum(part["dur"] for part in parts) == pytest.approx(complete["dur"])
 
 
 def test_counters_and_losses_are_those_of_the_connection(events: list[dict[str, Any]]) -> None:

@@ -70,8 +70,8 @@ def test_sampled_byte_indexes_stand_beside_the_others_and_say_so(
         "--sample-ms",
         "100",
     )
-    _, said, below = printed(capsys, *options).partition("sampled every 100 ms, as in Marx 2019")
-    assert said
+    _, message, below = printed(capsys, *options).partition("sampled every 100 ms, as in Marx 2019")
+    assert message
     # By hand, as above, each completion rounded up: 100, 400, 3200, 3900.
     below, _, _ = below.partition("mean speedups")
     (row,) = [row for row in rows_of(below) if row[:1] == ["fifo"]]
@@ -297,9 +297,9 @@ def test_a_line_says_why_there_is_no_interval_or_p(
     clusters: int, schemes: int, reason: str
 ) -> None:
     study = Results.of(
-        {"page": str(page), "scheme": scheme, "seed": 0, "ms": 100.0 + page * place + place}
+        {"page": str(page), "scheme": scheme, "seed": 0, "ms": 100.0 + page * position + position}
         for page in range(clusters)
-        for place, scheme in enumerate(["rr", *"abcd"[:schemes]])
+        for position, scheme in enumerate(["rr", *"abcd"[:schemes]])
     )
     rows = [row for row in compare_schemes(study, value="ms") if row.scheme != "rr"]
     assert too_few(rows, "page") == reason
@@ -345,8 +345,8 @@ def test_versions_of_a_page_are_compared_with_the_first_scheme_by_scheme(
     other = page_file(tmp_path, root, image | {"bytes": 1400 * 4}, name="small")
     options = (first, other, "--scheme", "rr,fifo", "--send-buffer-kb", "0")
     out = printed(capsys, *options)
-    _, said, below = out.partition("small against large with the same scheme: speedups")
-    assert said
+    _, message, below = out.partition("small against large with the same scheme: speedups")
+    assert message
     assert "mean speedups" not in out
     # One packet every 10 ms: the document at 10, the image at 100 and 50. All bytes: (10 + 9 * 100)
     # / 10 = 91 and (10 + 4 * 50) / 5 = 42; above the fold 10 and 10.

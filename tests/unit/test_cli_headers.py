@@ -175,7 +175,7 @@ def test_both_paths_take_the_lists_of_one_direction_by_their_times(
     path = tmp_path / "both.qif"
     path.write_bytes(b"# at_ms 5\nx\tlate\n\n:status\t200\n\n# at_ms 1\nx\tsoon\n")
     for over in ("model", "quic"):
-        for of, whole in (("requests", "2 requests"), ("responses", "1 response")):
+        for of, complete in (("requests", "2 requests"), ("responses", "1 response")):
             argv = [
                 "header-compression",
                 str(path),
@@ -187,4 +187,4 @@ def test_both_paths_take_the_lists_of_one_direction_by_their_times(
                 over,
             ]
             assert main([*argv, "--direction", of]) == 0
-            assert f"both.qif: {whole}, 1 run" in capsys.readouterr().out
+            assert f"both.qif: {complete}, 1 run" in capsys.readouterr().out

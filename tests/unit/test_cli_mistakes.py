@@ -32,7 +32,7 @@ def complaints(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["run", "htp2rulez"], "did you mean http2rulez?"),
         (["run", "http2rulez", "--scheme", "buckethtml"], "did you mean bucket-html"),
@@ -45,11 +45,11 @@ def complaints(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]
     ],
 )
 def test_a_wrong_name_suggests_near_ones(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = complaints(capsys, *arguments)
     assert line.startswith(f"h3sim {arguments[0]}: no ")
-    assert said in line
+    assert message in line
 
 
 NO_BOTTLENECK = """format = "h3sim-network/1"
@@ -90,7 +90,7 @@ def test_a_queue_can_be_said_of_a_link_that_follows_a_trace(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["run", "http2rulez", "--sed=3"],
@@ -104,11 +104,11 @@ def test_a_queue_can_be_said_of_a_link_that_follows_a_trace(
     ],
 )
 def test_what_a_command_does_not_know_is_refused_with_its_own_help(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = complaints(capsys, *arguments)
     assert "unrecognized arguments" in line
-    assert line.endswith(said)
+    assert line.endswith(message)
 
 
 @pytest.mark.parametrize(
@@ -248,16 +248,16 @@ def test_commands_that_nobody_knows_are_told_with_those_spelt_alike(
 
 
 @pytest.mark.parametrize(
-    ("flag", "said"),
+    ("flag", "message"),
     [
         ("--zero-rtt", "'0-rtt' needs links: a constant rate has no handshake packets"),
         ("--no-preload-scanner", "goes only with browser = 'parse'"),
     ],
 )
 def test_what_a_flag_says_is_told_by_that_flag(
-    flag: str, said: str, capsys: pytest.CaptureFixture[str]
+    flag: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert complaints(capsys, "run", "http2rulez", flag) == [f"h3sim run: {flag}: {said}"]
+    assert complaints(capsys, "run", "http2rulez", flag) == [f"h3sim run: {flag}: {message}"]
 
 
 def test_unknown_names_and_wrong_numbers_are_told_together(
@@ -287,7 +287,7 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (
             ["--loss", "0.9", "--mean-loss-burst", "1"],
@@ -302,10 +302,10 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
     ],
 )
 def test_options_that_do_not_go_together_are_told(
-    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = complaints(capsys, "run", "http2rulez", *options)
-    assert said in line
+    assert message in line
 
 
 def test_several_mistakes_of_a_comparison_give_a_line_each(
@@ -316,9 +316,18 @@ def test_several_mistakes_of_a_comparison_give_a_line_each(
         *("compare", "nowhere", "never", "--scheme", "rr,nothing", "--scheme", "neither"),
         *("--baseline", "nil", "--send-buffer-kb", "0,many,-1", "--rtt-ms=-1"),
     )
-    told = ("'nowhere'", "'never'", "'nothing'", "'neither'", "'nil'", "'many'", "-1", "--rtt-ms")
-    assert len(lines) == len(told)
-    assert all(any(said in line for line in lines) for said in told)
+    reported = (
+        "'nowhere'",
+        "'never'",
+        "'nothing'",
+        "'neither'",
+        "'nil'",
+        "'many'",
+        "-1",
+        "--rtt-ms",
+    )
+    assert len(lines) == len(reported)
+    assert all(any(message in line for line in lines) for message in reported)
 
 
 def test_a_broken_page_file_lists_all_its_mistakes(
@@ -330,8 +339,8 @@ def test_a_broken_page_file_lists_all_its_mistakes(
         {"id": "a", "kind": "film", "bytes": 1, "discovered": {"by": "b", "at": "complete"}},
     )
     lines = complaints(capsys, "run", path)
-    places = [line.removeprefix(f"h3sim run: {path}: ").partition(":")[0] for line in lines]
-    assert sorted(places) == [
+    positions = [line.removeprefix(f"h3sim run: {path}: ").partition(":")[0] for line in lines]
+    assert sorted(positions) == [
         *("resources[0].bytes", "resources[0].colour"),
         *("resources[1].discovered.by", "resources[1].kind"),
     ]
@@ -355,8 +364,8 @@ def test_an_empty_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path = tmp_path / "empty.json"
     path.write_text('{"resources": []}', encoding="utf-8")
     lines = complaints(capsys, "run", str(path))
-    places = [line.removeprefix(f"h3sim run: {path}: ").partition(":")[0] for line in lines]
-    assert sorted(places) == ["format", "name", "resources"]
+    positions = [line.removeprefix(f"h3sim run: {path}: ").partition(":")[0] for line in lines]
+    assert sorted(positions) == ["format", "name", "resources"]
 
 
 @pytest.mark.parametrize("name", ["missing.json", "folder.json", "missing/page.json"])
@@ -442,7 +451,7 @@ def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["import", "shop.har", "-o", "./shop.har"],
@@ -466,7 +475,7 @@ def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
 )
 def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     arguments: list[str],
-    said: str,
+    message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -481,7 +490,7 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
     (line,) = complaints(capsys, *arguments)
-    assert said in line
+    assert message in line
     assert {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()} == files
 
 

@@ -54,7 +54,7 @@ def test_without_a_chromium_one_line_says_what_to_do(
 ) -> None:
     arguments = [str(folder), "-o", str(folder / "page.json")]
     monkeypatch.delenv("CHROMIUM", raising=False)
-    monkeypatch.setattr("h3sim.importers.chromium.browser.PLACES", ())
+    monkeypatch.setattr("h3sim.importers.chromium.browser.INSTALL_PATHS", ())
     if how == "option":
         arguments += ["--chromium", "/no/browser"]
     elif how == "variable":
@@ -124,16 +124,16 @@ def test_a_served_site_is_reached_over_http(folder: Path) -> None:
 
 def test_of_a_browser_that_hangs_up_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     server = web_server._Server(("127.0.0.1", 0), web_server._Handler)
-    said = []
+    message = []
     for error in (ConnectionResetError(), BrokenPipeError(), ValueError("a fault of ours")):
         try:
             raise error
         except (OSError, ValueError):
             server.handle_error(None, ("127.0.0.1", 1))
-        said.append(capsys.readouterr().err)
+        message.append(capsys.readouterr().err)
     server.server_close()
-    assert said[:2] == ["", ""]
-    assert "a fault of ours" in said[2]
+    assert message[:2] == ["", ""]
+    assert "a fault of ours" in message[2]
 
 
 @pytest.mark.parametrize(

@@ -303,8 +303,8 @@ def test_no_two_parts_are_told_in_the_same_words(
     what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = printed(capsys, "list", what, "--no-truncate").splitlines()[2:]
-    said = [line.split(maxsplit=1)[1] for line in lines]
-    assert len(set(said)) == len(said)
+    message = [line.split(maxsplit=1)[1] for line in lines]
+    assert len(set(message)) == len(message)
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])

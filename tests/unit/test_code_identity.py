@@ -87,8 +87,8 @@ def test_what_calls_itself_is_described_once() -> None:
     def make(n: int = 3) -> Any:
         return make(n - 1) if n else EitherEnd()
 
-    told = [part for part in code_parts(make, "mine") if "return make(n - 1)" in part]
-    assert len(told) == 1
+    reported = [part for part in code_parts(make, "mine") if "return make(n - 1)" in part]
+    assert len(reported) == 1
 
 
 @pytest.fixture
@@ -145,11 +145,11 @@ def test_a_plug_in_that_is_edited_is_another_one_whatever_its_version(
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own-part\nVersion: 1.2\n")
     (about / "entry_points.txt").write_text("[h3sim.schedulers]\nmine = own_part:Mine\n")
-    told = []
+    reported = []
     for turns in (10, 200, 10):
         module(BASE.format(turns=turns))
-        told += [found for found in cache_key._plugins() if found.startswith("own-part 1.2 ")]
-    assert told[0] == told[2] != told[1]
+        reported += [found for found in cache_key._plugins() if found.startswith("own-part 1.2 ")]
+    assert reported[0] == reported[2] != reported[1]
 
 
 def test_the_source_of_a_package_is_that_of_all_its_modules(

@@ -303,15 +303,15 @@ def test_what_simulate_refuses_is_refused_with_the_same_words() -> None:
 
     wrong: Any
     for wrong in (5, Incomplete, Incomplete(), CannotBeMade, "fifoo"):
-        with pytest.raises(H3SimError) as told:
+        with pytest.raises(H3SimError) as reported:
             h3sim.simulate("davies-meenan", scheduler=wrong)
         for check in (
             check_scheduler,
             lambda what: check_law(Candidate(factory=what), Law.PICKLES),
         ):
-            with pytest.raises(type(told.value)) as here:
+            with pytest.raises(type(reported.value)) as here:
                 check(wrong)
-            assert str(here.value) == str(told.value)
+            assert str(here.value) == str(reported.value)
 
 
 class Raises(FifoScheduler):
@@ -536,11 +536,11 @@ def test_losses_are_fields_of_a_link(pattern: Any) -> None:
     st.from_type(BucketPriority),
 )
 def test_hypothesis_knows_the_types_of_h3sim(
-    page: Any, resource: Any, place: Any, bucket: Any
+    page: Any, resource: Any, position: Any, bucket: Any
 ) -> None:
     assert isinstance(page, Page)
     assert isinstance(resource, Resource)
-    assert 1 <= place.weight <= 256
+    assert 1 <= position.weight <= 256
     assert 1 <= bucket.level <= 3
 
 
@@ -607,15 +607,17 @@ def test_pytest_runs_the_suite_and_reads_well(tmp_path: Path) -> None:
         check=False,
         timeout=HANG_S,
     )
-    said = done.stdout
-    assert "h3sim profile: quick" in said
-    assert "test_mine.py::test_schedulers[LastFirst-strict-order] FAILED" in said
-    assert "h3sim.conformance.laws.BrokenLawError: strict-order: stream 4 of rank 4 is" in said
-    assert "test_mine.py::test_schedulers[LastFirst-same-as] SKIPPED (same-as: not claimed)" in said
-    assert "test_mine.py::TestFifo::test_strict_order PASSED" in said
-    assert "test_mine.py::TestFifo::test_no_starvation SKIPPED" in said
-    assert "  skipped  strict-order: not claimed" in said  # in the report of the fixture
-    assert "2 failed, 23 passed, 10 skipped" in said
+    message = done.stdout
+    assert "h3sim profile: quick" in message
+    assert "test_mine.py::test_schedulers[LastFirst-strict-order] FAILED" in message
+    assert "h3sim.conformance.laws.BrokenLawError: strict-order: stream 4 of rank 4 is" in message
+    assert (
+        "test_mine.py::test_schedulers[LastFirst-same-as] SKIPPED (same-as: not claimed)" in message
+    )
+    assert "test_mine.py::TestFifo::test_strict_order PASSED" in message
+    assert "test_mine.py::TestFifo::test_no_starvation SKIPPED" in message
+    assert "  skipped  strict-order: not claimed" in message  # in the report of the fixture
+    assert "2 failed, 23 passed, 10 skipped" in message
 
 
 class InWords(FifoScheduler):
@@ -629,9 +631,9 @@ class InWords(FifoScheduler):
 def test_a_pick_that_is_no_stream_id_is_told_as_it_was_returned() -> None:
     with pytest.raises(BrokenLawError) as caught:
         check_scheduler(InWords)
-    said = str(caught.value)
-    assert "stream '0' is picked, which is no id of a stream" in said
-    assert said.endswith("pick() -> '0'")
+    message = str(caught.value)
+    assert "stream '0' is picked, which is no id of a stream" in message
+    assert message.endswith("pick() -> '0'")
 
 
 def test_a_suite_without_a_scheduler_or_with_a_misspelt_claim_is_told() -> None:

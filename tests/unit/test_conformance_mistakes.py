@@ -198,32 +198,34 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_cannot_be_said_of_a_scheduler_is_refused_by_name(wrong: Any) -> None:
-    say, message = WRONG[wrong]
+    send_signal, message = WRONG[wrong]
     with pytest.raises(InputError, match=f"^{message}"):
-        say()
+        send_signal()
 
 
 @pytest.mark.parametrize("weight", [0, -1, 0.5, None, True, "16"])
 @pytest.mark.parametrize("kind", [WeightedShares, ByteShares])
 def test_a_weight_that_is_no_whole_number_is_a_mistake_of_the_claim(kind: Any, weight: Any) -> None:
     candidate = Candidate(factory=RoundRobinScheduler, claims=(kind(weight=lambda signal: weight),))
-    said = (
+    shown_text = (
         f"{kind.__name__}: weight: must return a whole number, at least 1, and returned {weight!r}"
     )
-    with pytest.raises(InputError, match=f"^{said} for H2Priority"):
+    with pytest.raises(InputError, match=f"^{shown_text} for H2Priority"):
         check_law(candidate, kind.law, settings=SOME)
 
 
 @pytest.mark.parametrize("turns", [-1, 1.5, "1"])
 def test_a_number_of_turns_that_is_none_is_a_mistake_of_the_claim(turns: Any) -> None:
     claim = BoundedWait(turns=lambda waiting, other: turns)
-    said = f"BoundedWait: turns: must return a whole number, or None, and returned {turns!r} for"
-    with pytest.raises(InputError, match=f"^{said}"):
+    shown_text = (
+        f"BoundedWait: turns: must return a whole number, or None, and returned {turns!r} for"
+    )
+    with pytest.raises(InputError, match=f"^{shown_text}"):
         check_law(Candidate(factory=RoundRobinScheduler, claims=(claim,)), claim.law, settings=SOME)
 
 
-def forgets_to_return(*told: Any) -> None:
-    -told[0]
+def forgets_to_return(*reported: Any) -> None:
+    -reported[0]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def cannot_be_made() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("reference", "said"),
+    ("reference", "shown_text"),
     [
         (Breaks, r"charge\(0, 1400\) raised LookupError: broken"),
         (InAList, r"stream \[0\] is picked, which is no id of a stream"),
@@ -268,10 +270,10 @@ def cannot_be_made() -> Any:
     ],
 )
 def test_what_a_reference_does_wrong_is_no_fault_of_the_scheduler(
-    reference: Any, said: Any
+    reference: Any, shown_text: Any
 ) -> None:
     candidate = Candidate(factory=FifoScheduler, claims=(SameAs(reference=reference),))
-    with pytest.raises(InputError, match=f"^SameAs: reference: {said}"):
+    with pytest.raises(InputError, match=f"^SameAs: reference: {shown_text}"):
         check_law(candidate, Law.SAME_AS)
 
 

@@ -174,8 +174,7 @@ def test_a_loss_keeps_what_is_in_flight_for_a_round_trip_and_then_restores_the_w
     path = Path(Bbr1Controller(SETTINGS))
     path.run(ms(1000))
     before = path.controller.congestion_window
-    lost: list[Any] = []
-    path.lose = lambda number: not lost and not lost.append(number)  # type: ignore[func-returns-value]
+    path.lose_one()
     path.run(ms(1010))
     in_flight = path.log[-1][3]
     assert path.controller.congestion_window == pytest.approx(in_flight, abs=2000)
@@ -189,8 +188,7 @@ def test_persistent_congestion_leaves_two_packets_until_recovery_is_over() -> No
     path = Path(Bbr1Controller(SETTINGS))
     path.run(ms(1000))
     before = path.controller.congestion_window
-    lost: list[Any] = []
-    path.lose = lambda number: not lost and not lost.append(number)  # type: ignore[func-returns-value]
+    path.lose_one()
     path.run(ms(1001))
     path.controller.on_persistent_congestion(now_ns=path.now_ns)
     assert path.controller.congestion_window == 2000
@@ -243,8 +241,7 @@ def test_after_a_loss_the_window_follows_the_bandwidth_again() -> None:
     path = Path(Bbr1Controller(SETTINGS))
     path.run(ms(1000))
     before = path.controller.congestion_window
-    lost: list[Any] = []
-    path.lose = lambda number: not lost and not lost.append(number)  # type: ignore[func-returns-value]
+    path.lose_one()
     path.run(ms(1200))
     path.rate_bps = 2 * RATE_BPS
     path.run(ms(4000))
@@ -278,8 +275,7 @@ def test_the_raised_gain_lasts_until_it_shows_or_loses_something() -> None:
     path.most_in_flight = 40_000
     path.run(ms(4000))
     assert {gain for now_ns, _, gain, _, _ in path.log if now_ns > ms(2000)} == {1.25}
-    lost: list[Any] = []
-    path.lose = lambda number: not lost and not lost.append(number)  # type: ignore[func-returns-value]
+    path.lose_one()
     path.run(ms(8000))
     gains = [gain for now_ns, _, gain, _, _ in path.log if now_ns > ms(4000)]
     assert [gain for gain, _ in itertools.groupby(gains)] == [0.75, 1.0, 1.25]

@@ -74,9 +74,9 @@ def test_the_windowed_maximum_is_that_of_the_last_rounds() -> None:
     source = random.Random(1)
     filtered = WindowedMaximum(length=10)
     values = []
-    for place in range(500):
-        values.append((place // 3, source.randrange(100)))
-        newest = place // 3
+    for position in range(500):
+        values.append((position // 3, source.randrange(100)))
+        newest = position // 3
         expected = max(value for count, value in values if count > newest - 10)
         assert filtered.put(values[-1][1], newest) == expected
 

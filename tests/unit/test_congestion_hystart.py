@@ -24,7 +24,9 @@ class RoundRing:
         self.next_number += len(rtts_ms)
         for number in range(first, self.next_number):
             self.hystart.on_sent(number)
-        ends = [self.hystart.on_ack(first + place, ms(rtt)) for place, rtt in enumerate(rtts_ms)]
+        ends = [
+            self.hystart.on_ack(first + position, ms(rtt)) for position, rtt in enumerate(rtts_ms)
+        ]
         return any(ends)
 
 

@@ -49,8 +49,8 @@ class Mine(NewRenoController):
 
     then: Any = None
 
-    def on_acked(self, *told: Any) -> None:
-        super().on_acked(*told)
+    def on_acked(self, *reported: Any) -> None:
+        super().on_acked(*reported)
         if self.then is not None:
             self.then()
 

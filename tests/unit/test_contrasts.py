@@ -27,9 +27,9 @@ def study(pages: str = "abcde", networks: str = "x", seeds: int = 1, **factors: 
             "transport": level,
             "seed": seed,
             # What makes a page, a network or a seed slow is no part of the contrast.
-            "ms": factor * (1 + place) ** 2 * (1 + seed) * (10 if network == "x" else 30),
+            "ms": factor * (1 + position) ** 2 * (1 + seed) * (10 if network == "x" else 30),
         }
-        for place, page in enumerate(pages)
+        for position, page in enumerate(pages)
         for network in networks
         for level, factor in levels.items()
         for seed in range(seeds)
@@ -74,17 +74,17 @@ def test_axes_that_nobody_named_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("results", "said"),
+    ("results", "message"),
     [
         (study(pages="ab", quic=0.5), "2 independent pages: an interval takes 3 or more"),
         (study(pages="a", quic=0.5), "1 independent seed: an interval takes 3 or more"),
         (study(pages="a", seeds=9, quic=0.5), "no seed changes the result"),
     ],
 )
-def test_too_few_clusters_are_refused_in_words(results: Results, said: str) -> None:
+def test_too_few_clusters_are_refused_in_words(results: Results, message: str) -> None:
     (row,) = results.compare("tcp", over="transport", value="ms")
     assert (row.low, row.high) == (None, None)
-    assert row.refusal.startswith(said)
+    assert row.refusal.startswith(message)
     assert row.geometric == pytest.approx(2)
 
 

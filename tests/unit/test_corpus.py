@@ -45,11 +45,11 @@ def test_priorities_are_added_by_id_and_nothing_else_changes() -> None:
     image = {"kind": "image", "bytes": 9, "discovered": found}
     root = {"id": "/", "kind": "document", "bytes": 900}
     shipped = page_of(root, {"id": "a", **image}, {"id": "gone", **image})
-    said = [{"browser": "chrome", "level": "Low"}]
+    message = [{"browser": "chrome", "level": "Low"}]
     again = page_of(
         {**root, "bytes": 1},
-        {"id": "new", **image, "recorded": said},
-        {"id": "a", **image, "bytes": 7, "recorded": said},
+        {"id": "new", **image, "recorded": message},
+        {"id": "a", **image, "bytes": 7, "recorded": message},
     )
     merged, missing = with_priorities(shipped, again)
     assert missing == ["gone"]

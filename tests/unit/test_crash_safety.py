@@ -189,9 +189,9 @@ def test_a_disk_that_is_full_leaves_the_old_file(
         code = main(arguments)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    said = capsys.readouterr().err.splitlines()
-    assert (code, len(said)) == (2, 1), said
-    assert "cannot be written: File too large" in said[0]
+    message = capsys.readouterr().err.splitlines()
+    assert (code, len(message)) == (2, 1), message
+    assert "cannot be written: File too large" in message[0]
     assert left(target) == {target.name: b"old"}
 
 
@@ -201,9 +201,9 @@ def test_a_folder_that_takes_no_file_is_told_in_one_line(
     name: str, tmp_path: Path, target: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(command(name, tmp_path, Path("/proc") / target.name))
-    said = capsys.readouterr().err.splitlines()
-    assert (code, len(said)) == (2, 1), said
-    assert "cannot be written" in said[0]
+    message = capsys.readouterr().err.splitlines()
+    assert (code, len(message)) == (2, 1), message
+    assert "cannot be written" in message[0]
 
 
 class _Interrupt:
@@ -243,10 +243,10 @@ def test_an_interrupt_at_any_call_leaves_the_old_file_or_the_new_one(
 ) -> None:
     arguments = command(name, tmp_path, target)
     main(arguments)  # what is loaded on first use is loaded
-    new, said = target.read_bytes(), capsys.readouterr()
+    new, message = target.read_bytes(), capsys.readouterr()
     target.write_bytes(b"old")
-    whole, calls = interrupted(arguments, at_call=0)
-    assert (whole, target.read_bytes()) == (0, new)
+    complete, calls = interrupted(arguments, at_call=0)
+    assert (complete, target.read_bytes()) == (0, new)
     moments = scaled(MOMENTS)
     # Calls are most at the beginning and in the load; the last ones write.
     chosen = {3 + calls * n // moments for n in range(moments)} | set(range(calls - 10, calls - 2))
@@ -261,7 +261,7 @@ def test_an_interrupt_at_any_call_leaves_the_old_file_or_the_new_one(
     assert codes.count(130) > len(codes) / 2
     lines = set(capsys.readouterr().err.splitlines())
     notes = {line for line in lines if "finished before the interrupt" in line}
-    assert lines - notes <= {"h3sim: interrupted", *said.err.splitlines()}
+    assert lines - notes <= {"h3sim: interrupted", *message.err.splitlines()}
 
 
 STORES: dict[str, Callable[[Path], list[str]]] = {
@@ -284,9 +284,9 @@ def test_a_store_that_cannot_be_written_is_told_in_one_line(
         code = main([*arguments, str(store)])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    [said] = capsys.readouterr().err.splitlines()
+    [message] = capsys.readouterr().err.splitlines()
     assert code != 0
-    assert "study.db" in said
+    assert "study.db" in message
     # What is there may be used: the same command goes on where the disk was full.
     assert main([*arguments, str(store)]) == 0
     assert main(["store", "verify", str(store)]) == 0
@@ -303,9 +303,9 @@ def test_a_store_is_sound_after_an_interrupt_at_any_call(
     if name == "sweep":
         arguments.remove("--json")
     store = tmp_path / "study.db"
-    whole, calls = interrupted([*arguments, str(tmp_path / "whole.db")], at_call=0)
-    said = capsys.readouterr().out
-    assert whole == 0
+    complete, calls = interrupted([*arguments, str(tmp_path / "whole.db")], at_call=0)
+    message = capsys.readouterr().out
+    assert complete == 0
     moments = scaled(4)
     for n in range(moments):
         code, _ = interrupted([*arguments, str(store)], 3 + calls * n // moments)
@@ -315,7 +315,7 @@ def test_a_store_is_sound_after_an_interrupt_at_any_call(
         assert not is_begun or main(["store", "verify", str(store)]) == 0
     capsys.readouterr()
     assert main([*arguments, str(store)]) == 0
-    assert name == "sweep" or capsys.readouterr().out == said
+    assert name == "sweep" or capsys.readouterr().out == message
 
 
 _KILLED = """

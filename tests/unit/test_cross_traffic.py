@@ -81,7 +81,7 @@ def test_a_load_says_its_flows_and_runs_again(capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "mistakes"),
+    ("text", "issues"),
     [
         ("", ["must be such as cubic"]),
         ("cubic@-1", ["must be such as cubic"]),
@@ -92,11 +92,11 @@ def test_a_load_says_its_flows_and_runs_again(capsys: Any) -> None:
         ("on-off:1.2.3@900000", ["1.2.3 must be more than 0", "900000 must be 0 to 600,000"]),
     ],
 )
-def test_every_mistake_is_told(text: str, mistakes: list[str]) -> None:
+def test_every_mistake_is_told(text: str, issues: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         h3sim.LoadConfig(network="fibre", cross_traffic=text)
-    assert [problem.key for problem in caught.value.problems] == ["cross_traffic"] * len(mistakes)
-    for problem, start in zip(caught.value.problems, mistakes, strict=True):
+    assert [problem.key for problem in caught.value.problems] == ["cross_traffic"] * len(issues)
+    for problem, start in zip(caught.value.problems, issues, strict=True):
         assert problem.message.startswith(start)
 
 

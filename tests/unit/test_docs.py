@@ -265,10 +265,10 @@ def test_every_load_option_is_explained() -> None:
 
 def test_every_set_of_pages_is_described() -> None:
     path = ROOT / "docs" / "corpus.md"
-    told = re.findall(r"^\| `([\w:-]+)` \|", path.read_text("utf-8"), re.M)
+    reported = re.findall(r"^\| `([\w:-]+)` \|", path.read_text("utf-8"), re.M)
     sets = tomllib.loads((ROOT / "models" / "sets.toml").read_text("utf-8"))["pages"]
-    assert {"corpus", *sets} <= set(told)
-    assert all(catalog.page_set(name) for name in told)
+    assert {"corpus", *sets} <= set(reported)
+    assert all(catalog.page_set(name) for name in reported)
     n_shipped, n_in_corpus = len(catalog.list_pages()), len(catalog.page_set("corpus"))  # type: ignore[arg-type]
     assert f"\n{n_shipped} pages are shipped" in path.read_text("utf-8")
     assert f"synthetic one: {n_in_corpus} |" in path.read_text("utf-8")
@@ -322,8 +322,11 @@ def test_what_is_said_of_speed_is_what_the_table_says() -> None:
     )  # fmt: skip
     rates = [float(x) for x in re.findall(r"^constant rate, \S+ +([\d.]+) ", table, re.M)]
     text = " ".join((ROOT / "docs" / "install.md").read_text("utf-8").split())
-    told = re.search(r"that model, ([\d.]+) to ([\d.]+) times by scheme", text)
-    assert [float(each) for each in told.groups()] == [round(min(rates), 1), round(max(rates), 1)]
+    reported = re.search(r"that model, ([\d.]+) to ([\d.]+) times by scheme", text)
+    assert [float(each) for each in reported.groups()] == [
+        round(min(rates), 1),
+        round(max(rates), 1),
+    ]
     assert (round(float(pure)), round(float(compiled))) == (10, 3)
     assert "about ten times as long, and three times with the compiled build" in text
 
@@ -343,8 +346,8 @@ def test_the_errors_that_the_readme_names_are_those_of_the_tables() -> None:
     assert f"nothing dropped: total time | at most {worst} % |" in text
     for settings, words in (("loss, replayed", "recorded"), ("loss, 30 seeds", "of the same rate")):
         least, most, worst = errors_of_stacks(settings)
-        told = f"median {least} to {most} %, at most {worst} % |"
-        assert re.search(rf"\| the same with [^|]*{words}[^|]*\| {re.escape(told)}", text)
+        reported = f"median {least} to {most} %, at most {worst} % |"
+        assert re.search(rf"\| the same with [^|]*{words}[^|]*\| {re.escape(reported)}", text)
     table = (ROOT / "docs" / "validation.md").read_text("utf-8")
     for replay, word in (("replay", "replayed"), ("computed", "computed")):
         (percent,) = re.findall(rf"^{replay}: .*percentage error ([\d.]+) %$", table, re.M)
@@ -375,8 +378,10 @@ def test_contributors_are_told_of_the_targets_that_make_shows_first() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     (shown,) = re.findall(r"grep -E '\^\(([\w|]+)\):", makefile)
     assert {name for name in shown.split("|") if f"\n{name}: " in makefile} == set(shown.split("|"))
-    told = re.findall(r"^\| `make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M)
-    assert sorted(told) == sorted(shown.split("|"))
+    reported = re.findall(
+        r"^\| `make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M
+    )
+    assert sorted(reported) == sorted(shown.split("|"))
 
 
 def test_every_name_that_a_page_says_is_new_is_there() -> None:
@@ -437,8 +442,8 @@ def section_of(path: Any, heading: Any) -> Any:
 
 def test_every_mechanism_stands_in_the_table_and_is_counted() -> None:
     path = ROOT / "docs" / "schemes.md"
-    told = first_column(section_of(path, "The mechanisms"))
-    assert {kind.value for kind in SchedulerKind} <= set(told)
+    reported = first_column(section_of(path, "The mechanisms"))
+    assert {kind.value for kind in SchedulerKind} <= set(reported)
     assert len(SchedulerKind) == 15
     assert "one of fifteen *mechanisms*" in path.read_text("utf-8")
 
@@ -495,8 +500,8 @@ def test_every_shipped_network_and_profile_is_described(folder: Any) -> None:
 def test_every_controller_and_retransmission_policy_is_described() -> None:
     path = ROOT / "docs" / "networks.md"
     assert sorted(first_column(section_of(path, "Controllers"))) == list(controller_names())
-    told = first_column(section_of(path, "Order of retransmissions"))
-    assert told == [policy.value for policy in Retransmit]
+    reported = first_column(section_of(path, "Order of retransmissions"))
+    assert reported == [policy.value for policy in Retransmit]
 
 
 def first_column(section: Any) -> list[Any]:

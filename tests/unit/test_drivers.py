@@ -165,9 +165,9 @@ def test_a_bad_driver_is_an_error_of_one_line(name: str) -> None:
     scheduler = driver(body)
     with pytest.raises(SchedulerError) as caught:
         picked_twice(scheduler)
-    said = str(caught.value)
-    assert "\n" not in said
-    assert all(word in said for word in words), said
+    message = str(caught.value)
+    assert "\n" not in message
+    assert all(word in message for word in words), message
 
 
 @pytest.mark.parametrize("name", ["ends", "prints rubbish", "answers no id"])

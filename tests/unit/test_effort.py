@@ -45,8 +45,8 @@ def run(folder: Path, *arguments: str, profile: str) -> str:
     return done.stdout
 
 
-def drawn(said: str) -> str:
-    return next(line for line in said.splitlines() if "drawn" in line)
+def drawn(message: str) -> str:
+    return next(line for line in message.splitlines() if "drawn" in line)
 
 
 def test_the_usual_run_draws_the_same_and_says_no_seed(tmp_path: Path) -> None:

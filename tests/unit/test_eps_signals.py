@@ -30,7 +30,7 @@ def eps(urgency: int, *, incremental: bool = False) -> Eps:
 
 
 @pytest.mark.parametrize(
-    ("field", "wanted"),
+    ("field", "expected"),
     [
         # § 4.1 and § 4.2: the RFC's examples.
         ("u=0", eps(0)),
@@ -45,12 +45,12 @@ def eps(urgency: int, *, incremental: bool = False) -> Eps:
         ("u=1, i=?0", eps(1)),
     ],
 )
-def test_a_field_says_urgency_and_incremental(field: str, wanted: Eps) -> None:
-    assert parse_priority(field) == wanted
+def test_a_field_says_urgency_and_incremental(field: str, expected: Eps) -> None:
+    assert parse_priority(field) == expected
 
 
 @pytest.mark.parametrize(
-    ("field", "wanted"),
+    ("field", "expected"),
     [
         # Unknown parameters.
         ("u=2, x, yy=5, visible=?1, i", eps(2, incremental=True)),
@@ -74,10 +74,10 @@ def test_a_field_says_urgency_and_incremental(field: str, wanted: Eps) -> None:
     ],
 )
 def test_what_is_unknown_out_of_range_or_of_another_type_is_ignored(
-    field: str, wanted: Eps
+    field: str, expected: Eps
 ) -> None:
     """RFC 9218 § 4: MUST be ignored; the rest of the field counts."""
-    assert parse_priority(field) == wanted
+    assert parse_priority(field) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_field_that_is_not_a_dictionary_is_ignored_as_a_whole(field: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("field", "wanted"),
+    ("field", "expected"),
     [
         # RFC 8941 § 4.2.2: of members with one key the last one counts, even one that is wrong.
         ("u=1, u=5", eps(5)),
@@ -108,13 +108,15 @@ def test_a_field_that_is_not_a_dictionary_is_ignored_as_a_whole(field: str) -> N
         ("u=01", eps(1)),
     ],
 )
-def test_the_syntax_is_that_of_structured_fields(field: str, wanted: Eps) -> None:
-    assert parse_priority(field) == wanted
+def test_the_syntax_is_that_of_structured_fields(field: str, expected: Eps) -> None:
+    assert parse_priority(field) == expected
 
 
-@pytest.mark.parametrize("wanted", [eps(u, incremental=i) for u in range(8) for i in (True, False)])
-def test_what_is_written_is_read(wanted: Eps) -> None:
-    assert parse_priority(format_priority(wanted)) == wanted
+@pytest.mark.parametrize(
+    "expected", [eps(u, incremental=i) for u in range(8) for i in (True, False)]
+)
+def test_what_is_written_is_read(expected: Eps) -> None:
+    assert parse_priority(format_priority(expected)) == expected
 
 
 def test_defaults_are_left_out() -> None:

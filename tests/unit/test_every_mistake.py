@@ -142,17 +142,17 @@ def test_who_gives_what_holds_a_page_is_told_to_take_that() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "text"),
     [
         (lambda: h3sim.simulate("papers"), "page: 'papers' is a set of pages"),
         (lambda: h3sim.simulate("creative", scheme="marx-2019"), "scheme: 'marx-2019' is a set of"),
         (lambda: h3sim.what_if("creative", scheme="servers"), "scheme: 'servers' is a set of"),
     ],
 )
-def test_a_set_is_told_as_one_where_one_is_needed(call: Callable[[], object], said: str) -> None:
+def test_a_set_is_told_as_one_where_one_is_needed(call: Callable[[], object], text: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(text)
 
 
 def test_a_study_file_is_told_of_unknown_names_and_of_all_else(tmp_path: Path) -> None:
@@ -177,17 +177,17 @@ def test_the_mistakes_of_a_file_are_told_with_its_name(tmp_path: Path) -> None:
     path.write_text('format = "h3sim-network/1"\nnam = "bad"\n', encoding="utf-8")
     with pytest.raises(NetworkError) as alone:
         h3sim.simulate("davies-meenan", network=path)
-    with pytest.raises(InputError) as beside:
+    with pytest.raises(InputError) as others:
         h3sim.simulate("davies-meenan", network=path, scheme="nope")
-    lines = [line for line in str(beside.value).splitlines() if line.startswith("network: ")]
+    lines = [line for line in str(others.value).splitlines() if line.startswith("network: ")]
     assert [line.removeprefix("network: ") for line in lines] == alone.value.lines()
     assert len(lines) > 1
 
 
 def gather(*reads: Callable[[], object]) -> None:
-    with ErrorCollector() as mistakes:
+    with ErrorCollector() as errors:
         for read in reads:
-            mistakes.of("", read)
+            errors.collect("", read)
 
 
 def test_one_mistake_found_twice_is_told_once() -> None:

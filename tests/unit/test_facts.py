@@ -51,7 +51,7 @@ def trigger(*rows: dict[str, Any]) -> tuple[TriggerEvent, int | None, float]:
     return discovery.at, discovery.offset_bytes, discovery.delay_ns / 1e6
 
 
-def mistakes(*rows: Any, **table: Any) -> list[str]:
+def issues(*rows: Any, **table: Any) -> list[str]:
     """Return the mistakes of a table of these rows, a line each."""
     with pytest.raises(PageError) as caught:
         facts_from_dict({"name": "made-up", "resources": list(rows)} | table, source="t.json")
@@ -65,11 +65,11 @@ def test_ids_kinds_bytes_and_parents_stay_what_they_are() -> None:
         row("r2", "r1", type="font", body_bytes=0, start_ms=900),
         row("r3", type="xhr", body_bytes=2**40, start_ms=901),
     )
-    said = [
+    text = [
         (r.id, r.kind, r.size_bytes, r.discovered.by if r.discovered else None)
         for r in page.resources
     ]
-    assert said == [
+    assert text == [
         ("r0", Kind.DOCUMENT, 8000, None),
         ("r1", Kind.STYLESHEET, 70, "r0"),
         ("r2", Kind.FONT, 0, "r1"),
@@ -271,7 +271,7 @@ def test_a_page_from_a_table_can_be_written_and_read_again() -> None:
 
 
 def test_every_mistake_is_told_with_file_and_key() -> None:
-    assert mistakes(
+    assert issues(
         root(body_bytes=-1, first_byte_ms="soon"),
         row("r0", type="picture", start_ms=None),
         "an image",
@@ -297,7 +297,7 @@ def test_every_mistake_is_told_with_file_and_key() -> None:
 
 
 def test_mistakes_of_the_graph_are_told_beside_others() -> None:
-    assert mistakes(
+    assert issues(
         root(),
         row("r1", None),
         row("r2", "nobody", body_bytes=-1),
@@ -311,9 +311,9 @@ def test_mistakes_of_the_graph_are_told_beside_others() -> None:
         "t.json: resources[3].parent: a cycle: r3 waits for r4 waits for r3",
         "t.json: hol[0].resource: no resource has the id 'r9'",
     ]
-    assert mistakes() == ["t.json: resources: a page needs at least one resource"]
-    assert mistakes(name=3)[1:] == ["t.json: resources: a page needs at least one resource"]
-    assert mistakes(row("r1", "r1")) == [
+    assert issues() == ["t.json: resources: a page needs at least one resource"]
+    assert issues(name=3)[1:] == ["t.json: resources: a page needs at least one resource"]
+    assert issues(row("r1", "r1")) == [
         "t.json: resources: no root: one row must have the parent null",
         "t.json: resources[0].parent: a cycle: r1 waits for r1",
     ]
@@ -341,7 +341,7 @@ def test_times_that_run_backwards_by_a_little_are_mended_and_told() -> None:
 
 
 def test_times_that_run_backwards_by_more_are_mistakes() -> None:
-    assert mistakes(root(), row("r1", end_ms=399.9)) == [
+    assert issues(root(), row("r1", end_ms=399.9)) == [
         "t.json: resources[1].end_ms: lies before start_ms: 399.9"
     ]
 
@@ -434,10 +434,10 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     setting = h3sim.LoadConfig(packet_bytes=5600)
     network, profile = setting.path.network, setting.path.profile
     loaded: set[str] = set()
-    for place, path in enumerate(PAGES):
+    for position, path in enumerate(PAGES):
         page = import_page(path, above_the_fold="none").page
         stream_bytes = sum(resource.stream_bytes for resource in page.resources)
-        for scheme in schemes[place % 8 :: 8]:
+        for scheme in schemes[position % 8 :: 8]:
             load = simulate(LoadSpec(page, scheme=scheme, network=network, profile=profile))
             assert len(load.trace.requests) == len(page.resources)
             assert sum(row[4] for row in load.trace.packet_rows) == stream_bytes

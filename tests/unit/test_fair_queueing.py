@@ -324,12 +324,12 @@ class TestExactTime:
 def test_the_same_weight_again_costs_nobody_a_turn(queueing: Queueing) -> None:
     weights = {0: 16, 4: 32, 8: 5}
     signals = {stream_id: on(None, weight) for stream_id, weight in weights.items()}
-    told, untold = (opened(TreeScheduler(queueing=queueing), signals) for _ in range(2))
+    reported, untold = (opened(TreeScheduler(queueing=queueing), signals) for _ in range(2))
     picked = []
     for _ in range(20):
         for stream_id, signal in signals.items():
-            told.update(stream_id, signal)
-        picked += turns(told, 1)
+            reported.update(stream_id, signal)
+        picked += turns(reported, 1)
     assert picked == turns(untold, 20)
 
 

@@ -124,10 +124,12 @@ def test_a_recording_that_begins_with_a_frame_is_told(tmp_path: Path) -> None:
     frame = entry("/frame", 20, 30, mime="text/html")
     frame["request"]["headers"] = [{"name": "Sec-Fetch-Dest", "value": "iframe"}]
     page = entry("/page", 60, 30, mime="text/html")
-    whole = import_page(write_recording(tmp_path, har(script, frame, page)))
-    assert whole.page.resources[whole.page.root].id == "/page" or whole.page.url.endswith("/page")
-    assert len(whole.warnings) == 1
-    assert whole.warnings[0].startswith("the recording begins with https://shop.example/a.js")
+    complete = import_page(write_recording(tmp_path, har(script, frame, page)))
+    assert complete.page.resources[complete.page.root].id == "/page" or complete.page.url.endswith(
+        "/page"
+    )
+    assert len(complete.warnings) == 1
+    assert complete.warnings[0].startswith("the recording begins with https://shop.example/a.js")
     framed = import_page(write_recording(tmp_path, har(frame, script)))
     assert framed.warnings == (
         "the root is now https://shop.example/frame, a document of a frame: that of the page is"

@@ -13,7 +13,7 @@ import pytest
 
 from h3sim.cli import main
 from h3sim.errors import InputError, PageError
-from h3sim.schema import check_output, open_input, read_text, write_whole
+from h3sim.schema import check_output, open_input, read_text, write_atomically
 from tests.effort import HANG_S
 from tests.recordings import SAMPLES, write_recording
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_written_to_its_end_leaves_the_old_file(tmp_path: Path) -
         raise OSError(28, "No space left on device")
 
     with pytest.raises(InputError, match=r"page\.json: -o: cannot be written: No space left"):
-        write_whole(path, fill_the_disk, key="-o")
+        write_atomically(path, fill_the_disk, key="-o")
     assert path.read_text(encoding="utf-8") == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["page.json"]
 
@@ -82,7 +82,7 @@ def test_an_interrupt_leaves_no_draft(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "page.json", interrupted)
+        write_atomically(tmp_path / "page.json", interrupted)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -91,7 +91,7 @@ def test_a_link_is_followed_and_permissions_stay(tmp_path: Path) -> None:
     real.write_text("old", encoding="utf-8")
     real.chmod(0o640)
     link.symlink_to(real)
-    write_whole(link, "new")
+    write_atomically(link, "new")
     assert link.is_symlink()
     assert real.read_text(encoding="utf-8") == "new"
     assert real.stat().st_mode & 0o777 == 0o640
@@ -100,16 +100,16 @@ def test_a_link_is_followed_and_permissions_stay(tmp_path: Path) -> None:
 def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     link = tmp_path / "null.json"
     link.symlink_to("/dev/null")
-    write_whole(link, b"gone")
+    write_atomically(link, b"gone")
     assert Path("/dev/null").is_char_device()
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
-        write_whole("/dev/full", "x" * 100_000)
+        write_atomically("/dev/full", "x" * 100_000)
 
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="needs /dev/fd")
 def test_a_pipe_without_a_name_is_written_to() -> None:
     reader, writer = os.pipe()
-    write_whole(f"/dev/fd/{writer}", "to whoever reads")
+    write_atomically(f"/dev/fd/{writer}", "to whoever reads")
     os.close(writer)
     with os.fdopen(reader) as file:
         assert file.read() == "to whoever reads"
@@ -134,14 +134,14 @@ def test_import_and_record_replace_a_page_only_with_a_whole_one(
 _TERMINATED = """
 import os, signal, sys
 from h3sim.cli import main
-from h3sim.schema import write_whole
+from h3sim.schema import write_atomically
 from h3sim.cli import pages
 
 def _write(output, text):
     def kill(file):
         file.write(b"half")
         os.kill(os.getpid(), signal.SIGTERM)
-    write_whole(output, kill)
+    write_atomically(output, kill)
 
 pages.write_output = _write
 main(["import", sys.argv[1], "-o", sys.argv[2]])

@@ -140,16 +140,18 @@ def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
 
 
 def test_where_two_seeds_happen_to_lose_nothing_others_are_asked() -> None:
-    told: Any = {"network": "cable", "loss": 0.007}
-    digests = [h3sim.simulate(PAGE, scheme="rr", seed=n, **told).trace.digest() for n in range(12)]
+    reported: Any = {"network": "cable", "loss": 0.007}
+    digests = [
+        h3sim.simulate(PAGE, scheme="rr", seed=n, **reported).trace.digest() for n in range(12)
+    ]
     assert digests[0] == digests[1] != digests[-1]
-    found = h3sim.search(PAGE, schemes=["rr", "fifo"], n_seeds=12, networks=None, **told)
+    found = h3sim.search(PAGE, schemes=["rr", "fifo"], n_seeds=12, networks=None, **reported)
     assert found.rows[0].pairs > 1
 
 
 def test_an_interval_that_says_nothing_is_no_error() -> None:
-    told: Any = {"rtt_ms": 50, "loss": 0.02, "confidence": 1 - 1e-10, "networks": None}
-    found = h3sim.search("davies-meenan", schemes=["rr", "fifo"], n_seeds=3, **told)
+    reported: Any = {"rtt_ms": 50, "loss": 0.02, "confidence": 1 - 1e-10, "networks": None}
+    found = h3sim.search("davies-meenan", schemes=["rr", "fifo"], n_seeds=3, **reported)
     assert found.rows[-1].high < float("inf")
 
 
@@ -178,22 +180,22 @@ def test_what_the_choice_loses_elsewhere_is_told() -> None:
 
 
 def test_what_was_found_is_found_again_by_its_document_alone() -> None:
-    told: Any = {"network": "cable", "loss": 0.02, "rtt_ms": 30}
+    reported: Any = {"network": "cable", "loss": 0.02, "rtt_ms": 30}
     found = h3sim.search(
-        PAGE, schemes=["rr", "fifo"], n_seeds=9, networks=["4g"], network_within=1.5, **told
+        PAGE, schemes=["rr", "fifo"], n_seeds=9, networks=["4g"], network_within=1.5, **reported
     )
-    said = found.to_dict()
-    loaded = {key: said["configuration"][key] for key in ("loss", "rtt_ms", "seed")}
+    message = found.to_dict()
+    loaded = {key: message["configuration"][key] for key in ("loss", "rtt_ms", "seed")}
     again = h3sim.search(
         PAGE,
-        schemes=[row["scheme"] for row in said["rows"]],
-        networks=[said["robustness"][0]["changed"].removeprefix("network ")],
-        network=said["configuration"]["network"].partition(" with ")[0],
-        **{key: said[key] for key in ("baseline", "which", "confidence", "n_seeds")},
-        network_within=said["network_within"],
+        schemes=[row["scheme"] for row in message["rows"]],
+        networks=[message["robustness"][0]["changed"].removeprefix("network ")],
+        network=message["configuration"]["network"].partition(" with ")[0],
+        **{key: message[key] for key in ("baseline", "which", "confidence", "n_seeds")},
+        network_within=message["network_within"],
         **loaded,
     )
-    assert again.to_dict() == said
+    assert again.to_dict() == message
 
 
 def test_mistakes_are_told_together() -> None:

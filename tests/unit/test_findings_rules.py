@@ -28,12 +28,12 @@ from h3sim.schema.fields import write_table
 
 
 def claim(figure: str, criterion: Criterion, limit: float | str) -> Claim:
-    return Claim(says="it is", figure=f"s:{figure}", limits=(Limit(criterion, limit),))
+    return Claim(statement="it is", figure=f"s:{figure}", limits=(Limit(criterion, limit),))
 
 
 def finding(*claims: Claim, cannot: str = "") -> Finding:
     return Finding(
-        id="x-1", source="y", says="it is", study="s", claims=tuple(claims), cannot=cannot
+        id="x-1", source="y", statement="it is", study="s", claims=tuple(claims), cannot=cannot
     )
 
 
@@ -68,7 +68,7 @@ def test_a_claim_may_compare_two_figures() -> None:
     subject = finding(claim("small", Criterion.ABOVE, "s:medium"))
     figures = {"s:small": Estimate(2.0), "s:medium": Estimate(1.5)}
     (judged,) = judge(subject, figures).claims
-    assert (judged.holds, judged.wanted) == (True, "above 1.5")
+    assert (judged.holds, judged.expected) == (True, "above 1.5")
     assert judge(subject, {"s:small": Estimate(2.0)}).verdict is Verdict.CANNOT_BE_JUDGED
 
 
@@ -79,7 +79,7 @@ def test_a_finding_without_its_figure_or_by_its_own_word_cannot_be_judged() -> N
 
 def test_a_claim_with_two_limits_holds_between_them() -> None:
     limits = (Limit(Criterion.AT_LEAST, 0.02), Limit(Criterion.AT_MOST, 0.07))
-    subject = finding(Claim(says="it is", figure="s:a", limits=limits))
+    subject = finding(Claim(statement="it is", figure="s:a", limits=limits))
     verdicts = [judge(subject, {"s:a": Estimate(v)}).verdict for v in (0.01, 0.02, 0.07, 0.08)]
     no, yes = Verdict.DOES_NOT_HOLD, Verdict.HOLDS
     assert verdicts == [no, yes, yes, no]
@@ -143,7 +143,7 @@ def test_a_limit_is_a_number_or_a_name_and_a_claim_has_one() -> None:
     del claims[3], claims[2], claims[0]
     (found,) = findings_from_dict({"format": FORMAT, "findings": [entry]})
     limits = (Limit(Criterion.AT_LEAST, "t:b"), Limit(Criterion.AT_MOST, 2.0))
-    assert found.claims == (Claim(says="it is", figure="s:a", limits=limits),)
+    assert found.claims == (Claim(statement="it is", figure="s:a", limits=limits),)
 
 
 def test_an_interval_of_equal_pages_is_a_point_and_few_pages_have_none() -> None:

@@ -59,9 +59,9 @@ def _fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_what_no_font_has_is_a_square_and_told_once() -> None:
-    with pytest.warns(UserWarning, match="no font that is installed has \u4eac: .*CJK") as told:
+    with pytest.warns(UserWarning, match="no font that is installed has \u4eac: .*CJK") as reported:
         assert [plain(NAME), plain("\u90fd")] == ["\u25a1.jpg", "\u25a1"]
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_control_characters_are_no_matter_of_fonts() -> None:

@@ -105,6 +105,6 @@ def test_blind_fuzzing_says_how_much_it_read(tmp_path: Path) -> None:
         timeout=HANG_S,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
     )
-    said = dict(line.split() for line in done.stdout.splitlines())
-    assert said.keys() == {"read", "slowest", "peak"}
-    assert int(said["read"]) > 0
+    message = dict(line.split() for line in done.stdout.splitlines())
+    assert message.keys() == {"read", "slowest", "peak"}
+    assert int(message["read"]) > 0

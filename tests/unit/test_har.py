@@ -14,7 +14,7 @@ from h3sim.errors import InputError
 from h3sim.page import merge_pages
 from h3sim.results.har import write_load_har
 from tests.har_schema import HAR_SCHEMA
-from tests.helpers import page_of
+from tests.helpers import page_of, with_updates
 from tests.recordings import entry, har
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def entries(page: Any, **how: Any) -> list[dict[str, Any]]:
     return found
 
 
-def mistakes(document: dict[str, Any]) -> list[str]:
+def problems(document: dict[str, Any]) -> list[str]:
     validator = jsonschema.Draft202012Validator(HAR_SCHEMA)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
 
@@ -52,8 +52,8 @@ def test_the_schema_knows_a_har_and_what_is_none() -> None:
     document = har(entry("/", 0, 20))
     del document["log"]["entries"][0]["timings"]
     document["log"]["entries"][0]["unheard-of"] = 1
-    assert any("'timings' is a required property" in line for line in mistakes(document))
-    assert any("unheard-of" in line for line in mistakes(document))
+    assert any("'timings' is a required property" in line for line in problems(document))
+    assert any("unheard-of" in line for line in problems(document))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_the_schema_knows_a_har_and_what_is_none() -> None:
 )
 def test_every_har_is_one_by_the_schema(how: dict[str, Any]) -> None:
     for page in (PAGE, h3sim.load_page("davies-meenan")):
-        assert mistakes(h3sim.simulate(page, **how).to_har()) == []
+        assert problems(h3sim.simulate(page, **how).to_har()) == []
 
 
 def test_an_entry_has_what_the_load_knows() -> None:
@@ -149,7 +149,7 @@ def test_later_words_on_priority_stand_with_their_times() -> None:
     page = page.with_("hidden1.jpg", priority_changes=[changes])
     found = {
         entry["request"]["url"].rpartition("/")[2]: entry
-        for entry in entries(page, scheme="chrome-eps", network="cable")
+        for entry in entries(page, scheme=with_updates("chrome-eps"), network="cable")
     }
     assert [change["ts"] > 400 for change in found["hidden1.jpg"]["_priorityChanges"]] == [True]
     assert "_priorityChanges" not in found["hidden2.jpg"]
@@ -194,7 +194,7 @@ def test_each_tab_is_a_page_with_milestones_of_its_own(browser: str) -> None:
     shop = h3sim.load_page("davies-meenan")
     load = h3sim.simulate(merge_pages(shop, shop, after_ms=1000), network="cable", browser=browser)
     document = load.to_har()
-    assert mistakes(document) == []
+    assert problems(document) == []
     first, second = document["log"]["pages"]
     at_ms = [each["startedDateTime"].partition("T")[2] for each in (first, second)]
     assert at_ms[0] == "00:00:00.000000Z"

@@ -36,10 +36,10 @@ def carried(codec: Any, *, loss: float = 0.0, seed: int = 0, n: int = 20) -> Any
     config = LoadConfig(
         network="4g", rtt_ms=100, loss=loss, header_compression=codec, handshake=False
     )
-    whole = [replace(entry, response=entry.response or NO_LENGTH) for entry in exchanges(n)]
+    complete = [replace(entry, response=entry.response or NO_LENGTH) for entry in exchanges(n)]
     return [
         send_headers(
-            HeaderLists(exchanges=tuple(whole), of_responses=of_responses),
+            HeaderLists(exchanges=tuple(complete), of_responses=of_responses),
             load_scheme("rr"),
             config,
             seed=seed,

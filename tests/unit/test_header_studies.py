@@ -136,18 +136,18 @@ def test_tables_of_two_sizes_are_rows_of_their_own() -> None:
 
 
 def test_every_mistake_is_told_before_anything_runs(store: Path) -> None:
-    def mistakes(subject: Any, **changed: Any) -> set[str]:
+    def issues(subject: Any, **changed: Any) -> set[str]:
         with pytest.raises(InputError) as caught:
             study(subject, store=store, **changed)
         return {problem.key for problem in caught.value.problems}
 
-    assert mistakes(LISTS, header_compression=["hpack", "hpak"]) == {"header_compression"}
-    assert mistakes(LISTS, header_compression="none") == {"header_compression"}
-    assert mistakes(LISTS, loss=1.0) == {"loss"}
-    assert mistakes(LISTS, cc="bbr", queue_bdp=2) == {"cc", "queue_bdp"}
-    assert mistakes([LISTS, LISTS]) == {"pages"}
-    assert mistakes([LISTS, "creative"]) == {"pages"}
-    assert mistakes(HeaderLists(exchanges=LISTS.exchanges, of_responses=True)) == {"pages"}
+    assert issues(LISTS, header_compression=["hpack", "hpak"]) == {"header_compression"}
+    assert issues(LISTS, header_compression="none") == {"header_compression"}
+    assert issues(LISTS, loss=1.0) == {"loss"}
+    assert issues(LISTS, cc="bbr", queue_bdp=2) == {"cc", "queue_bdp"}
+    assert issues([LISTS, LISTS]) == {"pages"}
+    assert issues([LISTS, "creative"]) == {"pages"}
+    assert issues(HeaderLists(exchanges=LISTS.exchanges, of_responses=True)) == {"pages"}
     assert not store.exists()
 
 
@@ -217,9 +217,9 @@ def test_an_interrupted_command_says_what_is_kept(
 
     monkeypatch.setattr("h3sim.study.runner.Driver.run", interrupt)
     monkeypatch.setattr("h3sim.study.runner.Driver.try_some", lambda *_: False)
-    for argv, told in ((command, f"kept in {store}"), (command[:-2], "lost: use a store")):
+    for argv, reported in ((command, f"kept in {store}"), (command[:-2], "lost: use a store")):
         main(argv)
-        assert told in capsys.readouterr().err
+        assert reported in capsys.readouterr().err
 
 
 # Headers as an axis of page loads

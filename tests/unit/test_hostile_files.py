@@ -41,7 +41,7 @@ def complaint(read: Callable[[Path], object], path: Path) -> str:
 
 @every_toml_reader
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "shown_text"),
     [
         (f"rtt_ms = {'9' * 5000}", "a number has thousands of digits"),
         (f"rtt_ms = {'[' * 5000}{']' * 5000}", "line 1: arrays and tables are nested more than 16"),
@@ -59,12 +59,12 @@ def complaint(read: Callable[[Path], object], path: Path) -> str:
     ],
 )
 def test_toml_that_breaks_parsers_is_refused(
-    read: Callable[[Path], object], text: str, said: str, tmp_path: Path
+    read: Callable[[Path], object], text: str, shown_text: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "hostile.toml"
     path.write_text(text)
     message = complaint(read, path)
-    assert said in message
+    assert shown_text in message
     assert all(line.startswith(f"{path}: ") for line in message.splitlines())
     assert len(message) < 5000
 
@@ -112,7 +112,7 @@ def test_studies_keep_the_limits_and_nothing_else_parses_toml(tmp_path: Path) ->
 def test_what_is_no_file_is_not_waited_for(read: Callable[[Path], object], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.toml"
     os.mkfifo(pipe)
-    for path, said in (
+    for path, shown_text in (
         (pipe, "is not a regular file"),
         (Path("/dev/zero"), "is not a regular file"),
         (tmp_path, "directory"),
@@ -121,7 +121,7 @@ def test_what_is_no_file_is_not_waited_for(read: Callable[[Path], object], tmp_p
         (Path("a\0b.toml"), "cannot be read: embedded null byte"),
     ):
         message = complaint(read, path)
-        assert said in message
+        assert shown_text in message
         assert message.isprintable()
 
 

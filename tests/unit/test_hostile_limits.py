@@ -29,7 +29,10 @@ def test_a_file_beyond_a_limit_ends_the_process() -> None:
         "one.READERS['x'] = Reader(file_name='x', samples=list, read={read});"
         "one.read('x', 'y', 1)"
     )
-    for read, said in (("lambda _: bytes(6 * 10**8)", "MemoryError"), ("lambda _: 1 // 0", "Zero")):
+    for read, message in (
+        ("lambda _: bytes(6 * 10**8)", "MemoryError"),
+        ("lambda _: 1 // 0", "Zero"),
+    ):
         done = subprocess.run(
             [sys.executable, "-c", filled.format(read=read)],
             capture_output=True,
@@ -37,7 +40,7 @@ def test_a_file_beyond_a_limit_ends_the_process() -> None:
             check=False,
         )
         assert done.returncode != 0
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_there_are_hostile_files_for_every_reader() -> None:

@@ -208,13 +208,13 @@ class TestTheTrace:
         assert "connections" not in one.to_dict()
 
     def test_nothing_is_added_and_nothing_missing(self) -> None:
-        whole = sorted((row[0], row[1], row[3], row[4]) for row in self.LOAD.trace.packet_rows)
+        complete = sorted((row[0], row[1], row[3], row[4]) for row in self.LOAD.trace.packet_rows)
         parts = [row for c in self.LOAD.connections for row in c.trace.packet_rows]
-        assert whole == sorted((row[0], row[1], row[3], row[4]) for row in parts)
+        assert complete == sorted((row[0], row[1], row[3], row[4]) for row in parts)
 
     def test_placeholders_of_connections_stay_apart(self) -> None:
         load = recorded({}, child("a", "cdn"), scheme="firefox-h2")
-        names = {told.element_id for told in load.trace.signals}
+        names = {reported.element_id for reported in load.trace.signals}
         each = [
             {t.element_id for t in c.trace.signals if t.element_id < 0} for c in load.connections
         ]
@@ -266,15 +266,15 @@ class TestAroundIt:
 
     def test_the_progress_of_all_connections_is_told_as_one(self) -> None:
         big = child("a", "cdn", "request", 3_000_000), child("b", "www", "request", 3_000_000)
-        told: list[int] = []
+        reported: list[int] = []
         h3sim.study.run_config(
             page({}, *big),
             h3sim.load_scheme("rr"),
             h3sim.LoadConfig(network="fibre", connections="per-host"),
-            progress=lambda n_sent, n_packets: told.append(n_sent),
+            progress=lambda n_sent, n_packets: reported.append(n_sent),
         )
-        assert told == sorted(told)
-        assert told[-1] > 3000
+        assert reported == sorted(reported)
+        assert reported[-1] > 3000
 
     def test_a_process_beside_the_load_meets_all_connections(self) -> None:
         def busy(env: Any) -> Generator[Any, Any, Any]:

@@ -18,5 +18,5 @@ def test_real_pages_load_each_under_one_scheme() -> None:
     schemes = h3sim.list_schemes()
     for number, path in enumerate(PAGES[::4]):
         recorded, _ = facts_of(path)
-        wanted = (len(recorded), sum(n_bytes for _, n_bytes, _ in recorded))
-        assert load_under(path, schemes[number % len(schemes)].name) == wanted, path.name
+        expected = (len(recorded), sum(n_bytes for _, n_bytes, _ in recorded))
+        assert load_under(path, schemes[number % len(schemes)].name) == expected, path.name

@@ -169,8 +169,8 @@ def test_the_priority_of_a_script_tells_how_its_tag_was(
     script = entry("/a.js", 120, 60, mime="text/javascript", _priority=priority,
                    _initiator=initiated_by("/"))  # fmt: skip
     found = import_page(write_recording(tmp_path, har(PAGE, script))).page.resources[1]
-    told = (found.in_head, found.render_blocking, found.is_async, found.after_first_image)
-    assert told == flags
+    reported = (found.in_head, found.render_blocking, found.is_async, found.after_first_image)
+    assert reported == flags
 
 
 def _script(path: str, start_ms: float, **more: Any) -> dict[str, Any]:
@@ -330,8 +330,8 @@ def test_the_image_of_the_largest_paint_is_above_the_fold(tmp_path: Path, page: 
 def test_a_largest_paint_of_text_names_no_image(tmp_path: Path) -> None:
     text = {"event": "LargestTextPaint", "time": 950, "nodeInfo": {"nodeType": "P"}}
     first = PAINT | {"nodeInfo": {"sourceURL": f"{SITE}/0.png"}}
-    told = {"id": "p1", "_largestPaints": [first, text]}
-    document = har(PAGE | {"pageref": "p1"}, image("/0.png", 120), pages=[told])
+    reported = {"id": "p1", "_largestPaints": [first, text]}
+    document = har(PAGE | {"pageref": "p1"}, image("/0.png", 120), pages=[reported])
     found = import_page(write_recording(tmp_path, document)).page.resources
     assert not any(each.hero for each in found)
 
@@ -363,8 +363,8 @@ def test_ids_are_paths_made_unique(tmp_path: Path) -> None:
 
 def test_ids_do_not_hang_on_which_of_equal_paths_was_asked_for_first(tmp_path: Path) -> None:
     def ids(*numbers: int) -> dict[str, int]:
-        entries = [image(f"/a.png?n={n}", 120 + place, response_bodySize=n + 1)
-                   for place, n in enumerate(numbers)]  # fmt: skip
+        entries = [image(f"/a.png?n={n}", 120 + position, response_bodySize=n + 1)
+                   for position, n in enumerate(numbers)]  # fmt: skip
         resources = resources_of(tmp_path, har(PAGE, *entries))
         return {id_: resource["bytes"] for id_, resource in resources.items() if id_ != "/"}
 
@@ -413,8 +413,8 @@ def test_a_main_document_from_the_cache_is_told_with_the_root_that_was_taken(
 
 def test_a_main_document_that_was_not_modified_is_told(tmp_path: Path) -> None:
     main = entry("/", 0, 5, mime="text/html", response_status=304, response_bodySize=0)
-    (told,) = import_page(write_recording(tmp_path, har(main))).warnings
-    assert told == f"the main document was not modified (304): {WITHOUT_CACHE}"
+    (reported,) = import_page(write_recording(tmp_path, har(main))).warnings
+    assert reported == f"the main document was not modified (304): {WITHOUT_CACHE}"
 
 
 def test_frames_from_the_cache_are_no_main_document(tmp_path: Path) -> None:

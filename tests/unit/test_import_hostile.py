@@ -24,7 +24,7 @@ IMAGE = entry("/a.png", 120, 60, mime="image/png")
 WHOLE = json.dumps(har(PAGE, IMAGE))
 
 
-def mistakes_of(folder: Path, document: Any, **how: Any) -> list[str]:
+def issues_of(folder: Path, document: Any, **how: Any) -> list[str]:
     with pytest.raises(RecordingError) as caught:
         import_page(write_recording(folder, document), **how)
     return [str(problem) for problem in caught.value.problems]
@@ -45,7 +45,7 @@ def outcome_of(folder: Path, document: Any) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("document", "mistake"),
+    ("document", "flaw"),
     [
         ("", "is empty"),
         (b"\x89PNG", "begins with '\ufffd': it is not JSON"),
@@ -61,9 +61,9 @@ def outcome_of(folder: Path, document: Any) -> tuple[list[str], list[str]]:
     ids=str,
 )
 def test_what_is_no_recording_is_refused_in_one_line(
-    tmp_path: Path, document: Any, mistake: str
+    tmp_path: Path, document: Any, flaw: str
 ) -> None:
-    assert mistakes_of(tmp_path, document) == [mistake]
+    assert issues_of(tmp_path, document) == [flaw]
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -83,13 +83,13 @@ def test_of_a_truncated_file_the_whole_entries_are_used(tmp_path: Path) -> None:
     assert [each.id for each in result.page.resources] == ["/"]
     assert [problem.key for problem in result.skipped] == ["log"]
     assert "is cut off" in result.skipped[0].message
-    assert mistakes_of(tmp_path, cut, strict=True) == [str(result.skipped[0])]
+    assert issues_of(tmp_path, cut, strict=True) == [str(result.skipped[0])]
 
 
 @pytest.mark.parametrize("end", range(0, len(WHOLE), 41))
 def test_a_file_may_be_cut_anywhere(tmp_path: Path, end: int) -> None:
-    ids, mistakes = outcome_of(tmp_path, WHOLE[:end])
-    assert ids[:1] == ["/"] or len(mistakes) >= 1
+    ids, issues = outcome_of(tmp_path, WHOLE[:end])
+    assert ids[:1] == ["/"] or len(issues) >= 1
 
 
 def test_a_truncated_gzip_file_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_each_malformed_entry_is_a_line_and_is_skipped_or_refused(tmp_path: Path
         entry("/b.png", 130, 60, response_bodySize=-7, time="long"),
     ]
     document = har(*entries)
-    told = [
+    reported = [
         "log.entries[1]: skipped: must be an object, is 7",
         "log.entries[2]: skipped: must be an object, is None",
         "log.entries[3].request.url: skipped: is missing",
@@ -139,8 +139,8 @@ def test_each_malformed_entry_is_a_line_and_is_skipped_or_refused(tmp_path: Path
         "log.entries[6].response.bodySize: must be a number of bytes, is -7",
         "log.entries[4]: skipped: its URL cannot be read",
     ]
-    assert skipped_of(tmp_path, document) == told
-    assert mistakes_of(tmp_path, document, strict=True) == told
+    assert skipped_of(tmp_path, document) == reported
+    assert issues_of(tmp_path, document, strict=True) == reported
 
 
 def test_ten_thousand_malformed_entries_are_counted(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_ten_thousand_entries_are_a_page_of_as_many(tmp_path: Path) -> None:
     ["[" * 100_000, '{"log":' * 100_000, '{"log":{"entries":[' + "[" * 100_000, '{"a":' * 100_000],
 )
 def test_deep_nesting_is_told(tmp_path: Path, deep: str) -> None:
-    (mistake,) = mistakes_of(tmp_path, deep)[:1]
-    assert "nested too deeply" in mistake or "cut off" in mistake or "ends at" in mistake
+    (flaw,) = issues_of(tmp_path, deep)[:1]
+    assert "nested too deeply" in flaw or "cut off" in flaw or "ends at" in flaw
 
 
 def test_a_deep_entry_ends_the_reading_but_not_the_page(tmp_path: Path) -> None:
@@ -201,8 +201,8 @@ def test_any_part_of_a_recording_may_be_anything(tmp_path: Path, name: str) -> N
     """Replace each value of each object by each of these; what comes loads or is refused."""
     for wrong in (None, -1, "\ud800\0", [[]], {"url": 3}):  # type: ignore[var-annotated]
         for document in _replaced(SAMPLES[name], wrong):
-            ids, mistakes = outcome_of(tmp_path, document)
-            assert ids or mistakes
+            ids, issues = outcome_of(tmp_path, document)
+            assert ids or issues
 
 
 def _replaced(document: Any, wrong: Any) -> Any:
@@ -238,11 +238,11 @@ def _with(document: Any, path: tuple[Any, ...], wrong: Any) -> Any:
 @pytest.mark.parametrize("name", [name for name, it in SAMPLES.items() if isinstance(it, dict)])
 def test_no_name_of_a_member_is_taken_for_a_position(tmp_path: Path, name: str) -> None:
     strange = ("x[0]", "resources[0]", "objs[0]", "entries[0]", "log.entries[0]", "[0]", "event 2")
-    beside: dict[str, Any] = {each: {"path": "/no.png", "method": "x"} for each in strange}
+    others: dict[str, Any] = {each: {"path": "/no.png", "method": "x"} for each in strange}
     path = write_recording(tmp_path, SAMPLES[name])
     page = import_page(path).page
-    assert import_page(write_recording(tmp_path, beside | SAMPLES[name])).page == page
-    assert import_page(write_recording(tmp_path, SAMPLES[name] | beside)).page == page
+    assert import_page(write_recording(tmp_path, others | SAMPLES[name])).page == page
+    assert import_page(write_recording(tmp_path, SAMPLES[name] | others)).page == page
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def test_what_unpacks_to_more_than_any_recording_is_read_up_to_there(
     assert path.stat().st_size < 100_000
     result = import_page(path)
     assert 20 < len(result.page.resources) < 40
-    told = [str(problem) for problem in result.skipped]
-    assert "is longer than 3 MiB: reading stopped there" in told
+    reported = [str(problem) for problem in result.skipped]
+    assert "is longer than 3 MiB: reading stopped there" in reported
     with pytest.raises(RecordingError, match="is longer than 3 MiB"):
         import_page(path, strict=True)
 
@@ -56,9 +56,9 @@ def test_entries_without_end_are_read_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(detect, "_MOST_PARTS", 6)
-    told = skipped_of(tmp_path, har(PAGE, *[7] * 10))
-    assert told[-1] == "has more than 6 parts: the rest is not read"
-    assert len(told) < 6
+    reported = skipped_of(tmp_path, har(PAGE, *[7] * 10))
+    assert reported[-1] == "has more than 6 parts: the rest is not read"
+    assert len(reported) < 6
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ def test_what_stands_beside_and_behind_the_log_of_a_har_is_told(tmp_path: Path) 
     text = json.dumps(har(PAGE, IMAGE))
     second = text[:-1] + ', "log": ' + json.dumps(har(IMAGE)["log"]) + "}"
     assert skipped_of(tmp_path, second) == ["log: stands twice: only the first is read"]
-    beside = text[:-1] + ', "extra": {"a": 1}}'
-    assert skipped_of(tmp_path, beside) == ["extra: is not read: a HAR is its log"]
+    others = text[:-1] + ', "extra": {"a": 1}}'
+    assert skipped_of(tmp_path, others) == ["extra: is not read: a HAR is its log"]
     behind = text + text
     assert skipped_of(tmp_path, behind) == ["data after the recording is ignored"]
     broken = text[:-1] + ', "log": tru'
     assert "the data before is used" in skipped_of(tmp_path, broken)[-1]
-    for document in (second, beside, behind, broken):
+    for document in (second, others, behind, broken):
         with pytest.raises(RecordingError):
             import_page(write_recording(tmp_path, document), strict=True)
 

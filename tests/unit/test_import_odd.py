@@ -234,8 +234,10 @@ def test_a_request_that_the_browser_held_back_was_made_before_it_started(tmp_pat
 def test_the_first_of_two_priorities_is_that_of_the_request(tmp_path: Path) -> None:
     raised = image("/a.png", 120, _initialPriority="Low", _priority="High")
     found = resources_of(tmp_path, har(PAGE, raised))["a.png"]
-    said = [(each["level"], each.get("when", {}).get("delay_ms")) for each in found["recorded"]]
-    assert said == [("Low", None), ("High", 60.0)]
+    shown_text = [
+        (each["level"], each.get("when", {}).get("delay_ms")) for each in found["recorded"]
+    ]
+    assert shown_text == [("Low", None), ("High", 60.0)]
     assert "fetchpriority" not in found
 
 
@@ -245,8 +247,14 @@ def test_the_first_of_two_priorities_is_that_of_the_request(tmp_path: Path) -> N
 def test_a_body_that_is_all_that_was_transferred_has_the_header_in_it(
     tmp_path: Path, length: list[Any], size: int
 ) -> None:
-    told = {"response_headersSize": -1, "response_bodySize": 1100, "response__transferSize": 1100}
-    found = resources_of(tmp_path, har(PAGE, image("/a.png", 120, response_headers=length, **told)))
+    reported = {
+        "response_headersSize": -1,
+        "response_bodySize": 1100,
+        "response__transferSize": 1100,
+    }
+    found = resources_of(
+        tmp_path, har(PAGE, image("/a.png", 120, response_headers=length, **reported))
+    )
     assert found["a.png"]["bytes"] == size
 
 
@@ -279,8 +287,8 @@ def test_what_early_hints_preloaded_is_in_the_page(tmp_path: Path) -> None:
     end = log_event("loadingFinished", 5.32, encodedDataLength=0)
     sheet = resources_of(tmp_path, [*ROOT, asked(f"{SITE}/a.css", 5.3), answer, data, end])["a.css"]
     assert (sheet["preload"], sheet["bytes"], sheet["kind"]) == (True, 321, "stylesheet")
-    told = {f"response_{name}": value for name, value in hinted.items()}
-    found = resources_of(tmp_path, har(PAGE, entry("/a.css", 120, 30, mime="text/css", **told)))
+    reported = {f"response_{name}": value for name, value in hinted.items()}
+    found = resources_of(tmp_path, har(PAGE, entry("/a.css", 120, 30, mime="text/css", **reported)))
     assert found["a.css"]["preload"] is True
 
 
@@ -333,7 +341,9 @@ def test_an_image_whose_last_priority_is_high_was_not_asked_for_as_such(tmp_path
     seen, unseen = image("/a.png", 120, _priority="High"), image("/b.png", 120, _priority="Low")
     script = entry("/c.js", 120, 30, mime="text/javascript", _priority="High")
     found = import_page(write_recording(tmp_path, har(PAGE, seen, unseen, script))).page
-    said = [(each.level, each.when is not None) for row in found.resources for each in row.recorded]
-    assert said == [(Level.HIGH, True), (Level.LOW, False), (Level.HIGH, False)]
+    shown_text = [
+        (each.level, each.when is not None) for row in found.resources for each in row.recorded
+    ]
+    assert shown_text == [(Level.HIGH, True), (Level.LOW, False), (Level.HIGH, False)]
     assert {row.fetchpriority for row in found.resources} == {FetchPriority.AUTO}
     assert [row.id for row in found.resources if row.above_the_fold] == ["/", "a.png", "c.js"]

@@ -42,11 +42,11 @@ def test_a_site_is_what_a_browser_of_1366_by_768_asks_for(tmp_path: Path) -> Non
 
     css = {"by": "css/main.css", "at": "complete"}
     resources = page_to_dict(result.page)["resources"]
-    told = {
+    reported = {
         each["id"]: {key: each[key] for key in each if key not in ("id", "kind", "mime", "bytes")}
         for each in resources
     }
-    assert told == {
+    assert reported == {
         "index.html": {},
         "css/main.css": {"in_head": True, "render_blocking": True}
         | {"discovered": behind(b'main.css?v=SECRET">')},
@@ -76,9 +76,9 @@ def test_a_site_is_what_a_browser_of_1366_by_768_asks_for(tmp_path: Path) -> Non
         "data: and blob: URLs": 1,
         "fonts that no text needs": 1,
     }
-    place = html.index(b'gone.png">') + len(b'gone.png">')
+    position = html.index(b'gone.png">') + len(b'gone.png">')
     assert [str(problem) for problem in result.skipped] == [
-        f"index.html: byte {place}: img: skipped: there is no file 'gone.png'"
+        f"index.html: byte {position}: img: skipped: there is no file 'gone.png'"
     ]
 
 

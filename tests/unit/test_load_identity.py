@@ -17,8 +17,8 @@ GIVEN: dict[str, Any] = {"network": "cable", "loss": 0.01}
 
 
 def sweep(**options: Any) -> Any:
-    told: dict[str, Any] = {"schemes": ["rr", "fifo"], "seeds": 2, "executor": "serial"}
-    return h3sim.sweep(PAGE, progress=False, **told, **options)
+    reported: dict[str, Any] = {"schemes": ["rr", "fifo"], "seeds": 2, "executor": "serial"}
+    return h3sim.sweep(PAGE, progress=False, **reported, **options)
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,10 @@ def test_a_constant_rate_with_loss_becomes_links_with_the_usual_profile() -> Non
 
 def test_help_of_the_options_says_what_each_is_for() -> None:
     text = inspect.getdoc(h3sim.LoadConfig) or ""
-    told = re.findall(r"^    (\w+): ", text.partition("Args:\n")[2].partition("\nRaises:")[0], re.M)
-    assert told == [field.name for field in fields(h3sim.LoadConfig)]
+    reported = re.findall(
+        r"^    (\w+): ", text.partition("Args:\n")[2].partition("\nRaises:")[0], re.M
+    )
+    assert reported == [field.name for field in fields(h3sim.LoadConfig)]
     # In the words of the command line; of a flag, what the value means that it sets.
     assert "    rtt_ms: round-trip time\n" in text
     assert "    preload_scanner: False: only the parser finds" in text

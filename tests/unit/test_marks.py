@@ -216,8 +216,8 @@ def test_mark_tells_every_mistake_and_writes_nothing(
     path = write_page(tmp_path)
     before = path.read_bytes()
     assert main(["annotate", str(path), "--set", "x", "--clear", "y*", "-o", str(tmp_path)]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert [line.partition(": ")[2].partition(":")[0] for line in told] == [
+    reported = capsys.readouterr().err.splitlines()
+    assert [line.partition(": ")[2].partition(":")[0] for line in reported] == [
         *("--output", "--set", "--clear"),
     ]
     assert path.read_bytes() == before

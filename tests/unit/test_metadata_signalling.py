@@ -38,7 +38,9 @@ class TestRequests:
         load = replay([(0, "document", 1), (0, "image", 2)], name, signalling="metadata", rtt_ms=40)
         assert load.figures["priority_frames"] == 0
         assert load.figures["priority_frame_bytes"] == 0
-        assert [told.at_ns for told in load.trace.signals if told.element_id >= 0] == [ms(60)] * 2
+        assert [reported.at_ns for reported in load.trace.signals if reported.element_id >= 0] == [
+            ms(60)
+        ] * 2
 
     def test_placeholders_cost_a_frame_each_where_they_are_not_announced(self) -> None:
         load = replay([(0, "document", 1)], "firefox-h2")
@@ -73,8 +75,8 @@ class TestRequests:
 
     def test_a_request_that_is_lost_delays_itself_alone(self) -> None:
         """Figure 5 of Marx 2019 does not happen: B names no stream that has not come."""
-        said = over(XAB, "fifo-draft-20", losing(1))
-        assert runs(said)[:3] == ["X", "B", "X"]
+        message = over(XAB, "fifo-draft-20", losing(1))
+        assert runs(message)[:3] == ["X", "B", "X"]
         load = over(XAB, announced("fifo-draft-20"), losing(1))
         assert first_heard(load) == [0, 8, 4]
         assert runs(load) == ["X", "B", "A"]
@@ -84,19 +86,22 @@ class TestChanges:
     def test_a_change_is_one_frame_of_five_bytes_where_a_chain_needs_two(self) -> None:
         seen = {"when": {"at": "time", "delay_ms": 45}, "visible": True}
         page = page_of(ROOT, image("a"), image("b", seen), image("c"))
-        said = h3sim.simulate(page, scheme="chrome-h2")
+        message = h3sim.simulate(page, scheme="chrome-h2")
         load = h3sim.simulate(page, scheme="chrome-h2", signalling="metadata")
         # c, which stood below b, goes below a; and b below the document.
-        assert (said.figures["priority_frames"], said.figures["priority_frame_bytes"]) == (2, 28)
+        assert (message.figures["priority_frames"], message.figures["priority_frame_bytes"]) == (
+            2,
+            28,
+        )
         assert (load.figures["priority_frames"], load.figures["priority_frame_bytes"]) == (1, 5)
-        assert load.trace.order == said.trace.order
+        assert load.trace.order == message.trace.order
 
     def test_it_takes_the_way_up(self) -> None:
         seen = {"when": {"at": "time", "delay_ms": 45}, "visible": True}
         page = page_of(ROOT, image("a"), image("b", seen))
         load = h3sim.simulate(page, scheme=announced("chrome-eps"), rtt_ms=20)
-        heard = [told for told in load.trace.signals if told.element_id == 8]
-        assert [(told.at_ns, told.signal) for told in heard] == [
+        heard = [reported for reported in load.trace.signals if reported.element_id == 8]
+        assert [(reported.at_ns, reported.signal) for reported in heard] == [
             (ms(30), Eps(urgency=2, incremental=True)),
             (ms(55), Eps(urgency=1, incremental=True)),
         ]
@@ -115,22 +120,25 @@ class TestChanges:
         scheme = replace(announced("firefox-eps"), updates=())
         load = h3sim.simulate(page, scheme=scheme, hidden_at_ms=15)
         assert load.figures["priority_frames"] == 0
-        assert [told.signal.field_value for told in load.trace.signals] == ["u=0, i", "u=6, i"]
+        assert [reported.signal.field_value for reported in load.trace.signals] == [
+            "u=0, i",
+            "u=6, i",
+        ]
 
 
 class Heard:
     """A scheduler's ear: what it was told of each element, the last word."""
 
     def __init__(self) -> None:
-        self.wanted: dict[int, Any] = {}
+        self.expected: dict[int, Any] = {}
 
     def open(self, element_id: int, signal: Any) -> None:
-        assert element_id not in self.wanted
-        self.wanted[element_id] = signal
+        assert element_id not in self.expected
+        self.expected[element_id] = signal
 
     def update(self, element_id: int, signal: Any) -> None:
-        assert element_id in self.wanted
-        self.wanted[element_id] = signal
+        assert element_id in self.expected
+        self.expected[element_id] = signal
 
 
 class TestOrder:
@@ -151,7 +159,7 @@ class TestOrder:
         signals.on_requested(4, resource)
         signals.on_request_arrived(4, resource, 1)
         assert frames == []
-        assert heard.wanted == {4: Eps(urgency=1, incremental=True)}
+        assert heard.expected == {4: Eps(urgency=1, incremental=True)}
 
     @pytest.mark.parametrize("order", ["r01", "r10", "0r1", "1r0", "01r", "10r"])
     def test_in_whatever_order_it_comes(self, order: str) -> None:
@@ -165,7 +173,7 @@ class TestOrder:
                 signals.on_request_arrived(4, resource, 1)
             else:
                 signals.on_message_arrived(int(coming), 1)
-        assert heard.wanted == {4: Eps(urgency=2, incremental=True)}
+        assert heard.expected == {4: Eps(urgency=2, incremental=True)}
 
     def test_of_what_is_finished_nothing_is_said(self) -> None:
         signals, resource, _, frames = self.speaking()
@@ -182,7 +190,7 @@ class TestOrder:
         signals.on_changed(resource, ResourceState(fetchpriority=FetchPriority.HIGH), 0)
         signals.on_message_arrived(0, 1)
         signals.on_request_arrived(4, resource, 2)
-        assert heard.wanted == {4: Eps(urgency=1, incremental=True)}
+        assert heard.expected == {4: Eps(urgency=1, incremental=True)}
 
 
 class TestAsAnOption:

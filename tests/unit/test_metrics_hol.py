@@ -165,8 +165,8 @@ def test_without_jitter_nothing_waits() -> None:
 def made_trace(*rows: tuple[int, int | None, int, int, int]) -> Trace:
     """Return a trace of packets (sent, arrived, stream, offset, length), as of a real stack."""
     requests = tuple(
-        Request(stream_id, place, 0, 0, 0)
-        for place, stream_id in enumerate(sorted({row[2] for row in rows}))
+        Request(stream_id, position, 0, 0, 0)
+        for position, stream_id in enumerate(sorted({row[2] for row in rows}))
     )
     numbered = [(*row, number) for number, row in enumerate(rows)]
     delivered = with_delivery(numbered, Delivery.STREAM)

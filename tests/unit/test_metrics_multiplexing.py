@@ -149,20 +149,20 @@ class TestInversions:
         assert [*map(rank_of, signals)] == [(2,), (-9,), (7,), (-5,), None, None]
 
     def test_what_is_told_at_the_instant_of_a_packet_counts_for_it(self) -> None:
-        told = [(0, 0, Eps(urgency=3)), (1, 4, Eps(urgency=1))]
+        reported = [(0, 0, Eps(urgency=3)), (1, 4, Eps(urgency=1))]
         sent = [Sent(0, 0, 9), Sent(1, 0, 9), Sent(2, 0, 9), Sent(3, 0, 9)]
         # At 0 stream 4 is not known yet; at 3 it has nothing left.
-        assert inversion_bytes(sent, self.SPANS, told) == 18
+        assert inversion_bytes(sent, self.SPANS, reported) == 18
 
     def test_what_is_told_behind_a_packet_does_not_count_for_it(self) -> None:
-        told = [(0, 0, Eps(urgency=3)), (2, 4, Eps(urgency=1))]
+        reported = [(0, 0, Eps(urgency=3)), (2, 4, Eps(urgency=1))]
         sent = [Sent(1, 0, 9), Sent(2, 0, 9)]
         # Both streams have something left at 1, but that 4 goes first is known from 2 on only.
-        assert inversion_bytes(sent, self.SPANS, told) == 9
+        assert inversion_bytes(sent, self.SPANS, reported) == 9
 
     def test_a_raise_waits_for_no_packet_of_its_own_instant(self) -> None:
-        told = [(0, 4, Eps(urgency=3)), (5, 4, Eps(urgency=1)), (6, 4, Eps(urgency=0))]
-        assert reprioritization_delays_ns([Sent(5, 4, 9), Sent(7, 4, 9)], told) == [0, 1]
+        reported = [(0, 4, Eps(urgency=3)), (5, 4, Eps(urgency=1)), (6, 4, Eps(urgency=0))]
+        assert reprioritization_delays_ns([Sent(5, 4, 9), Sent(7, 4, 9)], reported) == [0, 1]
 
     def test_of_one_stream_nothing_is_inverted_and_without_ranks_nothing_is_known(self) -> None:
         sent = [Sent(1, 0, 9)]

@@ -194,8 +194,8 @@ def test_a_mistake_is_there_in_a_child_alone_and_one_without_end_is_ended() -> N
         timeout=HANG_S,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
     )
-    whole, mistaken, endless = done.stdout.splitlines()
-    assert (whole, endless) == ("", "None")
+    complete, mistaken, endless = done.stdout.splitlines()
+    assert (complete, endless) == ("", "None")
     assert mistaken.startswith("h3sim/units.py::")
 
 

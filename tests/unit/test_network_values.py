@@ -193,7 +193,7 @@ class TestFlows:
         assert len(parse_cross_traffic(text)) == 1
 
     @pytest.mark.parametrize(
-        ("text", "n_mistakes"),
+        ("text", "n_issues"),
         [
             ("cubic@600001", 1),
             ("on-off:100001", 1),
@@ -203,5 +203,5 @@ class TestFlows:
             ("on-off:0@0", 1),  # a start may be 0, a rate may not
         ],
     )
-    def test_flows_beyond_their_limits_are_told(self, text: str, n_mistakes: int) -> None:
-        assert len(refused(lambda: parse_cross_traffic(text))) == n_mistakes
+    def test_flows_beyond_their_limits_are_told(self, text: str, n_issues: int) -> None:
+        assert len(refused(lambda: parse_cross_traffic(text))) == n_issues

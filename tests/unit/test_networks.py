@@ -33,7 +33,7 @@ max_overtaken = 3
 """
 
 
-def places(text: str) -> list[str]:
+def positions(text: str) -> list[str]:
     """Return the places of the mistakes in a network file."""
     with pytest.raises(NetworkError) as caught:
         network_from_toml(text, source="lab.toml")
@@ -66,7 +66,7 @@ def test_a_pace_may_be_an_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "interval_ns"),
+    ("message", "interval_ns"),
     [
         # 1200 bytes are 9600 bits: 19.2 ms at half of a Mbit/s.
         ("rate_mbps = 0.5", 19_200_000),
@@ -77,8 +77,8 @@ def test_a_pace_may_be_an_interval() -> None:
         ("interval_ns = [7, 1]", 7),
     ],
 )
-def test_a_pace_may_be_said_in_parts_of_a_unit(said: str, interval_ns: int | Fraction) -> None:
-    network = network_from_toml(GOOD.replace("rate_mbps = 3", said), source="x")
+def test_a_pace_may_be_said_in_parts_of_a_unit(message: str, interval_ns: int | Fraction) -> None:
+    network = network_from_toml(GOOD.replace("rate_mbps = 3", message), source="x")
     assert network.constant_rate.interval_ns == interval_ns
     assert type(network.constant_rate.interval_ns) is Fraction
 
@@ -106,7 +106,7 @@ def test_the_jitter_networks_hold_every_fourth_packet(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "place"),
+    ("old", "new", "position"),
     [
         ("h3sim-network/1", "h3sim-network/9", "format"),
         ('name = "lab"\n', "", "name"),
@@ -133,9 +133,9 @@ def test_the_jitter_networks_hold_every_fourth_packet(
         ("max_overtaken = 3", "max_overtaken = 3\nseed = 1", "jitter.seed"),
     ],
 )
-def test_a_single_mistake_is_told_with_its_place(old: str, new: str, place: str) -> None:
+def test_a_single_mistake_is_told_with_its_place(old: str, new: str, position: str) -> None:
     assert old in GOOD
-    assert places(GOOD.replace(old, new)) == [place]
+    assert positions(GOOD.replace(old, new)) == [position]
 
 
 def test_every_mistake_is_told_at_once() -> None:
@@ -145,14 +145,19 @@ def test_every_mistake_is_told_at_once() -> None:
         .replace("every = 4", "every = 'four'")
         .replace("source", "sauce")
     )
-    assert sorted(places(text)) == ["constant_rate.packet_bytes", "jitter.every", "rtt_ms", "sauce"]
+    assert sorted(positions(text)) == [
+        "constant_rate.packet_bytes",
+        "jitter.every",
+        "rtt_ms",
+        "sauce",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"rtt_ms = ", "not TOML"), (b'name = "\xff"', "not UTF-8")]
+    ("content", "message"), [(b"rtt_ms = ", "not TOML"), (b'name = "\xff"', "not UTF-8")]
 )
 def test_a_file_that_is_no_network_is_told_in_one_line(
-    tmp_path: Path, content: bytes, said: str
+    tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = tmp_path / "lab.toml"
     path.write_bytes(content)
@@ -160,7 +165,7 @@ def test_a_file_that_is_no_network_is_told_in_one_line(
         h3sim.read_network(path)
     (line,) = caught.value.lines()
     assert line.startswith(f"{path}: ")
-    assert said in line
+    assert message in line
 
 
 def test_a_file_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:

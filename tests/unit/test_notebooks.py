@@ -93,6 +93,6 @@ def test_a_notebook_begins_with_what_it_teaches_and_ends_with_folded_answers(pat
 
 def test_the_notebooks_are_those_that_teachers_are_told_of_in_order() -> None:
     text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
-    told = re.findall(r"\(\.\./notebooks/([\w-]+)\.ipynb\)", text)
-    assert told == [path.stem for path in NOTEBOOKS]
-    assert [stem[:2] for stem in told] == [f"{n:02}" for n in range(1, len(told) + 1)]
+    reported = re.findall(r"\(\.\./notebooks/([\w-]+)\.ipynb\)", text)
+    assert reported == [path.stem for path in NOTEBOOKS]
+    assert [stem[:2] for stem in reported] == [f"{n:02}" for n in range(1, len(reported) + 1)]

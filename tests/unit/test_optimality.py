@@ -110,8 +110,8 @@ def test_a_figure_of_optimality_ratios_has_a_lane_for_each_network_and_class(
     assert [len(line.get_xdata()) for line in marks] == [5, 1] * 4
     by_class = over_two_networks.plot.classes("size")
     assert [label.get_text() for label in by_class.get_yticklabels()] == ["rr", "atf-first"]
-    told = [label.get_text() for label in by_class.get_legend().get_texts()]
-    assert told == ["small (4)", "medium (1)"]
+    reported = [label.get_text() for label in by_class.get_legend().get_texts()]
+    assert reported == ["small (4)", "medium (1)"]
 
 
 def test_documents_are_as_their_schema_says(over_two_networks: h3sim.Optimality) -> None:
@@ -132,10 +132,10 @@ def test_equal_ratios_are_drawn_as_equal_bytes(
 
 def test_a_table_has_the_byte_indexes_of_its_loads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["optimality", "davies-meenan", "--scheme", "fifo", "--bound", "requests"]) == 0
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     exact_ms = h3sim.simulate("davies-meenan", scheme="fifo").byte_index()
-    assert "davies-meenan, ByteIndexes, given the requests:" in told
-    assert f"{exact_ms:,.1f}" in told
+    assert "davies-meenan, ByteIndexes, given the requests:" in reported
+    assert f"{exact_ms:,.1f}" in reported
 
 
 def test_the_factors_of_a_ratio_that_are_told_do_not_stand_on_each_other() -> None:

@@ -202,8 +202,8 @@ def test_what_is_compiled_keeps_its_docstrings() -> None:
                     if isinstance(below, ast.FunctionDef) and not below.name.startswith("__")
                 ]
         lost += [
-            place
-            for place, found, node in documented
+            position
+            for position, found, node in documented
             # Named tuples, enumerations and protocols stay classes of Python, to which mypyc gives
             # words of its own.
             if not isinstance(found, property)

@@ -148,5 +148,7 @@ def test_images_that_chrome_takes_for_visible_are_those_that_a_document_shows() 
         image("framed", at(50, "f")),
         image("low", at(95), fetchpriority="low"),
     )
-    places = {id_: place for id_, place in page.images_before.items() if place < NOT_COUNTED}
-    assert places == {"first": 0, "second": 1, "low": 2, "framed": 0}
+    positions = {
+        id_: position for id_, position in page.images_before.items() if position < NOT_COUNTED
+    }
+    assert positions == {"first": 0, "second": 1, "low": 2, "framed": 0}

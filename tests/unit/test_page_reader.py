@@ -48,7 +48,7 @@ def problems(given: object) -> dict[str, str]:
     return found
 
 
-def told(path: Path) -> list[str]:
+def reported(path: Path) -> list[str]:
     """Return the lines that reading a broken file gives."""
     with pytest.raises(PageError) as caught:
         read_page(path)
@@ -308,10 +308,10 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         format="h3sim-page/0",
     )
     path.write_text(json.dumps(given), encoding="utf-8")
-    lines = told(path)
+    lines = reported(path)
     assert all(line.startswith(f"{path}: ") for line in lines)
-    places = [line.removeprefix(f"{path}: ").partition(": ")[0] for line in lines]
-    assert sorted(places) == sorted(
+    positions = [line.removeprefix(f"{path}: ").partition(": ")[0] for line in lines]
+    assert sorted(positions) == sorted(
         [
             "format",
             "resources[1].colour",
@@ -330,13 +330,13 @@ def test_a_key_that_stands_twice_in_an_object_is_told(tmp_path: Path) -> None:
     path = tmp_path / "page.json"
     text = json.dumps(document(child()))
     path.write_text(text.replace('"bytes": 10,', '"bytes": 10, "bytes": 20,'), encoding="utf-8")
-    (line,) = told(path)
+    (line,) = reported(path)
     assert line.startswith(f"{path}: resources[1].bytes: ")
     assert "twice" in line
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "shown_text"),
     [
         (b'{"format": "\xff"}', "not UTF-8: byte 12"),
         (b'{"format": ', "not JSON"),
@@ -349,12 +349,14 @@ def test_a_key_that_stands_twice_in_an_object_is_told(tmp_path: Path) -> None:
     ],
     ids=["bytes", "cut off", "empty", "html", "list", "deep list", "deep object", "long number"],
 )
-def test_what_is_no_page_is_told_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+def test_what_is_no_page_is_told_in_one_line(
+    tmp_path: Path, content: bytes, shown_text: str
+) -> None:
     path = tmp_path / "page.json"
     path.write_bytes(content)
-    (line,) = told(path)
+    (line,) = reported(path)
     assert line.startswith(f"{path}: ")
-    assert said in line
+    assert shown_text in line
 
 
 def test_nesting_of_any_depth_is_told_and_never_breaks_the_reader(tmp_path: Path) -> None:
@@ -363,13 +365,13 @@ def test_nesting_of_any_depth_is_told_and_never_breaks_the_reader(tmp_path: Path
     for depth in range(800, 1001):
         nested = "[" * depth + "]" * depth
         path.write_text(json.dumps(document(child(bytes="?"))).replace('"?"', nested))
-        assert len(told(path)) == 1
+        assert len(reported(path)) == 1
 
 
 @pytest.mark.parametrize("name", ["missing.json", "folder.json"])
 def test_a_path_that_cannot_be_read_is_told_in_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.json").mkdir()
-    (line,) = told(tmp_path / name)
+    (line,) = reported(tmp_path / name)
     assert line.startswith(f"{tmp_path / name}: cannot be read: ")
 
 

@@ -26,7 +26,7 @@ def document(**keys: Any) -> dict[str, Any]:
     return page_document({"id": "/", "kind": "document", "bytes": 1000}, child)
 
 
-def places(given: object) -> list[str]:
+def positions(given: object) -> list[str]:
     with pytest.raises(PageError) as caught:
         page_from_dict(given)  # type: ignore[arg-type]
     return [problem.key for problem in caught.value.problems]
@@ -133,12 +133,12 @@ SINGLE = {
 }
 
 
-@pytest.mark.parametrize("mistake", SINGLE)
-def test_a_single_mistake_is_told_with_its_place_and_refused_by_the_schema(mistake: str) -> None:
-    change, place = SINGLE[mistake]
+@pytest.mark.parametrize("flaw", SINGLE)
+def test_a_single_mistake_is_told_with_its_place_and_refused_by_the_schema(flaw: str) -> None:
+    change, position = SINGLE[flaw]
     given = copy.deepcopy(document())
     change(given)
-    assert places(given) == [place]
+    assert positions(given) == [position]
     assert not jsonschema.Draft202012Validator(schema()).is_valid(given)
 
 
@@ -159,7 +159,7 @@ def test_what_json_does_not_know_as_a_number_is_refused(
 
 def test_offsets_of_a_response_must_rise() -> None:
     # Order is one of the things that a schema cannot say.
-    assert places(document(response_offsets=[1400, 0])) == [f"{RESOURCE}.response_offsets"]
+    assert positions(document(response_offsets=[1400, 0])) == [f"{RESOURCE}.response_offsets"]
 
 
 def test_the_schema_is_a_schema() -> None:

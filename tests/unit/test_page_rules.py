@@ -155,8 +155,8 @@ def test_half_of_the_styles_of_the_head_goes_into_the_document() -> None:
     assert (root.id, root.size_bytes, body.size_bytes) == ("/", 2800 + 500, 1400)
     assert [each.discovered.offset_bytes for each in (body, late)] == [600, 600]
     assert (run.discovered.at.value, run.is_defer, body.is_defer) == ("complete", True, False)
-    whole = transforms.with_inlined_styles(page, share=1)
-    assert whole.resources[0].size_bytes == 2800 + 1001
+    complete = transforms.with_inlined_styles(page, share=1)
+    assert complete.resources[0].size_bytes == 2800 + 1001
 
 
 def test_what_a_cached_copy_would_have_asked_for_by_the_clock_still_comes_by_it() -> None:

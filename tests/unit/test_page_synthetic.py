@@ -96,14 +96,16 @@ def test_documents_name_their_head_first_and_what_is_seen_has_a_share_of_the_vie
         named = [
             r for r in others if r.discovered is not None and r.discovered.at is TriggerEvent.OFFSET
         ]
-        places = {r.id: r.discovered.offset_bytes or 0 for r in named if r.discovered is not None}
-        assert all(0 <= place < root.size_bytes for place in places.values())
-        heads = [places[r.id] for r in named if r.in_head]
-        bodies = [places[r.id] for r in named if not r.in_head]
+        positions = {
+            r.id: r.discovered.offset_bytes or 0 for r in named if r.discovered is not None
+        }
+        assert all(0 <= position < root.size_bytes for position in positions.values())
+        heads = [positions[r.id] for r in named if r.in_head]
+        bodies = [positions[r.id] for r in named if not r.in_head]
         assert max(heads, default=-1) <= min(bodies, default=root.size_bytes)
         assert all(r.in_head for r in named if r.kind is Kind.STYLESHEET)
-        assert not any(r.in_head for r in others if r.id not in places)
-        images = [places[r.id] for r in named if r.kind is Kind.IMAGE]
+        assert not any(r.in_head for r in others if r.id not in positions)
+        images = [positions[r.id] for r in named if r.kind is Kind.IMAGE]
         for resource in others:
             is_seen_image = resource.kind is Kind.IMAGE and resource.above_the_fold
             assert (resource.viewport is not None) == is_seen_image
@@ -111,9 +113,9 @@ def test_documents_name_their_head_first_and_what_is_seen_has_a_share_of_the_vie
             assert not (resource.is_async or resource.is_defer) or resource.kind is Kind.SCRIPT
             blocks = resource.in_head and not resource.is_async and not resource.is_defer
             assert resource.render_blocking is resource.critical is blocks
-            place = places.get(resource.id)
+            position = positions.get(resource.id)
             assert resource.after_first_image is (
-                place is not None and bool(images) and place > min(images)
+                position is not None and bool(images) and position > min(images)
             )
 
 

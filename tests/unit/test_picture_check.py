@@ -10,7 +10,7 @@ import h3sim
 from h3sim.reporting.output import ShownFigure
 from tests.effort import some
 from tools.figures import drawn
-from tools.picture_check import mistakes_in
+from tools.picture_check import errors_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def ax() -> Axes:
 def _found(ax: Axes) -> list[str]:
     figure = ax.get_figure(root=True)
     assert figure is not None
-    return list(mistakes_in(figure))
+    return list(errors_in(figure))
 
 
 def test_a_plain_figure_has_no_mistakes(ax: Axes) -> None:
@@ -71,7 +71,5 @@ def test_labels_of_ticks_beyond_the_axis_are_nobody_s_concern(ax: Axes) -> None:
 def test_every_figure_of_a_page_looks_as_it_should(n_resources: int) -> None:
     # All in one go, for they share their loads; layout takes most of these seconds.
     page = h3sim.page.synthetic(seed=2, n_resources=n_resources)
-    mistakes = [
-        f"{name}: {mistake}" for name, figure in drawn(page) for mistake in mistakes_in(figure)
-    ]
-    assert mistakes == []
+    errors = [f"{name}: {error}" for name, figure in drawn(page) for error in errors_in(figure)]
+    assert errors == []

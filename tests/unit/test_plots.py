@@ -59,8 +59,8 @@ def collections_of(ax: Any, what: Any) -> Any:
 def rectangles(ax: Any, lane: Any) -> list[Any]:
     """The corners (left, bottom, right, top) of the lane's rectangles, with their resources."""
     return [
-        (*path.vertices.min(axis=0), *path.vertices.max(axis=0), place)
-        for (number, place), collection in collections_of(ax, "face").items()
+        (*path.vertices.min(axis=0), *path.vertices.max(axis=0), position)
+        for (number, position), collection in collections_of(ax, "face").items()
         if number == lane
         for path in collection.get_paths()
     ]
@@ -80,10 +80,10 @@ def test_a_small_page_has_a_rectangle_per_packet_that_ends_when_its_bytes_were_h
 ) -> None:
     load = h3sim.simulate(SMALL, scheme="rr", transport=transport, reorder=jitter, rtt_ms=30)
     ax = load.plot.multiplexing()
-    drawn = sorted((round(right, 6), place) for _, _, right, _, place in rectangles(ax, 1))
-    places = {request.stream_id: request.resource + 1 for request in load.trace.requests}
+    drawn = sorted((round(right, 6), position) for _, _, right, _, position in rectangles(ax, 1))
+    positions = {request.stream_id: request.resource + 1 for request in load.trace.requests}
     packets = zip(load.trace.delivered_at_ns, load.trace.order, strict=True)
-    assert drawn == sorted((at_ns / 1e6, places[stream]) for at_ns, stream in packets)
+    assert drawn == sorted((at_ns / 1e6, positions[stream]) for at_ns, stream in packets)
     assert len(collections_of(ax, "edges")[1, None].get_paths()) == len(load.trace.packet_rows)
 
 
@@ -149,10 +149,10 @@ def test_a_resource_has_one_colour_in_all_lanes_and_in_the_legend() -> None:
     )
     loads = [h3sim.simulate(page, scheme=scheme) for scheme in ("rr", "fifo")]
     ax = LoadPlots(loads).multiplexing()
-    keys = [(lane, place) for lane in (1, 2) for place in (1, 2, 3)]
+    keys = [(lane, position) for lane in (1, 2) for position in (1, 2, 3)]
     faces = collections_of(ax, "face").items()
     assert {key: to_hex(face.get_facecolor()[0]) for key, face in faces} == {
-        (lane, place): paint(place - 1).face for lane, place in keys
+        (lane, position): paint(position - 1).face for lane, position in keys
     }
     legend = next(axes.get_legend() for axes in ax.figure.axes if axes.get_legend())
     patches = [to_hex(patch.get_facecolor()) for patch in legend.get_patches()]
@@ -166,9 +166,9 @@ def lightness(look: Any) -> Any:
 
 
 def test_resources_look_different_in_grey_where_they_stand_side_by_side() -> None:
-    for place in range(MAX_OWN):
-        following = paint((place + 1) % MAX_OWN)
-        assert abs(lightness(paint(place)) - lightness(following)) > 0.1
+    for position in range(MAX_OWN):
+        following = paint((position + 1) % MAX_OWN)
+        assert abs(lightness(paint(position)) - lightness(following)) > 0.1
 
 
 def test_each_shade_of_each_class_differs_in_grey() -> None:
@@ -226,16 +226,16 @@ def test_schemes_that_differ_look_different_on_pages_of_any_size(page: Any) -> N
 
 
 def test_a_highlighted_resource_stands_out_and_is_in_the_legend() -> None:
-    for n, place in ((3, 2), (46, 17)):
+    for n, position in ((3, 2), (46, 17)):
         page = large_page(n)
         load = h3sim.simulate(page, scheme="fifo", rate_mbps=5)
-        ax = load.plot.multiplexing(highlight=f"r{place}")
+        ax = load.plot.multiplexing(highlight=f"r{position}")
         chosen = [c for c in ax.collections if HIGHLIGHT.face in map(to_hex, c.get_facecolor())]
         widths = [np.ptp(path.vertices[:, 0]) for c in chosen for path in c.get_paths()]
-        row = next(row for row in load.timings if row.id == f"r{place}")
+        row = next(row for row in load.timings if row.id == f"r{position}")
         assert sum(widths) == pytest.approx(row.finished_ms - row.first_byte_ms, rel=0.5)
         legend = next(axes.get_legend() for axes in ax.figure.axes if axes.get_legend())
-        assert f"r{place}" in legend.get_texts()[-1].get_text()
+        assert f"r{position}" in legend.get_texts()[-1].get_text()
     with pytest.raises(InputError, match=r"highlight: no resource of .* is called 'nothing'"):
         load.plot.multiplexing(highlight="nothing")
 
@@ -430,9 +430,9 @@ def test_a_late_beacon_is_cut_off_and_said() -> None:
     note = "cut here: 1 resource is complete later, the last at 60,000 ms"
     assert note in ax.get_xlabel()
     assert {axes.get_xlim() for axes in load.plot.figure().axes if axes.axison} == {ax.get_xlim()}
-    whole = load.plot.multiplexing(until_ms=70_000)
-    assert whole.get_xlim()[1] == pytest.approx(60_000 * 1.005)
-    assert "cut" not in whole.get_xlabel()
+    complete = load.plot.multiplexing(until_ms=70_000)
+    assert complete.get_xlim()[1] == pytest.approx(60_000 * 1.005)
+    assert "cut" not in complete.get_xlabel()
     # What is late and large stays.
     large = resource("video", 1400, discovered={"at": "time", "delay_ms": 60_000})
     kept = h3sim.simulate(page_of(resource("/", 14_000), large)).plot.multiplexing()
@@ -541,7 +541,7 @@ def test_an_svg_is_well_formed_and_has_an_element_per_lane_and_resource(tmp_path
     h3sim.simulate(SMALL).plot.save(tmp_path / "load.svg")
     ids = [e.get("id") for e in ElementTree.parse(tmp_path / "load.svg").iter() if e.get("id")]
     assert len(ids) == len(set(ids))
-    assert {f"lane-1-resource-{place}" for place in (1, 2, 3)} <= set(ids)
+    assert {f"lane-1-resource-{position}" for position in (1, 2, 3)} <= set(ids)
 
 
 def test_a_save_that_fails_leaves_the_old_file_and_no_other(

@@ -77,6 +77,6 @@ def test_an_argument_does_not_come_back_raw(
         code = main(arguments)
     except SystemExit as exited:
         code = int(exited.code or 0)
-    said = capsys.readouterr().err
+    shown_text = capsys.readouterr().err
     assert code == 2
-    assert all(line.isprintable() for line in said.removesuffix("\n").split("\n"))
+    assert all(line.isprintable() for line in shown_text.removesuffix("\n").split("\n"))

@@ -38,8 +38,8 @@ def talking(scheme: str | Scheme, *kinds: str) -> tuple[Any, list[Any]]:
     found = scheme if isinstance(scheme, Scheme) else h3sim.load_scheme(scheme)
     policy = make_policy(found, page)
     policy.on_connected()
-    for place, resource in enumerate(page.resources):
-        policy.on_requested(4 * place, resource)
+    for position, resource in enumerate(page.resources):
+        policy.on_requested(4 * position, resource)
     return policy, list(page.resources)
 
 
@@ -145,8 +145,8 @@ class TestLoads:
     def test_a_change_counts_from_when_the_server_has_it(self) -> None:
         page = page_of(ROOT, image("a"), image("b", priority_changes=seen_at(45)))
         load = h3sim.simulate(page, scheme=with_updates("chrome-eps"), handshake=False, rtt_ms=60)
-        told = [(s.at_ns / 10**6, s.element_id) for s in load.trace.signals]
-        assert told == [(30, 0), (30, 4), (30, 8), (75, 8)]
+        reported = [(s.at_ns / 10**6, s.element_id) for s in load.trace.signals]
+        assert reported == [(30, 0), (30, 4), (30, 8), (75, 8)]
         # Packets leave from 40 on: the document's; two of a and b each in turn, then b alone.
         assert load.trace.order[:8] == [0, 4, 8, 4, 8, 8, 8, 8]
 
@@ -176,8 +176,10 @@ class TestLoads:
         def heard(page: Any) -> list[tuple[float, Signal]]:
             load = h3sim.simulate(page, scheme=with_updates("chrome-eps"), **AT_ONCE)
             streams = {row.id: row.stream_id for row in load.timings}
-            told = load.trace.signals
-            return [(s.at_ns / 10**6, s.signal) for s in told if s.element_id == streams["hero"]]
+            reported = load.trace.signals
+            return [
+                (s.at_ns / 10**6, s.signal) for s in reported if s.element_id == streams["hero"]
+            ]
 
         asked = (10, Eps(urgency=3, incremental=True))
         # The stylesheet is there at 20 and parsed at 35: then there is a layout.
@@ -192,8 +194,8 @@ class TestLoads:
         late = image("late", above_the_fold=True, discovered={"at": "time", "delay_ms": 100})
         page = page_of({**ROOT, "bytes": 28_000}, late)
         load = h3sim.simulate(page, scheme=with_updates("chrome-eps"), **AT_ONCE)
-        told = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id == 4]
-        assert told == [
+        reported = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id == 4]
+        assert reported == [
             (100, Eps(urgency=2, incremental=True)),
             (100, Eps(urgency=1, incremental=True)),
         ]
@@ -214,8 +216,8 @@ class TestLoads:
 
     def test_a_tab_goes_to_the_background(self) -> None:
         load = replay([(0, "document", 2), (0, "image", 3)], "firefox-eps", hidden_at_ms=15)
-        told = [(s.at_ns / 10**6, s.element_id, s.signal) for s in load.trace.signals]
-        assert told[2:] == [
+        reported = [(s.at_ns / 10**6, s.element_id, s.signal) for s in load.trace.signals]
+        assert reported[2:] == [
             (15, 0, Eps(urgency=6, incremental=True)),
             (15, 4, Eps(urgency=6, incremental=True)),
         ]
@@ -236,9 +238,9 @@ class TestPages:
             {"when": {"at": "time"}},
             {"visible": True},
         ]
-        with pytest.raises(PageError) as told:
+        with pytest.raises(PageError) as reported:
             page_of(ROOT, image("a", priority_changes=changes))
-        assert [problem.key for problem in told.value.problems] == [
+        assert [problem.key for problem in reported.value.problems] == [
             "resources[1].priority_changes[2]",
             "resources[1].priority_changes[3].when",
             "resources[1].priority_changes[0].when.by",
@@ -273,8 +275,8 @@ def test_chrome_sends_no_update_of_an_open_request(name: str, transport: str) ->
     )
     load = h3sim.simulate(page, scheme=name, network="dsl", transport=transport)
     assert [signal.element_id for signal in load.trace.signals] == [0, 4]
-    told = h3sim.simulate(page, scheme=with_updates(name), network="dsl", transport=transport)
-    assert [signal.element_id for signal in told.trace.signals][:3] == [0, 4, 4]
+    updated = h3sim.simulate(page, scheme=with_updates(name), network="dsl", transport=transport)
+    assert [signal.element_id for signal in updated.trace.signals][:3] == [0, 4, 4]
 
 
 def test_a_scheme_may_send_updates_over_http_3_alone() -> None:

@@ -14,7 +14,7 @@ from tests.helpers import scripted_page
 MS = 1_000_000
 
 
-def told(load: Any, at_ms: int) -> list[tuple[Any, ...]]:
+def reported(load: Any, at_ms: int) -> list[tuple[Any, ...]]:
     """Return (id, id of the parent, label, state, percent sent) of each element."""
     elements = elements_of(load, at_ms * MS)
     return [
@@ -36,14 +36,14 @@ PAGE = scripted_page([(0, "document", 4), (15, "stylesheet", 2), (15, "image", 2
 def test_a_chain_stands_as_it_did_at_the_instant() -> None:
     load = h3sim.simulate(PAGE, scheme="dfifo")
     # At 20 ms two packets of the document have gone, and the others hang below it.
-    assert told(load, 20) == [
+    assert reported(load, 20) == [
         (None, None, "root", "group", 0),
         (0, None, "w=256", "waits", 50),
         (4, 0, "w=256", "waits", 0),
         (8, 4, "w=147", "waits", 0),
     ]
     # At 70 ms all has gone but the image; what was done with stays, for it holds that up.
-    assert told(load, 70)[1:] == [
+    assert reported(load, 70)[1:] == [
         (0, None, "w=256", "done", 100),
         (4, 0, "w=256", "done", 100),
         (8, 4, "w=147", "waits", 50),
@@ -53,20 +53,20 @@ def test_a_chain_stands_as_it_did_at_the_instant() -> None:
 def test_before_anything_is_asked_for_there_is_a_root_alone() -> None:
     page = scripted_page([(0, "document", 1), (100, "image", 1)])
     load = h3sim.simulate(page, scheme="dfifo", network="4g")
-    assert told(load, 0) == [(None, None, "root", "group", 0)]
+    assert reported(load, 0) == [(None, None, "root", "group", 0)]
 
 
 def test_a_stream_leaves_the_tree_when_the_server_forgets_it() -> None:
     page = scripted_page([(0, "document", 1), (700, "image", 2)])
     load = h3sim.simulate(page, scheme="dfifo")
     # The document's last packet leaves at 10 ms, and it is kept for 500.
-    parents = [parent for _, parent, _, state, _ in told(load, 705) if state == "waits"]
+    parents = [parent for _, parent, _, state, _ in reported(load, 705) if state == "waits"]
     assert parents == [None]
 
 
 def test_urgencies_are_groups_in_the_order_served() -> None:
     load = h3sim.simulate(PAGE, scheme="chrome-eps")
-    assert told(load, 15) == [
+    assert reported(load, 15) == [
         (None, None, "scheduler: eps", "group", 0),
         (None, None, "u=0, one by one", "group", 0),
         (4, None, "", "waits", 0),

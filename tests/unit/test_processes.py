@@ -138,8 +138,8 @@ def test_what_a_process_yields_that_is_no_event_is_told_with_its_name(value: Any
 
     with pytest.raises(InputError) as caught:
         finished_ms(processes=[hasty])
-    wanted = "it must yield events, such as env.timeout(ms(5))"
-    assert str(caught.value) == f"processes: hasty yields {value!r}; {wanted}"
+    requested = "it must yield events, such as env.timeout(ms(5))"
+    assert str(caught.value) == f"processes: hasty yields {value!r}; {requested}"
 
 
 @pytest.mark.parametrize("delay", [1.5, float("nan"), float("inf")])
@@ -152,29 +152,29 @@ def test_a_delay_that_is_no_whole_number_is_refused_as_one(delay: Any) -> None:
 
 
 def test_processes_are_resumed_as_simpy_does_it() -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
 
     def child(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         try:
             yield env.timeout(ms(100))
         except simpy.Interrupt as interrupt:
-            told.append((env.now, interrupt.cause))
+            reported.append((env.now, interrupt.cause))
         return "done"
 
     def parent(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         running = env.process(child(env))
-        told.append((yield env.timeout(ms(1), value="slept")))
+        reported.append((yield env.timeout(ms(1), value="slept")))
         running.interrupt("enough")
-        told.append((yield running))
+        reported.append((yield running))
         failing = env.event()
         failing.fail(LookupError("lost"))
         try:
             yield failing
         except LookupError as error:
-            told.append(str(error))
+            reported.append(str(error))
 
     finished_ms(processes=[parent])
-    assert told == ["slept", (ms(1), "enough"), "done", "lost"]
+    assert reported == ["slept", (ms(1), "enough"), "done", "lost"]
 
 
 def test_what_a_process_raises_comes_out() -> None:

@@ -56,23 +56,32 @@ def test_how_a_study_runs_is_told_with_what_it_is_of() -> None:
 
 
 def test_what_find_is_given_in_numpy_is_written_as_numbers() -> None:
-    told: dict[str, Any] = {"n_seeds": np.int64(2), "confidence": np.float32(0.5)}
+    reported: dict[str, Any] = {"n_seeds": np.int64(2), "confidence": np.float32(0.5)}
     found = h3sim.search(
         PAGE,
         schemes="rr",
         networks=None,
         network_within=np.float32(1.5),
         vary={"turn_packets": np.array([1, 16])},
-        **told,
+        **reported,
     )
-    assert [type(found.to_dict()[key]) for key in (*told, "network_within")] == [int, float, float]
+    assert [type(found.to_dict()[key]) for key in (*reported, "network_within")] == [
+        int,
+        float,
+        float,
+    ]
     assert {row.scheme for row in found.rows} > {"rr turn_packets=1", "rr turn_packets=16"}
 
 
 def test_find_begins_at_the_seed_that_is_given() -> None:
-    told: dict[str, Any] = {"schemes": ["rr"], "baseline": "fifo", "networks": None, "n_seeds": 1}
-    told |= OVER_LINKS
-    behind = {seed: h3sim.search(PAGE, seed=seed, **told).rows[1] for seed in (0, 1)}
+    reported: dict[str, Any] = {
+        "schemes": ["rr"],
+        "baseline": "fifo",
+        "networks": None,
+        "n_seeds": 1,
+    }
+    reported |= OVER_LINKS
+    behind = {seed: h3sim.search(PAGE, seed=seed, **reported).rows[1] for seed in (0, 1)}
     by_hand = [
         h3sim.simulate(PAGE, scheme=behind[1].scheme if number else "fifo", seed=1, **OVER_LINKS)
         for number in range(2)
@@ -114,10 +123,12 @@ def test_a_sensitivity_tells_every_mistake_and_takes_numbers_of_numpy() -> None:
     }
     call = lambda: h3sim.sensitivity("pge", scheme="x", samples=3, seeds=2, rtt_ms=ranges["rtt_ms"])  # noqa: E731
     assert sorted(keys_of(call)) == ["options", "pages", "samples", "schemes", "seeds"]
-    told = {"executor": "serial", **ranges}
-    rows = h3sim.sensitivity(PAGE, samples=np.int64(2), seed=np.int64(0), **told)
+    reported = {"executor": "serial", **ranges}
+    rows = h3sim.sensitivity(PAGE, samples=np.int64(2), seed=np.int64(0), **reported)
     assert len(rows) == 2
-    assert keys_of(lambda: h3sim.sensitivity(PAGE, value="scheme", samples=2, **told)) == ["value"]
+    assert keys_of(lambda: h3sim.sensitivity(PAGE, value="scheme", samples=2, **reported)) == [
+        "value"
+    ]
 
 
 def test_statistics_tell_every_mistake() -> None:
@@ -202,9 +213,9 @@ def test_a_study_of_a_store_is_asked_for_by_a_whole_number(tmp_path: Path) -> No
 
 
 def test_a_study_that_adds_seeds_says_how_far_it_came() -> None:
-    told: dict[str, Any] = {"schemes": ["rr", "fifo"], "rtt_ms": 50, "loss": 0.02}
+    reported: dict[str, Any] = {"schemes": ["rr", "fifo"], "rtt_ms": 50, "loss": 0.02}
     found = [
-        h3sim.sequential_sweep("creative", width=width, most_seeds=8, executor="serial", **told)
+        h3sim.sequential_sweep("creative", width=width, most_seeds=8, executor="serial", **reported)
         for width in (0.5, 1e-6)
     ]
     words = "<Sequential: After 8 seeds, the intervals of speedups of byte_index_all_ms to rr are"

@@ -55,8 +55,10 @@ def test_every_time_and_size_among_figures_has_a_unit() -> None:
     assert None not in {unit_of(name) for name in ended}
 
 
-@pytest.mark.parametrize(("stored", "told"), [(True, "kept in "), (False, "use a store")])
-def test_an_interrupted_sweep_says_what_is_kept(tmp_path: Path, stored: bool, told: str) -> None:
+@pytest.mark.parametrize(("stored", "reported"), [(True, "kept in "), (False, "use a store")])
+def test_an_interrupted_sweep_says_what_is_kept(
+    tmp_path: Path, stored: bool, reported: str
+) -> None:
     store = tmp_path / "study.db" if stored else None
 
     def interrupt(done: int, total: int) -> None:
@@ -66,7 +68,7 @@ def test_an_interrupted_sweep_says_what_is_kept(tmp_path: Path, stored: bool, to
     with pytest.raises(KeyboardInterrupt) as caught:
         h3sim.sweep(PAGE, seeds=range(2000), store=store, progress=interrupt, executor="serial")
     (note,) = caught.value.__notes__
-    assert told in note
+    assert reported in note
     if store is not None:
         kept = h3sim.study.read_results(store)
         assert note.startswith(f"{len(kept):,} finished")

@@ -175,16 +175,16 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize("mistake", EVENTS)
-def test_a_mistake_in_an_event_is_told_with_its_place(tmp_path: Path, mistake: str) -> None:
-    event, line = EVENTS[mistake]
+@pytest.mark.parametrize("error", EVENTS)
+def test_a_mistake_in_an_event_is_told_with_its_place(tmp_path: Path, error: str) -> None:
+    event, line = EVENTS[error]
     text = json.dumps(document(trace(received(9), event)), default=lambda _: None)
-    (told,) = lines_of(tmp_path, text)
-    assert told.startswith(f"traces[0].events[1]{line}")
+    (reported,) = lines_of(tmp_path, text)
+    assert reported.startswith(f"traces[0].events[1]{line}")
     sequence = f"{RS}{json.dumps({'trace': trace()})}\n\n{RS}{json.dumps(event, default=str)}\n"
     if "..." not in sequence.lower() and "Ellipsis" not in sequence:
-        (told,) = lines_of(tmp_path, sequence)
-        assert told.startswith(f"line 3{line}")
+        (reported,) = lines_of(tmp_path, sequence)
+        assert reported.startswith(f"line 3{line}")
 
 
 def test_a_mistake_in_what_a_server_received_is_told_once(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_recovery_is_logged_by_the_server_losses_first() -> None:
     row = RecoveryRow(8 * MS, 12_000, None, 400, 3_500_000, 3 * MS, 2 * MS, 250_000, (1,))
     later = row._replace(at_ns=9 * MS, ssthresh=6000, lost=())
     logs = ends(qlog_document(made(recovery=(row, later)), title="x"))
-    told = [event for event in logs["server"] if event["name"].startswith("recovery:")]
+    reported = [event for event in logs["server"] if event["name"].startswith("recovery:")]
     metrics = {
         "min_rtt": 2.0,
         "smoothed_rtt": 3.5,
@@ -254,7 +254,7 @@ def test_recovery_is_logged_by_the_server_losses_first() -> None:
         "congestion_window": 12_000,
         "bytes_in_flight": 400,
     }
-    assert told == [
+    assert reported == [
         {
             "time": 8.0,
             "name": "recovery:packet_lost",
@@ -284,17 +284,17 @@ TREE = (
 
 
 def priorities(events: list[dict[str, Any]]) -> list[tuple[float, int, str]]:
-    told = []
+    reported = []
     for event in events:
         frame = event["data"].get("frame", {})
         if frame.get("frame_type") == "priority_update":
-            told.append((event["time"], frame["element_id"], frame["value"]))
-        told += [
+            reported.append((event["time"], frame["element_id"], frame["value"]))
+        reported += [
             (event["time"], event["data"]["stream_id"], entry["value"])
             for entry in frame.get("headers", ())
             if entry["name"] == "priority"
         ]
-    return told
+    return reported
 
 
 def test_priorities_are_fields_of_requests_and_updates_as_rfc_9218_has_them() -> None:
@@ -333,15 +333,15 @@ def test_what_a_tree_is_told_goes_in_priority_frames() -> None:
 
 
 def test_nothing_stands_in_the_log_where_nothing_was_said(tmp_path: Path) -> None:
-    said = [SignalSent(4 * MS, 4, BucketPriority(bucket=63, level=3)), *SIGNALS]
-    silent = ends(qlog_document(made(signals=(said[0],)), title="x"))
-    known = ends(qlog_document(made(signals=tuple(said)), title="x", signals_are_sent=False))
+    text = [SignalSent(4 * MS, 4, BucketPriority(bucket=63, level=3)), *SIGNALS]
+    silent = ends(qlog_document(made(signals=(text[0],)), title="x"))
+    known = ends(qlog_document(made(signals=tuple(text)), title="x", signals_are_sent=False))
     assert silent == known == ends(qlog_document(made(), title="x"))
     # A server that knows by itself, as Marx 2019 ran it, was told nothing.
-    for scheme, is_told in (("dfifo", False), ("fifo-h2", True), ("chrome-eps", True)):
+    for scheme, is_known in (("dfifo", False), ("fifo-h2", True), ("chrome-eps", True)):
         path = tmp_path / f"{scheme}.qlog"
         write_load_qlog(h3sim.simulate("davies-meenan", scheme=scheme), path)
-        assert ("priority" in path.read_text(encoding="utf-8")) == is_told
+        assert ("priority" in path.read_text(encoding="utf-8")) == is_known
 
 
 def test_a_response_that_arrives_as_it_is_asked_for_stands_behind_its_request() -> None:

@@ -32,10 +32,10 @@ def spans_of(numbers: Any) -> Any:
 def test_an_ack_tells_of_the_last_eight_spans_whatever_the_order_of_arrival(seed: int) -> None:
     source = random.Random(seed)
     numbers = [number for number in range(120) if source.random() < 0.8]
-    for place in range(0, len(numbers), 4):  # packets overtake, and some come twice
-        part = numbers[place : place + 4]
+    for position in range(0, len(numbers), 4):  # packets overtake, and some come twice
+        part = numbers[position : position + 4]
         source.shuffle(part)
-        numbers[place : place + 4] = part
+        numbers[position : position + 4] = part
     state = AckState(every=2, max_delay_ns=25)
     seen = set()
     for now_ns, number in enumerate([*numbers, *numbers[::7]]):

@@ -29,12 +29,12 @@ class ResultTable(FixedWindow):
 
 def sender(*sent_at_ms: Any) -> Any:
     """Return the recovery of an end whose packets 0, 1, ... left then, and who is told."""
-    told = ResultTable()
-    recovery = Recovery(told, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
+    reported = ResultTable()
+    recovery = Recovery(reported, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
     for number, at_ms in enumerate(sent_at_ms):
         recovery.next_number = number + 1
         recovery.on_sent(QuicPacket(number, ms(at_ms), 1200, [], None, (), True))
-    return recovery, told
+    return recovery, reported
 
 
 def acknowledge(recovery: Any, *spans: Any, at_ms: float, delay_ms: float = 0) -> list[Any]:
@@ -89,11 +89,11 @@ def test_congestion_is_persistent_only_if_nothing_in_between_was_acknowledged(
     spans: Any, lost: Any, is_persistent: bool
 ) -> None:
     """RFC 9002 § 7.6.2; by the second sample, 90 ms, the period is 3 * (98.75 + 4 * 40 + 25) ms."""
-    recovery, told = sender(0, 200, 700, 1300, 1310, 1310, 1310)
+    recovery, reported = sender(0, 200, 700, 1300, 1310, 1310, 1310)
     acknowledge(recovery, (0, 0), at_ms=100)
     assert acknowledge(recovery, *spans, at_ms=1400) == lost
     assert 3 * (98.75 + 4 * 40 + 25) < 1300 - 200
-    assert told.persistent_at_ns == ([ms(1400)] if is_persistent else [])
+    assert reported.persistent_at_ns == ([ms(1400)] if is_persistent else [])
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_congestion_is_persistent_after_three_probe_timeouts(
     first_ms: float, is_persistent: bool
 ) -> None:
     """As above: more than 851.25 ms; from 448 to 1300 ms is enough and from 448.75 on is not."""
-    recovery, told = sender(0, first_ms, 700, 1300, 1310, 1310, 1310)
+    recovery, reported = sender(0, first_ms, 700, 1300, 1310, 1310, 1310)
     acknowledge(recovery, (0, 0), at_ms=100)
     assert acknowledge(recovery, (4, 6), at_ms=1400) == [1, 2, 3]
-    assert bool(told.persistent_at_ns) is is_persistent
+    assert bool(reported.persistent_at_ns) is is_persistent
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -117,11 +117,11 @@ def test_before_the_first_ack_congestion_is_persistent_only_where_the_path_was_k
 
     By 100 ms twice the period is 3 * (100 + 4 * 37.5 + 25) ms, which is below 900.
     """
-    recovery, told = sender(0, 300, 900, 910, 910, 910)
+    recovery, reported = sender(0, 300, 900, 910, 910, 910)
     if is_known:
         recovery.on_path_rtt(ms(100))
     assert acknowledge(recovery, (3, 5), at_ms=1010) == [0, 1, 2]
-    assert told.persistent_at_ns == ([ms(1010)] if is_known else [])
+    assert reported.persistent_at_ns == ([ms(1010)] if is_known else [])
 
 
 def test_what_was_forgotten_is_not_told_again_when_an_older_ack_is_acknowledged() -> None:

@@ -82,7 +82,9 @@ def test_all_spans_of_an_ack_are_taken_in_rising_order() -> None:
     recovery, heard = heard_by(*[0] * 12)
     heard.clear()
     acknowledge(recovery, (10, 11), (8, 8), (6, 6), (4, 4), (1, 2), at_ms=100)
-    assert [told[1] for told in heard if told[0] == "acked"] == [[1, 2, 4, 6, 8, 10, 11]]
+    assert [reported[1] for reported in heard if reported[0] == "acked"] == [
+        [1, 2, 4, 6, 8, 10, 11]
+    ]
 
 
 def test_what_leaves_after_there_was_nothing_to_send_is_limited_until_that_has_arrived() -> None:
@@ -136,9 +138,9 @@ def test_congestion_is_not_called_persistent_where_it_is_not_known(is_known: boo
 
 def test_congestion_is_not_persistent_without_a_sample() -> None:
     """RFC 9002 § 7.6.2: the largest number here was an ACK alone, so there was none."""
-    recovery, told = sender(0, 5000, 5000, 5000, 5000)
+    recovery, reported = sender(0, 5000, 5000, 5000, 5000)
     assert acknowledge(recovery, (4, 9), at_ms=5100) == [0, 1]
-    assert told.persistent_at_ns == []
+    assert reported.persistent_at_ns == []
     assert not recovery.rtt.has_sample
 
 
@@ -150,10 +152,10 @@ def test_what_was_sent_until_the_first_sample_is_no_part_of_the_period(
 
     Another packet, which was sent at 50 ms, is lost with them, and left out.
     """
-    recovery, told = sender(0, 50, first_ms, 700, 1300, 1310, 1310, 1310)
+    recovery, reported = sender(0, 50, first_ms, 700, 1300, 1310, 1310, 1310)
     acknowledge(recovery, (0, 0), at_ms=100)
     assert acknowledge(recovery, (5, 7), at_ms=1400) == [1, 2, 3, 4]
-    assert bool(told.persistent_at_ns) is is_persistent
+    assert bool(reported.persistent_at_ns) is is_persistent
 
 
 # The receiving side
@@ -179,7 +181,7 @@ def test_after_an_ack_packets_are_counted_from_the_beginning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told_to", "spans"),
+    ("reported_to", "spans"),
     [
         (0, ((8, 9), (5, 6), (1, 2))),
         (1, ((8, 9), (5, 6), (2, 2))),
@@ -189,11 +191,11 @@ def test_after_an_ack_packets_are_counted_from_the_beginning() -> None:
         (9, ((8, 9), (5, 6), (1, 2))),  # one range at least must remain
     ],
 )
-def test_of_what_the_peer_knows_no_more_is_told(told_to: int, spans: Any) -> None:
+def test_of_what_the_peer_knows_no_more_is_told(reported_to: int, spans: Any) -> None:
     """RFC 9000 §§ 13.2.4, 19.3."""
     state = AckState(every=2, max_delay_ns=25)
     for number in (1, 2, 5, 6, 8, 9):
         state.on_packet(number, 0, True)
     assert state.take() == ((8, 9), (5, 6), (1, 2))
-    state.forget(told_to)
+    state.forget(reported_to)
     assert state.take() == spans

@@ -44,8 +44,8 @@ def below(parent: str, weight: int, **more: Any) -> dict[str, Any]:
     return {"depends_on": parent, "weight": weight, **more}
 
 
-def told(load: Any) -> list[Any]:
-    return [(said.element_id, said.signal) for said in load.trace.signals]
+def reported(load: Any) -> list[Any]:
+    return [(message.element_id, message.signal) for message in load.trace.signals]
 
 
 class TestTheTreeOfFirefox:
@@ -61,7 +61,7 @@ class TestTheTreeOfFirefox:
 
     def test_groups_and_places_are_told_as_they_were_recorded(self) -> None:
         load = h3sim.simulate(self.PAGE, scheme="recorded-firefox")
-        assert told(load)[:5] == [
+        assert reported(load)[:5] == [
             (-1, H2Priority(weight=200)),
             (-2, H2Priority(weight=100)),
             (-3, H2Priority(weight=1)),
@@ -69,11 +69,11 @@ class TestTheTreeOfFirefox:
             (-5, H2Priority(weight=5, depends_on=-1)),
         ]
         # The scheme's urgent-start was not recorded; the document goes there by its rules.
-        assert told(load)[5:7] == [
+        assert reported(load)[5:7] == [
             (-6, H2Priority(weight=241)),
             (0, H2Priority(weight=42, depends_on=-6)),
         ]
-        assert told(load)[7:] == [
+        assert reported(load)[7:] == [
             (4, H2Priority(weight=32, depends_on=-1)),
             (8, H2Priority(weight=22, depends_on=-5)),
             (12, H2Priority(weight=12, depends_on=8)),
@@ -82,7 +82,7 @@ class TestTheTreeOfFirefox:
 
     def test_the_server_has_the_tree_of_the_recording(self) -> None:
         tree = TreeScheduler()
-        for element_id, signal in told(h3sim.simulate(self.PAGE, scheme="recorded-firefox")):
+        for element_id, signal in reported(h3sim.simulate(self.PAGE, scheme="recorded-firefox")):
             tree.open(element_id, signal)
         assert str(tree).splitlines() == [
             "root",
@@ -121,7 +121,7 @@ class TestChrome:
             child("b.js", "script", CHROME | below("/", 220, exclusive=True)),
         )
         load = h3sim.simulate(frames, scheme="recorded-chrome-h2")
-        assert told(load)[1:] == [
+        assert reported(load)[1:] == [
             (4, H2Priority(weight=147, depends_on=0, exclusive=True)),
             (8, H2Priority(weight=220, depends_on=0, exclusive=True)),
         ]
@@ -148,7 +148,7 @@ class TestChrome:
             child("z.png", "image", CHROME | below("a.png", 7)),
         )
         load = h3sim.simulate(frames, scheme="recorded-chrome-h2")
-        assert told(load)[1:] == [
+        assert reported(load)[1:] == [
             (4, H2Priority(weight=9)),
             (8, H2Priority(weight=7, depends_on=4)),
         ]
@@ -195,9 +195,9 @@ class TestFiles:
             {"class": "leaders", "depends_on": "a"},
             below("x", 3),
         ]
-        with pytest.raises(PageError) as told:
+        with pytest.raises(PageError) as reported:
             page(child("x", "image", *entries), groups=groups)
-        assert {problem.key for problem in told.value.problems} >= {
+        assert {problem.key for problem in reported.value.problems} >= {
             "recorded_groups[1].name",
             "recorded_groups[2].name",
             "recorded_groups[2].depends_on",
@@ -209,9 +209,9 @@ class TestFiles:
         }
 
 
-def page_entries(whole: Any) -> list[dict[str, Any]]:
+def page_entries(complete: Any) -> list[dict[str, Any]]:
     """Return its resources but the root, without what was recorded of them."""
-    return [child(each.id, each.kind.value) for each in whole.resources[1:]]
+    return [child(each.id, each.kind.value) for each in complete.resources[1:]]
 
 
 class TestReadingAHar:

@@ -29,7 +29,7 @@ def child(id_: str, kind: str, *recorded: dict[str, Any], n_bytes: int = 1400) -
     return {"id": id_, "kind": kind, "bytes": n_bytes, "discovered": found, "recorded": [*recorded]}
 
 
-def said(page: Any, scheme: str) -> list[Any]:
+def message(page: Any, scheme: str) -> list[Any]:
     load = h3sim.simulate(page, scheme=scheme)
     return [s.signal for s in load.trace.signals if s.element_id > 0]
 
@@ -43,7 +43,7 @@ class TestPlaying:
         page = page_of(
             ROOT, *(child(kind, kind, CHROME | {"level": level}) for kind in ("font", "image"))
         )
-        assert said(page, "recorded-chrome") == [
+        assert message(page, "recorded-chrome") == [
             Eps(urgency=urgency),
             Eps(urgency=urgency, incremental=True),
         ]
@@ -54,7 +54,7 @@ class TestPlaying:
             child("a", "image", CHROME | {"level": "Low"}),
             child("b", "image", CHROME | {"level": "High"}),
         )
-        assert said(page, "recorded-chrome-h2") == [
+        assert message(page, "recorded-chrome-h2") == [
             H2Priority(weight=147, depends_on=0, exclusive=True),
             H2Priority(weight=220, depends_on=0, exclusive=True),
         ]
@@ -75,13 +75,13 @@ class TestPlaying:
     def test_classes_of_firefox_are_urgencies(self, group: str, weight: int, urgency: int) -> None:
         entry = {"browser": "firefox", "class": group, "weight": weight}
         page = page_of(ROOT, child("a", "script", entry))
-        assert said(page, "recorded-firefox-eps") == [Eps(urgency=urgency)]
+        assert message(page, "recorded-firefox-eps") == [Eps(urgency=urgency)]
 
     def test_classes_of_firefox_are_groups_of_its_tree(self) -> None:
         entry = {"browser": "firefox", "class": "unblocked", "weight": 12}
         page = page_of(ROOT, child("a", "image", entry), child("b", "image"))
         # What was not recorded follows the rules: a follower.
-        assert said(page, "recorded-firefox") == [
+        assert message(page, "recorded-firefox") == [
             H2Priority(weight=12, depends_on=-2),
             H2Priority(weight=22, depends_on=-5),
         ]
@@ -89,23 +89,23 @@ class TestPlaying:
     def test_a_scheme_plays_its_own_browser_and_the_plain_one_any(self) -> None:
         entries = (CHROME | {"level": "VeryLow"}, {"browser": "firefox", "urgency": 5})
         page = page_of(ROOT, child("a", "script", *entries))
-        assert said(page, "recorded-chrome") == [Eps(urgency=4)]
-        assert said(page, "recorded-firefox-eps") == [Eps(urgency=5)]
-        assert said(page, "recorded") == [Eps(urgency=5)]
-        assert said(page, "chrome-eps") == [Eps(urgency=1)]
+        assert message(page, "recorded-chrome") == [Eps(urgency=4)]
+        assert message(page, "recorded-firefox-eps") == [Eps(urgency=5)]
+        assert message(page, "recorded") == [Eps(urgency=5)]
+        assert message(page, "chrome-eps") == [Eps(urgency=1)]
 
     def test_a_later_change_is_sent(self) -> None:
         when = {"by": "a", "at": "request", "delay_ms": 25}
         entries = (CHROME | {"level": "Low"}, CHROME | {"level": "High", "when": when})
         page = page_of(ROOT, child("a", "image", *entries, n_bytes=14_000))
         load = h3sim.simulate(page, scheme=with_updates("recorded-chrome"))
-        told = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id]
-        assert told == [
+        reported = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id]
+        assert reported == [
             (0, Eps(urgency=3, incremental=True)),
             (25, Eps(urgency=1, incremental=True)),
         ]
         # The rules of Chrome do not listen to records.
-        assert len(said(page, "chrome-eps")) == 1
+        assert len(message(page, "chrome-eps")) == 1
 
     def test_without_a_record_the_rules_hold(self) -> None:
         page = h3sim.load_page("davies-meenan")
@@ -187,9 +187,9 @@ class TestReading:
             {"urgency": 8},
             {"level": "Highest"},
         ]
-        with pytest.raises(PageError) as told:
+        with pytest.raises(PageError) as reported:
             page_of(ROOT, child("a", "image", *entries))
-        assert [problem.key for problem in told.value.problems] == [
+        assert [problem.key for problem in reported.value.problems] == [
             "resources[1].recorded[0]",
             "resources[1].recorded[1].weight",
             "resources[1].recorded[2].urgency",
@@ -263,7 +263,7 @@ def test_a_fact_table_brings_along_what_chrome_said() -> None:
         {"id": "r1", "parent": "r0", "type": "image", "body_bytes": 40, "start_ms": 85},
     ]  # fmt: skip
     page = facts_from_dict({"name": "two", "resources": rows}).page
-    assert [[said.level for said in each.recorded] for each in page.resources] == [
+    assert [[message.level for message in each.recorded] for each in page.resources] == [
         [Level.VERY_HIGH],
         [],
     ]

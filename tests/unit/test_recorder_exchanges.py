@@ -61,7 +61,7 @@ def test_sizes_are_those_on_the_wire_and_the_header_is_not_part_of_the_body() ->
     assert (exchange.header_bytes, exchange.body_bytes, exchange.decoded_bytes) == (180, 500, 1000)
     assert exchange.chunks == [(1300.0, 0, 400), (1400.0, 0, 600)]
     assert (exchange.requested_ms, exchange.end_ms) == (1000.0, 1500.0)
-    assert exchange.is_whole
+    assert exchange.is_complete
 
 
 def test_a_priority_that_changes_is_kept_with_its_times() -> None:
@@ -95,7 +95,7 @@ def test_what_comes_from_the_cache_did_not_come_over_the_network() -> None:
         answered("1", 1.0),
         event("loadingFinished", "1", timestamp=1.0, encodedDataLength=0),
     )
-    assert not exchange.is_whole
+    assert not exchange.is_complete
 
 
 def test_a_request_that_fails_says_why_and_is_not_whole() -> None:
@@ -104,7 +104,7 @@ def test_a_request_that_fails_says_why_and_is_not_whole() -> None:
         event("loadingFailed", "1", timestamp=1.1, errorText="net::ERR_NAME_NOT_RESOLVED"),
     )
     assert exchange.failed == "net::ERR_NAME_NOT_RESOLVED"
-    assert not exchange.is_whole
+    assert not exchange.is_complete
 
 
 def test_a_stack_goes_on_over_timers_and_promises() -> None:

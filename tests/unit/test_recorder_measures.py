@@ -106,16 +106,16 @@ def page(delay_ms: int, *, by: str = "/", size: int = 9, hero: bool = False) -> 
 
 def test_the_times_of_several_recordings_are_medians() -> None:
     pages = [page(9), page(2), page(4)]
-    middle, place = merged(pages)
-    assert (middle, place) == (page(4), 0)
-    assert differences(pages, place) == []
+    middle, position = merged(pages)
+    assert (middle, position) == (page(4), 0)
+    assert differences(pages, position) == []
 
 
 def test_the_most_frequent_graph_wins_and_what_differs_is_told() -> None:
     pages = [page(1, by="a"), page(2), page(6), page(3, hero=True)]
-    middle, place = merged(pages)
-    assert (middle, place) == (page(2), 1)
-    assert differences(pages, place) == [
+    middle, position = merged(pages)
+    assert (middle, position) == (page(2), 1)
+    assert differences(pages, position) == [
         "b: image ('/', 'complete') auto or image ('a', 'complete') auto"
     ]
 

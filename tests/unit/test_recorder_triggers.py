@@ -64,18 +64,18 @@ def script(*names: str, line: int = 0) -> Initiator:
     return Initiator(type="script", stack=frames)
 
 
-def said(found: RequestInitiator) -> tuple[int, TriggerEvent, int | None, float]:
+def message(found: RequestInitiator) -> tuple[int, TriggerEvent, int | None, float]:
     return found.by, found.at, found.offset_bytes, found.delay_ms
 
 
 def test_what_a_tag_names_waits_for_the_bytes_of_the_tag() -> None:
     end = HTML.index('"a.css">') + len('"a.css">')
     css = exchange("a.css", 7.0, parser())
-    assert said(trigger(css)) == (0, TriggerEvent.OFFSET, end, 2.0)
+    assert message(trigger(css)) == (0, TriggerEvent.OFFSET, end, 2.0)
     end = HTML.index('"b.png">') + len('"b.png">')
     image = exchange("b.png", 8.5, parser())
     assert end > 100  # so it came with the second piece, at 8 ms
-    assert said(trigger(image)) == (0, TriggerEvent.OFFSET, end, 0.5)
+    assert message(trigger(image)) == (0, TriggerEvent.OFFSET, end, 0.5)
 
 
 def test_a_request_ahead_of_its_bytes_has_no_delay() -> None:
@@ -84,7 +84,7 @@ def test_a_request_ahead_of_its_bytes_has_no_delay() -> None:
 
 def test_what_inline_style_names_waits_for_its_place() -> None:
     end = HTML.index("back.png") + len("back.png")
-    assert said(trigger(exchange("back.png", 20.0, parser(line=3)))) == (
+    assert message(trigger(exchange("back.png", 20.0, parser(line=3)))) == (
         0,
         TriggerEvent.OFFSET,
         end,
@@ -95,20 +95,20 @@ def test_what_inline_style_names_waits_for_its_place() -> None:
 def test_what_no_tag_names_waits_for_the_place_that_the_browser_tells() -> None:
     end = HTML.index("\n") + 1 + 4
     found = trigger(exchange("other.png", 20.0, parser(line=1, column=4)))
-    assert said(found)[:3] == (0, TriggerEvent.OFFSET, end)
+    assert message(found)[:3] == (0, TriggerEvent.OFFSET, end)
 
 
 def test_what_a_stylesheet_names_waits_for_all_of_it() -> None:
     css = exchange("a.css", 5.0, parser())
     font = exchange("f.woff2", 18.0, parser(f"{ROOT}a.css"))
-    assert said(trigger(css, font)) == (1, TriggerEvent.COMPLETE, None, 3.0)
+    assert message(trigger(css, font)) == (1, TriggerEvent.COMPLETE, None, 3.0)
 
 
 def test_what_a_script_asks_for_waits_until_it_has_run() -> None:
     js = exchange("a.js", 5.0, parser())
     image = exchange("b.png", 30.0, script("a.js"))
     work = {f"{ROOT}a.js": CpuTime(parse_ms=2.0, execute_ms=4.0)}
-    assert said(trigger(js, image, work=work)) == (1, TriggerEvent.EXECUTED, None, 9.0)
+    assert message(trigger(js, image, work=work)) == (1, TriggerEvent.EXECUTED, None, 9.0)
 
 
 def test_of_the_scripts_on_a_stack_the_one_that_ran_last_counts() -> None:
@@ -127,13 +127,13 @@ def test_what_an_inline_script_asks_for_waits_for_the_end_of_that_script() -> No
     end = HTML.index("</script") + len("</script")
     line = HTML[: HTML.index("fetch(")].count("\n")
     found = trigger(exchange("c.json", 12.0, script("", line=line)))
-    assert said(found) == (0, TriggerEvent.OFFSET, end, 4.0)
+    assert message(found) == (0, TriggerEvent.OFFSET, end, 4.0)
 
 
 def test_what_a_module_imports_waits_for_all_of_the_module() -> None:
     module = exchange("m.js", 5.0, parser())
     imported = exchange("n.js", 16.0, Initiator(type="script", url=f"{ROOT}m.js"))
-    assert said(trigger(module, imported)) == (1, TriggerEvent.COMPLETE, None, 1.0)
+    assert message(trigger(module, imported)) == (1, TriggerEvent.COMPLETE, None, 1.0)
 
 
 def test_what_follows_a_synchronous_request_waits_for_its_answer() -> None:
@@ -141,19 +141,19 @@ def test_what_follows_a_synchronous_request_waits_for_its_answer() -> None:
     first = exchange("one.json", 20.0, script("a.js"), type="XHR")
     second = exchange("two.json", 31.0, script("a.js"), type="XHR")
     found = trigger(js, first, second, waited=[first.url])
-    assert said(found) == (2, TriggerEvent.COMPLETE, None, 1.0)
+    assert message(found) == (2, TriggerEvent.COMPLETE, None, 1.0)
     assert trigger(js, first, second).by == 1
 
 
 def test_a_redirection_leads_from_the_answer_to_the_next_request() -> None:
     first = exchange("old.css", 5.0, parser(), status=302)
     second = exchange("new.css", 16.0, parser(), redirected_from=first)
-    assert said(trigger(first, second)) == (1, TriggerEvent.COMPLETE, None, 1.0)
+    assert message(trigger(first, second)) == (1, TriggerEvent.COMPLETE, None, 1.0)
 
 
 def test_what_nobody_names_waits_for_the_document() -> None:
     found = trigger(exchange("beacon", 30.0, Initiator(type="other")))
-    assert said(found) == (0, TriggerEvent.COMPLETE, None, 21.0)
+    assert message(found) == (0, TriggerEvent.COMPLETE, None, 21.0)
 
 
 def test_what_a_promise_inserts_waits_for_the_response_that_was_there_last() -> None:
@@ -163,7 +163,7 @@ def test_what_a_promise_inserts_waits_for_the_response_that_was_there_last() -> 
     late = exchange("two.json", 31.0, script("a.js"), type="Fetch")
     for initiator in (Initiator(type="other"), parser()):
         image = exchange("i.png", 30.0, initiator, type="Image")
-        assert said(trigger(js, early, image)) == (2, TriggerEvent.COMPLETE, None, 4.0)
+        assert message(trigger(js, early, image)) == (2, TriggerEvent.COMPLETE, None, 4.0)
         # What has not ended by then cannot have led to it.
         late_image = exchange("i.png", 40.0, initiator, type="Image")
         assert trigger(js, early, late, late_image).by == 2
@@ -173,4 +173,4 @@ def test_what_follows_a_script_without_a_stack_waits_until_that_has_run() -> Non
     js = exchange("a.js", 5.0, parser())
     image = exchange("i.png", 30.0, Initiator(type="other"), type="Image")
     work = {js.url: CpuTime(parse_ms=1.0, execute_ms=2.0, started_us=1.0)}
-    assert said(trigger(js, image, work=work)) == (1, TriggerEvent.EXECUTED, None, 12.0)
+    assert message(trigger(js, image, work=work)) == (1, TriggerEvent.EXECUTED, None, 12.0)

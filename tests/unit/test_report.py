@@ -243,15 +243,19 @@ def test_where_all_are_equal_nobody_is_called_fastest() -> None:
 
 def test_every_setting_of_a_load_is_told() -> None:
     (load,) = loads_of("davies-meenan", "rr", network="4g", seed=7)
-    told = settings_of(h3sim.report(load))
-    assert set(load.configuration) <= set(told)
-    assert (told["seed"], told["network"], told["h3sim"]) == ("7", "4g", h3sim.__version__)
-    assert told["page_digest"] == load.page.digest
+    reported = settings_of(h3sim.report(load))
+    assert set(load.configuration) <= set(reported)
+    assert (reported["seed"], reported["network"], reported["h3sim"]) == (
+        "7",
+        "4g",
+        h3sim.__version__,
+    )
+    assert reported["page_digest"] == load.page.digest
 
 
 def test_what_loads_differ_in_is_told_load_by_load() -> None:
-    told = settings_of(h3sim.report(loads_of("davies-meenan", "rr", "fifo")))
-    assert (told["load 1"], told["load 2"]) == ("scheme rr", "scheme fifo")
+    reported = settings_of(h3sim.report(loads_of("davies-meenan", "rr", "fifo")))
+    assert (reported["load 1"], reported["load 2"]) == ("scheme rr", "scheme fifo")
 
 
 def test_a_long_table_is_cut_and_says_how_many_rows_are_left_out() -> None:
@@ -312,14 +316,14 @@ def test_a_saved_load_a_study_and_a_log_are_told_apart(tmp_path: Path, capsys: A
     (tmp_path / "load.json").write_text(capsys.readouterr().out)
     small_study().save(tmp_path / "rows.jsonl")
     small_log(tmp_path)
-    for name, said in (
+    for name, message in (
         ("load.json", "davies-meenan with fifo"),
         ("rows.jsonl", "4 loads over"),
         ("load.qlog", "a log over QUIC"),
     ):
         out = tmp_path / f"{name}.html"
         assert main(["report", str(tmp_path / name), "-o", str(out)]) == 0
-        assert said in capsys.readouterr().out
+        assert message in capsys.readouterr().out
 
 
 def test_every_mistake_is_a_line_and_nothing_is_written(tmp_path: Path, capsys: Any) -> None:
@@ -370,19 +374,19 @@ def test_a_browser_shows_it_without_a_word_in_its_console(tmp_path: Path) -> Non
 
 
 def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseline() -> None:
-    told: dict[str, Any] = {"schemes": ["rr", "fifo"], "n_seeds": 2, "networks": []}
+    reported: dict[str, Any] = {"schemes": ["rr", "fifo"], "n_seeds": 2, "networks": []}
     plain, kept = (
-        h3sim.recommend("davies-meenan", keep_loads=keep, **told) for keep in (False, True)
+        h3sim.recommend("davies-meenan", keep_loads=keep, **reported) for keep in (False, True)
     )
-    short, whole = h3sim.report(plain), h3sim.report(kept)
-    assert list(short.verdict) == list(whole.verdict) == [kept.sentence]
+    short, complete = h3sim.report(plain), h3sim.report(kept)
+    assert list(short.verdict) == list(complete.verdict) == [kept.sentence]
     assert "keep_loads=True" in " ".join(short.parts[0].words)
-    assert [len(made.parts) for made in (short, whole)] == [1, 2]
-    race, _ = whole.parts[0].tables
+    assert [len(made.parts) for made in (short, complete)] == [1, 2]
+    race, _ = complete.parts[0].tables
     assert [row[0] for row in race] == [row.scheme for row in kept.found.rows]
-    assert "as an example" in whole.parts[1].words[0]
-    assert "speedup to chrome-eps, all" in whole.parts[1].tables[0].columns
-    assert whole.title == "h3sim: davies-meenan"
+    assert "as an example" in complete.parts[1].words[0]
+    assert "speedup to chrome-eps, all" in complete.parts[1].tables[0].columns
+    assert complete.title == "h3sim: davies-meenan"
 
 
 def test_what_find_found_is_reported() -> None:

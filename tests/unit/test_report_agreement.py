@@ -41,8 +41,10 @@ def check_search(made: Report, sentence: str) -> None:
     )[0]
     row = dict(zip(race.columns, race[column(race, "scheme").index(other)], strict=True))
     names = ("ratio to the best", "low", "high")
-    for said, name, ratio in zip((less, low, high), names, drawn(figure.alt)[other], strict=True):
-        assert number(said) == pytest.approx(100 * (1 - 1 / row[name]), abs=0.06)
+    for message, name, ratio in zip(
+        (less, low, high), names, drawn(figure.alt)[other], strict=True
+    ):
+        assert number(message) == pytest.approx(100 * (1 - 1 / row[name]), abs=0.06)
         assert ratio == pytest.approx(row[name], rel=0.01)
     assert figure.data == race
     assert f"{row['pairs']} pairs" in sentence
@@ -78,10 +80,10 @@ def test_a_study_says_draws_and_lists_the_same_numbers_in_each_setting(what: str
     made = h3sim.report(study)
     (part,) = made.parts
     speedups = next(table for table in part.tables if f"Speedups of {what}" in table.title)
-    said = [text for text in made.verdict if text.startswith(f"{what}, ")]
+    message = [text for text in made.verdict if text.startswith(f"{what}, ")]
     figures = [picture for picture in part.pictures if f"{what}, rtt_ms" in picture.title]
-    assert len(said) == len(figures) == 2
-    for sentence, figure in zip(said, figures, strict=True):
+    assert len(message) == len(figures) == 2
+    for sentence, figure in zip(message, figures, strict=True):
         (setting,) = re.findall(r"rtt_ms \d+", sentence)
         assert setting in figure.title
         rows = [row for row in speedups if row[0] == setting]
@@ -118,7 +120,7 @@ def test_loads_of_a_page_say_and_list_the_same_numbers_with_their_uncertainty() 
     assert number(ratio) == pytest.approx(indexes["rr"] / indexes[best], abs=0.005)
     assert "no interval" in made.verdict[-1]
     curves = next(each for each in part.pictures if "share of the bytes" in each.title)
-    ended = {name: curves.data[-1][1 + place] for place, name in enumerate(indexes)}
+    ended = {name: curves.data[-1][1 + position] for position, name in enumerate(indexes)}
     assert ended == pytest.approx({load.scheme.name: load.page_load_ms for load in loads})
 
 

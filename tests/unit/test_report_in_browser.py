@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
-from tools.check_report import hostile_page, mistakes_in, subjects
+from tools.check_report import errors_in, hostile_page, subjects
 from tools.open_page import browser
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def axe() -> str | None:
 
 def test_reports_and_animations_have_no_mistake_in_a_browser(tmp_path: Path) -> None:
     with browser() as open_page:
-        found = {
-            path.name: list(mistakes_in(open_page(path), axe())) for path in subjects(tmp_path)
-        }
+        found = {path.name: list(errors_in(open_page(path), axe())) for path in subjects(tmp_path)}
     assert len(found) == 7
     assert found == {name: [] for name in found}
 
@@ -43,21 +41,21 @@ def test_a_timeline_lights_up_a_resource_zooms_and_answers_to_keys(tmp_path: Pat
     with browser() as open_page:
         page = open_page(path)
 
-        def told() -> str:
+        def reported() -> str:
             page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
             return str(page.evaluate("document.querySelector('.timeline output').textContent"))
 
         def ink() -> list[str]:
             """What is painted on either canvas."""
-            told()
+            reported()
             return list(page.evaluate(_INK))
 
         before = ink()
         assert "img src=x" in page.evaluate("document.querySelector('.timeline tbody').textContent")
         page.evaluate("document.querySelector('.timeline .stage').focus()")
         _press(page, "ArrowDown", "ArrowDown")
-        assert "2 a.png" in told()
-        assert "image: 50,000 bytes" in told()
+        assert "2 a.png" in reported()
+        assert "image: 50,000 bytes" in reported()
         marked = "document.querySelector('.timeline tr.on th').textContent"
         assert str(page.evaluate(marked)).startswith("2 a.png")
         chosen = ink()
@@ -67,9 +65,9 @@ def test_a_timeline_lights_up_a_resource_zooms_and_answers_to_keys(tmp_path: Pat
         assert ink()[0] != before[0]
         _press(page, "Escape", "Home")
         assert ink()[0] == before[0]
-        assert "a.png" not in told()
+        assert "a.png" not in reported()
         page.evaluate(_HOVER)
-        assert "1 /" in told()
+        assert "1 /" in reported()
         page.settle()
         assert page.problems == []
         assert page.evaluate("document.title") != "taken"
@@ -95,7 +93,7 @@ def test_mistakes_are_found_where_there_are_some(tmp_path: Path) -> None:
         f"<div class=wide>{'x' * 400}</div><script>unheard.of()</script>"
     )
     with browser() as open_page:
-        found = "\n".join(mistakes_in(open_page(path), axe()))
+        found = "\n".join(errors_in(open_page(path), axe()))
     assert "unheard is not defined" in found
     assert "asks for https://example.org/a.png" in found
     assert "a name was taken for markup" in found

@@ -26,7 +26,7 @@ from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
 from h3sim.units import ms
 from tools import incremental_variants
-from tools.picture_check import mistakes_in
+from tools.picture_check import errors_in
 
 ROOT = Path(__file__).parents[2]
 DEFAULT_URGENCY = 3
@@ -203,8 +203,8 @@ def test_a_changed_verdict_fails_and_leaves_the_document_until_it_is_accepted(
     path.write_text(before.replace("| does not hold |", "| holds |"), encoding="utf-8")
     capsys.readouterr()
     assert main(arguments) == 1
-    told = capsys.readouterr().err
-    assert told == f"h3sim reproduce: {path}: marx-15: was 'holds', is 'does not hold'\n"
+    reported = capsys.readouterr().err
+    assert reported == f"h3sim reproduce: {path}: marx-15: was 'holds', is 'does not hold'\n"
     assert "| holds |" in path.read_text("utf-8")
     assert main([*arguments, "--update"]) == 0
     assert path.read_text("utf-8") == before
@@ -216,8 +216,8 @@ def test_a_document_that_is_no_text_is_refused_before_anything_runs(
     path = tmp_path / "findings.md"
     path.write_bytes(b"caf\xe9")
     assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 2
-    told = f"h3sim reproduce: {path}: is not UTF-8: byte 3 is 0xe9\n"
-    assert capsys.readouterr() == ("", told)
+    reported = f"h3sim reproduce: {path}: is not UTF-8: byte 3 is 0xe9\n"
+    assert capsys.readouterr() == ("", reported)
     assert path.read_bytes() == b"caf\xe9"
 
 
@@ -256,7 +256,7 @@ def test_what_is_drawn_is_the_same_again(tmp_path: Path) -> None:
 def test_the_figure_of_an_experiment_looks_as_it_should(name: str) -> None:
     figure = figure_of(reproduce(name, executor="serial").runs[name])
     assert figure is not None
-    assert list(mistakes_in(figure)) == []
+    assert list(errors_in(figure)) == []
     # Legends stand beside the axes, not above them, where they would take half of the height.
     assert all(
         legend.get_window_extent().y1 <= ax.get_window_extent().y1 + 2

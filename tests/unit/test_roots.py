@@ -149,7 +149,9 @@ class TestTheLoad:
         orders = []
         for other in (tab(50), frame):
             load = h3sim.simulate(page(ROOT, other), scheme="chrome-eps")
-            fields = {told.element_id: told.signal.urgency for told in load.trace.signals}
+            fields = {
+                reported.element_id: reported.signal.urgency for reported in load.trace.signals
+            }
             orders.append(fields[0] == fields[4])
         assert orders == [True, True]
 
@@ -229,9 +231,9 @@ class TestABrowserThatParses:
         load = h3sim.simulate(both, scheme=with_updates("chrome-eps"), browser="parse")
         of_images = {row.stream_id: row.requested_ms for row in load.timings if row.kind == "image"}
         raised = {
-            told.element_id: told.at_ns / 10**6
-            for told in load.trace.signals
-            if told.element_id in of_images
+            reported.element_id: reported.at_ns / 10**6
+            for reported in load.trace.signals
+            if reported.element_id in of_images
         }
         # Each is told of once more than with its request, when its own tab is laid out.
         assert [number for number in of_images if raised[number] > of_images[number]] == [8, 20]
@@ -243,5 +245,5 @@ class TestTheBackground:
         hidden = [{"when": {"at": "time"}, "hidden": True}]
         both = page(ROOT, tab(50, priority_changes=hidden))
         load = h3sim.simulate(both, scheme="firefox-eps")
-        in_sight, of_tab = (told.signal for told in load.trace.signals)
+        in_sight, of_tab = (reported.signal for reported in load.trace.signals)
         assert (in_sight.urgency, of_tab.urgency) == (0, 6)

@@ -177,13 +177,13 @@ def broken(**changes: Any) -> Any:
     document = copy.deepcopy(h3sim.simulate(PAGE).to_dict())
     for path, value in changes.items():
         *parents, last = path.split("__")
-        place = document
+        position = document
         for name in parents:
-            place = place[name]
+            position = position[name]
         if value is None:
-            del place[last]
+            del position[last]
         else:
-            place[last] = value
+            position[last] = value
     return document
 
 

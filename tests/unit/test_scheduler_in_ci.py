@@ -48,42 +48,42 @@ def test_the_first_test_passes_and_says_what_it_leaves_out(
     steps: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "test_my_scheduler.py").write_text(steps["test_my_scheduler.py"], "utf-8")
-    code, said = run(tmp_path, *SUITE, "-rs", "--h3sim-profile=quick")
-    assert code == 0, said
-    assert "at most a hundred" in said
+    code, message = run(tmp_path, *SUITE, "-rs", "--h3sim-profile=quick")
+    assert code == 0, message
+    assert "at most a hundred" in message
 
 
 def test_the_claims_that_the_page_makes_are_suggested(
     steps: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "ask.py").write_text(steps["ask.py"], "utf-8")
-    code, said = run(tmp_path, "ask.py")
-    assert code == 0, said
-    kept = re.findall(r"keeps +(\S+)", said)
-    wanted = {"urgency-order", "one-by-one-in-urgency", "round-robin-in-urgency"}
-    assert wanted | {"non-incremental-first"} <= {*kept}
+    code, message = run(tmp_path, "ask.py")
+    assert code == 0, message
+    kept = re.findall(r"keeps +(\S+)", message)
+    expected = {"urgency-order", "one-by-one-in-urgency", "round-robin-in-urgency"}
+    assert expected | {"non-incremental-first"} <= {*kept}
 
 
 def test_a_mistake_is_found_and_its_history_can_be_pasted(
     steps: dict[str, str], tmp_path: Path
 ) -> None:
-    whole = steps["my_scheduler.py"]
+    complete = steps["my_scheduler.py"]
     (tmp_path / "test_my_scheduler.py").write_text(steps["test_my_scheduler.py again"], "utf-8")
     assert run(tmp_path, *SUITE, "--h3sim-profile=quick")[0] == 0
-    wrong = changed(whole, steps["my_scheduler.py, changed"])
-    assert wrong != whole
+    wrong = changed(complete, steps["my_scheduler.py, changed"])
+    assert wrong != complete
     (tmp_path / "my_scheduler.py").write_text(wrong, "utf-8")
-    code, said = run(tmp_path, *SUITE, "-k", "updates-at-once")
+    code, message = run(tmp_path, *SUITE, "-k", "updates-at-once")
     assert code == 1
-    pasted = re.search(r"-- h3sim: the history as a test -+\n(.*?)^[=-]{5}", said, re.M | re.S)
-    assert pasted is not None, said
+    pasted = re.search(r"-- h3sim: the history as a test -+\n(.*?)^[=-]{5}", message, re.M | re.S)
+    assert pasted is not None, message
     # What was printed, and what the page shows: both fail as long as the mistake is there.
     printed = f"from my_scheduler import MyScheduler\n{pasted[1]}"
     (tmp_path / "test_printed.py").write_text(printed, "utf-8")
     (tmp_path / "test_updates.py").write_text(steps["test_updates.py"], "utf-8")
     pastes = ("test_printed.py", "test_updates.py")
     assert "2 failed" in run(tmp_path, *SUITE, *pastes)[1]
-    (tmp_path / "my_scheduler.py").write_text(whole, "utf-8")
+    (tmp_path / "my_scheduler.py").write_text(complete, "utf-8")
     assert "2 passed" in run(tmp_path, *SUITE, *pastes)[1]
 
 
@@ -93,9 +93,9 @@ def test_the_commands_of_the_workflow_are_commands(steps: dict[str, str], tmp_pa
     assert len(commands) == 2
     for command in commands:
         _, *options = command.split()
-        code, said = run(tmp_path, *SUITE, *options, "--collect-only")
-        assert code == 0, said
-        assert "17 tests collected" in said
+        code, message = run(tmp_path, *SUITE, *options, "--collect-only")
+        assert code == 0, message
+        assert "17 tests collected" in message
 
 
 def test_failures_are_kept_where_histories_differ_from_run_to_run() -> None:
@@ -134,9 +134,9 @@ def test_histories():
     )
 
     def seen(*options: str) -> str:
-        said = run(tmp_path, *SUITE, "-s", *options)[1]
-        found = re.search(r"SEEN (-?\d+)", said)
-        assert found is not None, said
+        message = run(tmp_path, *SUITE, "-s", *options)[1]
+        found = re.search(r"SEEN (-?\d+)", message)
+        assert found is not None, message
         return found[1]
 
     with pytest.MonkeyPatch.context() as patch:

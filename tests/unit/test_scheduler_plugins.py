@@ -292,11 +292,11 @@ class Exits(RoundRobinScheduler):
 
 
 def test_every_call_is_passed_on_with_what_was_given() -> None:
-    told: list[tuple[Any, ...]] = []
+    reported: list[tuple[Any, ...]] = []
 
     class ResultTable:
         def __getattr__(self, name: str) -> Any:
-            return lambda *given: told.append((name, *given))
+            return lambda *given: reported.append((name, *given))
 
         def pick(self) -> int:
             return 4
@@ -306,7 +306,7 @@ def test_every_call_is_passed_on_with_what_was_given() -> None:
     with pytest.raises(SchedulerError, match="picks stream 4, which has no data"):
         scheduler.pick()
     scheduler.close(4)
-    told.clear()
+    reported.clear()
     calls: list[tuple[Any, ...]] = [
         *(("open", 4, H2Priority()), ("update", 4, H2Priority(weight=1)), ("activate", 4)),
         *(("charge", 4, 1400), ("deactivate", 4), ("close", 4)),
@@ -316,7 +316,7 @@ def test_every_call_is_passed_on_with_what_was_given() -> None:
     assert scheduler.pick() == 4
     for name, *given in calls[4:]:
         getattr(scheduler, name)(*given)
-    assert told == calls
+    assert reported == calls
     with pytest.raises(SchedulerError, match="which is not open"):
         scheduler.pick()
 
@@ -364,15 +364,17 @@ class Idle(FifoScheduler):
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "shown_text"),
     [
         ({}, "nothing more .*: the scheduler 'Idle' picks none of the streams that have data"),
         (LINKS, r"given up after 3600 s .*: does the scheduler 'Idle' pick none of .* data\?"),
     ],
     ids=["constant rate", "links"],
 )
-def test_one_that_picks_nobody_is_named_where_a_load_has_no_end(setting: Any, said: Any) -> None:
-    with pytest.raises(StalledError, match=f"^{said}$") as caught:
+def test_one_that_picks_nobody_is_named_where_a_load_has_no_end(
+    setting: Any, shown_text: Any
+) -> None:
+    with pytest.raises(StalledError, match=f"^{shown_text}$") as caught:
         h3sim.simulate(PAGE, scheduler=Idle, **setting)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 

@@ -188,19 +188,28 @@ class TestRequeuing:
         assert turns(scheduler, 5) == [0, 2, 4, 0, 2]
 
 
-def place(bucket: int, level: int) -> BucketPriority:
+def bucket_priority(bucket: int, level: int) -> BucketPriority:
     return BucketPriority(bucket=bucket, level=level)
 
 
 class TestBuckets:
     def test_the_highest_bucket_is_emptied_first(self) -> None:
-        scheduler = opened(BucketScheduler(), {0: place(0, 3), 4: place(63, 1), 8: place(31, 3)})
+        scheduler = opened(
+            BucketScheduler(),
+            {0: bucket_priority(0, 3), 4: bucket_priority(63, 1), 8: bucket_priority(31, 3)},
+        )
         assert drain_order(scheduler, 3) == [4, 8, 0]
 
     def test_level_3_goes_first_then_levels_2_and_1_by_turns(self) -> None:
         scheduler = opened(
             BucketScheduler(),
-            {0: place(5, 1), 4: place(5, 1), 8: place(5, 2), 12: place(5, 2), 16: place(5, 3)},
+            {
+                0: bucket_priority(5, 1),
+                4: bucket_priority(5, 1),
+                8: bucket_priority(5, 2),
+                12: bucket_priority(5, 2),
+                16: bucket_priority(5, 3),
+            },
         )
         assert turns(scheduler, 2) == [16, 16]
         scheduler.deactivate(16)
@@ -211,33 +220,41 @@ class TestBuckets:
         assert turns(scheduler, 4) == [12, 4, 12, 0]
 
     def test_levels_3_and_2_are_ordered_by_arrival_not_by_id(self) -> None:
-        scheduler = opened(BucketScheduler(), {8: place(5, 3), 0: place(5, 3), 4: place(5, 2)})
+        scheduler = opened(
+            BucketScheduler(),
+            {8: bucket_priority(5, 3), 0: bucket_priority(5, 3), 4: bucket_priority(5, 2)},
+        )
         assert drain_order(scheduler, 3) == [8, 0, 4]
 
     def test_a_stream_that_comes_back_keeps_its_arrival(self) -> None:
-        scheduler = opened(BucketScheduler(), {0: place(5, 3), 4: place(5, 3)})
+        scheduler = opened(BucketScheduler(), {0: bucket_priority(5, 3), 4: bucket_priority(5, 3)})
         scheduler.deactivate(0)
         assert scheduler.pick() == 4
         scheduler.activate(0)
         assert scheduler.pick() == 0
 
     def test_an_update_moves_a_stream_at_once(self) -> None:
-        scheduler = opened(BucketScheduler(), {0: place(31, 3), 4: place(31, 3)})
-        scheduler.update(4, place(63, 1))
+        scheduler = opened(
+            BucketScheduler(), {0: bucket_priority(31, 3), 4: bucket_priority(31, 3)}
+        )
+        scheduler.update(4, bucket_priority(63, 1))
         assert turns(scheduler, 2) == [4, 4]
-        scheduler.update(4, place(0, 3))
+        scheduler.update(4, bucket_priority(0, 3))
         assert turns(scheduler, 2) == [0, 0]
 
     def test_a_stream_updated_while_idle_joins_where_it_was_put(self) -> None:
-        scheduler = opened(BucketScheduler(), {0: place(31, 3), 4: place(0, 1)})
+        scheduler = opened(BucketScheduler(), {0: bucket_priority(31, 3), 4: bucket_priority(0, 1)})
         scheduler.deactivate(4)
-        scheduler.update(4, place(63, 2))
+        scheduler.update(4, bucket_priority(63, 2))
         assert scheduler.pick() == 0
         scheduler.activate(4)
         assert scheduler.pick() == 4
 
     def test_a_signal_of_another_kind_counts_as_bucket_0_level_2(self) -> None:
-        scheduler = opened(BucketScheduler(), {0: on(None, 256), 4: place(0, 1), 8: place(0, 3)})
+        scheduler = opened(
+            BucketScheduler(),
+            {0: on(None, 256), 4: bucket_priority(0, 1), 8: bucket_priority(0, 3)},
+        )
         assert turns(scheduler, 1) == [8]
         scheduler.deactivate(8)
         assert turns(scheduler, 3) == [0, 4, 0]

@@ -208,8 +208,8 @@ def test_every_browser_has_an_expectation_for_every_resource() -> None:
 @pytest.mark.parametrize("scheme", EXPECTED)
 def test_every_resource_is_put_into_the_class_of_its_row(scheme: str) -> None:
     row = h3sim.load_scheme(scheme)
-    said = {name: signal_of(row, *RESOURCES[name]) for name in RESOURCES}  # type: ignore[arg-type]
-    assert said == {
+    message = {name: signal_of(row, *RESOURCES[name]) for name in RESOURCES}  # type: ignore[arg-type]
+    assert message == {
         name: signal for signal, names in EXPECTED[scheme].items() for name in names.split()
     }
 
@@ -241,9 +241,9 @@ def test_the_main_document(scheme: str, signal: Signal) -> None:
 
 def test_only_the_first_five_images_are_raised() -> None:
     steps = [(0, "document", 1), *[(0, "image", 1)] * 5, (0, "script", 1), *[(0, "image", 1)] * 2]
-    said = {s.element_id: s.signal for s in replay(steps, "chrome-eps").trace.signals}
-    assert [said[4 * n] for n in range(1, 6)] == [eps(2, incremental=True)] * 5
-    assert [said[4 * n] for n in (7, 8)] == [eps(3, incremental=True)] * 2
+    message = {s.element_id: s.signal for s in replay(steps, "chrome-eps").trace.signals}
+    assert [message[4 * n] for n in range(1, 6)] == [eps(2, incremental=True)] * 5
+    assert [message[4 * n] for n in (7, 8)] == [eps(3, incremental=True)] * 2
 
 
 SETTINGS = {

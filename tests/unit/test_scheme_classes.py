@@ -115,7 +115,7 @@ def meenan(documents: tuple[int, int]) -> dict[Signal, str]:
         (0, 2): "other other-preload",
     }
     table[documents] += " html"
-    return {bucket(*place): names for place, names in table.items()}
+    return {bucket(*position): names for position, names in table.items()}
 
 
 EXPECTED: dict[str, dict[Signal, str]] = {
@@ -128,7 +128,7 @@ EXPECTED: dict[str, dict[Signal, str]] = {
         weighing(8): f"{FETCH} {IMAGES} {REST}",
     },
     "dfifo": dict(zip(map(strict, (256, 220, 183, 147, 110)), CHROME, strict=True)),
-    "spdyrr": {bucket(4 - place, 1): names for place, names in enumerate(CHROME)},
+    "spdyrr": {bucket(4 - position, 1): names for position, names in enumerate(CHROME)},
     # Placeholders: 1 leaders, 2 followers, 3 unblocked, 4 background, 5 speculative.
     "firefox": {
         under(1, 32): FIREFOX_LEADERS,
@@ -302,8 +302,8 @@ def test_placeholders_are_declared_before_the_first_request(scheme: str) -> None
     load = replay([(0, "other", 1)], scheme)
     declared = [(s.element_id, s.signal) for s in load.trace.signals if s.element_id < 0]
     assert declared == [
-        (-1 - place, H2Priority(weight=weight, depends_on=parent))
-        for place, (weight, parent) in enumerate(PLACEHOLDERS.get(scheme, []))
+        (-1 - position, H2Priority(weight=weight, depends_on=parent))
+        for position, (weight, parent) in enumerate(PLACEHOLDERS.get(scheme, []))
     ]
 
 
@@ -343,6 +343,6 @@ def test_flags_of_a_rule_are_pairs_of_a_name_and_whether_it_is_set(
 
 
 def test_a_hint_of_a_server_names_what_it_is_about_by_a_text() -> None:
-    assert ServerHint(path="*.png", says_=ServerPriority(urgency=1)).matches("a.png")
+    assert ServerHint(path="*.png", server_priority=ServerPriority(urgency=1)).matches("a.png")
     with pytest.raises(SchemeError, match="path"):
-        ServerHint(path=3, says_=ServerPriority(urgency=1))  # type: ignore[arg-type]
+        ServerHint(path=3, server_priority=ServerPriority(urgency=1))  # type: ignore[arg-type]

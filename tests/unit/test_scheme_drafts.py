@@ -65,15 +65,15 @@ def test_swetts_streams_go_one_at_a_time_where_those_of_buckets_do(scheme: str) 
 def test_swetts_next_stream_stands_one_below_the_last_of_its_class_that_is_there() -> None:
     fetches = [(0, "fetch", 1), (0, "fetch", 1), (15, "fetch", 60), (610, "fetch", 1)]
     load = replay([*fetches, (1400, "fetch", 1)], "swett")
-    said = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
+    message = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
     # The third goes from 30 to 620, so it is there at 610; by 1400 all have left.
-    assert [said[4 * n].strict for n in range(5)] == [255, 254, 253, 252, 255]
+    assert [message[4 * n].strict for n in range(5)] == [255, 254, 253, 252, 255]
 
 
 def test_swetts_three_hundredth_stream_has_nothing_lower_and_shares() -> None:
     load = replay([(0, "fetch", 1)] * 300, "swett")
-    said = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
-    assert [said[4 * n].strict for n in (0, 255, 256, 299)] == [255, 0, 0, 0]
+    message = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
+    assert [message[4 * n].strict for n in (0, 255, 256, 299)] == [255, 0, 0, 0]
 
 
 def test_cloudflares_buckets_take_chromes_levels_and_what_is_incremental_shares() -> None:

@@ -72,14 +72,14 @@ class TestAts:
 
 def calls(scheme: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Return what the tree is told of two images that are asked for at one instant."""
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
 
     def noting(name: str) -> None:
         method = getattr(TreeScheduler, name)
 
         def noted(tree: TreeScheduler, stream_id: int, *rest: Any) -> Any:
             if stream_id >= 0:
-                told.append((name, stream_id))
+                reported.append((name, stream_id))
             return method(tree, stream_id, *rest)
 
         monkeypatch.setattr(TreeScheduler, name, noted)
@@ -87,7 +87,7 @@ def calls(scheme: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]
     for name in ("open", "activate", "close"):
         noting(name)
     replay([(0, "image", 1), (0, "image", 1)], scheme)
-    return told
+    return reported
 
 
 def test_nghttp2_reads_all_requests_before_a_response_begins(

@@ -67,14 +67,14 @@ def test_a_class_of_eps_has_the_defaults_of_the_rfc() -> None:
 def test_a_mechanism_without_turns_takes_none(mechanism: str) -> None:
     classes = {"all": {"bucket": 1, "level": 1} if mechanism == "buckets" else {}}
     for key in ("turn_packets", "turn_bytes"):
-        told = problems(mechanism=mechanism, classes=classes, **{key: 4})
-        assert told == [f"{key}: is only allowed with the mechanisms 'round-robin' and 'eps'"]
-    told = problems(mechanism=mechanism, classes=classes, mixed="halves")
-    assert told == ["mixed: is only allowed with the mechanism 'eps'"]
+        reported = problems(mechanism=mechanism, classes=classes, **{key: 4})
+        assert reported == [f"{key}: is only allowed with the mechanisms 'round-robin' and 'eps'"]
+    reported = problems(mechanism=mechanism, classes=classes, mixed="halves")
+    assert reported == ["mixed: is only allowed with the mechanism 'eps'"]
 
 
 def test_every_mistake_of_a_setting_is_told() -> None:
-    told = problems(
+    reported = problems(
         mixed="both",
         turn_packets=0,
         turn_bytes=2,
@@ -83,7 +83,7 @@ def test_every_mistake_of_a_setting_is_told() -> None:
     )
     rules = "non-incremental-first, shared-list, halves, halves-incremental-first, "
     rules += "first-turn, all-share"
-    assert told == [
+    assert reported == [
         f"mixed: 'both' is not one of {rules}",
         "turn_packets: must be at least 1, is 0",
         "turn_bytes: give packets or bytes, not both",
@@ -95,8 +95,8 @@ def test_every_mistake_of_a_setting_is_told() -> None:
 
 
 def test_an_urgency_goes_only_with_eps() -> None:
-    told = problems(mechanism="tree", classes={"all": {"urgency": 1}})
-    assert told == ["classes.all.urgency: unknown key; allowed are weight, group, arrangement"]
+    reported = problems(mechanism="tree", classes={"all": {"urgency": 1}})
+    assert reported == ["classes.all.urgency: unknown key; allowed are weight, group, arrangement"]
 
 
 PAGE = scripted_page([(0, "document", 40), (0, "image", 40)])
@@ -130,8 +130,8 @@ def test_ranks_need_to_know_what_they_are_by() -> None:
 
 
 def test_every_mistake_of_a_rule_is_told() -> None:
-    told = problems(rules=[{"class": "all", "fetchpriority": "urgent", "first_images": 0}])
-    assert told == [
+    reported = problems(rules=[{"class": "all", "fetchpriority": "urgent", "first_images": 0}])
+    assert reported == [
         "rules[0].fetchpriority: 'urgent' is not one of high, low, auto",
         "rules[0].first_images: must be at least 1, is 0",
     ]

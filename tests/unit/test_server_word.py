@@ -62,8 +62,8 @@ class TestMerging:
             ROOT, image("a", server_priorities=[{"urgency": 0}], priority_changes=seen), image("b")
         )
         load = h3sim.simulate(page, scheme=with_updates("lsquic"))
-        told = [s.signal for s in load.trace.signals if s.element_id == 4]
-        assert told == [
+        reported = [s.signal for s in load.trace.signals if s.element_id == 4]
+        assert reported == [
             Eps(urgency=2, incremental=True),
             Eps(urgency=0, incremental=True),
             Eps(urgency=3, incremental=True),
@@ -102,12 +102,12 @@ class TestMerging:
 
 class TestHints:
     def test_a_scheme_says_it_by_path(self) -> None:
-        hints = (ServerHint(path="*.jpg", says_=ServerPriority(urgency=0)),)
+        hints = (ServerHint(path="*.jpg", server_priority=ServerPriority(urgency=0)),)
         page = page_of(ROOT, image("a.png"), image("b.jpg"))
         load = h3sim.simulate(page, scheme=replace(CHROME, hints=hints))
-        told = {s.element_id: s.signal for s in load.trace.signals}
-        assert told[4] == Eps(urgency=2, incremental=True)
-        assert told[8] == Eps(urgency=0, incremental=True)
+        reported = {s.element_id: s.signal for s in load.trace.signals}
+        assert reported[4] == Eps(urgency=2, incremental=True)
+        assert reported[8] == Eps(urgency=0, incremental=True)
 
     def test_a_scheme_file_has_them(self) -> None:
         document = {
@@ -122,7 +122,7 @@ class TestHints:
             "classes": {"all": {}},
         }
         scheme = scheme_from_dict(document)
-        assert scheme.hints[0].says_ == ServerPriority(urgency=1, after_bytes=9)
+        assert scheme.hints[0].server_priority == ServerPriority(urgency=1, after_bytes=9)
         assert scheme_to_dict(scheme) == document | {"otherwise": "all"}
 
     def test_doubts_go_with_urgencies(self) -> None:

@@ -108,8 +108,8 @@ class TestPriorityReceiver:
         receiver = PriorityReceiver(Signalling.EPS)
         assert receiver.on_message(0, Eps(urgency=1)) == []
         assert receiver.on_message(0, Eps(urgency=2, incremental=True)) == []
-        said = receiver.on_request(0, Eps(urgency=5))
-        assert heard(said) == [("open", 0, Eps(urgency=2, incremental=True))]
+        message = receiver.on_request(0, Eps(urgency=5))
+        assert heard(message) == [("open", 0, Eps(urgency=2, incremental=True))]
 
     def test_a_priority_update_replaces_all_that_the_request_said(self) -> None:
         receiver = PriorityReceiver(Signalling.EPS)
@@ -121,11 +121,11 @@ class TestPriorityReceiver:
 
     def test_a_place_by_strict_priority_is_heard_like_one_in_a_tree(self) -> None:
         receiver = PriorityReceiver(Signalling.DRAFT_20)
-        place = StrictPriority(strict=9, depends_on=-1)
+        position = StrictPriority(strict=9, depends_on=-1)
         assert heard(receiver.on_message(-1, StrictPriority(strict=1))) == [
             ("open", -1, StrictPriority(strict=1))
         ]
-        assert heard(receiver.on_request(0, place)) == [("open", 0, place)]
+        assert heard(receiver.on_request(0, position)) == [("open", 0, position)]
 
     def test_a_signal_of_another_kind_opens_nothing_before_its_request(self) -> None:
         bucket = BucketPriority(bucket=1, level=1)
@@ -136,13 +136,13 @@ class Log:
     """A scheduler that writes down what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, int, Signal | None]] = []
+        self.reported: list[tuple[str, int, Signal | None]] = []
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        self.told.append(("open", stream_id, signal))
+        self.reported.append(("open", stream_id, signal))
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        self.told.append(("update", stream_id, signal))
+        self.reported.append(("update", stream_id, signal))
 
     def activate(self, stream_id: int) -> None:
         raise AssertionError("nothing has data")
@@ -151,7 +151,7 @@ class Log:
         raise AssertionError("nothing has data")
 
     def close(self, stream_id: int) -> None:
-        self.told.append(("close", stream_id, None))
+        self.reported.append(("close", stream_id, None))
 
     def pick(self) -> int | None:
         return None
@@ -218,7 +218,7 @@ class TestWireSignalling:
         signals.on_connected()
         signals.on_requested(0, SOME)
         signals.on_finished(0)
-        assert log.told == [] == signals.record
+        assert log.reported == [] == signals.record
 
     def test_draft_20_hears_a_request_at_once_and_frames_in_their_order(self) -> None:
         log, signals, _ = talking(Signalling.DRAFT_20)
@@ -227,13 +227,13 @@ class TestWireSignalling:
         signals.on_requested(4, SOME)
         signals.on_request_arrived(4, SOME, 50)
         signals.on_message_arrived(1, 51)
-        assert log.told == [("open", 4, on(-1, 14))]
+        assert log.reported == [("open", 4, on(-1, 14))]
         signals.on_message_arrived(0, 60)
         # The frame says of stream 0, whose request is still to come, more than that will.
-        assert log.told[1:] == [("open", -1, on(None, 2)), ("open", 0, on(-1, 99))]
+        assert log.reported[1:] == [("open", -1, on(None, 2)), ("open", 0, on(-1, 99))]
         signals.on_request_arrived(0, SOME, 70)
-        assert len(log.told) == 3
-        assert [told[:2] for told in signals.record] == [
+        assert len(log.reported) == 3
+        assert [reported[:2] for reported in signals.record] == [
             (50, 4),
             (60, -1),
             (60, 0),
@@ -247,9 +247,9 @@ class TestWireSignalling:
         for number in (1, 3, 2):
             signals.on_message_arrived(number, 50)
         signals.on_request_arrived(0, SOME, 50)
-        assert log.told == [("open", 0, ORPHAN)]
+        assert log.reported == [("open", 0, ORPHAN)]
         signals.on_message_arrived(0, 60)
-        assert log.told[1:] == [
+        assert log.reported[1:] == [
             ("open", -1, on(None, 2)),
             ("update", 0, on(-1, 10)),
             ("update", 0, on(-1, 99)),
@@ -264,7 +264,7 @@ class TestWireSignalling:
         signals.on_closed(0, 60)
         for number in (0, 1):
             signals.on_message_arrived(number, 70)
-        assert log.told == [("open", 0, ORPHAN), ("open", -1, on(None, 2))]
+        assert log.reported == [("open", 0, ORPHAN), ("open", -1, on(None, 2))]
 
     def test_known_signals_are_heard_with_the_request_and_at_the_end(self) -> None:
         log = Log()
@@ -276,7 +276,7 @@ class TestWireSignalling:
         signals.on_finished(0)
         signals.on_message_arrived(0, 55)
         signals.on_closed(0, 60)
-        assert log.told == [
+        assert log.reported == [
             ("open", -1, on(None, 2)),
             ("open", 0, on(-1, 10)),
             ("update", 0, on(-1, 99)),

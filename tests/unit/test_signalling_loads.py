@@ -62,11 +62,11 @@ class TestConstantPace:
         """The server keeps a stream for 500 ms; a client knows at once that it has all of it."""
         steps = [(0, "document", 1), (100, "image", 1)]
         page = scripted_page(steps)
-        said = [
+        message = [
             {s.element_id: s.signal for s in h3sim.simulate(page, scheme=scheme).trace.signals}[4]
             for scheme in (chain("server"), chain("h2"))
         ]
-        assert said == [on(0), on(None)]
+        assert message == [on(0), on(None)]
 
     @pytest.mark.parametrize("signalling", ["h2", "draft-20", "draft-22"])
     def test_p_plus_lets_normal_have_its_weight_again_when_the_client_has_all_of_high(
@@ -86,7 +86,7 @@ class TestConstantPace:
         scheme = scheme_from_dict(P_PLUS | {"mechanism": "strict", "signalling": "draft-20"})
         page = scripted_page([(0, "document", 2), (0, "image", 1)])
         load = h3sim.simulate(page, scheme=scheme)
-        assert [told.element_id for told in load.trace.signals] == [-1, -2, -2, 0, 4, -2]
+        assert [reported.element_id for reported in load.trace.signals] == [-1, -2, -2, 0, 4, -2]
 
 
 P_PLUS = {
@@ -107,11 +107,11 @@ P_PLUS = {
 def page_up(*names: str, kinds: str = "document", last: int = 10) -> Page:
     """Return a page of resources that are asked for 10 ms after one another, in packets of 1200."""
     entries = []
-    for place, name in enumerate(names):
-        kind, n_packets = ("document", 60) if not place else (kinds, last)
+    for position, name in enumerate(names):
+        kind, n_packets = ("document", 60) if not position else (kinds, last)
         entry = {"id": name, "kind": kind, "bytes": 1200 * n_packets, "request_bytes": 200}
-        if place:
-            entry["discovered"] = {"at": "time", "delay_ms": 10 * place}
+        if position:
+            entry["discovered"] = {"at": "time", "delay_ms": 10 * position}
         entries.append(entry)
     return page_from_dict({"format": "h3sim-page/1", "name": "up", "resources": entries})
 
@@ -137,7 +137,7 @@ def runs(load: Load) -> list[str]:
 
 def first_heard(load: Load) -> list[int]:
     """Return what the server heard of, in that order."""
-    return list(dict.fromkeys(told.element_id for told in load.trace.signals))
+    return list(dict.fromkeys(reported.element_id for reported in load.trace.signals))
 
 
 XAB = page_up("X", "A", "B", kinds="image")
@@ -168,7 +168,8 @@ class TestLinks:
         load = over(XAB, "chrome-eps", losing(1))
         assert first_heard(load) == [0, 8, 4]
         assert all(
-            told.signal == Eps(urgency=2, incremental=True) for told in load.trace.signals[1:]
+            reported.signal == Eps(urgency=2, incremental=True)
+            for reported in load.trace.signals[1:]
         )
 
     def test_signals_that_overtake_one_another_are_put_in_order_on_the_control_stream(self) -> None:
@@ -181,8 +182,10 @@ class TestLinks:
         swapped = [first_heard(load) != [0, 4, 8] for load in heard_in["fifo-draft-20"]]
         assert any(swapped)
         for load in heard_in["fifo-draft-22"]:
-            placed = [told for told in load.trace.signals if told.signal.depends_on != ORPHANS]
-            assert [told.element_id for told in placed] == [0, 4, 8]
+            inserted = [
+                reported for reported in load.trace.signals if reported.signal.depends_on != ORPHANS
+            ]
+            assert [reported.element_id for reported in inserted] == [0, 4, 8]
 
 
 class TestFigures:
@@ -224,8 +227,10 @@ class TestFigures:
         page = page_up("X", "C", "A", "B", kinds="image")
         load = over(page, "fifo-draft-22", losing(1))
         assert runs(load) == ["X", "C", "A", "B"]
-        orphans = [told for told in load.trace.signals if told.signal.depends_on == ORPHANS]
-        assert [told.element_id for told in orphans] == [8, 12]
+        orphans = [
+            reported for reported in load.trace.signals if reported.signal.depends_on == ORPHANS
+        ]
+        assert [reported.element_id for reported in orphans] == [8, 12]
         # In draft-20 the same loss lets A, and B after it, take from X.
         taking = runs(over(page, "fifo-draft-20", losing(1)))
         assert taking[:4] == ["X", "A", "X", "A"]

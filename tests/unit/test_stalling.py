@@ -76,7 +76,7 @@ def test_a_load_that_never_ends_is_given_up_after_so_many_events(
 
 
 @pytest.mark.parametrize(
-    ("text", "mistake"),
+    ("text", "error"),
     [
         ("beta = 1.5", "beta: must be more than 0 and less than 1, is 1.5"),
         (
@@ -96,10 +96,10 @@ def test_a_load_that_never_ends_is_given_up_after_so_many_events(
         ),
     ],
 )
-def test_a_profile_names_what_cannot_work_by_file_and_key(text: Any, mistake: Any) -> None:
+def test_a_profile_names_what_cannot_work_by_file_and_key(text: Any, error: Any) -> None:
     with pytest.raises(ProfileError) as caught:
         profile_from_toml(f'format = "h3sim-profile/1"\nname = "p"\n{text}\n', source="p.toml")
-    assert caught.value.lines() == [f"p.toml: {mistake}"]
+    assert caught.value.lines() == [f"p.toml: {error}"]
 
 
 def test_a_profile_made_in_python_is_checked_as_one_from_a_file() -> None:

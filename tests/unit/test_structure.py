@@ -99,7 +99,7 @@ WRITERS = {
     "h3sim/cli/main.py": "stands in for a standard stream that was closed",
     "h3sim/schema/files.py": "drafts, which take the place of a file when they are whole",
 }
-"""What may open files for writing, and what for; all other files are written by `write_whole`."""
+"""What may open files for writing, and why; all other files are written by `write_atomically`."""
 
 
 def writes(call: ast.Call) -> bool:

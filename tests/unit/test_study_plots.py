@@ -100,10 +100,10 @@ def sized_study() -> Results:
             "scheme": scheme,
             "send_buffer_kb": send_buffer_kb,
             "seed": seed,
-            "ms": (100.0 + place + seed) * factor * (1 if not send_buffer_kb else 1 / factor),
+            "ms": (100.0 + position + seed) * factor * (1 if not send_buffer_kb else 1 / factor),
             "lost": float(seed if page == "a" else -seed if page == "b" else 1),
         }
-        for place, (page, size) in enumerate((("c", 2_000_000), ("a", 100_000), ("b", 600_000)))
+        for position, (page, size) in enumerate((("c", 2_000_000), ("a", 100_000), ("b", 600_000)))
         for send_buffer_kb in (0, 1000)
         for scheme, factor in (("rr", 1.0), ("y", 0.5), ("z", 2.0))
         for seed in range(8)

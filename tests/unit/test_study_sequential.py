@@ -128,12 +128,12 @@ def test_the_command_line_adds_seeds_as_python_does(
     study_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sweep", str(study_file), "-j", "1"]) == 0
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     found = h3sim.sequential_sweep(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
     (row,) = found.rows
-    (line,) = [line for line in told.splitlines() if f"{row.geometric:.3f}" in line]
+    (line,) = [line for line in reported.splitlines() if f"{row.geometric:.3f}" in line]
     assert line.split()[:2] == ["fifo", str(row.seeds)]
-    assert f"{len(found.results):,} loads: reused 0, ran {len(found.results)}, failed 0" in told
+    assert f"{len(found.results):,} loads: reused 0, ran {len(found.results)}, failed 0" in reported
 
 
 def test_the_command_line_says_where_intervals_stay_wide(
@@ -202,9 +202,9 @@ def test_every_mistake_of_a_rule_in_a_file_is_a_line(
 ) -> None:
     study_file.write_text(STUDY.replace(before, after, 1), encoding="utf-8")
     assert main(["sweep", str(study_file), "-j", "1"]) == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert "Traceback" not in told
+    reported = capsys.readouterr().err
+    assert message in reported
+    assert "Traceback" not in reported
 
 
 def test_an_interval_that_says_nothing_is_no_error() -> None:

@@ -91,9 +91,9 @@ def test_the_command_line_tells_a_full_disk_without_a_traceback(
     store = small_disk / "study.db"
     command = ["sweep", str(file), "--store", str(store), "--resources", "-j", "1"]
     assert main(command) == 1
-    told = capsys.readouterr().err
-    assert "free some space, then run the same again" in told
-    assert "Traceback" not in told
+    reported = capsys.readouterr().err
+    assert "free some space, then run the same again" in reported
+    assert "Traceback" not in reported
     with Store(store, may_write=False) as kept:
         assert kept.verify() == []
 
@@ -137,7 +137,9 @@ def test_a_plug_in_that_raises_fails_its_loads_only(tmp_path: Path, executor: An
     )  # fmt: skip
     assert results.counts == (0, 2, 2)
     assert [row["scheme"] for row in results] == ["rr", "rr"]
-    assert all("ZeroDivisionError: the plug-in's own mistake" in told for told in results.errors)
+    assert all(
+        "ZeroDivisionError: the plug-in's own mistake" in reported for reported in results.errors
+    )
 
 
 def test_a_plug_in_that_hangs_is_ended_where_a_time_is_given(tmp_path: Path) -> None:
@@ -174,8 +176,8 @@ def test_two_sweeps_at_once_on_one_store_both_end_with_all_rows(tmp_path: Path) 
         )
         for _ in range(2)
     ]
-    told = [process.communicate(timeout=HANG_S)[0].strip() for process in both]
-    assert told == [str(2 * N_SEEDS)] * 2
+    reported = [process.communicate(timeout=HANG_S)[0].strip() for process in both]
+    assert reported == [str(2 * N_SEEDS)] * 2
     with Store(store, may_write=False) as kept:
         assert kept.verify() == []
         assert [known.done for known in kept.studies()] == [2 * N_SEEDS]
@@ -213,7 +215,7 @@ def test_a_store_that_another_sweep_switches_as_well_is_asked_again(
 
 def test_no_thread_is_left_behind(tmp_path: Path) -> None:
     before = threading.active_count()
-    study(standins.told, 5).run(store=tmp_path / "s.db", executor="processes", workers=2)
+    study(standins.reported, 5).run(store=tmp_path / "s.db", executor="processes", workers=2)
     assert threading.active_count() <= before + 1  # the server that forks, perhaps
 
 
@@ -231,8 +233,8 @@ def test_all_names_that_nobody_knows_and_files_that_cannot_be_read_are_told_at_o
     )
     (tmp_path / "broken.json").write_text("[")
     assert main(["sweep", str(path)]) == 2
-    told = [line.split(": ")[2] for line in capsys.readouterr().err.splitlines()]
-    assert told == [
+    reported = [line.split(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert reported == [
         *("cells[0].network", "cells[1].network"),  # is fixed in settings
         *("pages[1]", "pages[2]", "schemes[0]", "settings.network"),
         *("axes.transport_profile[1]", "cells[1].network"),
@@ -253,12 +255,12 @@ def test_values_that_cannot_be_are_told_with_names_and_keys_that_nobody_knows(
         'cells = [{ send_buffer_kb = 14 }, { send_buffer_kb = "x", cc = "cubix" }]\n'
     )
     assert main(["sweep", str(path)]) == 2
-    told = [line.split(": ")[2:] for line in capsys.readouterr().err.splitlines()]
-    assert [line[0] for line in told] == [
+    reported = [line.split(": ")[2:] for line in capsys.readouterr().err.splitlines()]
+    assert [line[0] for line in reported] == [
         *("pagse", "axes.seedz", "settings.transport", "settings.rtt_ms", "axes.loss[1]"),
         *("cells[1].send_buffer_kb", "pages[0]", "schemes[0]", "settings.network", "cells[1].cc"),
     ]
-    assert told[2][1] == "'sctp' is not one of quic, tcp, http1"
+    assert reported[2][1] == "'sctp' is not one of quic, tcp, http1"
 
 
 @pytest.mark.parametrize(
@@ -280,6 +282,6 @@ def test_a_library_that_the_end_needs_is_asked_for_before_anything_runs(
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr(Study, "run", None)  # would raise if it were called
     assert main(command) == 1
-    told = capsys.readouterr()
-    assert told.err == f"h3sim: this needs {package}: pip install 'h3sim[study]'\n"
-    assert told.out == ""
+    reported = capsys.readouterr()
+    assert reported.err == f"h3sim: this needs {package}: pip install 'h3sim[study]'\n"
+    assert reported.out == ""

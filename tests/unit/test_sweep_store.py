@@ -38,7 +38,7 @@ ROOT = {"id": "/", "kind": "document", "bytes": 2800}
 PAGE = page_of(ROOT)
 
 
-def study(n_seeds: int = 10, stand_in: Any = standins.told, **axes: Any) -> Any:
+def study(n_seeds: int = 10, stand_in: Any = standins.reported, **axes: Any) -> Any:
     made = load_study(PAGE, schemes=["rr", "fifo"], seeds=n_seeds, **axes)
     made.stand_in = stand_in
     return made
@@ -80,7 +80,7 @@ def test_another_setting_is_another_cell(store: Any, other: Any) -> None:
 def test_an_edited_page_scheme_or_model_is_another_cell(store: Any) -> None:
     run(study(4), store)
     edited = load_study(PAGE.with_("/", bytes=1, name="page"), schemes=["rr", "fifo"], seeds=4)
-    edited.stand_in = standins.told
+    edited.stand_in = standins.reported
     assert run(edited, store).counts.reused == 0
     older = study(4)
     older.model = "h3sim 0.0.1"
@@ -96,7 +96,7 @@ def test_a_study_that_was_interrupted_goes_on(store: Any) -> None:
         if done >= 7:
             raise StopError
 
-    whole = list(run(study(10), None))
+    complete = list(run(study(10), None))
     with pytest.raises(StopError):
         run(study(10), store, progress=stop)
     with Store(store, may_write=False) as kept:
@@ -104,14 +104,14 @@ def test_a_study_that_was_interrupted_goes_on(store: Any) -> None:
     assert 7 <= known.done < 20
     rest = run(study(10), store)
     assert rest.counts == (known.done, 20 - known.done, 0)
-    assert list(rest) == whole
+    assert list(rest) == complete
 
 
 def test_what_failed_keeps_its_error_and_runs_again_where_asked(store: Any) -> None:
     def fail(cell: Any) -> Any:
         if cell.seed == 2:
             raise ValueError("odd")
-        return standins.told(cell)
+        return standins.reported(cell)
 
     assert run(study(4, fail), store).counts == (0, 6, 2)
     again = run(study(4), store)
@@ -146,7 +146,7 @@ def test_two_drivers_on_one_store_do_not_harm_each_other(store: Any) -> None:
     def with_other(cell: Any) -> Any:
         if cell.seed == 3 and cell.scheme.name == "rr":
             run(study(8), store)
-        return standins.told(cell)
+        return standins.reported(cell)
 
     results = run(study(10, with_other), store)
     assert list(results) == list(run(study(10), None))
@@ -172,7 +172,7 @@ def test_what_another_process_finished_is_not_lost_to_a_failure(
 ) -> None:
     with Store(":memory:") as kept:
         number = kept.begin_study("token", "", 1, [])
-        kept.place(number, 0, [b"key"])
+        kept.register_keys(number, 0, [b"key"])
         for outcome in (_outcome(None, None, "died"), _outcome('{"a": 1}', "[1]", None), later):
             kept.put([outcome])
         assert list(kept.rows(number)) == [left]
@@ -194,9 +194,9 @@ def test_a_store_has_the_tables_and_columns_that_its_format_declares(store: Any)
 def test_a_plan_counts_loads_whose_resources_are_missing(store: Any) -> None:
     sweep(PAGE, schemes=["rr", "fifo"], executor="serial", store=store)
     assert load_study(PAGE, schemes=["rr", "fifo"]).plan(store=store).to_run == 0
-    wanted = load_study(PAGE, schemes=["rr", "fifo"], resources=True)
-    assert wanted.plan(store=store).to_run == 2
-    assert wanted.run(store=store, executor="serial").counts == (0, 2, 0)
+    expected = load_study(PAGE, schemes=["rr", "fifo"], resources=True)
+    assert expected.plan(store=store).to_run == 2
+    assert expected.run(store=store, executor="serial").counts == (0, 2, 0)
 
 
 def test_a_network_file_that_was_changed_is_another_network(store: Any, tmp_path: Path) -> None:
@@ -492,8 +492,8 @@ def test_a_store_without_digests_is_sealed_once(store: Any) -> None:
         cells = ((*one, None, None, 0.5) for one in true)
         old.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?)", cells)
         old.execute("INSERT INTO studies VALUES (1, 't', 'old', 2, '[]')")
-        places = ((1, n, one[0]) for n, one in enumerate(true))
-        old.executemany("INSERT INTO study_cells VALUES (?, ?, ?)", places)
+        positions = ((1, n, one[0]) for n, one in enumerate(true))
+        old.executemany("INSERT INTO study_cells VALUES (?, ?, ?)", positions)
     old.close()
     before = store.read_bytes()
     with pytest.raises(StoreError, match="have no digests: `h3sim store repair` adds them"):
@@ -605,7 +605,7 @@ def test_a_full_store_is_told_and_what_was_finished_is_kept(store: Any) -> None:
         with pytest.raises(
             StoreError, match="the disk is full: free some space, then run the same"
         ):
-            kept.place(1, 10, [bytes(16)] * 100_000)
+            kept.register_keys(1, 10, [bytes(16)] * 100_000)
         assert kept.verify() == []
     assert run(study(2), store).counts == (4, 0, 0)
 
@@ -711,9 +711,9 @@ def test_every_mistake_of_a_study_is_a_line(
 
     study_file.write_text(STUDY.replace(before, after, 1), encoding="utf-8")
     assert main(["sweep", str(study_file)]) == 2
-    told = capsys.readouterr().err
-    assert re.search(message, told), told
-    assert "Traceback" not in told
+    reported = capsys.readouterr().err
+    assert re.search(message, reported), reported
+    assert "Traceback" not in reported
 
 
 def test_outputs_that_cannot_be_written_are_told_before_anything_runs(
@@ -724,7 +724,7 @@ def test_outputs_that_cannot_be_written_are_told_before_anything_runs(
 
 
 @pytest.mark.parametrize(
-    ("action", "content", "said"),
+    ("action", "content", "shown_text"),
     [
         (["list"], None, "there is no such file"),
         (["verify"], None, "there is no such file"),
@@ -735,12 +735,12 @@ def test_outputs_that_cannot_be_written_are_told_before_anything_runs(
     ],
 )
 def test_what_is_no_store_is_bad_input_and_stays_as_it_was(
-    store: Path, capsys: pytest.CaptureFixture[str], action: Any, content: Any, said: str
+    store: Path, capsys: pytest.CaptureFixture[str], action: Any, content: Any, shown_text: str
 ) -> None:
     if content is not None:
         store.write_bytes(content)
     assert main(["store", action[0], str(store), *action[1:]]) == 2
-    assert capsys.readouterr().err == f"h3sim store: {store}: {said}\n"
+    assert capsys.readouterr().err == f"h3sim store: {store}: {shown_text}\n"
     assert (store.read_bytes() if store.exists() else None) == content
 
 
@@ -768,7 +768,7 @@ from tests.unit.test_sweep_store import study
 def die(cell):
     if cell.seed == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return standins.told(cell)
+    return standins.reported(cell)
 made = study(10, die)
 made.run(store=sys.argv[1], executor="serial", progress=None)
 """
@@ -786,9 +786,9 @@ def test_a_driver_that_is_killed_loses_nothing_that_was_kept(store: Any) -> None
 
 
 def test_a_large_study_is_planned_interrupted_resumed_and_summed_up(store: Any) -> None:
-    told = {name: million.run_step(name, 4000, store) for name in million.STEPS}
-    assert "4,000 loads: 0 stored, 4,000 to run" in told["plan"]
-    assert "stopped half way" in told["run, interrupted"]
-    assert told["resume"].endswith("failed 0")
-    assert "reused 4,000, ran 0, failed 0" in told["run again"]
-    assert told["sum up"].endswith("8 means of 4,000 loads")
+    reported = {name: million.run_step(name, 4000, store) for name in million.STEPS}
+    assert "4,000 loads: 0 stored, 4,000 to run" in reported["plan"]
+    assert "stopped half way" in reported["run, interrupted"]
+    assert reported["resume"].endswith("failed 0")
+    assert "reused 4,000, ran 0, failed 0" in reported["run again"]
+    assert reported["sum up"].endswith("8 means of 4,000 loads")

@@ -73,7 +73,7 @@ def test_a_study_chooses_where_it_runs(serial: Any) -> None:
 def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
     results = stood_in(standins.die_once, marks=tmp_path).run(executor="processes", workers=2)  # type: ignore[arg-type]
     assert results.counts == (0, 40, 0)
-    assert list(results) == list(stood_in(standins.told).run(executor="serial"))
+    assert list(results) == list(stood_in(standins.reported).run(executor="serial"))
 
 
 class BreakingPool(WorkerPool):
@@ -101,7 +101,7 @@ def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(runner, "pool_of", lambda *_, **__: BreakingPool())
-    assert stood_in(standins.told).run(executor="processes", workers=2).counts == (0, 40, 0)
+    assert stood_in(standins.reported).run(executor="processes", workers=2).counts == (0, 40, 0)
 
 
 def test_a_request_to_end_is_no_failure_of_the_load_that_it_met(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
 ) -> None:
     executor = ClosingExecutor(errors)
     monkeypatch.setattr(backends._Processes, "_made", lambda _: executor)
-    results = stood_in(standins.told).run(executor="processes", workers=2)
+    results = stood_in(standins.reported).run(executor="processes", workers=2)
     assert results.counts == (0, 40, 0)
-    assert list(results) == list(stood_in(standins.told).run(executor="serial"))
+    assert list(results) == list(stood_in(standins.reported).run(executor="serial"))
 
 
 def test_a_process_that_was_starting_while_its_pool_broke_is_ended() -> None:
@@ -185,8 +185,8 @@ def with_another_sweep(cell: Any) -> Any:
     """Run the whole study elsewhere while its first load runs; the page names the store."""
     if cell.seed == 0 and cell.scheme.name == "rr":
         store = cell.page.provenance["marks"]
-        stood_in(standins.told, SEEDS_MEANWHILE, store).run(store=store, executor="serial")
-    return standins.told(cell)
+        stood_in(standins.reported, SEEDS_MEANWHILE, store).run(store=store, executor="serial")
+    return standins.reported(cell)
 
 
 def test_a_sweep_ends_when_another_one_has_finished_its_cells_meanwhile(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_headers_run_on_a_dask_cluster_too(cluster: Any) -> None:
 def test_a_dask_worker_that_dies_costs_nothing_but_time(cluster: Any, tmp_path: Path) -> None:
     results = stood_in(standins.die_once, marks=tmp_path).run(executor=cluster)  # type: ignore[arg-type]
     assert results.counts == (0, 40, 0)
-    assert list(results) == list(stood_in(standins.told).run(executor="serial"))
+    assert list(results) == list(stood_in(standins.reported).run(executor="serial"))
 
 
 @pytest.mark.filterwarnings("ignore")

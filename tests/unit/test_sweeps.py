@@ -72,12 +72,12 @@ def test_values_of_an_axis_may_come_one_by_one() -> None:
     assert design.settings.axes == {"rtt_ms": (0, 10, 20), "loss": (0.0, 0.1)}
 
 
-@pytest.mark.parametrize("beside", [50, [50, 60], Range(low=10, high=90)])
-def test_what_cells_have_is_refused_beside_them(beside: Any) -> None:
+@pytest.mark.parametrize("others", [50, [50, 60], Range(low=10, high=90)])
+def test_what_cells_have_is_refused_beside_them(others: Any) -> None:
     with pytest.raises(
         InputError, match="rtt_ms: is given both in cells and as an argument"
     ) as caught:
-        load_study(PAGE, cells=[{"rtt_ms": 10}, {"loss": 0.1}], rtt_ms=beside, samples=2)
+        load_study(PAGE, cells=[{"rtt_ms": 10}, {"loss": 0.1}], rtt_ms=others, samples=2)
     assert [problem.key for problem in caught.value.problems] == ["rtt_ms"]
 
 
@@ -85,7 +85,7 @@ def test_what_cells_have_is_refused_beside_them(beside: Any) -> None:
 def test_samples_fill_their_ranges_and_are_the_same_for_one_seed(method: Any) -> None:
     ranges = {
         "rtt_ms": Range(low=10, high=90),
-        "max_concurrent_requests": Range(low=1, high=8, whole=True),
+        "max_concurrent_requests": Range(low=1, high=8, integer=True),
     }
     drawn = sampled(ranges, 16, method=method, seed=4)
     assert drawn == sampled(ranges, 16, method=method, seed=4)
@@ -254,10 +254,10 @@ def test_a_load_that_takes_too_long_is_ended() -> None:
 
 
 def test_progress_is_told_of_every_load() -> None:
-    told = []
-    sweep(PAGE, progress=lambda done, total: told.append((done, total)), **FEW)
-    assert told[-1] == (4, 4)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    reported = []
+    sweep(PAGE, progress=lambda done, total: reported.append((done, total)), **FEW)
+    assert reported[-1] == (4, 4)
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
 
 
 @pytest.mark.parametrize("is_kernel", [False, True])

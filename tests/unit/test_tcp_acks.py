@@ -17,7 +17,7 @@ def load(n_segments: int, *, settings: Any = None, **path: Any) -> Any:
     return pair.run()
 
 
-def says(pair: Any) -> list[Any]:
+def reports(pair: Any) -> list[Any]:
     return [(sent.at_ms, sent.segment.ack // MSS, blocks(sent.segment)) for sent in pair.acks()]
 
 
@@ -31,24 +31,24 @@ def apart(role: Any, index: Any, segment: Any) -> Any:
 
 
 def test_every_second_segment_is_acknowledged_at_once_and_a_lone_one_after_40_ms() -> None:
-    assert says(load(5, delay_ms=apart)) == [(60, 2, []), (80, 4, []), (130, 5, [])]
+    assert reports(load(5, delay_ms=apart)) == [(60, 2, []), (80, 4, []), (130, 5, [])]
 
 
 def test_the_delay_begins_with_the_first_segment_that_waits() -> None:
     settings = TcpSettings(ack_every=10, max_ack_delay_ns=ms(25))
-    assert says(load(5, settings=settings, delay_ms=apart)) == [(75, 3, []), (105, 5, [])]
+    assert reports(load(5, settings=settings, delay_ms=apart)) == [(75, 3, []), (105, 5, [])]
 
 
 def test_each_segment_can_be_acknowledged() -> None:
     pair = load(3, settings=TcpSettings(ack_every=1), delay_ms=apart)
-    assert says(pair) == [(50, 1, []), (60, 2, []), (70, 3, [])]
+    assert reports(pair) == [(50, 1, []), (60, 2, []), (70, 3, [])]
 
 
 def test_a_hole_is_reported_with_each_segment_and_its_filling_at_once() -> None:
     def late(role: Any, index: Any, segment: Any) -> Any:
         return {0: 0, 1: 35, 2: 20, 3: 30, 4: 60}.get(index, 0)
 
-    assert says(load(5, delay_ms=late)) == [
+    assert reports(load(5, delay_ms=late)) == [
         (70, 1, [(2, 3)]),
         (80, 1, [(2, 4)]),
         (85, 4, []),
@@ -58,7 +58,7 @@ def test_a_hole_is_reported_with_each_segment_and_its_filling_at_once() -> None:
 
 def test_the_newest_of_at_most_three_blocks_comes_first() -> None:
     pair = load(12, delay_ms=apart, drop=drops(1, 3, 5, 7, 9))
-    reported = [row[2] for row in says(pair) if row[0] <= 160]
+    reported = [row[2] for row in reports(pair) if row[0] <= 160]
     assert reported == [
         [(2, 3)],
         [(4, 5), (2, 3)],
@@ -147,7 +147,7 @@ def test_a_delayed_ack_is_measured_from_the_first_of_its_segments() -> None:
     # They leave 10 ms apart; the second, which brings about the ACK, arrives at 60 ms.
     pair = load(2, settings=TcpSettings(pacing_gain=0.1, pacing_burst_segments=1))
     assert [sent.at_ms for sent in pair.data()] == [0, 10]
-    assert says(pair) == [(60, 2, [])]
+    assert reports(pair) == [(60, 2, [])]
     assert pair.ends[SERVER].recovery.rtt.latest_rtt_ns == ms(110)
 
 

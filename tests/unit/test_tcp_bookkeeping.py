@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 SIZE = 88
 
 
-class Telling(Halving):
+class Reporting(Halving):
     """Notes what was in flight by what it is told of deliveries and losses."""
 
     def __init__(self, window_bytes: int) -> None:
         super().__init__(window_bytes)
-        self.told: list[tuple[str, int, bool]] = []
+        self.reported: list[tuple[str, int, bool]] = []
 
     def on_acked(self, packets: Any, now_ns: int, rtt: Any, in_flight: Any, is_under: bool) -> None:
         super().on_acked(packets, now_ns, rtt, in_flight, is_under)
-        self.told.append(("acked", in_flight, is_under))
+        self.reported.append(("acked", in_flight, is_under))
 
     def on_lost(self, packets: Any, now_ns: int, in_flight: Any, next_number: Any) -> None:
         super().on_lost(packets, now_ns, in_flight, next_number)
-        self.told.append(("lost", in_flight, False))
+        self.reported.append(("lost", in_flight, False))
 
 
-def sending(n_segments: int, settings: TcpSettings) -> tuple[Recovery, Telling]:
+def sending(n_segments: int, settings: TcpSettings) -> tuple[Recovery, Reporting]:
     """Return a sender with segments 0, 1, ... of 88 bytes in flight, sent 1 ms apart."""
-    window = Telling(100 * SIZE)
+    window = Reporting(100 * SIZE)
     recovery = Recovery(settings, window)
     recovery.on_rtt(ms(100))
     for n in range(n_segments):
@@ -66,7 +66,7 @@ def test_a_controller_hears_what_was_in_flight_without_what_is_lost_now() -> Non
     # deliveries 4 were, since what is lost does not count.
     recovery, window = sending(5, TcpSettings(mss_bytes=SIZE))
     ack(recovery, 0, (1, 4))
-    assert window.told == [("lost", 2 * SIZE, False), ("acked", 4 * SIZE, True)]
+    assert window.reported == [("lost", 2 * SIZE, False), ("acked", 4 * SIZE, True)]
     assert recovery.board.pipe_bytes == SIZE
 
 

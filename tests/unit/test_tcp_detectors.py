@@ -26,16 +26,16 @@ class Flight:
         self.detector = (
             RackDetector(self.board, rtt) if by_time else SackDetector(self.board, rtt, mss)
         )
-        for place in range(n):
-            self.send(place)
+        for position in range(n):
+            self.send(position)
 
-    def send(self, place: Any) -> None:
-        segment = SentSegment(place, ms(place), 10 * place, 10, [], [])
+    def send(self, position: Any) -> None:
+        segment = SentSegment(position, ms(position), 10 * position, 10, [], [])
         self.board.add(segment)
         self.detector.on_sent(segment)
 
-    def again(self, place: Any, *, number: Any, now_ms: float) -> None:
-        segment = self.board.sent[10 * place]
+    def again(self, position: Any, *, number: Any, now_ms: float) -> None:
+        segment = self.board.sent[10 * position]
         self.detector.on_resend(segment)
         segment.number, segment.sent_at_ns = number, ms(now_ms)
         self.board.mark_resent(segment)
@@ -175,9 +175,9 @@ def test_a_loss_that_could_not_go_again_within_an_episode_begins_the_next() -> N
     window = FixedWindow(100)
     recovery = Recovery(TcpSettings(mss_bytes=88), window)
 
-    def send(*places: Any) -> None:
-        for place in places:
-            recovery.on_sent(SentSegment(2 * place, ms(place), 88 * place, 88, [], []))
+    def send(*positions: Any) -> None:
+        for position in positions:
+            recovery.on_sent(SentSegment(2 * position, ms(position), 88 * position, 88, [], []))
 
     def ack(number: Any, *spans: Any) -> None:
         blocks = tuple((88 * start, 88 * stop) for start, stop in spans)
@@ -253,8 +253,8 @@ def test_what_arrived_above_it_loses_no_segment_that_a_timeout_sent_again() -> N
     flight = Flight(6, mss=10)
     flight.board.mark_lost(flight.detector.lost_on_timeout(ms(1000)))
     assert flight.board.pipe_bytes == 0
-    for place in range(6):
-        flight.again(place, number=6 + place, now_ms=1000)
+    for position in range(6):
+        flight.again(position, number=6 + position, now_ms=1000)
     assert flight.ack(0, (2, 6), now_ms=1100, is_recovering=True) == []
     assert flight.board.pipe_bytes == 20
 

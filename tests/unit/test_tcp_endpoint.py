@@ -87,9 +87,9 @@ class Flags(FixedWindow):
         super().__init__(window_bytes)
         self.flags: list[bool] = []
 
-    def on_acked(self, *told: Any) -> None:
-        super().on_acked(*told)
-        self.flags.append(told[-1])
+    def on_acked(self, *reported: Any) -> None:
+        super().on_acked(*reported)
+        self.flags.append(reported[-1])
 
 
 @pytest.mark.parametrize(

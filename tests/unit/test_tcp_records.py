@@ -96,7 +96,7 @@ def test_records_of_one_segment_can_be_read_one_by_one() -> None:
     settings = TcpSettings(ack_every=1, has_dynamic_records=True)
     pair = load((0, 10 * SMALL), settings=settings, window=1)
     assert pair.delivered[CLIENT] == [
-        (50 + 100 * place, 0, place * SMALL, SMALL) for place in range(10)
+        (50 + 100 * position, 0, position * SMALL, SMALL) for position in range(10)
     ]
 
 

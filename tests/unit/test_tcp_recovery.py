@@ -85,7 +85,7 @@ def test_the_window_stays_as_it_was_cut_until_the_recovery_point_is_acknowledged
 def test_what_was_lost_goes_before_anything_new() -> None:
     pair = load(40, drop=drops(4, 5, 6))
     seqs = [sent.segment.seq for sent in pair.data()]
-    resent = [place for place, seq in enumerate(seqs) if seq in seqs[:place]]
+    resent = [position for position, seq in enumerate(seqs) if seq in seqs[:position]]
     assert resent == list(range(resent[0], resent[0] + 3))
     assert len(pair.data()) > resent[-1] + 1
 
@@ -243,7 +243,7 @@ def test_a_timeout_sends_everything_again_that_was_not_selectively_acknowledged(
     times = [at_ms for at_ms, _ in pair.again()]
     assert times == sorted(times)
     assert times[0] == 1000
-    assert [seq for _, seq in pair.again()] == [place * MSS for place in range(8)]
+    assert [seq for _, seq in pair.again()] == [position * MSS for position in range(8)]
     assert pair.controllers[SERVER].collapses == 1
 
 
@@ -338,9 +338,9 @@ def test_a_window_that_is_not_full_is_reported_so() -> None:
             super().__init__(4 * MSS)
             self.flags: list[Any] = []
 
-        def on_acked(self, *told: Any) -> None:
-            super().on_acked(*told)
-            *_, is_cwnd_underutilized = told
+        def on_acked(self, *reported: Any) -> None:
+            super().on_acked(*reported)
+            *_, is_cwnd_underutilized = reported
             self.flags.append(is_cwnd_underutilized)
 
     assert load(12, window=Limits()).controllers[SERVER].flags == [False] * 5 + [True]
@@ -358,9 +358,9 @@ def test_linux_lets_slow_start_reach_twice_what_was_out(
     class Limits(FixedWindow):
         flags = None
 
-        def on_acked(self, *told: Any) -> None:
-            super().on_acked(*told)
-            *_, is_cwnd_underutilized = told
+        def on_acked(self, *reported: Any) -> None:
+            super().on_acked(*reported)
+            *_, is_cwnd_underutilized = reported
             self.flags = (self.flags or []) + [is_cwnd_underutilized]
 
     # Of a window of 10 segments 5 were out, or 6: twice that is 10, which it has, or 12.

@@ -13,7 +13,7 @@ from h3sim.transport.tcp import TcpSettings
 from h3sim.transport.tcp.recovery import Recovery
 from h3sim.transport.tcp.segments import Segment, SentSegment
 from h3sim.units import ms
-from tests.unit.test_tcp_bookkeeping import SIZE, Telling
+from tests.unit.test_tcp_bookkeeping import SIZE, Reporting
 
 SACK = TcpSettings(mss_bytes=SIZE)
 RACK = TcpSettings(
@@ -65,7 +65,7 @@ class Sender:
         return None if at_ns is None else at_ns / ms(1)
 
 
-class Numbered(Telling):
+class Numbered(Reporting):
     """Notes the numbers that were delivered together, and which is next as something is lost."""
 
     def __init__(self, window_bytes: int) -> None:
@@ -75,7 +75,7 @@ class Numbered(Telling):
 
     def on_acked(self, packets: Any, now_ns: int, rtt: Any, in_flight: Any, is_under: bool) -> None:
         self.delivered.append([packet.number for packet in packets])
-        self.told.append(("acked", in_flight, is_under))
+        self.reported.append(("acked", in_flight, is_under))
 
     def on_lost(self, packets: Any, now_ns: int, in_flight: Any, next_number: Any) -> None:
         super().on_lost(packets, now_ns, in_flight, next_number)
@@ -85,7 +85,7 @@ class Numbered(Telling):
 def test_an_acknowledgement_without_loss_tells_of_all_that_was_out() -> None:
     sender = Sender(5, SACK)
     sender.ack(2, at_ms=100)
-    assert sender.window.told == [("acked", 5 * SIZE, False)]
+    assert sender.window.reported == [("acked", 5 * SIZE, False)]
     assert sender.room() == 100 - 3
 
 
@@ -93,7 +93,7 @@ def test_an_acknowledgement_that_advances_and_shows_a_loss_lets_nothing_grow() -
     sender = Sender(6, SACK)
     sender.ack(1, (2, 5), at_ms=104)
     # The loss is told with what is left beside it: 4 arrived of 6.
-    assert sender.window.told == [("lost", 2 * SIZE, False), ("acked", 5 * SIZE, True)]
+    assert sender.window.reported == [("lost", 2 * SIZE, False), ("acked", 5 * SIZE, True)]
     assert sender.window.next_numbers == [6]
 
 
@@ -221,20 +221,20 @@ class TestGoingOn:
 
     def test_linux_counts_what_has_gone_again_and_is_still_out(self) -> None:
         sender = self.sender(RACK)
-        told = len(sender.window.told)
+        reported = len(sender.window.reported)
         sender.ack(4, (5, 8), at_ms=206)
         assert [seq // SIZE for seq in sender.window.lost[-1]] == [4]
         assert sender.recovery.episode.point == 8 * SIZE
         # 4 is out once more; it is told as such, and not added to what is in flight.
-        assert sender.window.told[told:] == [("lost", SIZE, False), ("acked", SIZE, True)]
+        assert sender.window.reported[reported:] == [("lost", SIZE, False), ("acked", SIZE, True)]
 
     @pytest.mark.parametrize("settings", [SACK, RACK], ids=["sack", "rack"])
     def test_what_waits_to_go_again_is_told_as_if_it_were_out(self, settings: TcpSettings) -> None:
         sender = self.sender(settings, resends=False)
-        told = len(sender.window.told)
+        reported = len(sender.window.reported)
         sender.ack(4, (5, 8), at_ms=206)
         assert sender.recovery.episode.point == 8 * SIZE
-        assert sender.window.told[told] == ("lost", SIZE, False)
+        assert sender.window.reported[reported] == ("lost", SIZE, False)
         # The reduction begins anew, and its first retransmission leaves whatever the window.
         assert sender.recovery.episode.may_exceed_window
         assert sender.room() == 1 + 1

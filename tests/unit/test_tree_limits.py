@@ -20,7 +20,7 @@ FIREFOX = [
 ]
 
 
-def said(load: Any) -> list[tuple[int, int | None, int]]:
+def message(load: Any) -> list[tuple[int, int | None, int]]:
     """Return what the server was told: of whom, below whom, with what weight."""
     return [
         (s.element_id, s.signal.depends_on, s.signal.weight)
@@ -32,13 +32,13 @@ def said(load: Any) -> list[tuple[int, int | None, int]]:
 class TestPlaceholders:
     def test_without_a_limit_all_are_declared(self) -> None:
         load = replay(FIREFOX, "firefox-draft-20")
-        assert [element_id for element_id, *_ in said(load)[:6]] == [-1, -2, -3, -4, -5, -6]
+        assert [element_id for element_id, *_ in message(load)[:6]] == [-1, -2, -3, -4, -5, -6]
 
     def test_what_is_not_declared_hangs_where_it_would(self) -> None:
         # Declared are leaders (-1), unblocked (-2) and background (-3); followers stood below
         # leaders, urgent-start at the root.
         load = replay(FIREFOX, "firefox-draft-20", max_placeholders=3)
-        assert said(load) == [
+        assert message(load) == [
             (-1, None, 201),
             (-2, None, 101),
             (-3, None, 1),
@@ -50,11 +50,11 @@ class TestPlaceholders:
 
     def test_without_any_all_share_at_the_root(self) -> None:
         load = replay(FIREFOX, "firefox-draft-20", max_placeholders=0)
-        assert said(load) == [(0, None, 42), (4, None, 32), (8, None, 32), (12, None, 22)]
+        assert message(load) == [(0, None, 42), (4, None, 32), (8, None, 32), (12, None, 22)]
 
     def test_a_group_that_is_not_there_yields_to_nobody(self) -> None:
         load = replay([(0, "document", 1), (0, "image", 3)], "p+", max_placeholders=0)
-        assert all(element_id >= 0 for element_id, *_ in said(load))
+        assert all(element_id >= 0 for element_id, *_ in message(load))
 
     def test_the_limit_goes_with_strict_priorities_too(self) -> None:
         load = replay([(0, "document", 1)], "swett", max_placeholders=0)

@@ -348,13 +348,13 @@ class TestViews:
 
     def test_a_graph_says_of_each_node_what_the_tree_knows(self) -> None:
         nodes = self.tree().to_networkx().nodes
-        usual = {"active": False, "exclusive": False, "closed": False, "idle": False, "place": 0}
+        usual = {"active": False, "exclusive": False, "closed": False, "idle": False, "position": 0}
         assert nodes["root"] == {}
         assert nodes[-1] == {**usual, "weight": 201}
-        assert nodes[4] == {**usual, "weight": 22, "active": True, "place": 1}
+        assert nodes[4] == {**usual, "weight": 22, "active": True, "position": 1}
         assert nodes[20] == {**usual, "weight": 16, "exclusive": True}
         assert nodes[8] == {**usual, "weight": 16, "closed": True}
-        assert nodes[16] == {**usual, "weight": 16, "idle": True, "place": 1}
+        assert nodes[16] == {**usual, "weight": 16, "idle": True, "position": 1}
 
     def test_a_tree_without_a_node_is_a_root(self) -> None:
         assert str(TreeScheduler()) == "root"

@@ -32,8 +32,11 @@ _LARGE = 400_000
 
 def smallest() -> int:
     """Return the place of the smallest page that is large enough to lose packets."""
-    sizes = {place: page.total_bytes for place, page in enumerate(sander.pages())}  # type: ignore[attr-defined]
-    return min((place for place in sizes if sizes[place] > _LARGE), key=lambda place: sizes[place])
+    sizes = {position: page.total_bytes for position, page in enumerate(sander.pages())}  # type: ignore[attr-defined]
+    return min(
+        (position for position in sizes if sizes[position] > _LARGE),
+        key=lambda position: sizes[position],
+    )
 
 
 def outcome(hol_bytes: int, **values: Any) -> Outcome:
@@ -177,10 +180,10 @@ def test_only_what_is_lossy_is_loaded_with_several_seeds_and_each_cell_once() ->
 def test_the_command_prints_a_table_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     name = sander.pages()[smallest()].name  # type: ignore[attr-defined]
     assert sander.main(["sander-2", "--page", name, "--workers", "2"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("pages: 1, ")
-    assert "sander-2: at 10 Mbit/s" in said
-    assert "of 2)" in said.splitlines()[-1]
+    shown_text = capsys.readouterr().out
+    assert shown_text.startswith("pages: 1, ")
+    assert "sander-2: at 10 Mbit/s" in shown_text
+    assert "of 2)" in shown_text.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -198,9 +201,9 @@ def test_what_cannot_be_loaded_is_told_in_a_line(
     with pytest.raises(SystemExit) as exited:
         sander.main(argv)
     assert exited.value.code == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    shown_text = capsys.readouterr().err
+    assert message in shown_text
+    assert shown_text.count("\n") == 1
 
 
 def test_an_interrupt_ends_the_command(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validation.shown_order import ResultTable, over, told_apart
+from validation.shown_order import ResultTable, distinguished, over
 
 if TYPE_CHECKING:
     from h3sim.results import Which
@@ -31,5 +31,5 @@ def test_sampled_values_would_be_shown_in_another_order() -> None:
 
 def test_pairs_that_are_shown_equal_or_reversed_are_counted() -> None:
     exact, sampled = [10.0, 10.05, 20.0, 30.0], [100.0, 100.0, 100.0, 100.0]
-    assert told_apart(exact, sampled, ["10.0", "10.1", "30.0", "20.0"]) == ResultTable(5, 1, 5)
-    assert told_apart(exact, sampled, ["10.0", "10.1", "20.0", "20.0"]) == ResultTable(5, 1, 5)
+    assert distinguished(exact, sampled, ["10.0", "10.1", "30.0", "20.0"]) == ResultTable(5, 1, 5)
+    assert distinguished(exact, sampled, ["10.0", "10.1", "20.0", "20.0"]) == ResultTable(5, 1, 5)

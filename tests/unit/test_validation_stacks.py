@@ -172,8 +172,8 @@ def test_a_wait_is_that_of_the_first_packet_that_an_ack_covers() -> None:
 
 
 def test_a_mechanism_that_is_left_out_is_left_out_of_its_profile() -> None:
-    without, whole = (modelled._profile("aioq-reno", name) for name in ("event loop", None))
-    assert whole.quic.has_event_loop
+    without, complete = (modelled._profile("aioq-reno", name) for name in ("event loop", None))
+    assert complete.quic.has_event_loop
     assert not without.quic.has_event_loop
     assert not without.quic_client.has_event_loop
     plain = modelled._profile("h2-nghttpd", "autotuned send buffer").tcp

@@ -47,14 +47,14 @@ def test_a_model_sends_every_body_whole(server: str, kind: str) -> None:
 
 
 def test_scripts_have_what_their_kinds_name() -> None:
-    def said(kind: str) -> list[Ask | Prioritize]:
+    def message(kind: str) -> list[Ask | Prioritize]:
         events = [event for each in script(0, kind) for event in each.events]
         return [event for event in events if not isinstance(event, Widen)]
 
-    chained = [event.priority for event in said("chains") if event.priority]
+    chained = [event.priority for event in message("chains") if event.priority]
     assert sum(priority.exclusive for priority in chained) > len(chained) / 2
-    asked = {event.stream_id for event in said("idle parents") if isinstance(event, Ask)}
-    parents = {event.priority.depends_on for event in said("idle parents") if event.priority}
+    asked = {event.stream_id for event in message("idle parents") if isinstance(event, Ask)}
+    parents = {event.priority.depends_on for event in message("idle parents") if event.priority}
     assert parents - asked - {None}
-    assert any(isinstance(event, Prioritize) for event in said("reprioritization"))
-    assert sum(isinstance(event, Ask) for event in said("over 100 streams")) > 100
+    assert any(isinstance(event, Prioritize) for event in message("reprioritization"))
+    assert sum(isinstance(event, Ask) for event in message("over 100 streams")) > 100

@@ -33,7 +33,7 @@ def test_what_was_recorded_has_headers_with_little_room_beside_them_and_with_non
 def test_thirty_responses_of_h2o_take_as_long_as_they_took() -> None:
     """Measured: h2o 2.2.5 in cleartext, 2 Mbit/s, 100 ms, a queue of one BDP."""
     # Without a header of their own HPACK makes 15 bytes of each, 28 where the length is a new one.
-    header_bytes = [104, *(28 if place in (1, 5, 11) else 15 for place in range(1, 31))]
+    header_bytes = [104, *(28 if position in (1, 5, 11) else 15 for position in range(1, 31))]
     load = simulated(WORKLOADS[0], header_bytes, queue_bytes=ONE_BDP_BYTES)
     done_ms = [timing.finished_ms for timing in load.timings]
     assert done_ms[1:5] == pytest.approx([1471, 2573, 1544, 2591], rel=0.015)

@@ -85,7 +85,7 @@ def test_where_stylesheets_stop_the_parser_that_is_output() -> None:
         edges = load.activity_graph().edges(data=True)
         works = {index: row.work for index, row in enumerate(load.activities())}
         parsed = (edge for edge in edges if works[edge[1]] == "parse")
-        return {(works[before], said["policy"]) for before, _, said in parsed}
+        return {(works[before], message["policy"]) for before, _, message in parsed}
 
     assert ("style", "O") in policies(stylesheets_block_parser=True)
     assert ("style", "O") not in policies()

@@ -27,7 +27,7 @@ def drawn(
         return word + weight + (f"({below(node)})" if graph.succ[node] else "")
 
     def below(node: int | str) -> str:
-        children = sorted(graph.succ[node], key=lambda child: graph.nodes[child]["place"])
+        children = sorted(graph.succ[node], key=lambda child: graph.nodes[child]["position"])
         return " ".join(text(child) for child in children)
 
     return below("root")

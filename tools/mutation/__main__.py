@@ -235,8 +235,10 @@ def main(given: Sequence[str]) -> int:
     scores = table(rows_of(chosen, known, equivalent))
     print(scores)
     if options.write:
-        told = f"Seed {options.seed}; each was tried once, with the tests as they were then.\n\n"
-        put("python -m tools.mutation --write", f"{told}{scores}")
+        reported = (
+            f"Seed {options.seed}; each was tried once, with the tests as they were then.\n\n"
+        )
+        put("python -m tools.mutation --write", f"{reported}{scores}")
     return 0
 
 

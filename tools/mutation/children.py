@@ -92,9 +92,9 @@ def _as_child(work: Callable[[], Any], writing: int, cpu_seconds: float) -> None
         limit = int(cpu_seconds) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        said = os.open(LAST_OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        message = os.open(LAST_OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(message, 1)
+        os.dup2(message, 2)
         sent = json.dumps(work()).encode()
         with os.fdopen(writing, "wb") as pipe:
             pipe.write(sent)

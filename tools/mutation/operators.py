@@ -141,7 +141,7 @@ def _sites(node: ast.AST, function: str, scope: ast.AST, *, is_at_import: bool) 
         if isinstance(node, ast.Raise):
             continue
         for index, child in enumerate(value if isinstance(value, list) else [value]):
-            if not isinstance(child, ast.AST) or _stays_whole(child):
+            if not isinstance(child, ast.AST) or _stays_valid(child):
                 continue
             put = _putter(node, name, index if isinstance(value, list) else None)
             late = is_at_import
@@ -164,7 +164,7 @@ def _putter(node: ast.AST, name: str, index: int | None) -> Callable[[ast.AST], 
     return put
 
 
-def _stays_whole(node: ast.AST) -> bool:
+def _stays_valid(node: ast.AST) -> bool:
     match node:
         case ast.Assert() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             return True

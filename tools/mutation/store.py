@@ -62,17 +62,17 @@ class Equivalents:
 
     def __init__(self, path: Path) -> None:
         self.reasons: dict[tuple[str, str, str], str] = {}
-        told: list[str] = []
+        reported: list[str] = []
         for line in path.read_text("utf-8").splitlines() if path.exists() else ():
             if line.startswith("#"):
                 continue
             if not line.strip():
-                told = []
+                reported = []
             elif line.startswith("  "):
                 file, function, change = (part.strip() for part in line.split("|", 2))
-                self.reasons[file, function, change] = " ".join(told)
+                self.reasons[file, function, change] = " ".join(reported)
             else:
-                told = [*told, line.strip()]
+                reported = [*reported, line.strip()]
 
     def reason(self, mutant: Mutant) -> str | None:
         """Return why this one changes nothing, None if nobody says so."""

@@ -76,9 +76,9 @@ class Warm:
 def _serve(files: Sequence[str], asking: int, answering: int) -> None:
     code = 1
     try:
-        said = os.open(_SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        message = os.open(_SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(message, 1)
+        os.dup2(message, 2)
         with os.fdopen(asking, "r", encoding="utf-8") as questions:
             children.collected(files, _Server(questions, answering))
         code = 0
@@ -116,7 +116,7 @@ class _Server:
         return True
 
     def _answer(self, asked: dict[str, Any], base: Path) -> dict[str, Any]:
-        if asked["key"] and not self._mistake_is_made(asked["file"], asked["key"]):
+        if asked["key"] and not self._mutant_is_active(asked["file"], asked["key"]):
             return {}
         items = [self._items[test] for test in asked["tests"] if test in self._items]
         if not items:
@@ -132,7 +132,7 @@ class _Server:
                 break
         return {"failed": watcher.outcome.failed}
 
-    def _mistake_is_made(self, file: str, key: str) -> bool:
+    def _mutant_is_active(self, file: str, key: str) -> bool:
         source = Path(file).read_text("utf-8")
         mutant = next(mutant for mutant in mutants_of(file, source) if mutant.key == key)
         changed = list(_changed(file, source, code_with(mutant, source)))

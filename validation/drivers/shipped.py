@@ -18,12 +18,12 @@ SIGNALS = {
 }
 
 
-def signal_of(told: Any) -> Any:
+def signal_of(reported: Any) -> Any:
     """Return the signal that a request carries."""
-    if told is None:
+    if reported is None:
         return None
-    kind = SIGNALS[told.pop("type")]
-    return kind(**told)
+    kind = SIGNALS[reported.pop("type")]
+    return kind(**reported)
 
 
 def main() -> None:

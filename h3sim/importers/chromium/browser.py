@@ -26,7 +26,7 @@ NAMES = (
     *("microsoft-edge", "msedge"),
 )
 """Names of Chromium and derived browsers on the search path."""
-PLACES = (
+INSTALL_PATHS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
@@ -65,13 +65,13 @@ def find_chromium(path: str | None = None) -> str:
     Raises:
         ChromiumError: if there is none, with advice on how to install one.
     """
-    wanted = path or os.environ.get("CHROMIUM")
-    if wanted:
-        found = shutil.which(wanted)
+    requested = path or os.environ.get("CHROMIUM")
+    if requested:
+        found = shutil.which(requested)
         if found is None:
-            raise ChromiumError(f"{wanted!r} is not an executable Chromium")
+            raise ChromiumError(f"{requested!r} is not an executable Chromium")
         return found
-    for name in (*NAMES, *PLACES):
+    for name in (*NAMES, *INSTALL_PATHS):
         found = shutil.which(name)
         if found is not None:
             return found

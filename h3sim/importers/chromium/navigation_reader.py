@@ -399,15 +399,15 @@ def is_favicon(exchange: RecordedExchange) -> bool:
     return exchange.type == "Other" and exchange.initiator_type == "other"
 
 
-def whole(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
+def complete_exchanges(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
     """Return the exchanges of a page: completed ones, without redirects to failed ones."""
-    kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
-    there = {exchange.hop_id for exchange in kept}
+    loaded = [e for e in everything if e.is_complete and not e.failed and not is_favicon(e)]
+    there = {exchange.hop_id for exchange in loaded}
     # Backwards, to drop whole chains of redirects to failed requests.
     for exchange in reversed(everything):
         if exchange.redirected_from is not None and exchange.hop_id not in there:
             there.discard(exchange.redirected_from.hop_id)
-    return [exchange for exchange in kept if exchange.hop_id in there]
+    return [exchange for exchange in loaded if exchange.hop_id in there]
 
 
 class VisitReader:
@@ -417,22 +417,22 @@ class VisitReader:
         ChromiumError: if the document is unavailable.
     """
 
-    def __init__(self, visit: Navigation, kept: Sequence[RecordedExchange]) -> None:
-        self._visit, self._kept = visit, kept
-        join_redirects(kept)
-        self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in kept}
+    def __init__(self, visit: Navigation, loaded: Sequence[RecordedExchange]) -> None:
+        self._visit, self._loaded = visit, loaded
+        join_redirects(loaded)
+        self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in loaded}
         self._work = work_of(map(task_of, visit.trace))
         self._documents = {
             exchange.hop_id: ReceivedDocument(exchange, visit.documents[exchange.number])
-            for exchange in kept
+            for exchange in loaded
             if exchange.number in visit.documents and exchange.status not in REDIRECTS
         }
         # The target of the root's redirects.
-        self._first = next((e for e in kept if e.status not in REDIRECTS), kept[-1])
+        self._first = next((e for e in loaded if e.status not in REDIRECTS), loaded[-1])
         if self._first.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
-        causes = Causes(kept, self._documents, self._work, visit.measured["waited"])
-        self._causes = {exchange.hop_id: causes.of(exchange) for exchange in kept[1:]}
+        causes = Causes(loaded, self._documents, self._work, visit.measured["waited"])
+        self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
         self._shares = visible_shares(visit.measured, visit.fonts)
         self._blocking = visit.measured["blocking"]
         self._displays = {
@@ -443,14 +443,14 @@ class VisitReader:
 
     def read(self, recording: Recording) -> None:
         """Add the requests and the end of the load to *recording*."""
-        visit, start_ms = self._visit, self._kept[0].requested_ms
+        visit, start_ms = self._visit, self._loaded[0].requested_ms
         recording.dialect = "chromium"
-        recording.say_tool(visit.browser)
+        recording.set_tool(visit.browser)
         if visit.onload_ms is not None:
             recording.times_ms["load_event"] = visit.onload_ms - start_ms
         if largest := visit.measured["largest"]:
             recording.times_ms["largest_paint"] = largest["at_ms"]
-        for exchange in self._kept:
+        for exchange in self._loaded:
             cause = self._causes.get(exchange.hop_id)
             exchange.trigger = cause
             self._add_paint(exchange)
@@ -499,7 +499,7 @@ class VisitReader:
         """Return whether it is a script that a module imports: that has no stack."""
         if cause is None or cause.at is not TriggerEvent.COMPLETE or exchange.asked_by.stack:
             return False
-        pair = (exchange, self._kept[cause.by])
+        pair = (exchange, self._loaded[cause.by])
         return all(self._kinds[each.hop_id] is Kind.SCRIPT for each in pair)
 
     def _is_blocking(self, exchange: RecordedExchange) -> bool:
@@ -509,15 +509,15 @@ class VisitReader:
         """Return whether its document names it behind an image, for the preload scanner to find."""
         if cause.reference is None:
             return False
-        document = self._documents.get(self._kept[cause.by].hop_id)
+        document = self._documents.get(self._loaded[cause.by].hop_id)
         first = None if document is None else document.html.first_image_bytes
         return first is not None and cause.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
         """Return the visible and render-blocking resources, with their ancestors."""
         # Also the stop condition: all ancestors of members are members.
-        seen: set[str] = {self._first.hop_id, self._kept[0].hop_id}
-        for exchange in self._kept:
+        seen: set[str] = {self._first.hop_id, self._loaded[0].hop_id}
+        for exchange in self._loaded:
             is_painted = self._kinds[exchange.hop_id] in _PAINTED
             shown = is_painted and exchange.url in self._shares
             if shown or self._is_blocking(exchange):
@@ -525,5 +525,5 @@ class VisitReader:
                 while key is not None and key not in seen:
                     seen.add(key)
                     cause = self._causes.get(key)
-                    key = None if cause is None else self._kept[cause.by].hop_id
+                    key = None if cause is None else self._loaded[cause.by].hop_id
         return seen

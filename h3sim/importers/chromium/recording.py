@@ -15,7 +15,12 @@ from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
 from h3sim.importers.chromium.navigation import Timeouts, visit
-from h3sim.importers.chromium.navigation_reader import VisitReader, exchanges_of, is_favicon, whole
+from h3sim.importers.chromium.navigation_reader import (
+    VisitReader,
+    complete_exchanges,
+    exchanges_of,
+    is_favicon,
+)
 from h3sim.importers.chromium.web_server import COMPRESSIONS, Site, address_of, served
 from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
 from h3sim.importers.page_assembly import assemble
@@ -32,7 +37,7 @@ from h3sim.schema.output import (
     Property,
     rows_of,
 )
-from h3sim.schema.values import Choice, ListOf, Scalar, Whole
+from h3sim.schema.values import Choice, Integer, ListOf, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,8 +101,10 @@ def differences(pages: Sequence[Page], index: int) -> list[str]:
         if len(rows) < len(graphs):
             lines.append(f"{id_}: in {len(rows)} of {len(graphs)} recordings")
         elif odd is not None:
-            said = (" ".join(str(part) for part in row if part) for row in (chosen[id_], odd))
-            lines.append(f"{id_}: {' or '.join(said)}")
+            descriptions = (
+                " ".join(str(part) for part in row if part) for row in (chosen[id_], odd)
+            )
+            lines.append(f"{id_}: {' or '.join(descriptions)}")
     return lines
 
 
@@ -177,23 +184,23 @@ def recorded_of(visit: Navigation, name: str, *, url: str = "") -> Recorded:
         ChromiumError: if the document did not arrive.
     """
     everything = exchanges_of(visit)
-    kept = whole(everything)
-    if not kept or kept[0] is not everything[0]:
+    loaded = complete_exchanges(everything)
+    if not loaded or loaded[0] is not everything[0]:
         reason = everything[0].failed if everything else ""
         raise ChromiumError(f"the document did not arrive{f': {reason}' if reason else ''}")
-    root = kept[0]
+    root = loaded[0]
     if (root.status or 0) >= _MISSING:
         raise ChromiumError(f"the document did not arrive: status {root.status}")
     recording = Recording(source=url, name=name, has_addresses=bool(url))
     recording.is_local = root.reached.is_loopback
-    VisitReader(visit, kept).read(recording)
+    VisitReader(visit, loaded).read(recording)
     page = assemble(recording).page
     ids = [resource.id for resource in page.resources]
     start_ms = root.requested_ms
     return Recorded(
         page=page,
-        timings=tuple(_timing(each, id_, start_ms) for each, id_ in zip(kept, ids, strict=True)),
-        exchanges=tuple(kept),
+        timings=tuple(_timing(each, id_, start_ms) for each, id_ in zip(loaded, ids, strict=True)),
+        exchanges=tuple(loaded),
         browser=visit.browser,
         onload_ms=_since(visit.onload_ms, start_ms),
         dcl_ms=_since(visit.dcl_ms, start_ms),
@@ -227,11 +234,13 @@ def _since(at_ms: float | None, start_ms: float) -> float:
 
 def _notes(everything: Sequence[RecordedExchange]) -> list[str]:
     """Return notes on requests that are not in the page and on other irregularities."""
-    wanted = [exchange for exchange in everything if not is_favicon(exchange)]
-    blocked = sum("NAME_NOT_RESOLVED" in exchange.failed for exchange in wanted)
-    failed = sum(bool(exchange.failed) for exchange in wanted) - blocked
-    unfinished = sum(exchange.is_unfinished for exchange in wanted)
-    missing = sum(exchange.is_whole and (exchange.status or 0) >= _MISSING for exchange in wanted)
+    relevant = [exchange for exchange in everything if not is_favicon(exchange)]
+    blocked = sum("NAME_NOT_RESOLVED" in exchange.failed for exchange in relevant)
+    failed = sum(bool(exchange.failed) for exchange in relevant) - blocked
+    unfinished = sum(exchange.is_unfinished for exchange in relevant)
+    missing = sum(
+        exchange.is_complete and (exchange.status or 0) >= _MISSING for exchange in relevant
+    )
     counted = (
         (blocked, "blocked requests to other hosts"),
         (failed, "requests that failed"),
@@ -322,7 +331,7 @@ def record(
         ChromiumError: if there is no Chromium, or the page does not load.
     """
     check_arguments(
-        InputError, repeat=(Whole(low=1), repeat), compression=(Choice(COMPRESSIONS), compression)
+        InputError, repeat=(Integer(low=1), repeat), compression=(Choice(COMPRESSIONS), compression)
     )
     program = find_chromium(chromium)
     name = name or source.name

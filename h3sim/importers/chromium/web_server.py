@@ -66,11 +66,11 @@ class Site:
         codings = {coding.partition(";")[0].strip() for coding in accepted.split(",")}
         path = target.partition("#")[0].partition("?")[0]
         try:
-            return self._of(path, compress=self.compression in codings)
+            return self._answer_file(path, compress=self.compression in codings)
         except OSError:  # a name that is too long, an unreadable file
             return _not_found()
 
-    def _of(self, path: str, *, compress: bool) -> Answer:
+    def _answer_file(self, path: str, *, compress: bool) -> Answer:
         file = self._file(unquote(path))
         if file is not None and file.is_dir():
             if not path.endswith("/"):

@@ -204,7 +204,7 @@ class ChromeTrace:
         """Process an event, or the metadata of the trace."""
         if part.path == ("metadata",) and isinstance(part.value, dict):
             metadata = Fields(part.value, part.key, self._recording.note)
-            self._recording.say_tool(metadata.text("source"), metadata.name("product-version"))
+            self._recording.set_tool(metadata.text("source"), metadata.name("product-version"))
             started = started_at(metadata.name("startTime"))
             self._recording.recorded = "" if started is None else started.day
         if part.path not in _LISTS or part.item is None:

@@ -94,7 +94,7 @@ class RecordedExchange(RecordedRequest):
         return self.end_ms is None and not is_over
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if a response arrived completely over the network."""
         is_cached = self.from_cache or self.from_service_worker
         return self.end_ms is not None and not is_cached and bool(self.status)

@@ -28,7 +28,7 @@ from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate
 from h3sim.schema.errors import MAX_PROBLEMS, RejectedValueError, TooManyProblemsError, collected
 from h3sim.schema.fields import declare, fields_of, read_table
-from h3sim.schema.values import Choice, ListOf, OrNone, Text, ValueType, Whole
+from h3sim.schema.values import Choice, Integer, ListOf, OrNone, Text, ValueType
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class _Chunk(ValueType):
         return taken[0], taken[1]
 
 
-_SIZE = Whole(low=0, high=MAX_STREAM_BYTES)
+_SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
 
 
 def _known(kind: ValueType, key: str = "", default: Any = None) -> Any:
@@ -165,14 +165,14 @@ class FactsTable:
         """Provenance of the facts; query strings of sources are removed."""
         source = (self.source_repo, self.source_path, self.commit)
         notes = (("body sizes", self.body_basis), ("grade", self.grade))
-        said = {
+        present = {
             "source": " ".join(part.partition("?")[0] for part in source).strip(),
             "recorded": self.captured,
             "tool": ", ".join(filter(None, (self.recorder, self.browser))),
             "licence": self.licence,
             "notes": "; ".join(f"{name}: {value}" for name, value in notes if value),
         }
-        return {name: value for name, value in said.items() if value}
+        return {name: value for name, value in present.items() if value}
 
 
 def read_facts(document: object, source: str) -> FactsTable:
@@ -223,8 +223,8 @@ def _read(cls: type[ValueT], given: object) -> ValueT:
     if not isinstance(given, dict):
         return read_table(cls, given)
     fields = [field for field in fields_of(cls) if field.key in given]
-    said = (field for field in fields if field.is_needed or given[field.key] is not None)
-    return read_table(cls, {field.key: given[field.key] for field in said})
+    present = (field for field in fields if field.is_needed or given[field.key] is not None)
+    return read_table(cls, {field.key: given[field.key] for field in present})
 
 
 def _taken(cls: type[ValueT], given: object, key: str, problems: list[ValidationIssue]) -> ValueT:
@@ -266,18 +266,18 @@ def _in_time(
     return replace(row, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks))
 
 
-def _of_graph(rows: Mapping[int, FactsRow], told: set[str]) -> list[ValidationIssue]:
+def _of_graph(rows: Mapping[int, FactsRow], reported: set[str]) -> list[ValidationIssue]:
     """Return what is wrong with ids and parents, at keys of which nothing was said yet."""
     ids = {index: row.id for index, row in rows.items()}
     parents = {index: row.parent for index, row in rows.items()}
     found = [*id_problems(ids)]
     roots = [n for n, parent in parents.items() if parent is None]
-    roots = [n for n in roots if f"resources[{n}].parent" not in told]
+    roots = [n for n in roots if f"resources[{n}].parent" not in reported]
     for index in roots[1:]:
         message = f"a second root beside resources[{roots[0]}]: only one may have no parent"
         found.append(ValidationIssue(key=f"resources[{index}].parent", message=message))
     # Where ids or parents could not be read, nobody can say which are missing.
-    if not any(_OF_GRAPH.fullmatch(key) for key in told):
+    if not any(_OF_GRAPH.fullmatch(key) for key in reported):
         if not roots:
             message = "no root: one row must have the parent null"
             found.append(ValidationIssue(key="resources", message=message))
@@ -291,7 +291,7 @@ def _of_graph(rows: Mapping[int, FactsRow], told: set[str]) -> list[ValidationIs
             if parent not in named
         ]
     found += cycle_problems(ids, parents, key="parent")
-    return [problem for problem in found if problem.key not in told]
+    return [problem for problem in found if problem.key not in reported]
 
 
 _KNOWN_PARENTS = ("", "none", "initiator")

@@ -184,7 +184,7 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     stretch_pieces(request)
     if header is not None:
         request.header_bytes, request.header_from = header, SizeSource.RECORDED
-    elif transfer and body is not None and basis is not SizeSource.WHOLE and transfer > body:
+    elif transfer and body is not None and basis is not SizeSource.TOTAL and transfer > body:
         request.header_bytes, request.header_from = transfer - body, SizeSource.TRANSFER
     elif got:
         request.header_bytes, request.header_from = response_text_bytes(got), SizeSource.FIELDS
@@ -219,7 +219,7 @@ def _body(
             return transfer - header, SizeSource.TRANSFER
         if length is not None and length <= transfer:
             return length, SizeSource.CONTENT_LENGTH
-        return transfer, SizeSource.WHOLE
+        return transfer, SizeSource.TOTAL
     if length is not None:
         return length, SizeSource.CONTENT_LENGTH
     saved = content.size("compression")
@@ -333,7 +333,7 @@ class HarReader:
         creator, browser = (
             Fields(self._head, "log", recording.note).table(name) for name in ("creator", "browser")
         )
-        recording.say_tool(creator.text("name"), creator.text("version"))
+        recording.set_tool(creator.text("name"), creator.text("version"))
         if not recording.dialect:
             signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
             recording.dialect = signed or self._evidence or "har"
@@ -368,14 +368,14 @@ class HarReader:
             request.is_hero = bool(hero) and without_fragment(request.url) == hero
         if len(ids) > 1:
             recording.found["pages"] = len(ids)
-        kept = [each for each in recording.requests if each.page in ("", ids[number - 1])]
-        n_others = len(recording.requests) - len(kept)
+        of_page = [each for each in recording.requests if each.page in ("", ids[number - 1])]
+        n_others = len(recording.requests) - len(of_page)
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
-        recording.requests = kept
+        recording.requests = of_page
         if page and self._zero_us is not None and (at_us := self._microseconds(page)) is not None:
             recording.begun_ms = (at_us - self._zero_us) / 1000
-            _move_pieces(kept, recording.begun_ms)
+            _move_pieces(of_page, recording.begun_ms)
 
     def _read_times(self, request: RecordedRequest, entry: Fields) -> None:
         at_us = self._microseconds(entry)

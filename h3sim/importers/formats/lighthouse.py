@@ -59,7 +59,7 @@ class LighthouseResult:
         result = Fields(self._members, "", recording.note)
         if recording.page_number > 1:
             raise recording.refuse("has one page")
-        recording.say_tool("Lighthouse", result.text("lighthouseVersion"))
+        recording.set_tool("Lighthouse", result.text("lighthouseVersion"))
         fetched = started_at(result.text("fetchTime"))
         recording.recorded = "" if fetched is None else fetched.day
         audits = result.table("audits")
@@ -99,7 +99,7 @@ def _request(row: Fields) -> RecordedRequest | None:
     )
     wire_bytes = row.size("transferSize")
     if wire_bytes is not None:
-        request.body_bytes, request.body_from = wire_bytes, SizeSource.WHOLE
+        request.body_bytes, request.body_from = wire_bytes, SizeSource.TOTAL
     is_cached = row.raw("cache") not in (None, "none") or (
         wire_bytes == 0 and bool(request.decoded_bytes) and status == 200
     )

@@ -103,12 +103,12 @@ class _Fonts:
         for face in faces:
             if face.family in self._families:
                 families.setdefault(face.family, []).append(face)
-        kept = [
+        candidates = [
             face
             for alike in families.values()
             for face in chosen_faces(alike, self._weights, is_slanted=self._is_slanted)
         ]
-        return dict.fromkeys(face for face in kept if self._document.shows(face))
+        return dict.fromkeys(face for face in candidates if self._document.shows(face))
 
 
 class _Site:
@@ -155,16 +155,16 @@ class _Site:
         if not style.is_attribute:
             self._sheets.append(_Later(base, style.text.encode(), file, style.offset_bytes))
             return
-        key, trigger = f"{file.path}: style", self._at(file, style.offset_bytes)
+        key, trigger = f"{file.path}: style", self._trigger_at(file, style.offset_bytes)
         for url in read_declarations(style.text).urls:
             self._ask(joined(base, url), Kind.IMAGE, key, trigger, {"in_style": True})
 
     def _follow(self, reference: Reference, own: str, file: _File) -> None:
         key = f"{file.path}: byte {reference.offset_bytes}: {reference.tag}"
-        at = self._at(file, reference.offset_bytes)
+        at = self._trigger_at(file, reference.offset_bytes)
         self._ask(reference.url_in(own), reference.kind, key, at, reference.flags)
 
-    def _at(self, file: _File, offset_bytes: int) -> Trigger:
+    def _trigger_at(self, file: _File, offset_bytes: int) -> Trigger:
         offset = file.served.wire(offset_bytes)
         return Trigger(at=TriggerEvent.OFFSET, by=file.request_index, offset_bytes=offset)
 
@@ -208,7 +208,7 @@ class _Site:
         trigger = Trigger(at=TriggerEvent.COMPLETE, by=later.file.request_index)
         if later.offset_bytes is not None:
             flags = flags if kind is Kind.STYLESHEET else {"in_style": True}
-            trigger = self._at(later.file, later.offset_bytes)
+            trigger = self._trigger_at(later.file, later.offset_bytes)
         for url in urls:
             self._ask(joined(later.url, url), kind, f"{later.file.path}: {by}", trigger, flags)
 

@@ -52,7 +52,7 @@ class WebPageTestResult:
         reader.add_page(Fields(_page(view, since_ms), view.key, recording.note))
         for request in requests:
             reader.add_entry(Fields(_entry(request, since_ms), request.key, recording.note))
-        recording.say_tool("WebPageTest", view.text("browser_name"), view.name("browser_version"))
+        recording.set_tool("WebPageTest", view.text("browser_name"), view.name("browser_version"))
         tool = recording.tool
         reader.finish()
         recording.dialect, recording.tool = "webpagetest", tool

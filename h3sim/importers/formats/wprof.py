@@ -237,7 +237,7 @@ class WprofxGraph:
         request.end_ms = activity.number("endTime")
         request.first_byte_ms = activity.number("responseReceivedTime")
         request.body_bytes = activity.size("transferSize")
-        request.body_from = SizeSource.NONE if request.body_bytes is None else SizeSource.WHOLE
+        request.body_from = SizeSource.NONE if request.body_bytes is None else SizeSource.TOTAL
         request.mime = activity.text("mimeType")
         status = activity.number("statusCode")
         request.status = None if status is None else int(status)

@@ -98,13 +98,13 @@ def as_networkx(root: Node) -> Graph:
     waiting = [root]
     while waiting:
         parent = waiting.pop()
-        for place, node in enumerate(parent.children.values()):
+        for position, node in enumerate(parent.children.values()):
             graph.add_node(
                 node.id,
                 weight=node.weight,
                 active=node.has_data,
                 exclusive=node.is_exclusive,
-                place=place,
+                position=position,
                 closed=node.is_closed,
                 idle=_is_idle(node),
             )
@@ -333,9 +333,9 @@ class TreeScheduler:
         """Return the tree as a graph of networkx, with an edge from each parent to each child.
 
         Nodes are called by their ids, and the root "root". Each but the root has the attributes
-        *weight*, *active* (it has data), *exclusive* (it was put there exclusively), *place* (from
-        0 on, among its siblings), *closed* (it is retained) and *idle* (it is there only because
-        others depend on it).
+        *weight*, *active* (it has data), *exclusive* (it was put there exclusively), *position*
+        (among its siblings, from 0 on), *closed* (it is retained) and *idle* (it is there only
+        because others depend on it).
 
         >>> tree = TreeScheduler()
         >>> tree.open(0, H2Priority(weight=32)); tree.open(4, H2Priority(depends_on=0))

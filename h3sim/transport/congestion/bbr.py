@@ -71,6 +71,74 @@ class WindowedMaximum:
         return values[0][1]
 
 
+_MIN_PIPE_PACKETS: Final = 4
+"""With fewer in flight a receiver that acknowledges every second packet leaves the sender waiting
+(BBRMinPipeCwnd)."""
+_UNKNOWN_RTT_NS: Final = NS_PER_MS
+"""For the first pacing rate, before a round-trip time was measured (BBRInitPacingRate)."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ModelBasedController(CongestionController):
+    """Common base of the versions of BBR: the first rate, and the window before recovery."""
+
+    __slots__ = (
+        "_datagram_bytes",
+        "_first_window_bytes",
+        "_is_idle_restart",
+        "_min_pipe_bytes",
+        "_minimum_bytes",
+        "_pacing_rate_bps",
+        "_prior_window",
+        "_recovery_end",
+    )
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        self.congestion_window = settings.initial_congestion_window
+        self.ssthresh = None
+        self._datagram_bytes = settings.max_datagram_bytes
+        self._first_window_bytes = settings.initial_congestion_window
+        self._minimum_bytes = settings.minimum_window_bytes
+        self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
+        self._pacing_rate_bps: int | None = None
+        self._prior_window = 0
+        self._recovery_end: int | None = None
+        """The first packet that was sent after recovery began; None outside recovery."""
+        self._is_idle_restart = False
+
+    @property
+    def pacing_gain(self) -> float:
+        """The factor between the bandwidth and the pacing rate."""
+        raise NotImplementedError
+
+    @property
+    def is_probing_rtt(self) -> bool:
+        """True while the path is emptied to see its round-trip time."""
+        raise NotImplementedError
+
+    def on_persistent_congestion(self, now_ns: int) -> None:
+        """Fall back to the minimum window until recovery is over (RFC 9002 § 7.6.2)."""
+        self._save_window()
+        self.congestion_window = self._minimum_bytes
+
+    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
+        """Return the rate; before the first ACK that of the first window (BBRInitPacingRate)."""
+        if self._pacing_rate_bps is not None:
+            return self._pacing_rate_bps
+        rtt_ns = max(1, rtt.smoothed_rtt_ns) if rtt.has_sample else _UNKNOWN_RTT_NS
+        nominal_bps = self._first_window_bytes * BITS_PER_BYTE * NS_PER_S // rtt_ns
+        return max(1, int(self.pacing_gain * nominal_bps))
+
+    def _save_window(self) -> None:
+        window = self.congestion_window
+        if self._recovery_end is not None or self.is_probing_rtt:
+            window = max(self._prior_window, window)
+        self._prior_window = window
+
+    def _restore_window(self) -> None:
+        self.congestion_window = max(self.congestion_window, self._prior_window)
+
+
 UNLIMITED: Final = 1 << 62
 """In place of infinity, which would turn bounds into floats."""
 _BITS_BY_NS: Final = BITS_PER_BYTE * NS_PER_S
@@ -219,7 +287,6 @@ _ACCELERATING: Final = (_STARTUP, _REFILL, _UP)
 _LOSS_THRESHOLD: Final = 0.02
 _BETA: Final = 0.7
 _HEADROOM: Final = 0.15
-_MIN_PIPE_PACKETS: Final = 4
 _MAX_BANDWIDTH_CYCLES: Final = 2
 _STARTUP_LOST_RANGES: Final = 6
 _MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
@@ -234,7 +301,7 @@ _MOST_UP_ROUNDS: Final = 30
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class BbrController(CongestionController):
+class BbrController(ModelBasedController):
     """BBR: paces at the measured bandwidth, and bounds what is in flight by a model of the path.
 
     The long-term model is the highest delivery rate of two probing cycles, and what could be in
@@ -265,16 +332,13 @@ class BbrController(CongestionController):
         "_bandwidths",
         "_cycle_at_ns",
         "_cycle_count",
-        "_datagram_bytes",
         "_delivered_bytes",
         "_drain_round",
-        "_first_window_bytes",
         "_flight_bytes",
         "_full_pipe",
         "_gains",
         "_inflight_latest",
         "_is_cwnd_limited",
-        "_is_idle_restart",
         "_is_loss_in_round",
         "_is_loss_round_new",
         "_is_probe_rtt_expired",
@@ -287,17 +351,12 @@ class BbrController(CongestionController):
         "_loss_round_bytes",
         "_lost_bytes",
         "_lost_ranges",
-        "_min_pipe_bytes",
         "_min_rtt_at_ns",
-        "_minimum_bytes",
-        "_pacing_rate_bps",
         "_prior_flight_bytes",
-        "_prior_window",
         "_probe_rtt_min_at_ns",
         "_probe_rtt_min_ns",
         "_probe_rtt_until_ns",
         "_probe_wait_ns",
-        "_recovery_end",
         "_round_count",
         "_round_ends_at_bytes",
         "_rounds_since_up",
@@ -322,8 +381,7 @@ class BbrController(CongestionController):
     def __init__(
         self, settings: ControllerSettings, *, source: random.Random | None = None
     ) -> None:
-        self.congestion_window = settings.initial_congestion_window
-        self.ssthresh = None
+        super().__init__(settings)
         self._enter(_STARTUP)
         self.max_bandwidth_bps = 0
         """The largest delivery rate of this probing cycle and the last (max_bw)."""
@@ -333,11 +391,6 @@ class BbrController(CongestionController):
         self.inflight_shortterm = UNLIMITED
         self.inflight_longterm = UNLIMITED
         self._source = source
-        self._datagram_bytes = settings.max_datagram_bytes
-        self._first_window_bytes = settings.initial_congestion_window
-        self._minimum_bytes = settings.minimum_window_bytes
-        self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
-        self._pacing_rate_bps: int | None = None
         self._full_pipe = FullPipeDetector()
         self._aggregation = AckAggregation()
         self._sample = RateSample()
@@ -369,10 +422,6 @@ class BbrController(CongestionController):
         """Delivered bytes up to which packets that are sent count as app-limited."""
         self._is_cwnd_limited = self._was_cwnd_limited = False
         """True if the window was full in this round, and in the one before."""
-        self._recovery_end: int | None = None
-        """The first packet that was sent after recovery began; None outside recovery."""
-        self._prior_window = 0
-        self._is_idle_restart = False
 
     def _begin_probing(self) -> None:
         """Set up the probes for bandwidth and for the round-trip time."""
@@ -405,6 +454,11 @@ class BbrController(CongestionController):
     def pacing_gain(self) -> float:
         """The factor between bandwidth and pacing rate."""
         return self._gains[0]
+
+    @property
+    def is_probing_rtt(self) -> bool:
+        """True in ProbeRTT (§ 5.3.4)."""
+        return self.state is _PROBE_RTT
 
     # Events
 
@@ -453,7 +507,7 @@ class BbrController(CongestionController):
             self._lost_ranges = 0
         if self._recovery_end is not None and newest.number >= self._recovery_end:
             self._recovery_end = None
-            self.congestion_window = max(self.congestion_window, self._prior_window)
+            self._restore_window()
         if self._full_pipe.was_full:
             self._update_cycle(now_ns)
         self._update_min_rtt(newest.number, rtt.latest_rtt_ns, now_ns)
@@ -485,19 +539,6 @@ class BbrController(CongestionController):
             self._last_lost = packet.number
             if self._is_probe_sample:
                 self._judge_probe(packet, now_ns)
-
-    def on_persistent_congestion(self, now_ns: int) -> None:
-        """Fall back to the minimum window until recovery is over (RFC 9002 § 7.6.2)."""
-        self._save_window()
-        self.congestion_window = self._minimum_bytes
-
-    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
-        """Return the rate; before the first ACK that of the first window (§ 5.6.2)."""
-        if self._pacing_rate_bps is not None:
-            return self._pacing_rate_bps
-        rtt_ns = max(1, rtt.smoothed_rtt_ns) if rtt.has_sample else NS_PER_MS
-        nominal_bps = self._first_window_bytes * _BITS_BY_NS // rtt_ns
-        return max(1, int(self.pacing_gain * nominal_bps))
 
     # Samples and the model
 
@@ -761,7 +802,7 @@ class BbrController(CongestionController):
         if until_ns is None or now_ns <= until_ns:
             return
         self._probe_rtt_min_at_ns = now_ns
-        self.congestion_window = max(self.congestion_window, self._prior_window)
+        self._restore_window()
         self._reset_shortterm()
         if self._full_pipe.was_full:
             self._start_down(now_ns)
@@ -840,9 +881,3 @@ class BbrController(CongestionController):
             bound = self.inflight_longterm
         bound = max(min(bound, self.inflight_shortterm), self._min_pipe_bytes)
         self.congestion_window = min(window, bound)
-
-    def _save_window(self) -> None:
-        window = self.congestion_window
-        if self._recovery_end is not None or self.state is _PROBE_RTT:
-            window = max(self._prior_window, window)
-        self._prior_window = window

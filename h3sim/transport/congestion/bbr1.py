@@ -8,8 +8,12 @@ import enum
 from typing import TYPE_CHECKING, Final
 
 from h3sim._mypyc import mypyc_attr
-from h3sim.transport.congestion.bbr import WindowedMaximum, delivery_rate_bps
-from h3sim.transport.congestion.controller import CongestionController
+from h3sim.transport.congestion.bbr import (
+    FullPipeDetector,
+    ModelBasedController,
+    WindowedMaximum,
+    delivery_rate_bps,
+)
 from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -23,8 +27,6 @@ if TYPE_CHECKING:
 
 _BANDWIDTH_FILTER_ROUNDS: Final = 10
 _MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
-_FULL_GROWTH: Final = 1.25
-_FULL_ROUNDS: Final = 3
 _NOT_YET: Final = 1 << 62
 """Above the number of any packet."""
 
@@ -39,8 +41,7 @@ class PathModel:
 
     __slots__ = (
         "_bandwidths",
-        "_full_bandwidth_bps",
-        "_full_rounds",
+        "_full_pipe",
         "_largest_acked",
         "_limited_from",
         "_limited_to",
@@ -70,8 +71,7 @@ class PathModel:
         self.is_full = False
         self._round_ends_at_bytes = 0
         self._bandwidths = WindowedMaximum(length=_BANDWIDTH_FILTER_ROUNDS)
-        self._full_bandwidth_bps = 0
-        self._full_rounds = 0
+        self._full_pipe = FullPipeDetector()
         self._largest_acked = -1
         self.limited_until_bytes: int | None = None
         """Delivered bytes below which a low rate reflects the sender, not the path; None: none
@@ -131,7 +131,8 @@ class PathModel:
                 self.bandwidth_bps = bandwidth_bps
                 self._set_product()
         if self.is_round_start and not is_cwnd_underutilized:
-            self._check_full()
+            self._full_pipe.on_round(self.bandwidth_bps)
+            self.is_full = self._full_pipe.was_full
 
     def on_rtt(self, number: int, latest_rtt_ns: int, now_ns: int) -> None:
         """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
@@ -152,16 +153,6 @@ class PathModel:
     def _set_product(self) -> None:
         min_rtt_ns = self.min_rtt_ns or 0
         self._product_bytes = self.bandwidth_bps * min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)
-
-    def _check_full(self) -> None:
-        if self.is_full:
-            return
-        if self.bandwidth_bps >= self._full_bandwidth_bps * _FULL_GROWTH:
-            self._full_bandwidth_bps = self.bandwidth_bps
-            self._full_rounds = 0
-            return
-        self._full_rounds += 1
-        self.is_full = self._full_rounds >= _FULL_ROUNDS
 
 
 _HIGH_GAIN: Final = 2.8853900817779268
@@ -256,11 +247,6 @@ class ProbeRtt:
         return self._is_round_done and now_ns > self._until_ns
 
 
-_MIN_PIPE_PACKETS: Final = 4
-"""With fewer in flight a receiver that acknowledges every second packet leaves the sender waiting
-(BBRMinPipeCwnd, § 4.2.3.2)."""
-_UNKNOWN_RTT_NS: Final = NS_PER_MS
-"""For the first pacing rate, before a round-trip time was measured (BBRInitPacingRate, § 4.2.1)."""
 _SLOW_BPS: Final = 1_200_000
 _FAST_BPS: Final = 24_000_000
 _MAX_QUANTUM_BYTES: Final = 65_536
@@ -275,7 +261,7 @@ _PROBE_BW, _PROBE_RTT = Bbr1State.PROBE_BW, Bbr1State.PROBE_RTT
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Bbr1Controller(CongestionController):
+class Bbr1Controller(ModelBasedController):
     """BBR: paces at the measured bandwidth, with at most two bandwidth-delay products in flight.
 
     This is BBRv1: draft-cardwell-iccrg-bbr-congestion-control-00 of July 2017 (-01 of 2021 already
@@ -295,18 +281,10 @@ class Bbr1Controller(CongestionController):
 
     __slots__ = (
         "_cycle",
-        "_datagram_bytes",
-        "_first_window_bytes",
         "_has_lost",
-        "_is_idle_restart",
-        "_min_pipe_bytes",
-        "_minimum_bytes",
         "_model",
         "_pacing_gain",
-        "_pacing_rate_bps",
-        "_prior_window",
         "_probe_rtt",
-        "_recovery_end",
         "_window_gain",
         "state",
     )
@@ -314,23 +292,13 @@ class Bbr1Controller(CongestionController):
     def __init__(
         self, settings: ControllerSettings, *, phases: random.Random | None = None
     ) -> None:
-        self.congestion_window = settings.initial_congestion_window
-        self.ssthresh = None
+        super().__init__(settings)
         self.state = _STARTUP
-        self._datagram_bytes = settings.max_datagram_bytes
-        self._first_window_bytes = settings.initial_congestion_window
-        self._minimum_bytes = settings.minimum_window_bytes
-        self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
         self._model = PathModel()
-        self._pacing_rate_bps: int | None = None
         self._pacing_gain, self._window_gain = GAINS[self.state]
         self._cycle = GainCycle(phases)
         self._probe_rtt = ProbeRtt(self._min_pipe_bytes)
-        self._prior_window = 0
-        self._recovery_end: int | None = None
-        """The first packet that was sent after recovery began; None outside recovery."""
         self._has_lost = False
-        self._is_idle_restart = False
 
     @property
     def bandwidth_bps(self) -> int:
@@ -346,6 +314,11 @@ class Bbr1Controller(CongestionController):
     def pacing_gain(self) -> float:
         """The factor between the bandwidth estimate and the pacing rate."""
         return self._pacing_gain
+
+    @property
+    def is_probing_rtt(self) -> bool:
+        """True in ProbeRTT (§ 4.3.5)."""
+        return self.state is _PROBE_RTT
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Restart from idle at the rate of the path (§ 4.3.4.4)."""
@@ -409,19 +382,6 @@ class Bbr1Controller(CongestionController):
         self._recovery_end = next_number
         # What the same ACK delivers is added in `_set_window`, which runs after this.
         self.congestion_window = max(0, bytes_in_flight - lost_bytes) + self._datagram_bytes
-
-    def on_persistent_congestion(self, now_ns: int) -> None:
-        """Fall back to the minimum window until recovery is over (RFC 9002 § 7.6.2)."""
-        self._save_window()
-        self.congestion_window = self._minimum_bytes
-
-    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
-        """Return the rate; before the first ACK that of the first window (§ 4.2.1)."""
-        if self._pacing_rate_bps is not None:
-            return self._pacing_rate_bps
-        rtt_ns = max(1, rtt.smoothed_rtt_ns) if rtt.has_sample else _UNKNOWN_RTT_NS
-        nominal_bps = self._first_window_bytes * BITS_PER_BYTE * NS_PER_S // rtt_ns
-        return max(1, int(self._pacing_gain * nominal_bps))
 
     # States
 
@@ -511,15 +471,6 @@ class Bbr1Controller(CongestionController):
         """Restore the window: what was sent after the loss arrives."""
         self._recovery_end = None
         self._restore_window()
-
-    def _save_window(self) -> None:
-        window = self.congestion_window
-        if self._recovery_end is not None or self.state is _PROBE_RTT:
-            window = max(self._prior_window, window)
-        self._prior_window = window
-
-    def _restore_window(self) -> None:
-        self.congestion_window = max(self.congestion_window, self._prior_window)
 
 
 def _quantum_bytes(rate_bps: int, datagram_bytes: int) -> int:

@@ -15,7 +15,7 @@ from h3sim.errors import (
 from h3sim.plugins import Guard, PluginRegistry
 from h3sim.schema import format_value
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.units import whole
+from h3sim.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
         """Return the rate at which packets leave, or None."""
         rate_bps = self._pass_on("pacing_rate_bps", rtt)
-        rate = whole(rate_bps)
+        rate = as_integer(rate_bps)
         if rate_bps is not None and (rate is None or rate < 1):
             requirement = "it must be None, or a whole number of bit/s, at least 1"
             found = format_value(rate_bps)
@@ -90,7 +90,7 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
             if not hasattr(self.controller, attribute):
                 raise self._guard.failed(f"has no {attribute} {when}")
         window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
-        n_bytes, threshold = whole(window), whole(ssthresh)
+        n_bytes, threshold = as_integer(window), as_integer(ssthresh)
         if n_bytes is None or n_bytes < self._packet_bytes:
             least = f"at least {self._packet_bytes:,} (a packet)"
             requirement = f"it must be a whole number of bytes, {least}"

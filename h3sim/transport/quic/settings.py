@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from h3sim.errors import NetworkError
 from h3sim.schema.fields import declare, validate
-from h3sim.schema.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
+from h3sim.schema.values import Choice, Flag, Integer, Milliseconds, Number, OrNone
 from h3sim.units import NS_PER_MS
 
 _MOST = 2**62
@@ -40,23 +40,23 @@ class QuicSettings:
 
     datagram_bytes: int = field(
         default=1280,
-        metadata=declare(Whole(low=200, high=65_507), "UDP payload of a full packet"),
+        metadata=declare(Integer(low=200, high=65_507), "UDP payload of a full packet"),
     )
     connection_id_bytes: int = field(
         default=8,
-        metadata=declare(Whole(low=0, high=20), "length of the connection ID in each header"),
+        metadata=declare(Integer(low=0, high=20), "length of the connection ID in each header"),
     )
     packet_number_bytes: int = field(
         default=2,
-        metadata=declare(Whole(low=1, high=4), "length of the packet number in each header"),
+        metadata=declare(Integer(low=1, high=4), "length of the packet number in each header"),
     )
     ip_bytes: int = field(
-        default=28, metadata=declare(Whole(low=0, high=1000), "size of the IP and UDP headers")
+        default=28, metadata=declare(Integer(low=0, high=1000), "size of the IP and UDP headers")
     )
     ack_every: int = field(
         default=2,
         metadata=declare(
-            Whole(low=1, high=_MOST),
+            Integer(low=1, high=_MOST),
             "every n-th ack-eliciting packet is acknowledged immediately, as is a gap in packet "
             "numbers",
         ),
@@ -103,7 +103,7 @@ class QuicSettings:
     ack_ping_every: int = field(
         default=0,
         metadata=declare(
-            Whole(low=0, high=2**20),
+            Integer(low=0, high=2**20),
             "a packet whose number is a multiple of this, and whose ACK has several ranges,"
             " elicits an ACK itself (aioquic: 8); after that, older packets are no longer"
             " acknowledged again. 0: none does",
@@ -131,7 +131,7 @@ class QuicSettings:
         ),
     )
     pacing_burst_packets: int = field(
-        default=10, metadata=declare(Whole(low=1, high=2**20), "maximum burst of a paced sender")
+        default=10, metadata=declare(Integer(low=1, high=2**20), "maximum burst of a paced sender")
     )
     pacing_bucket: PacingBucket = field(
         default=PacingBucket.LEAKY,
@@ -152,7 +152,7 @@ class QuicSettings:
     loss_timer_packets: int = field(
         default=0,
         metadata=declare(
-            Whole(low=0, high=2),
+            Integer(low=0, high=2),
             "packets sent regardless of the window when the loss detection timer expires (quicly:"
             " 1)",
         ),
@@ -161,34 +161,34 @@ class QuicSettings:
         default=True, metadata=declare(Flag(), "RFC 9002 § 7.6")
     )
     probes: int = field(
-        default=2, metadata=declare(Whole(low=1, high=2), "packets sent per probe timeout")
+        default=2, metadata=declare(Integer(low=1, high=2), "packets sent per probe timeout")
     )
     stream_window_bytes: int = field(
         default=6 * 2**20,
         metadata=declare(
-            Whole(low=1, high=_MOST),
+            Integer(low=1, high=_MOST),
             "flow control window of a stream: limit of unread bytes; raised once half of it"
             " is used",
         ),
     )
     connection_window_bytes: int = field(
         default=15 * 2**20,
-        metadata=declare(Whole(low=1, high=_MOST), "flow control window of the connection"),
+        metadata=declare(Integer(low=1, high=_MOST), "flow control window of the connection"),
     )
     client_initial_bytes: int = field(
         default=1250,
         metadata=declare(
-            Whole(low=1200, high=65_507), "handshake: the client's first datagram, with padding"
+            Integer(low=1200, high=65_507), "handshake: the client's first datagram, with padding"
         ),
     )
     client_hello_bytes: int = field(
-        default=300, metadata=declare(Whole(low=1, high=1100), "ClientHello in it")
+        default=300, metadata=declare(Integer(low=1, high=1100), "ClientHello in it")
     )
     server_flight_bytes: int = field(
-        default=3000, metadata=declare(Whole(low=1, high=2**20), "server's first flight")
+        default=3000, metadata=declare(Integer(low=1, high=2**20), "server's first flight")
     )
     client_finished_bytes: int = field(
-        default=60, metadata=declare(Whole(low=1, high=1100), "client's Finished")
+        default=60, metadata=declare(Integer(low=1, high=1100), "client's Finished")
     )
 
     def __post_init__(self) -> None:

@@ -328,7 +328,7 @@ class Recovery:
                 self._begin(lost, in_flight, now_ns)
                 self.episode.reduce(news)
             elif self.controller.reads_losses:
-                self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
+                self._report_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
         return lost
 
     def _begin(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
@@ -338,7 +338,7 @@ class Recovery:
         self._is_cwr_due = True
         if self.probe is not None:
             self.probe.forget()
-        self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
+        self._report_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
 
     def _on_timeout(self, now_ns: int) -> None:
         """Back off and restart from the first segment (RFC 6298 §§ 5.4-5.6, RFC 6675 § 5.1).
@@ -365,9 +365,9 @@ class Recovery:
         if probe.end_seq is None:
             probe.resume(now_ns)
         if repaired is not None:  # never in an episode: its beginning discards the probe
-            self._tell_lost([repaired], self.board.pipe_bytes, now_ns)
+            self._report_lost([repaired], self.board.pipe_bytes, now_ns)
 
-    def _tell_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
+    def _report_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
         if self.board.una < self._marked_to:  # RFC 3168 § 6.1.2: a mark has reduced this window
             return
         self.controller.on_lost(lost, now_ns, in_flight, self._next_number)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from h3sim.constants import FRAME_HEADER_BYTES
 from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.schema.fields import declare, validate
-from h3sim.schema.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
+from h3sim.schema.values import Choice, Flag, Integer, Milliseconds, Number, OrNone
 from h3sim.units import NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
@@ -82,16 +82,18 @@ class TcpSettings:
 
     mss_bytes: int = field(
         default=1448,
-        metadata=declare(Whole(low=_MIN_MSS_BYTES, high=65_495), "payload of a full segment"),
+        metadata=declare(Integer(low=_MIN_MSS_BYTES, high=65_495), "payload of a full segment"),
     )
     receive_window_bytes: int = field(
         default=6 * 2**20,
-        metadata=declare(Whole(low=1, high=2**30), "receive window: limit of unacknowledged bytes"),
+        metadata=declare(
+            Integer(low=1, high=2**30), "receive window: limit of unacknowledged bytes"
+        ),
     )
     ack_every: int = field(
         default=2,
         metadata=declare(
-            Whole(low=1, high=_MOST),
+            Integer(low=1, high=_MOST),
             "every n-th segment in order is acknowledged immediately",
         ),
     )
@@ -137,12 +139,12 @@ class TcpSettings:
     )
     pacing_gain: float | None = field(default=None, metadata=declare(OrNone(_GAIN), "as for QUIC"))
     pacing_burst_segments: int = field(
-        default=10, metadata=declare(Whole(low=1, high=2**20), "maximum burst of a paced sender")
+        default=10, metadata=declare(Integer(low=1, high=2**20), "maximum burst of a paced sender")
     )
     notsent_lowat_bytes: int | None = field(
         default=16 * 1024,
         metadata=declare(
-            OrNone(Whole(low=1, high=_MOST)),
+            OrNone(Integer(low=1, high=_MOST)),
             "no record is written while the socket has this many unsent bytes;"
             ' `"none"`: no limit. With more, priorities take effect too late',
         ),
@@ -150,7 +152,7 @@ class TcpSettings:
     write_bytes: int = field(
         default=0,
         metadata=declare(
-            Whole(low=0, high=_MOST),
+            Integer(low=0, high=_MOST),
             "size of a write; 0: one record (h2o fills a buffer, and asks the scheduler again"
             " for the next); at least 63, or 41 without TLS",
         ),
@@ -175,7 +177,7 @@ class TcpSettings:
     send_buffer_bytes: int = field(
         default=4 * 2**20,
         metadata=declare(
-            Whole(low=1, high=_MOST),
+            Integer(low=1, high=_MOST),
             "size of the send buffer: limit of unacknowledged and unsent bytes, also if"
             " `autotuned`",
         ),
@@ -183,14 +185,14 @@ class TcpSettings:
     data_frame_bytes: int = field(
         default=2**14,
         metadata=declare(
-            Whole(low=1, high=2**24 - 1),
+            Integer(low=1, high=2**24 - 1),
             "maximum size of a DATA frame of HTTP/2, which is one quantum of the scheduler",
         ),
     )
     record_bytes: int = field(
         default=_MAX_RECORD_BYTES,
         metadata=declare(
-            Whole(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES), "maximum size of a TLS record"
+            Integer(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES), "maximum size of a TLS record"
         ),
     )
     has_dynamic_records: bool = field(
@@ -201,7 +203,7 @@ class TcpSettings:
     )
     dynamic_record_bytes: int = field(
         default=2**20,
-        metadata=declare(Whole(low=0, high=_MOST), "until that many bytes were written"),
+        metadata=declare(Integer(low=0, high=_MOST), "until that many bytes were written"),
     )
     dynamic_record_idle_ns: int = field(
         default=NS_PER_S,
@@ -217,17 +219,17 @@ class TcpSettings:
     )
     client_hello_bytes: int = field(
         default=517,
-        metadata=declare(Whole(low=1, high=2**20), "TLS handshake: ClientHello"),
+        metadata=declare(Integer(low=1, high=2**20), "TLS handshake: ClientHello"),
     )
     server_flight_bytes: int = field(
-        default=3000, metadata=declare(Whole(low=1, high=2**20), "server's first flight")
+        default=3000, metadata=declare(Integer(low=1, high=2**20), "server's first flight")
     )
     client_finished_bytes: int = field(
-        default=80, metadata=declare(Whole(low=1, high=2**20), "client's Finished")
+        default=80, metadata=declare(Integer(low=1, high=2**20), "client's Finished")
     )
     tls12_server_finished_bytes: int = field(
         default=51,
-        metadata=declare(Whole(low=1, high=2**20), "server's Finished in TLS 1.2"),
+        metadata=declare(Integer(low=1, high=2**20), "server's Finished in TLS 1.2"),
     )
 
     def __post_init__(self) -> None:
@@ -251,7 +253,7 @@ class TcpSettings:
         """The initial window (RFC 6928 § 2)."""
         return min(_INITIAL_SEGMENTS * self.mss_bytes, max(2 * self.mss_bytes, _INITIAL_BYTES))
 
-    def mistakes(self) -> Iterator[ValidationIssue]:
+    def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         if self.receive_window_bytes < self.mss_bytes:
             message = f"must be at least mss_bytes ({self.mss_bytes:,})"
