@@ -317,6 +317,14 @@ findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, an
 	@mkdir -p build
 	$(BIN)/h3sim reproduce $(FULL) --full --store build/findings.db --markdown docs/validation.md $(ARGS)
 
+.PHONY: validate-incremental-paint
+validate-incremental-paint: $(READY) ## what EPS's incremental flag is worth in SpeedIndex, by how images are painted (three minutes)
+	$(BIN)/python -m validation.incremental_paint $(ARGS)
+
+.PHONY: validate-image-paint
+validate-image-paint: $(DEV) ## what Chromium shows of an image that loads, by format, beside h3sim's rules (half a minute; the first table needs Chromium)
+	$(BIN)/python -m validation.image_paint $(ARGS)
+
 .PHONY: validate-sander-paint
 validate-sander-paint: $(READY) ## what of Sander 2022's changes of SpeedIndex is first paint, and what images that show as they load would change (a minute)
 	$(BIN)/python -m validation.sander_paint $(ARGS)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim.page import page_from_dict
+from h3sim.schemes.rules import UPDATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from h3sim import Load, Page
+    from h3sim.schemes import Scheme
 
 __all__ = [
     "PACKET_BYTES",
@@ -22,6 +25,7 @@ __all__ = [
     "page_of",
     "replay",
     "scripted_page",
+    "with_updates",
 ]
 
 PACKET_BYTES = 1400
@@ -87,6 +91,11 @@ def _entry(
 def replay(steps: Iterable[Step], scheme: str, **setting: Any) -> Load:
     """Return the load of the scripted page of *steps*; `setting` is as `h3sim.simulate` has it."""
     return h3sim.simulate(scripted_page(steps), scheme=scheme, **setting)
+
+
+def with_updates(name: str) -> Scheme:
+    """Return a shipped scheme whose client sends every change of an open request."""
+    return replace(h3sim.load_scheme(name), updates=UPDATES)
 
 
 def finished_ms(load: Load) -> dict[int, float]:

@@ -37,6 +37,7 @@ name = "chrome-eps-{name}"
 title = "Chrome's urgencies; {VARIANTS[name]}"
 mechanism = "eps"
 signalling = "eps"
+updates = []
 source = "h3sim, for the study incremental-flag: chrome-eps but for the flag"
 otherwise = "lowest"
 """

@@ -258,7 +258,7 @@ def compare(site: MadeSite, seen: Visit, load: Load, *, is_known: bool) -> SiteR
         len(ids),
         len(right),
         recorded.first_paint_ms or 0.0,
-        load.first_paint_ms or 0.0,
+        load.fcp_ms or 0.0,
         recorded.largest_paint_ms or 0.0,
         load.largest_paint_ms or load.first_paint_ms or 0.0,
         recorded.onload_ms,

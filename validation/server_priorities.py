@@ -31,7 +31,7 @@ SERVERS = {
 }
 """The plain servers that each browser's urgencies are compared with."""
 METRICS = {
-    "first_paint_ms": "FCP",
+    "fcp_ms": "FCP",
     "largest_paint_ms": "LCP",
     "speed_index_ms": "SpeedIndex",
 }

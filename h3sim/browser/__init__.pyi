@@ -11,6 +11,7 @@ from h3sim.browser.factory import make_browser as make_browser
 from h3sim.browser.model import BrowserMode as BrowserMode
 from h3sim.browser.model import BrowserModel as BrowserModel
 from h3sim.browser.model import TightMode as TightMode
+from h3sim.browser.model import PaintMode as PaintMode
 from h3sim.browser.model import OF_BROWSER as OF_BROWSER
 from h3sim.browser.model import OF_PARSING as OF_PARSING
 from h3sim.browser.rendering import RenderingBrowser as RenderingBrowser

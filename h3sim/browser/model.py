@@ -31,6 +31,15 @@ class TightMode(enum.Enum):
     SAFARI = "safari"
 
 
+class PaintMode(enum.Enum):
+    """The rule by which visual metrics count a resource that is still loading."""
+
+    PROGRESSIVE = "progressive"
+    """As browsers show it: text with its bytes, images as far as they are decoded."""
+    COMPLETE = "complete"
+    """Nothing of an image; all text at the first paint."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserModel:
     """The settings of a browser.
@@ -45,7 +54,9 @@ class BrowserModel:
     browser has handed the page to a renderer; the first paint follows *paint_ms* after it becomes
     possible, with the next frame. Both grow with *cpu_slowdown*. With *stylesheets_block_parser*
     the parser waits at a blocking stylesheet until it is ready (policy O3 of WProf: Internet
-    Explorer 9).
+    Explorer 9). *paint* decides what visual metrics count of resources that are still loading. An
+    image is painted with its first bytes, then at most every *image_update_ms* until it is complete
+    (Chrome: a second; 0: with all bytes that arrive).
 
     At *hidden_at_ms* the tab moves to the background, in both modes.
 
@@ -91,6 +102,21 @@ class BrowserModel:
         metadata=declare(
             Number(low=0, high=10_000),
             "time from when the first paint becomes possible to its frame",
+        ),
+    )
+    paint: PaintMode = field(
+        default=PaintMode.PROGRESSIVE,
+        metadata=declare(
+            Choice(PaintMode),
+            "what SpeedIndex counts: progressive (text and images as they load) or complete"
+            " (images once complete, text at the first paint)",
+        ),
+    )
+    image_update_ms: float = field(
+        default=1000.0,
+        metadata=declare(
+            Number(low=0, high=60_000),
+            "shortest time between two paints of an image that is still loading (Chrome: 1000)",
         ),
     )
     max_concurrent_requests: int | None = field(

@@ -495,6 +495,8 @@ class LoadConfig:
     tight_mode: str | None = of_browser("tight_mode", "MODE")
     commit_ms: float | None = of_browser("commit_ms", "MS")
     paint_ms: float | None = of_browser("paint_ms", "MS")
+    paint: str | None = of_browser("paint", "MODE")
+    image_update_ms: float | None = of_browser("image_update_ms", "MS")
     stylesheets_block_parser: bool | None = of_browser("stylesheets_block_parser")
     hidden_at_ms: float | None = of_browser("hidden_at_ms", "MS")
 

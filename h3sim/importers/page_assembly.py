@@ -44,7 +44,7 @@ from h3sim.importers.request_fields import (
     plain_mime,
 )
 from h3sim.importers.result import ImportedPage, RecordingError
-from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
+from h3sim.page import Discovery, ImageFormat, Kind, Page, Resource, TriggerEvent
 from h3sim.schema import shown_path
 from h3sim.units import to_ms
 
@@ -458,6 +458,7 @@ class _Assembly:
             hero=request.is_hero,
             viewport=request.viewport,
             font_display=request.font_display,
+            image_format=_image_format(request, kind),
             is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
@@ -521,6 +522,12 @@ class _Assembly:
         if time_ms > LONGEST_MS:
             self._inferred["times of more than a day, cut"] += 1
         return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
+
+
+def _image_format(request: RecordedRequest, kind: Kind) -> ImageFormat | None:
+    """Return the format of an image where its bytes show another one than its media type."""
+    found = request.image_format if kind is Kind.IMAGE else None
+    return None if found is ImageFormat.of_name(plain_mime(request.mime)) else found
 
 
 def _clean(text: str) -> str:

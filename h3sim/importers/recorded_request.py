@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from h3sim.importers.source import Fields
-    from h3sim.page import Kind
+    from h3sim.page import ImageFormat, Kind
 
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -231,8 +231,10 @@ class RecordedRequest:
     is_above_the_fold: bool = False
     """True if it is visible without scrolling, or a visible resource needs it."""
     is_hero: bool = False
-    font_display: FontDisplay = FontDisplay.AUTO
     """True if it is the largest visible element."""
+    font_display: FontDisplay = FontDisplay.AUTO
+    image_format: ImageFormat | None = None
+    """The format of an image by its bytes, if they were recorded."""
     viewport: float | None = None
     """The share of the viewport that the recorder saw it cover."""
     parse_ms: float = 0.0

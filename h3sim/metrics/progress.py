@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.trace import Trace
 
@@ -84,12 +84,50 @@ def object_index_ns(finished_at_ns: Iterable[int], *, origin_ns: int = 0) -> Fra
     return Fraction(sum(times), len(times)) if times else None
 
 
+Paint = tuple[int, Fraction]
+"""A paint of an element: its time, and the share of the element that is painted by then."""
+
+
 class Element(NamedTuple):
-    """A visible element: its *share* of the viewport (None: unknown), and when it appears."""
+    """A visible element: its *share* of the viewport (None: unknown), and when it is complete.
+
+    *partial* are the earlier paints, both columns rising.
+    """
 
     share: float | None
     is_hero: bool
     ready_at_ns: int
+    partial: tuple[Paint, ...] = ()
+
+    def steps(self, first_paint_ns: int) -> Iterator[Paint]:
+        """Yield each paint with the share that it adds; nothing is painted before the first paint.
+
+        >>> half = Element(0.2, False, 90, ((20, Fraction(1, 2)),))
+        >>> [(at_ns, float(added)) for at_ns, added in half.steps(50)]
+        [(50, 0.5), (90, 0.5)]
+        """
+        painted = Fraction(0)
+        for at_ns, share in (*self.partial, (self.ready_at_ns, Fraction(1))):
+            if share > painted:
+                yield max(first_paint_ns, at_ns), share - painted
+                painted = share
+
+
+def first_contentful_paint_ns(
+    first_paint_ns: int, elements: Iterable[Element], *, has_text: bool
+) -> int:
+    """Return when the first text or image is painted (W3C Paint Timing § 3.3, FCP).
+
+    Text counts from the first paint on, as in Chromium, where it counts even while its font hides
+    it (`TextPainter::Paint` calls `SetTextPainted` before it asks `ShouldSkipDrawing`).
+
+    >>> first_contentful_paint_ns(50, [Element(1.0, False, 90)], has_text=False)
+    90
+    """
+    if has_text:
+        return first_paint_ns
+    begun = (at_ns for each in elements for at_ns, _ in each.steps(first_paint_ns))
+    return min(begun, default=first_paint_ns)
 
 
 def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
@@ -118,31 +156,36 @@ def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
 
 
 def speed_index_ns(
-    first_paint_ns: int, elements: Sequence[Element], *, origin_ns: int = 0
+    first_paint_ns: int,
+    elements: Sequence[Element],
+    *,
+    text: Element | None = None,
+    origin_ns: int = 0,
 ) -> Fraction | None:
     """Return the approximate SpeedIndex: the integral of the viewport share not yet painted.
 
-    The area that no element covers (text, plain backgrounds) is painted at the first paint.
-    Overlapping elements are scaled to fit the viewport. None if no element has a share.
+    The area that no element covers (*text*, plain backgrounds) is painted as *text* is, by default
+    all of it at the first paint. Overlapping elements are scaled to fit the viewport. None if no
+    element has a share.
 
     >>> float(speed_index_ns(100, [Element(0.25, False, 500)]))
     200.0
+    >>> float(speed_index_ns(100, [Element(0.25, False, 500, ((300, Fraction(1, 2)),))]))
+    175.0
     """
-    # Exact, as sums of floats depend on their order.
-    shares = [Fraction(element.share or 0) for element in elements]
-    covered = sum(shares, Fraction(0))
-    if not covered:
+    paints = _paints(first_paint_ns, elements, text)
+    if paints is None:
         return None
-    scale = max(covered, Fraction(1))
-    seen = [
-        share * (max(first_paint_ns, element.ready_at_ns) - origin_ns)
-        for share, element in zip(shares, elements, strict=True)
-    ]
-    text = (scale - covered) * (first_paint_ns - origin_ns)
-    return (sum(seen, text)) / scale
+    return sum(((at_ns - origin_ns) * added for at_ns, added in paints), Fraction(0))
 
 
-def seen_at_ns(first_paint_ns: int, elements: Sequence[Element], share: Fraction) -> int | None:
+def seen_at_ns(
+    first_paint_ns: int,
+    elements: Sequence[Element],
+    share: Fraction,
+    *,
+    text: Element | None = None,
+) -> int | None:
     """Return when at least *share* of the viewport is painted, as the SpeedIndex counts it.
 
     None if no element has a share.
@@ -150,19 +193,32 @@ def seen_at_ns(first_paint_ns: int, elements: Sequence[Element], share: Fraction
     >>> seen_at_ns(100, [Element(0.25, False, 500)], Fraction(85, 100))
     500
     """
+    paints = _paints(first_paint_ns, elements, text)
+    if paints is None:
+        return None
+    painted, reached_ns = Fraction(0), first_paint_ns
+    for at_ns, added in sorted(paints):
+        if painted >= share:
+            break
+        painted += added
+        reached_ns = at_ns
+    return reached_ns
+
+
+def _paints(
+    first_paint_ns: int, elements: Sequence[Element], text: Element | None
+) -> list[Paint] | None:
+    """Return all paints, each with the share of the viewport that it adds; they add up to 1."""
+    # Exact, as sums of floats depend on their order.
     shares = [Fraction(element.share or 0) for element in elements]
     covered = sum(shares, Fraction(0))
     if not covered:
         return None
     scale = max(covered, Fraction(1))
-    seen = scale - covered  # text, at the first paint
-    at_ns = first_paint_ns
-    ready = sorted(
-        (max(first_paint_ns, element.ready_at_ns), part)
-        for element, part in zip(elements, shares, strict=True)
-    )
-    for ready_at_ns, part in ready:
-        if seen < share * scale:
-            seen += part
-            at_ns = ready_at_ns
-    return at_ns
+    uncovered = text or Element(None, False, first_paint_ns)
+    return [
+        (at_ns, added * part / scale)
+        for element, part in (*zip(elements, shares, strict=True), (uncovered, scale - covered))
+        if part
+        for at_ns, added in element.steps(first_paint_ns)
+    ]

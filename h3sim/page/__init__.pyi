@@ -17,6 +17,7 @@ from h3sim.page.resource import FLAGS as FLAGS
 from h3sim.page.resource import FetchPriority as FetchPriority
 from h3sim.page.resource import FontDisplay as FontDisplay
 from h3sim.page.resource import Group as Group
+from h3sim.page.resource import ImageFormat as ImageFormat
 from h3sim.page.resource import Kind as Kind
 from h3sim.page.resource import Level as Level
 from h3sim.page.resource import PriorityChange as PriorityChange

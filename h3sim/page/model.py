@@ -510,7 +510,17 @@ class Page(Graph, RichDisplay):
     @property
     def graph(self) -> nx.DiGraph[str]:
         """The dependency graph: an edge, labelled `at`, from each parent to each child."""
-        return graph_of(self)
+        import networkx as nx  # on use: it takes longer than most loads
+
+        graph: nx.DiGraph[str] = nx.DiGraph(name=self.name)
+        # The ids of the roots, as an attribute of the graph.
+        graph.graph["roots"] = [self.resources[root].id for root in self.roots]
+        for resource in self.resources:
+            graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
+        for resource in self.resources:
+            if resource.discovered is not None and resource.discovered.by is not None:
+                graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
+        return graph
 
     # Files
 
@@ -659,20 +669,3 @@ def _why_nothing_visible(page: Page) -> str:
     if not any(resource.above_the_fold for resource in page.resources):
         return "no resource of the page is labelled"
     return "the labelled resources have no bytes"
-
-
-def graph_of(page: Page) -> nx.DiGraph[str]:
-    """Return the graph: an edge, labelled `at`, from each parent to each child.
-
-    Graph attributes: `name`, the name of the page, and `roots`, the ids of its roots.
-    """
-    import networkx as nx  # on use: it takes longer than most loads
-
-    roots = [page.resources[root].id for root in page.roots]
-    graph: nx.DiGraph[str] = nx.DiGraph(name=page.name, roots=roots)
-    for resource in page.resources:
-        graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
-    for resource in page.resources:
-        if resource.discovered is not None and resource.discovered.by is not None:
-            graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
-    return graph

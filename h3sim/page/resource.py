@@ -190,6 +190,78 @@ class FontDisplay(enum.Enum):
         return self in (FontDisplay.AUTO, FontDisplay.BLOCK)
 
 
+class ImageFormat(enum.Enum):
+    """The format of an image, which decides what browsers paint of a part of its bytes.
+
+    `h3sim.results.painting` has the rule of each, and its source.
+    """
+
+    JPEG = "jpeg"
+    PROGRESSIVE_JPEG = "progressive-jpeg"
+    PNG = "png"
+    GIF = "gif"
+    WEBP = "webp"
+    AVIF = "avif"
+    SVG = "svg"
+    OTHER = "other"
+
+    @classmethod
+    def of_name(cls, name: str) -> ImageFormat:
+        """Return the format of a media type, or of a file name by its extension.
+
+        Neither shows whether a JPEG is progressive; it is taken as baseline.
+
+        >>> [ImageFormat.of_name(name).value for name in ("image/svg+xml", "a/b.JPG?w=9", "logo")]
+        ['svg', 'jpeg', 'other']
+        """
+        path = name.partition("?")[0].partition("#")[0].lower()
+        ending = path.removeprefix("image/") if path.startswith("image/") else path.split(".")[-1]
+        return _FORMAT_OF_NAME.get(ending, cls.OTHER)
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> ImageFormat | None:
+        """Return the format of an image by its first bytes; None if they do not show it.
+
+        The frame header of a JPEG (ITU-T T.81 § B.1.1.3) says whether it is progressive: SOF2 or
+        SOF10.
+
+        >>> ImageFormat.of_bytes(bytes.fromhex("ffd8 ffe0 0004 0000 ffc2 0011"))
+        <ImageFormat.PROGRESSIVE_JPEG: 'progressive-jpeg'>
+        """
+        if content.startswith(b"\xff\xd8"):
+            return _jpeg_format(content)
+        if content[4:12] in (b"ftypavif", b"ftypavis"):
+            return cls.AVIF
+        if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+            return cls.WEBP
+        found = {b"\x89PNG": cls.PNG, b"GIF8": cls.GIF}
+        return found.get(content[:4])
+
+
+_FORMAT_OF_NAME = {
+    **{each.value: each for each in ImageFormat},
+    **dict.fromkeys(("jpg", "pjpeg", "jfif"), ImageFormat.JPEG),
+    **dict.fromkeys(("apng", "x-png"), ImageFormat.PNG),
+    "svg+xml": ImageFormat.SVG,
+}
+_PROGRESSIVE = (0xC2, 0xCA)
+"""The frame headers of progressive JPEGs, with Huffman and with arithmetic coding."""
+_NO_FRAMES = (0xC4, 0xC8, 0xCC)
+"""Markers among those of frame headers that are none: tables, and a reserved one."""
+
+
+def _jpeg_format(content: bytes) -> ImageFormat | None:
+    at = 2
+    while at + 4 <= len(content) and content[at] == 0xFF:
+        marker = content[at + 1]
+        if marker in _PROGRESSIVE:
+            return ImageFormat.PROGRESSIVE_JPEG
+        if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAMES:
+            return ImageFormat.JPEG
+        at += 2 + int.from_bytes(content[at + 2 : at + 4], "big")
+    return None
+
+
 _SIZE = Integer(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
 
 
@@ -362,7 +434,11 @@ class Resource:
     kind: Kind = field(metadata=declare(Choice(Kind), "its type in the browser", used_by="schemes"))
     mime: str = field(
         default="",
-        metadata=declare(Text(), "its media type; only `kind` has an effect", used_by="-"),
+        metadata=declare(
+            Text(),
+            "its media type; other than the format of an image, only `kind` has an effect",
+            used_by="`image_format`",
+        ),
     )
     host: str = field(
         default="",
@@ -444,6 +520,15 @@ class Resource:
             used_by="the largest paint",
         ),
     )
+    image_format: ImageFormat | None = field(
+        default=None,
+        metadata=declare(
+            Choice(ImageFormat),
+            "the format of an image: `jpeg` (baseline), `progressive-jpeg`, `png`, `gif`, `webp`,"
+            " `avif`, `svg` or `other`; by default that of `mime`, or else of the id's extension",
+            used_by="[paint as it loads](browsers.md#paint-as-it-loads)",
+        ),
+    )
     priority_changes: tuple[PriorityChange, ...] = field(
         default=(),
         metadata=declare(
@@ -500,6 +585,15 @@ class Resource:
     def stream_bytes(self) -> int:
         """The bytes on its stream: response header and body."""
         return self.header_bytes + self.size_bytes
+
+    @property
+    def painted_format(self) -> ImageFormat:
+        """The format as which it is painted: as given, or by its media type, or by its name.
+
+        >>> Resource(id="a.webp", kind=Kind.IMAGE, size_bytes=1).painted_format.value
+        'webp'
+        """
+        return self.image_format or ImageFormat.of_name(self.mime or self.id)
 
     @property
     def begins_page(self) -> bool:

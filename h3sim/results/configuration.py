@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import KW_ONLY, dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__, build
-from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel, TightMode
+from h3sim.browser import (
+    OF_BROWSER,
+    OF_PARSING,
+    BrowserMode,
+    BrowserModel,
+    PaintMode,
+)
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, MarksFrom, page_from_dict, page_to_dict
 from h3sim.page.hosts import host_groups, host_names
@@ -192,7 +199,7 @@ def _browser(browser: BrowserModel) -> dict[str, Any]:
     for name in OF_BROWSER:
         acts = browser.mode is BrowserMode.PARSE or name not in OF_PARSING
         value = getattr(browser, name) if acts else None
-        values[name] = value.value if isinstance(value, TightMode) else value
+        values[name] = value.value if isinstance(value, Enum) else value
     return values
 
 
@@ -330,6 +337,8 @@ def _browser_words(browser: BrowserModel) -> dict[str, str]:
         words["scanner"] = "no preload scanner"
     if browser.tight_mode is not None:
         words["tight mode"] = f"tight mode {browser.tight_mode.value}"
+    if browser.paint is PaintMode.COMPLETE:
+        words["paint"] = "images painted once complete"
     if browser.stylesheets_block_parser:
         words["styles"] = "stylesheets block the parser"
     return words

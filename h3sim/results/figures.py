@@ -165,6 +165,12 @@ FIGURES: tuple[Figure, ...] = (
         "first_paint_ms", "first paint", "time of the first visible change", is_compared=True
     ),
     _milestone(
+        "fcp_ms",
+        "first contentful paint",
+        "time when the first text or image was painted (FCP)",
+        is_computed=True,
+    ),
+    _milestone(
         "largest_paint_ms",
         "largest paint",
         "time when the largest element was painted",

@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
+from h3sim.browser import PaintMode
 from h3sim.metrics.critical_path import dependencies, slacks_ns
 from h3sim.page import Kind
+from h3sim.results.painting import PICTURES, Painting, frame_ns, shown_at_ns
 from h3sim.trace import Rows, Work
-from h3sim.units import NS_PER_MS, NS_PER_S, ms, to_ms
+from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -149,11 +151,6 @@ class Activities:
         return None if resource is None else self._page.resources[resource].kind.value
 
 
-HAS_AREA = (Kind.IMAGE, Kind.MEDIA)
-BLOCK_PERIOD_NS = 3 * NS_PER_S
-"""The block period of a font (CSS Fonts 4 § 11.1)."""
-
-
 class PathRow(NamedTuple):
     """A row of `Load.critical_path`: one step, times in ms since navigation start.
 
@@ -213,12 +210,25 @@ class Milestones:
         return to_ms(metrics.largest_paint_ns(painted_ns, elements))
 
     @property
+    def fcp_ms(self) -> float | None:
+        """The first contentful paint."""
+        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        if painted_ns is None:
+            return None
+        # Fonts are text. Of a page whose shares are unknown it is assumed to have some.
+        pictures = [each for each in self.page.resources if each.kind in PICTURES]
+        has_text = sum(Fraction(each.viewport or 0) for each in pictures) < 1
+        elements, _ = self._painted
+        return to_ms(metrics.first_contentful_paint_ns(painted_ns, elements, has_text=has_text))
+
+    @property
     def speed_index_ms(self) -> float | None:
         """The approximate SpeedIndex; None also if no element has a viewport share."""
         painted_ns = self._at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
-        index_ns = metrics.speed_index_ns(painted_ns, self._elements())
+        elements, text = self._painted
+        index_ns = metrics.speed_index_ns(painted_ns, elements, text=text)
         return None if index_ns is None else float(index_ns / 10**6)
 
     @cached_property
@@ -227,8 +237,8 @@ class Milestones:
         painted_ns = self._at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
-        elements = self._elements()
-        times = [metrics.seen_at_ns(painted_ns, elements, share) for share in _SHARES]
+        elements, text = self._painted
+        times = [metrics.seen_at_ns(painted_ns, elements, share, text=text) for share in _SHARES]
         return None if None in times else Visual(*(to_ms(at_ns or 0) for at_ns in times))
 
     def critical_path(self, to: Work) -> Rows[PathRow]:
@@ -267,18 +277,33 @@ class Milestones:
 
     def _shows_text_only(self) -> bool:
         """Return whether the page has marks above the fold, and no image or media is marked."""
-        seen = (each for each in self.page.resources if each.kind in HAS_AREA)
+        seen = (each for each in self.page.resources if each.kind in PICTURES)
         return self.page.knows_above_the_fold and not any(each.above_the_fold for each in seen)
 
+    @cached_property
+    def _painted(self) -> tuple[list[metrics.Element], metrics.Element | None]:
+        """The elements as visual metrics count them, and the text around them."""
+        # Without shares nothing is computed, and the packets need not be read.
+        has_shares = any(each.viewport for each in self.page.resources)
+        if self.browser.paint is PaintMode.COMPLETE or not has_shares:
+            return self._elements(), None
+        painting = Painting(self.page, self.trace, self.timings, self.browser)
+        return painting.elements, painting.text
+
     def _elements(self) -> list[metrics.Element]:
-        """Return the visible elements: images and media with a viewport share or a hero mark."""
+        """Return the visible elements: images and media with a viewport share or a hero mark.
+
+        LCP counts an image once it is complete, as Chromium does (`ImagePaintTimingDetector`,
+        `MediaTiming::IsSufficientContentLoadedForPaint`), except for animated images, of which the
+        first frame would do; pages do not say which are.
+        """
         return [
             metrics.Element(
-                resource.viewport, resource.hero, timing.finished_at_ns + self._frame_ns
+                resource.viewport, resource.hero, timing.finished_at_ns + frame_ns(self.browser)
             )
             for timing in self.timings
             for resource in (self.page.resources[timing.resource],)
-            if resource.kind in HAS_AREA and (resource.viewport or resource.hero)
+            if resource.kind in PICTURES and (resource.viewport or resource.hero)
         ]
 
     def _main_texts(self) -> list[metrics.Element]:
@@ -294,14 +319,9 @@ class Milestones:
         ]
 
     def _text_at_ns(self, resource: Resource, timing: Timing) -> int:
-        if resource.kind is Kind.DOCUMENT or not resource.font_display.hides_text:
+        if resource.kind is Kind.DOCUMENT:
             return 0
-        shown_ns = min(timing.finished_at_ns, timing.requested_at_ns + BLOCK_PERIOD_NS)
-        return shown_ns + self._frame_ns
-
-    @property
-    def _frame_ns(self) -> int:
-        return ms(self.browser.paint_ms * self.browser.cpu_slowdown)
+        return shown_at_ns(resource, timing, frame_ns(self.browser))
 
     def _row(self, step: PathStep) -> PathRow:
         return PathRow(
@@ -330,6 +350,11 @@ class WithMilestones:
         Like all milestones, it needs `browser="parse"`.
         """
         return self._milestones.at_ms(Work.FIRST_PAINT)
+
+    @property
+    def fcp_ms(self) -> float | None:
+        """The first contentful paint: of text or an image, as `first_paint_ms`."""
+        return self._milestones.fcp_ms
 
     @property
     def largest_paint_ms(self) -> float | None:

@@ -35,12 +35,12 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.browser import BrowserMode
+from h3sim.browser import BrowserMode, PaintMode
 from h3sim.browser.document import DocumentParser, Styles, references, scripts_in_order
 from h3sim.browser.requests import OF_LAYOUT, is_lazy
 from h3sim.constants import IP_HEADER_BYTES
 from h3sim.page import Kind, TriggerEvent
-from h3sim.results.milestones import BLOCK_PERIOD_NS, HAS_AREA
+from h3sim.results.painting import BLOCK_PERIOD_NS, PICTURES, painted_share
 from h3sim.transport.tcp.records import HEADER_BYTES as TCP_HEADER_BYTES
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, ms, to_ms
 
@@ -236,6 +236,7 @@ class _Bounds:
         self._channel = _Channel.of(load)
         self._slowdown = load.spec.browser.cpu_slowdown
         browser = load.spec.browser
+        self._paint = browser.paint
         self._commit_ns = ms(browser.commit_ms * browser.cpu_slowdown)
         self._frame_ns = ms(browser.paint_ms * browser.cpu_slowdown)
         self._has_headers = load.spec.header_compression is None
@@ -252,7 +253,7 @@ class _Bounds:
         """Return the bound of the largest paint, as `h3sim.metrics.largest_paint_ns` defines it."""
         elements = [*enumerate(self._page.resources)]
         heroes = [self._hero_ns(index, each) for index, each in elements if each.hero]
-        shares = [each.viewport or 0 for each in self._page.resources if each.kind in HAS_AREA]
+        shares = [each.viewport or 0 for each in self._page.resources if each.kind in PICTURES]
         largest = max(shares, default=0)
         if heroes:
             return max(self.first_paint_ns, *heroes)
@@ -262,7 +263,7 @@ class _Bounds:
         return min(
             self._shown_ns(index, each.size_bytes)
             for index, each in elements
-            if each.kind in HAS_AREA and each.viewport == largest
+            if each.kind in PICTURES and each.viewport == largest
         )
 
     def speed_index_ns(self) -> float | None:
@@ -270,9 +271,10 @@ class _Bounds:
         steps = [
             (index, n_bytes, share)
             for index, each in enumerate(self._page.resources)
-            for n_bytes, share in _shown_with(each)
+            for n_bytes, share in _shown_with(each, self._paint)
         ]
-        scale = max(1.0, covered := sum(share for _, _, share in steps))
+        covered = sum(share for _, _, share in steps)
+        scale = max(1.0, covered + self._text_of_fonts)
         if not covered:
             return None
         paint_ns = self.first_paint_ns
@@ -280,6 +282,17 @@ class _Bounds:
         each_alone += (scale - covered) * paint_ns
         together = scale * paint_ns + self._lateness_ns(steps)
         return max(each_alone, together) / scale
+
+    @property
+    def _text_of_fonts(self) -> float:
+        """The share of the viewport with text of web fonts, which appears with the first paint.
+
+        Where paint is complete, such shares do not count.
+        """
+        if self._paint is PaintMode.COMPLETE:
+            return 0.0
+        fonts = (each for each in self._page.resources if each.kind is Kind.FONT)
+        return sum(float(each.viewport or 0) for each in fonts)
 
     def _lateness_ns(self, steps: Iterable[tuple[int, int, float]]) -> float:
         """Return how late the shares come together behind the first paint, at least."""
@@ -301,7 +314,7 @@ class _Bounds:
         )
 
     def _hero_ns(self, index: int, resource: Resource) -> int:
-        if resource.kind in HAS_AREA:
+        if resource.kind in PICTURES:
             return self._shown_ns(index, resource.size_bytes)
         if resource.kind is not Kind.FONT or not resource.font_display.hides_text:
             return self.first_paint_ns
@@ -516,10 +529,37 @@ class _Bounds:
         return (self._latency_ns[index] - self._page.resources[index].server_ns) // 2
 
 
-def _shown_with(resource: Resource) -> Iterator[tuple[int, float]]:
-    """Yield the shares of the viewport that an element adds, each with the bytes that it needs."""
-    if resource.kind in HAS_AREA and resource.viewport:
-        yield resource.size_bytes, float(resource.viewport)
+_N_PIECES = 16
+"""So many pieces stand for the bytes of an image that is painted as it loads."""
+
+
+def _shown_with(resource: Resource, paint: PaintMode) -> Iterator[tuple[int, float]]:
+    """Yield the shares of the viewport that an element adds, each with the bytes that it needs.
+
+    Of an image that is painted as it loads, what the end of a piece shows counts from the first
+    byte of the piece on: that is never later than a browser paints it.
+    """
+    if resource.kind not in PICTURES or not resource.viewport:
+        return
+    share, size_bytes = float(resource.viewport), resource.size_bytes
+    image_format = resource.painted_format
+    is_gradual = (
+        paint is PaintMode.PROGRESSIVE
+        and resource.kind is Kind.IMAGE
+        and size_bytes > 1
+        and painted_share(image_format, size_bytes - 1, size_bytes) > 0
+    )
+    if not is_gradual:
+        yield size_bytes, share
+        return
+    shown = 0.0
+    for piece in range(_N_PIECES):
+        begin, end = (size_bytes * at // _N_PIECES for at in (piece, piece + 1))
+        # A scan may be painted less complete than the one before it.
+        until = max(shown, float(painted_share(image_format, end, size_bytes)))
+        if until > shown:
+            yield max(begin, 1), share * (until - shown)
+            shown = until
 
 
 def _parents_first(page: Page) -> list[int]:

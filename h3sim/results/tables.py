@@ -109,6 +109,7 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
     first, largest, index = bounds[3:] if bounds is not None else (None, None, None)
     return [
         ("first paint", _with_ratio(load.first_paint_ms, first)),
+        ("first contentful paint", _ms(load.fcp_ms)),
         ("largest paint", _with_ratio(load.largest_paint_ms, largest)),
         (
             "SpeedIndex",

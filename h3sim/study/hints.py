@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 METRICS = {
     "lcp": ("largest_paint_ms", "LCP"),
-    "fcp": ("first_paint_ms", "FCP"),
+    "fcp": ("fcp_ms", "FCP"),
     "speed-index": ("speed_index_ms", "SpeedIndex"),
     "byte-index": ("byte_index_atf_ms", "ByteIndex above the fold"),
     "load": ("load_event_ms", "load event"),
@@ -877,7 +877,7 @@ def _recorded_protocol(page: Page) -> str | None:
 
 def _first_metric(before: _Values, metric: str) -> str:
     """Return the requested metric, or that of the first paint if the page does not have it."""
-    for name in (METRICS[metric][0], "first_paint_ms", "load_event_ms"):
+    for name in (METRICS[metric][0], "fcp_ms", "load_event_ms"):
         if name in before:
             return name
     raise NothingToMeasureError("the page has no paint and no load event")

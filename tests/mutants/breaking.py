@@ -9,6 +9,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+import h3sim.results.painting
 from h3sim import metrics
 from h3sim.engine.signalling import WireSignalling
 from h3sim.http import StreamSender
@@ -84,6 +85,17 @@ def measuring(name: str, law: Any, mutant: Any, case: Any, *more: Any) -> Any:
             law(case.run(), *more)
 
     return Mutation(law, mutant, getattr(metrics, name), check)
+
+
+def painting(name: str, law: Any, mutant: Any, case: Any) -> Any:
+    """Break the rule of that name by which images are painted."""
+
+    def check(part: Any) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(h3sim.results.painting, name, part)
+            law(case.run())
+
+    return Mutation(law, mutant, getattr(h3sim.results.painting, name), check)
 
 
 def ending(mutant: Any, case: Any) -> Any:

@@ -9,6 +9,7 @@ from h3sim import metrics
 from h3sim.browser import RenderingBrowser, ReplayBrowser, ScheduledRequest
 from h3sim.http import StreamSender
 from h3sim.ranges import Ranges
+from h3sim.results import painting
 from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
 
 
@@ -221,3 +222,23 @@ def lower_bound_with_empty_packets(responses: Any, *, interval_ns: int, delay_ns
 def stacks_of_one(trace: Any) -> dict[int, int]:
     """Counts stacks as if each held one packet."""
     return {1: len(set(trace.delivered_at_ns))}
+
+
+_painted_share = painting.painted_share
+_updates = painting.updates
+
+
+def share_counted_twice(image_format: Any, n_bytes: int, of_bytes: int) -> Fraction:
+    """Takes twice as much for painted."""
+    return 2 * _painted_share(image_format, n_bytes, of_bytes)
+
+
+def share_of_the_next_packet(image_format: Any, n_bytes: int, of_bytes: int) -> Fraction:
+    """Paints a packet ahead."""
+    return _painted_share(image_format, min(n_bytes + 1400, of_bytes - 1), of_bytes)
+
+
+def endless_updates(arrivals: Any, every_ns: int, until_ns: int) -> Any:
+    """Paints a complete image once more as incomplete."""
+    yield from _updates(arrivals, every_ns, until_ns)
+    yield until_ns + 10**9, arrivals[-1][1] - 1

@@ -16,7 +16,7 @@ from h3sim.ranges import Ranges
 from h3sim.schedulers import RoundRobinScheduler
 from h3sim.signals import Signalling
 from h3sim.transport import LinkProfile, Network
-from tests.helpers import page_of, scripted_page
+from tests.helpers import page_of, scripted_page, with_updates
 from tests.mutants import components, digests, schedulers, signalling
 from tests.mutants.breaking import (
     buffering,
@@ -27,6 +27,7 @@ from tests.mutants.breaking import (
     hashing,
     measuring,
     mumbling,
+    painting,
     picking,
     receiver,
     scheduling,
@@ -114,6 +115,21 @@ STYLED = Case(
     scheme="fifo",
     link={"browser": "parse"},
 )
+# Three seconds of an image at the usual rate, of which it is the only thing seen but for text.
+LATE_PICTURE = Case(
+    page_of(
+        {"id": "/", "kind": "document", "bytes": 4 * 1400},
+        {
+            "id": "a.png",
+            "kind": "image",
+            "bytes": 300 * 1400,
+            "viewport": 0.5,
+            "discovered": AFTER,
+        },
+    ),
+    scheme="fifo",
+    link={"browser": "parse"},
+)
 # Several of every class of every strict scheme, the lower ones first.
 CROWD = [
     (20 * n, kind, 6, {"above_the_fold": True, "in_head": n % 2 == 1, "async": n == 4})
@@ -137,7 +153,8 @@ SEEN_BEFORE = (
         ]
     },
 )
-ANNOUNCED: Any = replace(h3sim.load_scheme("chrome-eps"), signalling=Signalling.METADATA)
+UPDATING: Any = with_updates("chrome-eps")
+ANNOUNCED: Any = replace(UPDATING, signalling=Signalling.METADATA)
 TWO_IMAGES = [(0, "image", 20), (0, "image", 20)]
 
 
@@ -174,6 +191,18 @@ MUTATIONS = [
         browser_laws.check_the_load_event_waits_for_what_was_asked_for,
         components.HastyLoadEvent,
         SCRIPTED,
+    ),
+    *(
+        painting(name, law, mutant, LATE_PICTURE)
+        for name, law, mutant in (
+            ("painted_share", browser_laws.check_paints_rise, components.share_counted_twice),
+            ("updates", browser_laws.check_painting_is_never_behind, components.endless_updates),
+            (
+                "painted_share",
+                browser_laws.check_only_delivered_rows_are_painted,
+                components.share_of_the_next_packet,
+            ),
+        )
     ),
     measuring(
         "critical_path",
@@ -303,13 +332,13 @@ MUTATIONS = [
         "WireSignalling",
         signalling_laws.check_an_early_change_equals_an_initial_one,
         signalling.KeepsTheFirstWord,
-        Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_AT_ONCE]), "chrome-eps"),
+        Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_AT_ONCE]), UPDATING),
     ),
     building(
         "WireSignalling",
         signalling_laws.check_a_change_after_the_last_byte_changes_nothing,
         signalling.ChangesAll,
-        Case(scripted_page([(0, "document", 2), SEEN_IN_THE_END, *TWO_IMAGES]), "chrome-eps"),
+        Case(scripted_page([(0, "document", 2), SEEN_IN_THE_END, *TWO_IMAGES]), UPDATING),
     ),
     mumbling(
         signalling.Mumbles,

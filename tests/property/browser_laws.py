@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from h3sim.browser import needed_for_first_paint
-from h3sim.page import Kind
+from h3sim.metrics import Element, seen_at_ns, speed_index_ns, timings
+from h3sim.page import ImageFormat, Kind
+from h3sim.results.painting import Painting, frame_ns
 from h3sim.trace import Work
+
+_BY_ROWS = (ImageFormat.JPEG, ImageFormat.PNG, ImageFormat.GIF, ImageFormat.WEBP)
 
 
 def check_the_main_thread_does_one_thing_at_a_time(load: Any) -> None:
@@ -67,3 +72,80 @@ def check_the_critical_path_adds_up(load: Any) -> None:
         if load.connections[0].ready_at_ns:  # a handshake is part of the way
             assert path[0].began_ms == 0
         assert all(a.ended_ms <= b.began_ms + 1e-6 for a, b in pairwise(path))
+
+
+def painted(load: Any) -> tuple[int, list[Element], Element]:
+    """Return the first paint, and what is painted from then on: the elements and the text."""
+    spec = load.spec
+    of_load = Painting(load.page, load.trace, timings(load.trace), spec.browser)
+    return round(load.first_paint_ms * 1e6), of_load.elements, of_load.text
+
+
+def check_paints_rise(load: Any) -> None:
+    """Of each element ever more is painted, until all of it is, and never before the first paint.
+
+    All times lie between the first paint and the last byte, and the frame that shows it.
+    """
+    first_paint_ns, elements, text = painted(load)
+    shown_after_ns = frame_ns(load.spec.browser)
+    last_ns = max(row.finished_at_ns for row in timings(load.trace))
+    for element in (*elements, text):
+        shares = [share for _, share in element.partial]
+        assert shares == sorted(set(shares))
+        assert all(0 < share < 1 for share in shares)
+        steps = list(element.steps(first_paint_ns))
+        assert sum(share for _, share in steps) == 1
+        assert steps == sorted(steps, key=lambda step: step[0])
+        assert steps[0][0] >= first_paint_ns
+        assert steps[-1][0] <= max(first_paint_ns, last_ns + shown_after_ns, _last_script_ns(load))
+
+
+def _last_script_ns(load: Any) -> int:
+    """Return when the last computation ended: text may wait for that, and then for a frame."""
+    ended: list[int] = [
+        done.ended_at_ns for done in load.trace.activities if done.work.is_computation
+    ]
+    shown_after_ns = frame_ns(load.spec.browser)
+    return max(ended, default=0) + shown_after_ns
+
+
+def check_painting_is_never_behind(load: Any) -> None:
+    """What is painted as it loads is never behind the same elements painted once complete.
+
+    Both are all there at the same time, so the SpeedIndex is no larger.
+    """
+    first_paint_ns, elements, text = painted(load)
+    complete = [element._replace(partial=()) for element in elements]
+    if not elements:
+        return
+    text_complete = text._replace(partial=())
+    index = speed_index_ns(first_paint_ns, elements, text=text)
+    assert index <= speed_index_ns(first_paint_ns, complete, text=text_complete)
+    for share in (Fraction(n, 20) for n in range(21)):
+        progressive_ns = seen_at_ns(first_paint_ns, elements, share, text=text)
+        complete_ns = seen_at_ns(first_paint_ns, complete, share, text=text_complete)
+        assert progressive_ns <= complete_ns
+    assert progressive_ns == complete_ns
+
+
+def check_only_delivered_rows_are_painted(load: Any) -> None:
+    """Of an image painted by rows no larger share is seen than had been delivered a frame ago."""
+    _, elements, _ = painted(load)
+    resources = load.page.resources
+    shown_after_ns = frame_ns(load.spec.browser)
+    shown = [
+        row
+        for row in timings(load.trace)
+        if resources[row.resource].viewport
+        and resources[row.resource].kind in (Kind.IMAGE, Kind.MEDIA, Kind.FONT)
+    ]
+    for row, element in zip(shown, elements, strict=True):
+        resource = resources[row.resource]
+        if resource.kind is not Kind.IMAGE or resource.painted_format not in _BY_ROWS:
+            continue
+        packets = [each for each in load.trace.packet_rows if each[2] == row.stream_id]
+        for at_ns, share in element.partial:
+            ends = [
+                p[3] + p[4] for p in packets if p[6] is not None and p[6] <= at_ns - shown_after_ns
+            ]
+            assert share * resource.size_bytes <= max(ends) - resource.header_bytes

@@ -44,9 +44,22 @@ SIGNALS: st.SearchStrategy[list[tuple[int, int, Signal]]] = st.lists(
     ),
     max_size=6,
 ).map(lambda signals: sorted(signals, key=lambda signal: signal[0]))
+
+
+def element_of(share: float | None, times: list[int], shares: list[int]) -> Element:
+    """Return an element that is painted in parts, and complete at the last of *times*."""
+    *partial, ready_ns = sorted(times)
+    fifths = sorted(set(shares))
+    paints = tuple((at_ns, Fraction(n, 5)) for at_ns, n in zip(partial, fifths, strict=False))
+    return Element(share, False, ready_ns, paints)
+
+
+TIMES = st.lists(st.integers(0, 9), min_size=1, max_size=4)
+FIFTHS = st.lists(st.integers(1, 4), max_size=3)
 ELEMENTS = st.lists(
-    st.tuples(st.sampled_from([None, 0, 0.25, 0.5, 0.75]), st.integers(0, 9)), max_size=4
-).map(lambda drawn: [Element(share, False, at_ns) for share, at_ns in drawn])
+    st.builds(element_of, st.sampled_from([None, 0, 0.25, 0.5, 0.75]), TIMES, FIFTHS), max_size=4
+)
+TEXT = st.none() | st.builds(element_of, st.none(), TIMES, FIFTHS)
 
 
 def rows_of(packets: list[tuple[bool, int, list[tuple[int, int, int]]]]) -> list[Row]:
@@ -204,30 +217,48 @@ def test_a_raise_waits_for_the_next_packet_of_its_stream(
 # What is seen
 
 
-def seen_share(first_paint_ns: int, elements: list[Element], at_ns: int) -> Fraction:
-    """Return how much of the viewport is seen: text from the first paint on, elements when there.
+def seen_share(
+    first_paint_ns: int, elements: list[Element], text: Element | None, at_ns: int
+) -> Fraction:
+    """Return how much of the viewport is seen: nothing before the first paint.
 
-    Where elements overlap, of what they cover.
+    Text is there from then on, or as far as it has been painted. Where elements overlap, of what
+    they cover.
     """
-    shares = [(Fraction(e.share or 0), max(first_paint_ns, e.ready_at_ns)) for e in elements]
-    covered = sum((share for share, _ in shares), Fraction(0))
-    text = max(Fraction(0), 1 - covered) if at_ns >= first_paint_ns else 0
-    return (text + sum(s for s, ready in shares if ready <= at_ns)) / max(covered, Fraction(1))
+    if at_ns < first_paint_ns:
+        return Fraction(0)
+    covered = sum((Fraction(e.share or 0) for e in elements), Fraction(0))
+    rest = max(Fraction(0), 1 - covered)
+    shown = rest * (Fraction(1) if text is None else painted_share(text, at_ns))
+    shown += sum(Fraction(e.share or 0) * painted_share(e, at_ns) for e in elements)
+    return shown / max(covered, Fraction(1))
+
+
+def painted_share(element: Element, at_ns: int) -> Fraction:
+    """Return the share of an element that has been painted."""
+    if at_ns >= element.ready_at_ns:
+        return Fraction(1)
+    return max((share for when, share in element.partial if when <= at_ns), default=Fraction(0))
 
 
 @law(100)
-@given(st.integers(0, 9), ELEMENTS, st.integers(0, 9), st.sampled_from([0, 1, 5, 17, 20]))
+@given(st.integers(0, 9), ELEMENTS, TEXT, st.integers(0, 9), st.sampled_from([0, 1, 5, 17, 20]))
 def test_the_speed_index_is_the_integral_of_what_is_not_seen(
-    first_paint_ns: int, elements: list[Element], origin_ns: int, twentieths: int
+    first_paint_ns: int,
+    elements: list[Element],
+    text: Element | None,
+    origin_ns: int,
+    twentieths: int,
 ) -> None:
     if not any(element.share for element in elements):
-        assert speed_index_ns(first_paint_ns, elements) is None
-        assert seen_at_ns(first_paint_ns, elements, Fraction(1)) is None
+        assert speed_index_ns(first_paint_ns, elements, text=text) is None
+        assert seen_at_ns(first_paint_ns, elements, Fraction(1), text=text) is None
         return
-    seen = [seen_share(first_paint_ns, elements, at_ns) for at_ns in range(10)]
+    seen = [seen_share(first_paint_ns, elements, text, at_ns) for at_ns in range(10)]
+    assert seen == sorted(seen)
     integral = sum((1 - share for share in seen), Fraction(0))
-    found = speed_index_ns(first_paint_ns, elements, origin_ns=origin_ns)
+    found = speed_index_ns(first_paint_ns, elements, text=text, origin_ns=origin_ns)
     assert found == integral - origin_ns
     share = Fraction(twentieths, 20)
     first = next(at_ns for at_ns in range(first_paint_ns, 10) if seen[at_ns] >= share)
-    assert seen_at_ns(first_paint_ns, elements, share) == first
+    assert seen_at_ns(first_paint_ns, elements, share, text=text) == first

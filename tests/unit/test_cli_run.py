@@ -58,6 +58,8 @@ CONFIGURATION = {
     "tight_mode": None,
     "commit_ms": None,
     "paint_ms": None,
+    "paint": None,
+    "image_update_ms": None,
     "max_concurrent_requests_per_host": None,
     "max_connections_per_host": None,
     "stylesheets_block_parser": None,

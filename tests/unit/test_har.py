@@ -14,7 +14,7 @@ from h3sim.errors import InputError
 from h3sim.page import merge_pages
 from h3sim.results.har import write_load_har
 from tests.har_schema import HAR_SCHEMA
-from tests.helpers import page_of
+from tests.helpers import page_of, with_updates
 from tests.recordings import entry, har
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_later_words_on_priority_stand_with_their_times() -> None:
     page = page.with_("hidden1.jpg", priority_changes=[changes])
     found = {
         entry["request"]["url"].rpartition("/")[2]: entry
-        for entry in entries(page, scheme="chrome-eps", network="cable")
+        for entry in entries(page, scheme=with_updates("chrome-eps"), network="cable")
     }
     assert [change["ts"] > 400 for change in found["hidden1.jpg"]["_priorityChanges"]] == [True]
     assert "_priorityChanges" not in found["hidden2.jpg"]

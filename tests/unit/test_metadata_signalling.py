@@ -14,7 +14,7 @@ from h3sim.results import in_words
 from h3sim.schemes import Scheme, make_policy, scheme_from_dict, scheme_to_dict
 from h3sim.signals import Eps, Signalling
 from h3sim.units import ms
-from tests.helpers import page_of, replay, scripted_page
+from tests.helpers import page_of, replay, scripted_page, with_updates
 from tests.unit.test_signalling_loads import XAB, first_heard, losing, over, runs
 
 ROOT = {"id": "/", "kind": "document", "bytes": 1400}
@@ -23,7 +23,7 @@ HIDDEN = ResourceState(hidden=True)
 
 
 def announced(name: str) -> Scheme:
-    return replace(h3sim.load_scheme(name), signalling=Signalling.METADATA)
+    return replace(with_updates(name), signalling=Signalling.METADATA)
 
 
 def image(name: str, *changes: dict[str, Any]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class TestChanges:
     def test_it_takes_the_way_up(self) -> None:
         seen = {"when": {"at": "time", "delay_ms": 45}, "visible": True}
         page = page_of(ROOT, image("a"), image("b", seen))
-        load = h3sim.simulate(page, scheme="chrome-eps", signalling="metadata", rtt_ms=20)
+        load = h3sim.simulate(page, scheme=announced("chrome-eps"), rtt_ms=20)
         heard = [reported for reported in load.trace.signals if reported.element_id == 8]
         assert [(reported.at_ns, reported.signal) for reported in heard] == [
             (ms(30), Eps(urgency=2, incremental=True)),

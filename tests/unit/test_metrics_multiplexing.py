@@ -19,7 +19,7 @@ from h3sim.metrics.progress import Element, seen_at_ns, timings
 from h3sim.results.milestones import multiplexing_of
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
 from h3sim.trace import Delivery, PacketRows, Request, SignalSent, Trace
-from tests.helpers import AT_ONCE, page_of, replay
+from tests.helpers import AT_ONCE, page_of, replay, with_updates
 
 TWO = [(0, "document", 8), (0, "image", 8)]
 
@@ -75,9 +75,9 @@ class TestPriorities:
             {"id": "a", **image},
             {"id": "b", **image, "priority_changes": [seen]},
         )
-        quick = h3sim.simulate(page, scheme="lsquic").multiplexing
+        quick = h3sim.simulate(page, scheme=with_updates("lsquic")).multiplexing
         assert quick.reprioritization_delay_ms == 5
-        slow = h3sim.simulate(page, scheme="lsquic", send_buffer_kb=14).multiplexing
+        slow = h3sim.simulate(page, scheme=with_updates("lsquic"), send_buffer_kb=14).multiplexing
         # All of a was in the buffer before b was asked for: b's first packet leaves at 120.
         assert slow.reprioritization_delay_ms == 75
         assert replay(TWO, "rr").multiplexing.reprioritization_delay_ms is None

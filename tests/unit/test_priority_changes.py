@@ -12,7 +12,7 @@ from h3sim.errors import PageError
 from h3sim.page import FetchPriority, ResourceState
 from h3sim.schemes import Scheme, make_policy, scheme_from_dict
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
-from tests.helpers import AT_ONCE, page_of, replay, scripted_page
+from tests.helpers import AT_ONCE, page_of, replay, scripted_page, with_updates
 
 SEEN = ResourceState(visible=True)
 HIDDEN = ResourceState(hidden=True)
@@ -32,10 +32,11 @@ def below(parent: int | None, weight: int, *, exclusive: bool = True) -> H2Prior
     return H2Priority(weight=weight, depends_on=parent, exclusive=exclusive)
 
 
-def talking(scheme: str, *kinds: str) -> tuple[Any, list[Any]]:
+def talking(scheme: str | Scheme, *kinds: str) -> tuple[Any, list[Any]]:
     """Return the policy that was asked for resources of these kinds, and the resources."""
     page = scripted_page([(0, kind, 1) for kind in kinds])
-    policy = make_policy(h3sim.load_scheme(scheme), page)
+    found = scheme if isinstance(scheme, Scheme) else h3sim.load_scheme(scheme)
+    policy = make_policy(found, page)
     policy.on_connected()
     for position, resource in enumerate(page.resources):
         policy.on_requested(4 * position, resource)
@@ -82,11 +83,11 @@ class TestOtherSignals:
         ],
     )
     def test_an_image_that_is_seen_is_high(self, scheme: str, signal: Signal) -> None:
-        policy, resources = talking(scheme, "document", "image", "image")
+        policy, resources = talking(with_updates(scheme), "document", "image", "image")
         assert policy.on_changed(resources[2], SEEN) == [(8, signal)]
 
     def test_a_page_that_asks_for_low_is_believed_whatever_is_seen(self) -> None:
-        policy, resources = talking("chrome-eps", "document", "image")
+        policy, resources = talking(with_updates("chrome-eps"), "document", "image")
         change = ResourceState(visible=True, fetchpriority=FetchPriority.LOW)
         assert policy.on_changed(resources[1], change) == [(4, Eps(urgency=3, incremental=True))]
 
@@ -143,7 +144,7 @@ class TestOtherSignals:
 class TestLoads:
     def test_a_change_counts_from_when_the_server_has_it(self) -> None:
         page = page_of(ROOT, image("a"), image("b", priority_changes=seen_at(45)))
-        load = h3sim.simulate(page, scheme="chrome-eps", handshake=False, rtt_ms=60)
+        load = h3sim.simulate(page, scheme=with_updates("chrome-eps"), handshake=False, rtt_ms=60)
         reported = [(s.at_ns / 10**6, s.element_id) for s in load.trace.signals]
         assert reported == [(30, 0), (30, 4), (30, 8), (75, 8)]
         # Packets leave from 40 on: the document's; two of a and b each in turn, then b alone.
@@ -173,7 +174,7 @@ class TestLoads:
             )
 
         def heard(page: Any) -> list[tuple[float, Signal]]:
-            load = h3sim.simulate(page, scheme="chrome-eps", **AT_ONCE)
+            load = h3sim.simulate(page, scheme=with_updates("chrome-eps"), **AT_ONCE)
             streams = {row.id: row.stream_id for row in load.timings}
             reported = load.trace.signals
             return [
@@ -192,7 +193,7 @@ class TestLoads:
     ) -> None:
         late = image("late", above_the_fold=True, discovered={"at": "time", "delay_ms": 100})
         page = page_of({**ROOT, "bytes": 28_000}, late)
-        load = h3sim.simulate(page, scheme="chrome-eps", **AT_ONCE)
+        load = h3sim.simulate(page, scheme=with_updates("chrome-eps"), **AT_ONCE)
         reported = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id == 4]
         assert reported == [
             (100, Eps(urgency=2, incremental=True)),
@@ -205,7 +206,7 @@ class TestLoads:
         script |= {"discovered": {"by": "/", "at": "offset", "offset_bytes": 100}}
         page = page_of(ROOT, script, image("a", priority_changes=[change]))
         for browser in ({"browser": "replay"}, AT_ONCE):
-            load = h3sim.simulate(page, scheme="chrome-eps", **browser)
+            load = h3sim.simulate(page, scheme=with_updates("chrome-eps"), **browser)
             (at_ns, signal) = next(
                 (s.at_ns, s.signal)
                 for s in load.trace.signals
@@ -252,12 +253,38 @@ class TestPages:
         assert page.with_("a", priority_changes=page.resources[1].priority_changes) == page
 
 
-def test_over_http_2_chrome_says_nothing_more_of_an_open_request() -> None:
-    """Not in PRIORITY_UPDATE; a scheme that does not say so sends it over both."""
+_OF_CHROME = (
+    *("chrome-eps", "recorded-chrome", "nghttp3", "quiche", "google-quiche", "mvfst", "lsquic"),
+    *("h2o", "quic-go", "go-h2"),
+)
+
+
+@pytest.mark.parametrize("name", _OF_CHROME)
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_chrome_sends_no_update_of_an_open_request(name: str, transport: str) -> None:
+    """Chromium 156 sends no PRIORITY_UPDATE, over HTTP/2 or over HTTP/3: docs/validation.md."""
+    change = {"by": "a", "at": "request", "delay_ms": 1}
+    recorded = [{"browser": "chrome", "level": level} for level in ("Low", "High")]
+    page = page_of(
+        ROOT,
+        image(
+            "a",
+            priority_changes=[{"when": change, "visible": True, "fetchpriority": "high"}],
+            recorded=[recorded[0], {**recorded[1], "when": change}],
+        ),
+    )
+    load = h3sim.simulate(page, scheme=name, network="dsl", transport=transport)
+    assert [signal.element_id for signal in load.trace.signals] == [0, 4]
+    updated = h3sim.simulate(page, scheme=with_updates(name), network="dsl", transport=transport)
+    assert [signal.element_id for signal in updated.trace.signals][:3] == [0, 4, 4]
+
+
+def test_a_scheme_may_send_updates_over_http_3_alone() -> None:
+    """As a dated Chrome; a scheme that does not say so sends them over both."""
     seen = {"when": {"by": "a", "at": "request", "delay_ms": 1}, "visible": True}
     page = page_of(ROOT, image("a", priority_changes=[seen]))
 
-    chrome = h3sim.load_scheme("chrome-eps")
+    chrome = h3sim.load_scheme("chrome-eps-2022")
 
     def n_signals(scheme: Scheme, transport: str) -> int:
         load = h3sim.simulate(page, scheme=scheme, network="dsl", transport=transport)

@@ -15,7 +15,7 @@ from h3sim.importers import facts_from_dict
 from h3sim.importers.recorded_request import RecordedRequest, browser_named, priorities_of
 from h3sim.page import Discovery, Level, RecordedPriority, TriggerEvent
 from h3sim.signals import Eps, H2Priority
-from tests.helpers import page_file, page_of
+from tests.helpers import page_file, page_of, with_updates
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,7 @@ class TestPlaying:
         when = {"by": "a", "at": "request", "delay_ms": 25}
         entries = (CHROME | {"level": "Low"}, CHROME | {"level": "High", "when": when})
         page = page_of(ROOT, child("a", "image", *entries, n_bytes=14_000))
-        load = h3sim.simulate(page, scheme="recorded-chrome")
+        load = h3sim.simulate(page, scheme=with_updates("recorded-chrome"))
         reported = [(s.at_ns / 10**6, s.signal) for s in load.trace.signals if s.element_id]
         assert reported == [
             (0, Eps(urgency=3, incremental=True)),

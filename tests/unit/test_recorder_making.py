@@ -13,7 +13,7 @@ from h3sim.importers.chromium import ChromiumError, Recorded
 from h3sim.importers.chromium.browser import ProtocolEvent
 from h3sim.importers.chromium.navigation import Navigation
 from h3sim.importers.chromium.recording import recorded_of
-from h3sim.page import Kind, TriggerEvent
+from h3sim.page import ImageFormat, Kind, TriggerEvent
 from tests.recordings import write_recording
 from tests.unit.test_recorder_exchanges import answered, asked, event
 
@@ -223,3 +223,19 @@ def test_a_script_that_brings_what_is_seen_belongs_above_the_fold() -> None:
     unseen = loaded("3", f"{ROOT}c.js", 3.0, "Script", initiator=by_script)
     flags = {r.id: r.above_the_fold for r in made(script, seen, unseen).page.resources}
     assert flags == {"/": True, "app.js": True, "b.png": True, "c.js": False}
+
+
+def test_jpegs_have_the_format_that_their_bytes_show() -> None:
+    css = loaded("1", f"{ROOT}a.css", 2.0, "Stylesheet")
+    images = [loaded(n, f"{ROOT}{n}.jpg", 2.1, "Image") for n in ("2", "3")]
+    visit = Navigation(
+        browser="b",
+        events=everything_of(css, *images),
+        documents={"0": HTML},
+        measured=MEASURED,
+        image_formats={"2": ImageFormat.PROGRESSIVE_JPEG},
+    )
+    page = recorded_of(visit, "p").page
+    formats = {resource.id: resource.image_format for resource in page.resources}
+    assert formats["2.jpg"] is ImageFormat.PROGRESSIVE_JPEG
+    assert formats["3.jpg"] is formats["a.css"] is None

@@ -12,7 +12,7 @@ from h3sim.cli import main
 from h3sim.errors import PageError
 from h3sim.page import Page
 from h3sim.page.model import parts_of
-from tests.helpers import AT_ONCE, page_document
+from tests.helpers import AT_ONCE, page_document, with_updates
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -228,7 +228,7 @@ class TestABrowserThatParses:
             return [{**style, "render_blocking": True}, image]
 
         both = page(ROOT, *seen_in("/"), tab(2000), *seen_in("b/"))
-        load = h3sim.simulate(both, scheme="chrome-eps", browser="parse")
+        load = h3sim.simulate(both, scheme=with_updates("chrome-eps"), browser="parse")
         of_images = {row.stream_id: row.requested_ms for row in load.timings if row.kind == "image"}
         raised = {
             reported.element_id: reported.at_ns / 10**6

@@ -16,7 +16,7 @@ from h3sim.page import Kind, ServerPriority
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.schemes.rules import ServerHint
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signalling
-from tests.helpers import page_of, replay
+from tests.helpers import page_of, replay, with_updates
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ class TestMerging:
         page = page_of(
             ROOT, image("a"), image("b", server_ms=25, server_priorities=[{"urgency": 0}])
         )
-        load = h3sim.simulate(page, scheme="lsquic")
+        load = h3sim.simulate(page, scheme=with_updates("lsquic"))
         signal = Eps(urgency=0, incremental=True)
         assert load.trace.signals[-1] == (25_000_000, 8, signal)
         assert load.trace.order == [0, 4] + [8] * 5 + [4] * 4
@@ -61,7 +61,7 @@ class TestMerging:
         page = page_of(
             ROOT, image("a", server_priorities=[{"urgency": 0}], priority_changes=seen), image("b")
         )
-        load = h3sim.simulate(page, scheme="lsquic")
+        load = h3sim.simulate(page, scheme=with_updates("lsquic"))
         reported = [s.signal for s in load.trace.signals if s.element_id == 4]
         assert reported == [
             Eps(urgency=2, incremental=True),
@@ -73,7 +73,7 @@ class TestMerging:
         seen = [{"when": {"at": "time", "delay_ms": 15}, "fetchpriority": "low"}]
         word = [{"after_bytes": 6000, "incremental": False}]
         page = page_of(ROOT, image("a", server_priorities=word, priority_changes=seen))
-        load = h3sim.simulate(page, scheme="lsquic")
+        load = h3sim.simulate(page, scheme=with_updates("lsquic"))
         assert [s.signal for s in load.trace.signals if s.element_id == 4] == [
             Eps(urgency=2, incremental=True),
             Eps(urgency=3, incremental=True),
@@ -82,9 +82,12 @@ class TestMerging:
 
     def test_a_server_without_a_word_is_as_before(self) -> None:
         page = page_of(ROOT, image("a"), image("b"))
-        plain = h3sim.simulate(page, scheme="lsquic")
+        plain = h3sim.simulate(page, scheme=with_updates("lsquic"))
         idle = page.with_("b", server_priorities=[{"after_bytes": 10**6, "urgency": 0}])
-        assert h3sim.simulate(idle, scheme="lsquic").trace.packet_rows == plain.trace.packet_rows
+        assert (
+            h3sim.simulate(idle, scheme=with_updates("lsquic")).trace.packet_rows
+            == plain.trace.packet_rows
+        )
 
     def test_links_carry_it_too(self) -> None:
         word = [{"urgency": 0, "incremental": False}, {"after_bytes": 20_000, "urgency": 6}]

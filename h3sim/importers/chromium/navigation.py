@@ -11,6 +11,7 @@ from typing import Any
 
 from h3sim.importers.chromium.browser import ChromiumError, DevTools, ProtocolEvent
 from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
+from h3sim.page import ImageFormat
 from h3sim.units import MS_PER_S
 
 CATEGORIES = ("devtools.timeline",)
@@ -46,6 +47,8 @@ class Navigation:
     documents: dict[str, str] = field(default_factory=dict)
     measured: dict[str, Any] = field(default_factory=dict)
     fonts: list[dict[str, Any]] = field(default_factory=list)
+    image_formats: dict[str, ImageFormat] = field(default_factory=dict)
+    """The formats of JPEGs by their bytes: baseline or progressive."""
     dcl_ms: float | None = None
     onload_ms: float | None = None
 
@@ -78,6 +81,7 @@ class _Tab:
         self._quiet_since = time.monotonic()
         self._loaded_at: float | None = None
         self._html: list[str] = []
+        self._jpegs: list[str] = []
 
     def open(self) -> None:
         target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
@@ -158,6 +162,9 @@ class _Tab:
             self._quiet_since = now
             if params.get("type") == "Document":
                 self._html.append(number)
+        elif method == "Network.responseReceived":
+            if params.get("response", {}).get("mimeType") == "image/jpeg":
+                self._jpegs.append(number)
         elif method in ("Network.loadingFinished", "Network.loadingFailed"):
             self._pending.discard(number)
             self._quiet_since = now
@@ -174,9 +181,13 @@ class _Tab:
         self.visit.measured = {**json.loads(measured), "waited": addresses}
         # All hops of a redirect have the same id.
         for number in dict.fromkeys(self._html):
-            text = self._body(number)
-            if text is not None:
-                self.visit.documents[number] = text
+            content = self._body(number)
+            if content is not None:
+                self.visit.documents[number] = content.decode("utf-8", "replace")
+        for number in dict.fromkeys(self._jpegs):
+            image_format = ImageFormat.of_bytes(self._body(number) or b"")
+            if image_format is not None:
+                self.visit.image_formats[number] = image_format
         self._devtools.call("Tracing.end")
         self._collect_trace()
 
@@ -190,15 +201,13 @@ class _Tab:
             raise ChromiumError(f"the page cannot be measured: {details.get('text')}")
         return answer["result"].get("value")
 
-    def _body(self, number: str) -> str | None:
+    def _body(self, number: str) -> bytes | None:
         try:
             answer = self._call("Network.getResponseBody", requestId=number)
         except ChromiumError:  # a frame whose document was replaced or never arrived
             return None
-        if answer["base64Encoded"]:
-            return base64.b64decode(answer["body"]).decode("utf-8", "replace")
         text: str = answer["body"]
-        return text
+        return base64.b64decode(text) if answer["base64Encoded"] else text.encode(errors="replace")
 
     def _collect_trace(self) -> None:
         until = time.monotonic() + _TRACE_S

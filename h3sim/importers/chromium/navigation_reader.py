@@ -456,6 +456,7 @@ class VisitReader:
             self._add_paint(exchange)
             self._add_work(exchange)
             exchange.flags = self._flags(exchange, cause)
+            exchange.image_format = visit.image_formats.get(exchange.number)
             exchange.font_display = self._displays.get(exchange.url, FontDisplay.AUTO)
             recording.requests.append(exchange)
 

@@ -40,7 +40,7 @@ from h3sim.importers.request_fields import (
     without_fragment,
 )
 from h3sim.importers.source import Fields
-from h3sim.page import Kind, Level
+from h3sim.page import ImageFormat, Kind, Level
 from h3sim.schema import format_value
 
 if TYPE_CHECKING:
@@ -248,6 +248,8 @@ _EVIDENCE = (
     ("_initiator_type", "har-chrome-har"),
     ("_initiator_detail", "har-chrome-har"),
 )
+_FORMAT_CHARS = 4 * 2**16
+"""As much base64 as may precede the frame header of a JPEG with a colour profile."""
 _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
 
 
@@ -322,6 +324,7 @@ class HarReader:
         request.parse_ms = entry.duration("_cpu.v8.compile") or 0.0
         request.execute_ms = entry.duration("_cpu.EvaluateScript") or 0.0
         request.text = self._text(request, answer)
+        request.image_format = _image_format(answer.table("content"))
         self._recording.requests.append(request)
 
     def finish(self) -> None:
@@ -413,6 +416,17 @@ class HarReader:
             except ValueError:
                 return ""
         return self._recording.keep_text(text)
+
+
+def _image_format(content: Fields) -> ImageFormat | None:
+    """Return the format of an image by its recorded bytes."""
+    text = content.raw("text")
+    if not isinstance(text, str) or content.raw("encoding") != "base64":
+        return None
+    try:
+        return ImageFormat.of_bytes(base64.b64decode(text[:_FORMAT_CHARS]))
+    except ValueError:
+        return None
 
 
 def _dialect_of(name: str) -> str:

@@ -1,0 +1,295 @@
+"""Paint as it loads: the share of each visible element that is painted, over time.
+
+Read in Chromium's source and measured with Chromium 156 (`make validate-image-paint`):
+
+- The parser lays out what has arrived; so the text of a document appears with its bytes, once the
+  first paint is possible, but none behind a script that blocks the parser. Text in a web font waits
+  for it, for the 3 s of its block period (CSS Fonts 4 § 11.1), unless `font_display` shows another
+  font meanwhile.
+- An image is painted with the first bytes that show its size, and again at most once a second
+  until it is complete (`ImageResource::AppendData`, `kFlushDelay`); animated formats, and so every
+  GIF, with all bytes that arrive (`ImageResourceContent::ShouldUpdateImageImmediately`).
+- Baseline JPEG, PNG, GIF and WebP are painted row by row, as far as they have been decoded.
+- Progressive JPEG is painted by scans (`JPEGImageReader::Decode`): the first scan row by row, the
+  next ones refine it.
+- AVIF is painted once complete: `AVIFImageDecoder` decodes a part only of images in several tiles.
+  So is SVG, which must be well-formed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from h3sim.metrics import Element, Paint
+from h3sim.page import ImageFormat, Kind, TriggerEvent
+from h3sim.trace import Work
+from h3sim.units import NS_PER_S, ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from h3sim.browser import BrowserModel
+    from h3sim.metrics import Timing
+    from h3sim.page import Page, Resource
+    from h3sim.trace import Trace
+
+
+PICTURES = (Kind.IMAGE, Kind.MEDIA)
+"""The kinds that cover an area of their own. The poster of a video is an image."""
+BLOCK_PERIOD_NS = 3 * NS_PER_S
+"""The block period of a font (CSS Fonts 4 § 11.1)."""
+_ROWS = frozenset((ImageFormat.JPEG, ImageFormat.PNG, ImageFormat.GIF, ImageFormat.WEBP))
+_SCANS = tuple(
+    (Fraction(n_bytes, 1000), Fraction(seen, 1000))
+    for n_bytes, seen in (
+        *((0, 0), (81, 918), (179, 970), (197, 972), (218, 974), (316, 976), (513, 979)),
+        *((530, 991), (573, 991), (1000, 1000)),
+    )
+)
+"""Ends of the ten scans of a progressive JPEG: the share of bytes, and the visual completeness.
+
+They are those of libjpeg's default script (`jpeg_simple_progression`) for a photograph, the means
+of qualities 75 and 85; `make validate-image-paint` prints them. The eighth scan changes nothing.
+"""
+
+
+def painted_share(image_format: ImageFormat, n_bytes: int, of_bytes: int) -> Fraction:
+    """Return the share of an image that is painted with the first *n_bytes* of it.
+
+    For a progressive JPEG that is its visual completeness, between two scans in proportion.
+
+    >>> shares = [painted_share(each, 8, 100) for each in ImageFormat]
+    >>> {each.value: round(float(share), 3) for each, share in zip(ImageFormat, shares) if share}
+    {'jpeg': 0.08, 'progressive-jpeg': 0.907, 'png': 0.08, 'gif': 0.08, 'webp': 0.08}
+    """
+    if n_bytes >= of_bytes:
+        return Fraction(1)
+    share = Fraction(n_bytes, of_bytes)
+    if image_format in _ROWS:
+        return share
+    if image_format is not ImageFormat.PROGRESSIVE_JPEG:
+        return Fraction(0)
+    after = bisect_right(_SCANS, (share, Fraction(2)))
+    (begin, seen), (end, next_seen) = _SCANS[after - 1 : after + 1]
+    return seen + (next_seen - seen) * (share - begin) / (end - begin)
+
+
+def updates(
+    arrivals: Sequence[tuple[int, int]], every_ns: int, until_ns: int
+) -> Iterator[tuple[int, int]]:
+    """Yield when an image that loads *until_ns* is painted, and the bytes that it has by then.
+
+    *arrivals* are times, rising, and the bytes that had arrived. It is painted with the first; each
+    later paint takes in what has arrived, and no two of them are closer than *every_ns*: that time
+    counts from the second arrival on.
+
+    >>> list(updates([(0, 10), (3, 20), (8, 30), (14, 40), (25, 50)], 10, 25))
+    [(0, 10), (13, 30), (23, 40)]
+    """
+    flushed_ns: int | None = None
+    at = 0
+    while at < len(arrivals):
+        now_ns, n_bytes = arrivals[at]
+        at += 1
+        if at > 1:
+            flushed_ns = now_ns if flushed_ns is None else flushed_ns
+            flushed_ns = now_ns = max(now_ns, flushed_ns + every_ns)
+            while at < len(arrivals) and arrivals[at][0] <= now_ns:
+                at += 1
+            n_bytes = arrivals[at - 1][1]
+        if now_ns >= until_ns:
+            return
+        yield now_ns, n_bytes
+
+
+class Painting:
+    """The visible elements of a load, each with its partial paints."""
+
+    def __init__(
+        self, page: Page, trace: Trace, timings: Sequence[Timing], browser: BrowserModel
+    ) -> None:
+        self._page = page
+        self._trace = trace
+        self._timings = {timing.resource: timing for timing in timings}
+        self._browser = browser
+        self._frame_ns = frame_ns(browser)
+        # Activities begin with the download of the document whose milestones are those of the load.
+        self._document = next(
+            (done.resource for done in trace.activities if done.resource is not None), page.root
+        )
+
+    @cached_property
+    def elements(self) -> list[Element]:
+        """The images and media with a share of the viewport, and the text of such fonts."""
+        return [
+            self._font_text(resource, timing)
+            if resource.kind is Kind.FONT
+            else self._picture(resource, timing)
+            for index, timing in self._timings.items()
+            for resource in (self._page.resources[index],)
+            if resource.viewport and resource.kind in (*PICTURES, Kind.FONT)
+        ]
+
+    @cached_property
+    def text(self) -> Element:
+        """The text of the document that waits for no font, and everything else around elements."""
+        *partial, (ready_ns, _) = self._text_paints
+        return Element(None, False, ready_ns, tuple(partial))
+
+    def _picture(self, resource: Resource, timing: Timing) -> Element:
+        image_format = resource.painted_format
+        update_ns = 0 if image_format is ImageFormat.GIF else ms(self._browser.image_update_ms)
+        paints: list[Paint] = []
+        if resource.kind is Kind.IMAGE:
+            arrivals = self._arrivals[timing.resource]
+            for at_ns, n_bytes in updates(arrivals, update_ns, timing.finished_at_ns):
+                share = painted_share(image_format, n_bytes, resource.size_bytes)
+                if share > (paints[-1][1] if paints else 0):
+                    paints.append((at_ns + self._frame_ns, share))
+        ready_ns = timing.finished_at_ns + self._frame_ns
+        return Element(resource.viewport, resource.hero, ready_ns, tuple(paints))
+
+    def _font_text(self, resource: Resource, timing: Timing) -> Element:
+        shown_ns = shown_at_ns(resource, timing, self._frame_ns)
+        paints = [(max(shown_ns, at_ns), share) for at_ns, share in self._text_paints]
+        return Element(resource.viewport, resource.hero, paints[-1][0], tuple(paints[:-1]))
+
+    @cached_property
+    def _text_paints(self) -> list[Paint]:
+        """The paints of the text above the fold, the last of which completes it."""
+        begin, fold = self._visible_offsets
+        paints: list[Paint] = []
+        for at_ns, position in self._parsed:
+            share = min(Fraction(1), Fraction(max(0, position - begin), max(1, fold - begin)))
+            if share and (not paints or share > paints[-1][1]):
+                paints.append((at_ns + self._frame_ns, share))
+            if share == 1:
+                return paints
+        # A document without a body has no text that anything could wait for.
+        finished_ns = self._timings[self._document].finished_at_ns + self._frame_ns
+        return [*paints, (finished_ns, Fraction(1))]
+
+    @cached_property
+    def _visible_offsets(self) -> tuple[int, int]:
+        """The part of the document that is above the fold: behind the head, up to an offset.
+
+        That is the first image that the document names behind the last visible one, or its end.
+        """
+        head = max((at for at, each in self._references if each.in_head), default=0)
+        images = [(at, each) for at, each in self._references if each.kind is Kind.IMAGE]
+        shown = [at for at, each in images if each.viewport or each.above_the_fold]
+        last = max(shown, default=head)
+        size = self._page.resources[self._document].size_bytes
+        return head, min((at for at, _ in images if at > last), default=size)
+
+    @property
+    def _references(self) -> list[tuple[int, Resource]]:
+        found = []
+        for index in self._page.children.get(self._document, ()):
+            discovery = self._page.resources[index].discovered
+            if discovery is not None and discovery.at is TriggerEvent.OFFSET:
+                found.append((discovery.offset_bytes or 0, self._page.resources[index]))
+        return found
+
+    @property
+    def _parsed(self) -> list[tuple[int, int]]:
+        """The offsets that the parser reached, and when.
+
+        Parsing takes time in proportion to bytes, so its pieces show where they end. Without such a
+        time it is as far as the bytes that have arrived, or at the first script that blocks it.
+        """
+        pieces = [
+            done
+            for done in self._trace.activities
+            if done.work is Work.PARSE and done.resource == self._document
+        ]
+        total_ns = sum(done.ended_at_ns - done.began_at_ns for done in pieces)
+        size = self._page.resources[self._document].size_bytes
+        if total_ns:
+            parsed_ns, found = 0, []
+            for done in pieces:
+                parsed_ns += done.ended_at_ns - done.began_at_ns
+                found.append((done.ended_at_ns, size * parsed_ns // total_ns))
+            return found
+        arrivals, blocks = self._arrivals[self._document], self._blocks
+        times = sorted({at_ns for at_ns, _ in arrivals} | {ended_ns for ended_ns, _ in blocks})
+        return [(at_ns, _reached(arrivals, blocks, at_ns)) for at_ns in times]
+
+    @property
+    def _blocks(self) -> list[tuple[int, int]]:
+        """The scripts that block the parser: when each has run, and its offset."""
+        blocking = {
+            id(each): at
+            for at, each in self._references
+            if each.kind is Kind.SCRIPT and not (each.is_async or each.is_defer or each.preload)
+        }
+        return [
+            (done.ended_at_ns, blocking[id(each)])
+            for done in self._trace.activities
+            if done.work is Work.EXECUTE and done.resource is not None
+            for each in (self._page.resources[done.resource],)
+            if id(each) in blocking
+        ]
+
+    @cached_property
+    def _arrivals(self) -> dict[int, list[tuple[int, int]]]:
+        """The bytes of the body that had been delivered of each painted resource, and when."""
+        resources = self._page.resources
+        watched = {
+            request.stream_id: request.resource
+            for request in self._trace.requests
+            if request.resource == self._document
+            or (
+                (resources[request.resource].kind is Kind.IMAGE)
+                and resources[request.resource].viewport
+            )
+        }
+        found: dict[int, list[tuple[int, int]]] = {index: [] for index in watched.values()}
+        columns = self._trace.packet_rows.columns
+        rows = zip(
+            columns.delivered_at_ns,
+            columns.stream_id,
+            columns.offset,
+            columns.length_bytes,
+            strict=True,
+        )
+        for at_ns, stream_id, offset, n_bytes in rows:
+            index = watched.get(stream_id)
+            if index is not None and at_ns is not None:
+                body = offset + n_bytes - resources[index].header_bytes
+                if body > 0:
+                    found[index].append((at_ns, body))
+        return {index: _in_order(arrivals) for index, arrivals in found.items()}
+
+
+def _in_order(arrivals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the most bytes at each time, both rising."""
+    most: dict[int, int] = {}
+    n_bytes = 0
+    for at_ns, end in sorted(arrivals):
+        n_bytes = max(n_bytes, end)
+        most[at_ns] = n_bytes
+    return list(most.items())
+
+
+def _reached(
+    arrivals: Sequence[tuple[int, int]], blocks: Sequence[tuple[int, int]], now_ns: int
+) -> int:
+    """Return the offset that the parser has reached: all bytes, or the first script to run."""
+    arrived = max((n_bytes for at_ns, n_bytes in arrivals if at_ns <= now_ns), default=0)
+    return min([arrived, *(at for ended_ns, at in blocks if ended_ns > now_ns)])
+
+
+def frame_ns(browser: BrowserModel) -> int:
+    """Return the time from when something can be painted to its frame."""
+    return ms(browser.paint_ms * browser.cpu_slowdown)
+
+
+def shown_at_ns(resource: Resource, timing: Timing, after_ns: int) -> int:
+    """Return when text in a font may be seen, *after_ns* later; 0 if another font stands in."""
+    if not resource.font_display.hides_text:
+        return 0
+    return min(timing.finished_at_ns, timing.requested_at_ns + BLOCK_PERIOD_NS) + after_ns
