@@ -16,6 +16,7 @@ from h3sim.cli.command import (
     SAMPLE_MS,
     Argument,
     Command,
+    FigureOptions,
     group,
     report_written,
 )
@@ -317,7 +318,7 @@ def _draw(comparison: Comparison, options: argparse.Namespace) -> None:
     targets = plot_paths(options.plot, [page.name for page in options.pages])
     for page, target in zip(options.pages, targets, strict=True):
         loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffer_kb[0])
-        LoadPlots(loads).save(target)
+        LoadPlots(loads).save(target, **options.figure_style)
         report_written(target)
 
 
@@ -375,6 +376,7 @@ COMMANDS = {
                 output=PLOT,
                 not_with="--seeds",
             ),
+            FigureOptions(),
             Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
             JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
             SAMPLE_MS,

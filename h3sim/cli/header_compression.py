@@ -19,6 +19,7 @@ from h3sim.cli.command import (
     WORKERS,
     Argument,
     Command,
+    FigureOptions,
     Share,
     print_json,
 )
@@ -105,7 +106,9 @@ def _compress(options: argparse.Namespace, progress: Progress | None) -> int:
     # With a failed run, a row would be a mean over other seeds than its neighbours.
     rows = [row for row in header_rows(results, delays) if row.runs == options.runs]
     if options.plot is not None and rows:
-        _draw(rows, options.plot)
+        from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
+
+        save_header_plot(rows, options.plot, **options.figure_style)
     if options.json:
         given = {"source": lists.name, "of": options.direction, "seed": options.seed}
         given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
@@ -200,12 +203,6 @@ def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
         print(shown.to_text(width))
 
 
-def _draw(rows: list[HeaderRow], path: str) -> None:
-    from h3sim.reporting.study_plots import save_header_plot
-
-    save_header_plot(rows, path)
-
-
 def _codec(name: str, _: argparse.Namespace) -> str:
     codec_scheme(name)
     return name
@@ -286,6 +283,7 @@ COMMANDS = {
                 "plot HOL delay and compression ratio: FILE.png, .svg or .pdf",
                 output=PLOT,
             ),
+            FigureOptions(),
             STORE,
             WORKERS,
             DASK,

@@ -6,7 +6,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim.cli import tables
-from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, print_json
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    Argument,
+    Command,
+    FigureOptions,
+    print_json,
+)
 from h3sim.study.identification import identify
 from h3sim.study.workload import BASE_URL, WORKLOADS, write_workload
 from h3sim.table import Table, format_pairs
@@ -46,7 +54,7 @@ _RETRANSMISSIONS = {
 def _identify(options: argparse.Namespace) -> None:
     found = options.file
     if options.plot is not None:
-        found.plot.save(options.plot)
+        found.plot.save(options.plot, **options.figure_style)
     if options.json:
         print_json(found.to_dict())
     else:
@@ -140,6 +148,7 @@ COMMANDS = {
                 "plot the picks and the contradictions: FILE.png, .svg or .pdf",
                 output=PLOT,
             ),
+            FigureOptions(),
             JSON("print h3sim-identification/1 instead"),
             NO_TRUNCATE,
         ),

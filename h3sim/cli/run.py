@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from h3sim import __version__, catalog
 from h3sim.cli import shared, tables
-from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, SAMPLE_MS, Argument, Command
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    SAMPLE_MS,
+    Argument,
+    Command,
+    FigureOptions,
+)
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import switch_of
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
@@ -133,9 +141,10 @@ def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
         page, scheme, config, record_packets=bool(options.qlog or options.trace), progress=progress
     )
     if options.diff is not None:
-        load.plot.save_against(run_config(options.diff, scheme, config), options.plot)
+        other = run_config(options.diff, scheme, config)
+        load.plot.save_against(other, options.plot, **options.figure_style)
     elif options.plot is not None:
-        load.plot.save(options.plot)
+        load.plot.save(options.plot, **options.figure_style)
     if options.qlog is not None:
         write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
     if options.animate is not None:
@@ -221,6 +230,7 @@ COMMANDS = {
                 "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
                 output=(".qlog", ".sqlog"),
             ),
+            FigureOptions(),
             Argument(
                 "--qlog-dialect NAME",
                 "qlog version: 0.3 (for qvis) or draft, the current drafts",

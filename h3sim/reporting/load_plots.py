@@ -24,14 +24,14 @@ from h3sim.reporting.alt_texts import (
     throughput_alt,
     waterfall_alt,
 )
-from h3sim.reporting.labels import Palette, tree_palette
+from h3sim.reporting.labels import Palette, paper_in, tree_palette
 from h3sim.reporting.lane_layout import instant_ns, window_of
 from h3sim.reporting.output import (
     Saved,
     ShownFigure,
     check_ending,
     check_loads,
-    checks_axes,
+    plot_methods,
     save_figure,
     say,
 )
@@ -43,10 +43,12 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+    from typing import Unpack
 
     from matplotlib.axes import Axes
 
     from h3sim.page import Page
+    from h3sim.reporting.style import FigureStyle
     from h3sim.results import Load
     from h3sim.results.load import Which
     from h3sim.trace import Trace
@@ -89,7 +91,7 @@ def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> Sh
 _DETAILS_ROW_IN, _FRAME_IN = 0.19, 1.1
 
 
-@checks_axes
+@plot_methods
 class LoadDetails:
     """The part of `LoadPlots` that looks into loads, most of it into the first."""
 
@@ -101,6 +103,7 @@ class LoadDetails:
         *,
         connection: int | None = None,
         until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw the server's congestion window, its bytes in flight, and when losses were noticed.
 
@@ -126,7 +129,9 @@ class LoadDetails:
         say(ax, words)
         return ax
 
-    def throughput(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
+    def throughput(
+        self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw how many bytes of responses arrived, and how many were delivered in order.
 
         Of the first load, in Mbit/s over spans of a round number of ms: where the line is below the
@@ -136,7 +141,9 @@ class LoadDetails:
         say(ax, throughput_alt(self.loads[0].trace, window_of(self.loads[:1], until_ms).end_ms))
         return ax
 
-    def byte_ranges(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
+    def byte_ranges(
+        self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw, a row per stream, which of its bytes arrived when, as qvis does.
 
         Of the first load. The bytes of a stream rise from the bottom of its row to the top; the
@@ -157,7 +164,7 @@ class LoadDetails:
         say(ax, alt_of("byte_ranges", self.loads))
         return ax
 
-    def deltas(self, ax: Axes | None = None) -> Axes:
+    def deltas(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw of two loads how much sooner or later each resource was complete with the second.
 
         Bars in ms, in the order of the page; of more than 60 resources those that moved most.
@@ -178,7 +185,9 @@ class LoadDetails:
         say(ax, delta_alt(first, second))
         return ax
 
-    def against(self, other: Load, *, until_ms: float | None = None) -> ShownFigure:
+    def against(
+        self, other: Load, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> ShownFigure:
         """Return a figure of the first load above *other*, and of what moved between the two.
 
         *other* is a load of the same page or of a variant of it (`page.with_(...)`): resources are
@@ -193,7 +202,12 @@ class LoadDetails:
             return figure_of(self.loads[0], other, until_ms=until_ms)
 
     def save_against(
-        self, other: Load, path: str | os.PathLike[str], *, until_ms: float | None = None
+        self,
+        other: Load,
+        path: str | os.PathLike[str],
+        *,
+        until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
     ) -> None:
         """Write the figure of `against` to *path*, as `save` writes the others.
 
@@ -201,9 +215,9 @@ class LoadDetails:
             InputError: if the ending is none of .png, .svg and .pdf, or it cannot be written.
         """
         check_ending(path)
-        save_figure(self.against(other, until_ms=until_ms), path)
+        save_figure(self.against(other, until_ms=until_ms, **style), path)
 
-    def dependencies(self, ax: Axes | None = None) -> Axes:
+    def dependencies(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw what made the browser ask for what, and the chain that the end waited for.
 
         Of the first load: a box per resource, to the right of its parent; three and more leaves of
@@ -230,7 +244,9 @@ class LoadDetails:
         say(ax, alt_of("dependencies", self.loads))
         return ax
 
-    def priority_tree(self, ax: Axes | None = None, *, at_ms: float | None = None) -> Axes:
+    def priority_tree(
+        self, ax: Axes | None = None, *, at_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw what the server's scheduler knew of the first load *at_ms* after navigation start.
 
         The dependency tree as it stood, or, where there is none, the groups of streams (urgencies,
@@ -304,7 +320,7 @@ _LOADS_FRAME_IN = 1.1
 _TITLE_IN = 0.5
 
 
-@checks_axes
+@plot_methods
 class LoadPlots(LoadDetails, Saved):
     """Draws *loads*, which are of one page: one lane or line each, in the order given.
 
@@ -330,6 +346,7 @@ class LoadPlots(LoadDetails, Saved):
         annotate: bool = True,
         until_ms: float | None = None,
         highlight: str | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
 
@@ -367,7 +384,12 @@ class LoadPlots(LoadDetails, Saved):
         return ax
 
     def byte_index(
-        self, ax: Axes | None = None, *, which: Which = "atf", sample_ms: float | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        which: Which = "atf",
+        sample_ms: float | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw the share of bytes in complete resources over time (Marx 2019, Fig. 11).
 
@@ -397,6 +419,7 @@ class LoadPlots(LoadDetails, Saved):
         *,
         until_ms: float | None = None,
         fold: waterfall.Fold | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw when each resource of the first load was requested, began to come and was there.
 
@@ -426,7 +449,7 @@ class LoadPlots(LoadDetails, Saved):
         say(ax, alt_texts.waterfall_alt(load, fold))
         return ax
 
-    def figure(self, *, until_ms: float | None = None) -> ShownFigure:
+    def figure(self, *, until_ms: float | None = None, **style: Unpack[FigureStyle]) -> ShownFigure:
         """Return a new figure of it all: the strip, its legend, and the ByteIndex.
 
         A single load comes with its waterfall. All share one axis of time, in ms since navigation
@@ -512,13 +535,15 @@ class LoadPlots(LoadDetails, Saved):
         The legend of the resources is there: beside the strip if that is high enough, else below.
         """
         palette = palette or self._palette
-        is_beside = multiplexing.height_in(palette, columns=1) <= self._strip_in
+        room_in = self._strip_in if paper_in() is None else 0.0
+        is_beside = multiplexing.height_in(palette, columns=1) <= room_in
         below_in = [] if is_beside else [multiplexing.height_in(palette)]
         heights_in = [self._strip_in, *below_in, *more_in]
         figure = _figure_of(
             sum(heights_in) + _LOADS_AXIS_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
         )
-        figure.suptitle(title, fontsize=SMALL + 2)
+        if paper_in() is None:
+            figure.suptitle(title, fontsize=SMALL + 2)
         grid = figure.add_gridspec(len(heights_in), 1, height_ratios=heights_in)
         axes = [figure.add_subplot(grid[row]) for row in range(len(heights_in))]
         if is_beside:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from matplotlib.colors import to_rgb
 
 from h3sim.reporting.labels import ATF_MARK, Paint, plain, resource_label, shortened, within
-from h3sim.reporting.style import SMALL
+from h3sim.reporting.style import SMALL, text_size
 from h3sim.results.requests import priorities_of
 from h3sim.units import NS_PER_MS, to_ms
 
@@ -354,7 +354,7 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> 
             textcoords="offset points",
             ha="left" if value <= 0 else "right",
             va="center_baseline",
-            fontsize=SMALL - 1,
+            fontsize=text_size(1),
         )
     ax.axvline(0, color="0.2", linewidth=0.8)
     widest = max(map(abs, values), default=0.0) or 1.0
