@@ -411,9 +411,7 @@ class Command(NamedTuple):
                 action.add_to(made, shows_all=shows_all)
             return
         if any(argument.is_rare for argument in self.arguments):
-            parser.add_argument(
-                "--help-all", action="help", help="show this help with all options and exit"
-            )
+            parser.add_argument("--help-all", action="help", help="show all options and exit")
         for argument in self.arguments:
             argument.add(parser, shows_all=shows_all)
         words = (argument.usage for argument in self.arguments)
@@ -479,7 +477,8 @@ RETRY = Argument("--retry-failed", "rerun loads that failed")
 NO_TRUNCATE = Argument(
     "--no-truncate", "do not wrap or truncate output (default: fit the terminal)"
 )
-SAMPLE_MS = Argument(
+SAMPLE_MS = partial(
+    Argument,
     "--sample-ms MS",
     "also show ByteIndexes sampled at this interval; use 100 to compare with Marx 2019",
     Number(low=0, high=1e9, is_above=True),

@@ -143,12 +143,17 @@ def resource_label(page: Page, index: int) -> str:
 
 
 def lane_labels(loads: Sequence[Load]) -> list[str]:
+    """Return the names of `load_names` as matplotlib draws them."""
+    return [plain(name) for name in load_names(loads)]
+
+
+def load_names(loads: Sequence[Load]) -> list[str]:
     """Return what to call each load: its scheme, and the settings that not all loads share."""
     settings = [_settings(load) for load in loads]
     keys = dict.fromkeys(key for setting in settings for key in setting)
     own = [key for key in keys if len({setting.get(key) for setting in settings}) > 1]
     return [
-        plain(", ".join([shortened(load.scheme.name), *(s[key] for key in own if key in s)]))
+        ", ".join([shortened(load.scheme.name), *(s[key] for key in own if key in s)])
         for load, s in zip(loads, settings, strict=True)
     ]
 

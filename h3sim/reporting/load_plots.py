@@ -12,6 +12,7 @@ from h3sim.reporting import (
     labels,
     lane_layout,
     multiplexing,
+    race,
     time_series,
     trees,
     waterfall,
@@ -489,6 +490,18 @@ class LoadPlots(LoadDetails, Saved):
             InputError: if the ending is another, or the file cannot be written.
         """
         animation.write(self.loads[0], self._palette, path)
+
+    def race(self, path: str | os.PathLike[str]) -> None:
+        """Write the loads side by side, as pages that fill in, to *path* (.html).
+
+        Boxes stand for what is above the fold; below each page are the packets on the wire, below
+        all a filmstrip. The page plays, steps, and goes to the next time at which a resource is
+        complete with one load and not with all. It needs no other file and no network.
+
+        Raises:
+            InputError: if the ending is another, or the file cannot be written.
+        """
+        race.write(self.loads, labels.load_names(self.loads), self._palette, path)
 
     def __repr__(self) -> str:
         return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"

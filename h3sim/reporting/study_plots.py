@@ -742,6 +742,7 @@ def _label(ax: Axes, x: str, y: str) -> None:
 
 _PANEL_IN = (3.2, 2.6)
 _LEGEND_IN = 1.6
+_HEADROOM = 1.08
 _MEASURES = (
     ("hol_mean_ms", "HOL delay a section in ms"),
     ("ratio", "bytes sent over uncompressed"),
@@ -783,7 +784,9 @@ def header_figure(rows: Sequence[HeaderRow], **style: Unpack[FigureStyle]) -> Fi
                 ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
                 ax.set_ylabel("" if index else label, fontsize=SMALL)
         for ax in axes.flat:
-            ax.set_ylim(bottom=0)  # once all is drawn: panels of a row share what fits them all
+            # Once all is drawn: panels of a row share what fits them all, and numbers above bars.
+            highest = ax.get_ylim()[1]
+            ax.set_ylim(0, highest * _HEADROOM if ax.containers else highest)
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
     return figure
@@ -803,7 +806,9 @@ def _draw(
         lines[scheme] = [*points]
         look = line(number)
         if is_single:  # a line of one point would show nothing
-            ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
+            bars = ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
+            # A bar of 0 is none: its number says so.
+            ax.bar_label(bars, fmt="{:,.3g}", fontsize=SMALL, padding=1)
             continue
         ax.plot(
             [x for x, _ in points],

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
+from h3sim.reporting import LoadPlots
+from h3sim.reporting.race import differences_of
 from tools.check_report import hostile_page, mistakes_in, subjects
 from tools.open_page import browser
 
@@ -31,7 +33,7 @@ def test_reports_and_animations_have_no_mistake_in_a_browser(tmp_path: Path) -> 
         found = {
             path.name: list(mistakes_in(open_page(path), axe())) for path in subjects(tmp_path)
         }
-    assert len(found) == 7
+    assert len(found) == 8
     assert found == {name: [] for name in found}
 
 
@@ -79,6 +81,38 @@ def _press(page: OpenPage, *keys: str) -> None:
     for key in keys:
         event = f"new KeyboardEvent('keydown', {{ key: {key!r}, cancelable: true }})"
         page.evaluate(f"document.querySelector('.timeline .stage').dispatchEvent({event})")
+
+
+def test_a_race_plays_steps_and_finds_the_next_difference(tmp_path: Path) -> None:
+    path = tmp_path / "race.html"
+    loads = [h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "bucket-html")]
+    LoadPlots(loads).race(path)
+    differences = differences_of(loads)
+    with browser() as open_page:
+        page = open_page(path)
+
+        def status() -> str:
+            return str(page.evaluate("document.getElementById('status').textContent"))
+
+        def press(key: str) -> None:
+            event = f"new KeyboardEvent('keydown', {{ key: {key!r}, bubbles: true }})"
+            page.evaluate(f"document.querySelector('h1').dispatchEvent({event})")
+
+        press("Home")
+        assert "At 0.0 ms rr 0 of 4 complete; bucket-html 0 of 4 complete." in status()
+        pages = "[...document.querySelectorAll('.lanes canvas')].map((each) => each.toDataURL())"
+        empty = page.evaluate(pages)
+        for each in differences:
+            press("d")
+            assert f"At {each.at_ms:.1f} ms" in status()
+        assert page.evaluate(pages) != empty
+        press("ArrowLeft")
+        assert f"At {differences[-1].at_ms:.1f} ms" not in status()
+        press(" ")
+        assert page.evaluate("document.getElementById('play').textContent") == "Pause"
+        press(" ")
+        assert page.evaluate("document.getElementById('play').textContent") == "Play"
+        assert page.problems == []
 
 
 _INK = "[...document.querySelectorAll('.timeline canvas')].map((canvas) => canvas.toDataURL())"
