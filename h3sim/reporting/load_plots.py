@@ -22,7 +22,9 @@ from h3sim.reporting.alt_texts import (
     congestion_alt,
     delta_alt,
     priority_tree_alt,
+    rtt_alt,
     throughput_alt,
+    transferred_alt,
     waterfall_alt,
 )
 from h3sim.reporting.labels import Palette, paper_in, tree_palette
@@ -66,7 +68,7 @@ def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> Sh
     # Numbers of resources may differ between variants, so colours cannot go by them.
     palettes = [Palette(load.page, is_by_kind=True) for load in pair]
     n_rows = [
-        len(waterfall.rows_of(load, palette)) for load, palette in zip(pair, palettes, strict=True)
+        waterfall.n_lines(load, palette) for load, palette in zip(pair, palettes, strict=True)
     ]
     n_rows.append(len(waterfall.shown(waterfall.deltas_of(first, second))))
     heights_in = [_ROW_IN * max(1, n) + _AXIS_IN for n in n_rows]
@@ -118,15 +120,76 @@ class LoadDetails:
                 does, over links.
         """
         load = self.loads[0]
+        return self._of_connection(
+            ax,
+            connection,
+            until_ms,
+            "Congestion window of",
+            time_series.draw_congestion,
+            lambda _: congestion_alt(load, time_series.connection_of(load, connection)),
+        )
+
+    def transferred(
+        self,
+        ax: Axes | None = None,
+        *,
+        connection: int | None = None,
+        until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
+    ) -> Axes:
+        """Draw how many bytes the server had sent, and of them were acknowledged and lost.
+
+        Of the first load, in kB over ms since navigation start, whatever the packets carried; as
+        acknowledged and as lost when the server learned it. *connection* as in `congestion`.
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such connection.
+            NothingToMeasureError: if no recovery was recorded, as `congestion`.
+        """
+        return self._of_connection(
+            ax, connection, until_ms, "Transfer of", time_series.draw_transferred, transferred_alt
+        )
+
+    def rtt(
+        self,
+        ax: Axes | None = None,
+        *,
+        connection: int | None = None,
+        until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
+    ) -> Axes:
+        """Draw the server's estimates of the round-trip time: latest, smoothed and least.
+
+        Of the first load, in ms over ms since navigation start. *connection* as in `congestion`.
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such connection.
+            NothingToMeasureError: if no recovery was recorded, as `congestion`.
+        """
+        return self._of_connection(
+            ax, connection, until_ms, "Round-trip time of", time_series.draw_rtt, rtt_alt
+        )
+
+    def _of_connection(
+        self,
+        ax: Axes | None,
+        connection: int | None,
+        until_ms: float | None,
+        what: str,
+        draw_trace: Callable[..., None],
+        alt_of_trace: Callable[[Trace], str],
+    ) -> Axes:
+        load = self.loads[0]
         chosen = time_series.connection_of(load, connection)
-        words = congestion_alt(load, chosen)
         description = time_series.told_connection(load, chosen)
-        what = f"Congestion window of {description}:" if description else "Congestion window of"
+        words = alt_of_trace(chosen.trace)
 
         def draw(ax: Axes, _: Trace, title: str, *, end_ms: float, note: str) -> None:
-            time_series.draw_congestion(ax, chosen.trace, title, end_ms=end_ms, note=note)
+            draw_trace(ax, chosen.trace, title, end_ms=end_ms, note=note)
 
-        ax = self._over_time(ax, what, draw, until_ms)
+        ax = self._over_time(ax, f"{what} {description}:" if description else what, draw, until_ms)
         say(ax, words)
         return ax
 
@@ -426,7 +489,9 @@ class LoadPlots(LoadDetails, Saved):
 
         Rows stand in request order; times are ms since navigation start. A thin line runs from the
         request to the first byte delivered, a bar from there to the last, in full colour where
-        bytes came. Beside the name stands the priority that was said first. Colours, hatches and
+        bytes came. Names are followed by the first priority and, if it changed, the last. Below the
+        rows are the bandwidth that was used and, where the browser computed its load, what the main
+        thread did. Colours, hatches and
         numbers are those of `multiplexing` (Marx 2019, Fig. 8); a triangle marks what is above the
         fold. Of more than 60 resources, the smallest below the fold share rows with neighbours that
         were folded too. Where the browser computed its load, lines mark paints and load event. The
@@ -444,7 +509,7 @@ class LoadPlots(LoadDetails, Saved):
         palette = self._palette if fold is None else Palette(load.page, is_by_kind=True)
         with in_style():
             if ax is None:
-                n_rows = len(waterfall.rows_of(load, palette, fold))
+                n_rows = waterfall.n_lines(load, palette, fold)
                 ax = _figure_of(_LOADS_ROW_IN * n_rows + _LOADS_FRAME_IN).subplots()
             waterfall.draw_waterfall(ax, load, palette, window, fold=fold)
         say(ax, alt_texts.waterfall_alt(load, fold))
@@ -532,7 +597,7 @@ class LoadPlots(LoadDetails, Saved):
 
     @property
     def _waterfall_in(self) -> float:
-        return _LOADS_ROW_IN * len(waterfall.rows_of(self.loads[0], self._palette))
+        return _LOADS_ROW_IN * waterfall.n_lines(self.loads[0], self._palette)
 
     @property
     def _curve_in(self) -> float:

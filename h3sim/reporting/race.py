@@ -228,6 +228,7 @@ def _table(loads: Sequence[Load], names: Sequence[str]) -> Table[Any]:
         (f"{box.resource + 1} {resources[box.resource].id}", *finished[box.resource])
         for box in boxes_of(loads[0].page)
     ]
+    heads: tuple[str | Column, ...]
     heads = ("resource", *(Column.ms(f"{name}, complete at ms") for name in names))
     return Table(heads, rows, title="When each resource of the viewport was complete")
 

@@ -30,7 +30,7 @@ def test_a_single_condition_is_drawn_as_a_bar_per_scheme() -> None:
         for scheme, delay_ms in (("hpack", 40.0), ("qpack", 10.0))
     ]
     first = header_figure(rows).axes[0]
-    heights = [bar.get_height() for bar in first.patches]  # type: ignore[attr-defined]
+    heights = [bar.get_height() for bar in first.patches]
     assert heights == [40.0, 10.0]
     assert first.get_lines() == []
     # What is 0 has a number, where it has no bar to be seen.

@@ -83,6 +83,35 @@ def _press(page: OpenPage, *keys: str) -> None:
         page.evaluate(f"document.querySelector('.timeline .stage').dispatchEvent({event})")
 
 
+def test_rows_of_a_large_page_fold_by_kind_and_open(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    load = h3sim.simulate("dijit-bidi-inheritance", scheme="rr")
+    h3sim.report(load).save(path)
+    kinds = {timing.kind for timing in load.timings}
+    with browser() as open_page:
+        page = open_page(path)
+
+        def state() -> tuple[str, int]:
+            page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+            return page.evaluate(_INK)[0], int(page.evaluate(_HEIGHT))
+
+        folded = state()
+        assert page.evaluate("document.querySelector('[data-do=fold]').checked")
+        page.evaluate("document.querySelector('[data-do=fold]').click()")
+        assert state()[1] > folded[1]
+        page.evaluate("document.querySelector('[data-do=fold]').click()")
+        assert state() == folded
+        # The first row of the waterfall is the document's group; a click opens and closes it.
+        page.evaluate(_CLICK_FIRST_ROW)
+        assert state()[1] == folded[1] + 18
+        page.evaluate(_CLICK_FIRST_ROW)
+        assert state() == folded
+        _press(page, "ArrowDown", "Enter")
+        assert state()[1] == folded[1] + 18
+        assert page.problems == []
+    assert len(kinds) * 18 >= 60
+
+
 def test_a_race_plays_steps_and_finds_the_next_difference(tmp_path: Path) -> None:
     path = tmp_path / "race.html"
     loads = [h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "bucket-html")]
@@ -115,6 +144,16 @@ def test_a_race_plays_steps_and_finds_the_next_difference(tmp_path: Path) -> Non
         assert page.problems == []
 
 
+_HEIGHT = "document.querySelector('.timeline canvas').clientHeight"
+_CLICK_FIRST_ROW = """
+(() => {
+  const stage = document.querySelector(".timeline .stage"), box = stage.getBoundingClientRect();
+  stage.setPointerCapture = () => {};
+  for (const name of ["pointerdown", "pointerup"]) {
+    stage.dispatchEvent(new PointerEvent(name, { clientX: box.left + 60, clientY: box.top + 129 }));
+  }
+})()
+"""
 _INK = "[...document.querySelectorAll('.timeline canvas')].map((canvas) => canvas.toDataURL())"
 _HOVER = """
 document.querySelector(".timeline tbody tr").dispatchEvent(new PointerEvent("pointerenter"))
