@@ -129,6 +129,7 @@ def _waterfalls() -> Figure:
             "http2rulez", scheme=scheme, transport="tcp", cc="constant", rate_mbps=22, rtt_ms=2
         )
         h3sim.reporting.LoadPlots([load]).waterfall(ax)
+        ax.set_title("", loc="left")
         ax.set_title("without priorities" if scheme == "fifo" else "with priorities")
         ax.set_xlabel("time since navigation start in ms")  # the guide is as wide as both panels
     return figure

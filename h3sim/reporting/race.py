@@ -50,7 +50,7 @@ _RACE_STYLE = """
 """
 
 
-class Box(NamedTuple):
+class ViewportBox(NamedTuple):
     """A resource of the viewport: its index in the page, and its rectangle in pixels."""
 
     resource: int
@@ -60,7 +60,7 @@ class Box(NamedTuple):
     height: float
 
 
-def boxes_of(page: Page) -> list[Box]:
+def boxes_of(page: Page) -> list[ViewportBox]:
     """Return the rectangles of what is above the fold, or of all where nothing is marked.
 
     Pages record which share of the viewport a resource covers, not where: rectangles have these
@@ -90,7 +90,7 @@ def boxes_of(page: Page) -> list[Box]:
     return list(_strips(chosen, areas))
 
 
-def _strips(resources: Sequence[int], areas: Sequence[float]) -> Iterator[Box]:
+def _strips(resources: Sequence[int], areas: Sequence[float]) -> Iterator[ViewportBox]:
     """Yield rectangles in rows that fill the viewport, nearly square (Bederson et al. 2002)."""
     top, first = 0.0, 0
     while first < len(areas):
@@ -100,7 +100,7 @@ def _strips(resources: Sequence[int], areas: Sequence[float]) -> Iterator[Box]:
         height = sum(areas[first:last]) / _WIDTH
         left = 0.0
         for resource, area in zip(resources[first:last], areas[first:last], strict=True):
-            yield Box(resource, left, top, area / height, height)
+            yield ViewportBox(resource, left, top, area / height, height)
             left += area / height
         top, first = top + height, last
 
@@ -112,7 +112,7 @@ def _aspect(areas: Sequence[float]) -> float:
     return sum(max(ratio, 1 / ratio) for ratio in ratios) / len(ratios)
 
 
-class Difference(NamedTuple):
+class CompletionDifference(NamedTuple):
     """A time after which a resource is complete in some loads (by index), and not in others."""
 
     at_ms: float
@@ -120,7 +120,7 @@ class Difference(NamedTuple):
     complete: tuple[int, ...]
 
 
-def differences_of(loads: Sequence[Load]) -> list[Difference]:
+def differences_of(loads: Sequence[Load]) -> list[CompletionDifference]:
     """Return when a visible resource became complete in a load, but not yet in all, by time."""
     finished = _finished(loads)
     found = []
@@ -130,7 +130,7 @@ def differences_of(loads: Sequence[Load]) -> list[Difference]:
         for at_ms in known:
             complete = [i for i, each in enumerate(times) if each is not None and each <= at_ms]
             if len(complete) < len(times):
-                found.append(Difference(at_ms, box.resource, tuple(complete)))
+                found.append(CompletionDifference(at_ms, box.resource, tuple(complete)))
     return sorted(found)
 
 

@@ -286,3 +286,38 @@ def test_no_digit_of_a_what_if_is_cut_at_80_columns(
         )
     assert numbers[80] == numbers[1000]
     assert len(numbers[80]) == 5 * 2
+
+
+def test_a_figure_for_a_paper_has_the_width_of_a_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.svg"
+    plot = ["run", "davies-meenan", "--plot", str(path)]
+    assert main([*plot, "--style", "paper", "--width", "column"]) == 0
+    # 3.33 inches of 72 points.
+    assert 'width="239.76pt"' in path.read_text("utf-8")
+    capsys.readouterr()
+    for wrong, message in (
+        ([*plot, "--width", "column"], "--width: goes only with --style paper"),
+        (["run", "davies-meenan", "--style", "paper"], "--style: goes only with --plot"),
+        ([*plot, "--style", "poster"], "--style: 'poster' is not one of screen, paper"),
+    ):
+        assert main(wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *((name, "--plot") for name in ("run", "compare", "show", "qlog", "identify")),
+        *((name, "--plot") for name in ("optimality", "recommend", "header-compression")),
+        ("reproduce", "--figures"),
+    ],
+)
+def test_every_command_that_draws_has_the_styles_of_papers(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help-all"])
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in (option, "--style", "--width"))
