@@ -402,9 +402,13 @@ class Bin(NamedTuple):
     """Bytes that the application got: each once, and in order."""
 
 
-def bins_of(trace: Trace, end_ms: float) -> list[Bin]:
-    """Return the throughput of *trace* in spans of a round length, some sixty up to *end_ms*."""
-    width_ms = _round_up(max(end_ms, 1e-3) / _BINS)
+def bins_of(trace: Trace, end_ms: float, *, least_ms: float = 0.0) -> list[Bin]:
+    """Return the throughput of *trace* in spans of a round length, some sixty up to *end_ms*.
+
+    No span is shorter than *least_ms*: in one that has room for a packet or two, a single packet
+    would look faster than the link.
+    """
+    width_ms = _round_up(max(end_ms / _BINS, least_ms, 1e-3 / _BINS))
     n_bins = math.ceil(max(end_ms, 1e-3) / width_ms)
     arrived, delivered = [0] * n_bins, [0] * n_bins
     columns = trace.packet_rows.columns

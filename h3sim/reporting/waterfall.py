@@ -56,6 +56,8 @@ _SHOWN_KINDS = 2
 _MIXED = Paint("#8a8a8a", "", "#ffffff")
 _BANDWIDTH_LINES = 2
 """Height of the bandwidth, in rows."""
+_LEAST_PACKETS = 10
+"""So many packets have room in each span in which bandwidth is counted."""
 _LINK = "#7d9dc4"
 _WORK = {
     Work.PARSE: KINDS[Kind.DOCUMENT],
@@ -140,7 +142,8 @@ def _computations(load: Load) -> Iterator[Activity]:
 
 def _draw_activity(ax: Axes, load: Load, first: int, window: Window) -> dict[float, str]:
     """Draw what the link and the main thread did below row *first*; return labels by height."""
-    bins = bins_of(load.trace, window.end_ms)
+    least_ms = _LEAST_PACKETS * load.network.packet_interval_ns / NS_PER_MS
+    bins = bins_of(load.trace, window.end_ms, least_ms=least_ms)
     peak = max(span.arrived_mbps for span in bins)
     bottom = first + _BANDWIDTH_LINES - 0.6
     height = (_BANDWIDTH_LINES - 0.3) / (peak or 1.0)
