@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim.page import page_from_dict
+from h3sim.reporting import LoadPlots
 from h3sim.results.configuration import write_load_qlog
 from tools.open_page import browser
 
@@ -98,6 +99,9 @@ def subjects(folder: Path) -> Iterator[Path]:
         yield path
     path = folder / "animation.html"
     one.plot.animation(path)
+    yield path
+    path = folder / "race.html"
+    LoadPlots([one, other]).race(path)
     yield path
 
 

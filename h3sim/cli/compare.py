@@ -16,6 +16,7 @@ from h3sim.cli.command import (
     SAMPLE_MS,
     Argument,
     Command,
+    FigureOptions,
     group,
     report_written,
 )
@@ -47,6 +48,7 @@ examples:
   h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
   h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
+  h3sim compare davies-meenan --scheme rr,bucket-html --race race.html
   h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
   h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
@@ -73,7 +75,7 @@ def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparis
         send_buffers_kb=options.send_buffer_kb,
         baseline=options.baseline,
         sample_ms=options.sample_ms,
-        keep_loads=options.plot is not None,
+        keep_loads=options.plot is not None or options.race is not None,
         seeds=options.seeds,
         workers=options.workers,
         progress=progress,
@@ -81,7 +83,7 @@ def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparis
     if isinstance(comparison, SeedComparison):
         if options.csv is not None:
             comparison.results.to_csv(options.csv)
-    elif options.plot is not None:
+    else:
         _draw(comparison, options)
     return comparison
 
@@ -312,13 +314,20 @@ def _page_tables(
 
 
 def _draw(comparison: Comparison, options: argparse.Namespace) -> None:
-    from h3sim.reporting import LoadPlots  # lazy: imports matplotlib
+    for path in (options.plot, options.race):
+        if path is None:
+            continue
+        from h3sim.reporting import LoadPlots  # lazy: imports matplotlib
 
-    targets = plot_paths(options.plot, [page.name for page in options.pages])
-    for page, target in zip(options.pages, targets, strict=True):
-        loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffer_kb[0])
-        LoadPlots(loads).save(target)
-        report_written(target)
+        targets = plot_paths(path, [page.name for page in options.pages])
+        for page, target in zip(options.pages, targets, strict=True):
+            loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffer_kb[0])
+            plots = LoadPlots(loads)
+            if path is options.race:
+                plots.race(target)
+            else:
+                plots.save(target, **options.figure_style)
+            report_written(target)
 
 
 def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
@@ -375,9 +384,16 @@ COMMANDS = {
                 output=PLOT,
                 not_with="--seeds",
             ),
+            FigureOptions(),
+            Argument(
+                "--race FILE",
+                "write each page's loads as pages that fill in, side by side: FILE.html",
+                output=(".html", ".htm"),
+                not_with="--seeds",
+            ),
             Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
             JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
-            SAMPLE_MS,
+            SAMPLE_MS(),
             Argument(
                 "--by-page",
                 f"also show each page's table (default: for up to {_FEW_PAGES} pages)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.catalog.resources import root
 from h3sim.cli import tables
@@ -19,6 +19,7 @@ from h3sim.cli.command import (
     WORKERS,
     Argument,
     Command,
+    FigureOptions,
     Share,
     print_json,
 )
@@ -32,13 +33,13 @@ from h3sim.schema.values import Integer, Number
 from h3sim.study.header_study import header_rows, rows_to_dict
 from h3sim.study.runner import dask_client
 from h3sim.study.sweep import sweep
-from h3sim.table import Column
-from h3sim.text import escape_control, plural
+from h3sim.table import Column, Table
+from h3sim.text import ELLIPSIS, escape_control, plural
 from h3sim.units import ms
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from h3sim.cli.command import Progress
     from h3sim.study.header_study import HeaderRow
@@ -104,7 +105,9 @@ def _compress(options: argparse.Namespace, progress: Progress | None) -> int:
     # With a failed run, a row would be a mean over other seeds than its neighbours.
     rows = [row for row in header_rows(results, delays) if row.runs == options.runs]
     if options.plot is not None and rows:
-        _draw(rows, options.plot)
+        from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
+
+        save_header_plot(rows, options.plot, **options.figure_style)
     if options.json:
         given = {"source": lists.name, "of": options.direction, "seed": options.seed}
         given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
@@ -181,28 +184,30 @@ def _path(given: str, what: str) -> str:
 
 def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
     for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
-        shown = tables.of(
-            (row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)),
-            ("scheme", "scheme"),
-            (Column.ms("HOL ms per run"), "hol_total_ms"),
-            (Column.ms("per list"), "hol_mean_ms"),
-            (Column.ms("p95"), "hol_p95_ms"),
-            (Column.ms("max"), "hol_max_ms"),
-            ("blocked", lambda row: f"{row.blocked:,.1f}"),
-            ("runs without", lambda row: f"{row.runs_without_hol} of {row.runs}"),
-            ("sent %", lambda row: f"{100 * row.ratio:.1f}"),
-            ("saved %", lambda row: f"{row.saved_percent:.1f}"),
-            ("buffered bytes", "held_compressed_bytes"),
-            ("decoded", "held_decompressed_bytes"),
-        )
+        own = [row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
+        saved = (("saved %", lambda row: f"{row.saved_percent:.1f}"),)
+        text = _table(own, *saved).to_text(width)
+        # Names are more than a column that another column implies.
+        text = _table(own).to_text(width) if ELLIPSIS in text else text
         print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
-        print(shown.to_text(width))
+        print(text)
 
 
-def _draw(rows: list[HeaderRow], path: str) -> None:
-    from h3sim.reporting.study_plots import save_header_plot
-
-    save_header_plot(rows, path)
+def _table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], str]]) -> Table[Any]:
+    return tables.of(
+        rows,
+        ("scheme", "scheme"),
+        (Column.ms("HOL ms per run"), "hol_total_ms"),
+        (Column.ms("per list"), "hol_mean_ms"),
+        (Column.ms("p95"), "hol_p95_ms"),
+        (Column.ms("max"), "hol_max_ms"),
+        ("blocked", lambda row: f"{row.blocked:,.1f}"),
+        ("runs without", lambda row: f"{row.runs_without_hol} of {row.runs}"),
+        ("sent %", lambda row: f"{100 * row.ratio:.1f}"),
+        *saved,
+        ("buffered bytes", "held_compressed_bytes"),
+        ("decoded", "held_decompressed_bytes"),
+    )
 
 
 def _codec(name: str, _: argparse.Namespace) -> str:
@@ -285,6 +290,7 @@ COMMANDS = {
                 "plot HOL delay and compression ratio: FILE.png, .svg or .pdf",
                 output=PLOT,
             ),
+            FigureOptions(),
             STORE,
             WORKERS,
             DASK,

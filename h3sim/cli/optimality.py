@@ -6,7 +6,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from h3sim.cli import shared, tables
-from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, report_written
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    Argument,
+    Command,
+    FigureOptions,
+    report_written,
+)
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.study import optimality
 from h3sim.study.optimality import WHAT_IFS, what_if
@@ -45,7 +53,7 @@ def _optimality(options: argparse.Namespace, progress: Progress | None) -> Optim
         progress=progress,
     )
     if options.plot is not None:
-        found.plot.save(options.plot, by=options.group_by)
+        found.plot.save(options.plot, by=options.group_by, **options.figure_style)
         report_written(options.plot)
     return found
 
@@ -172,6 +180,7 @@ COMMANDS = {
                 " --group-by the means of classes",
                 output=PLOT,
             ),
+            FigureOptions(),
             Argument(
                 "--networks NAMES",
                 "networks to compare, comma-separated, instead of --network",

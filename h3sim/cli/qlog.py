@@ -6,7 +6,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import tables
-from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, print_json
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    Argument,
+    Command,
+    FigureOptions,
+    print_json,
+)
 from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
 from h3sim.results.tables import batches
@@ -41,7 +49,8 @@ def _measure(options: argparse.Namespace) -> None:
         from h3sim.reporting import LogPlots  # lazy: most logs are not plotted
 
         logs = [log] if options.with_log is None else [log, options.with_log]
-        LogPlots([Measurement(each) for each in logs]).save(options.plot)
+        plots = LogPlots([Measurement(each) for each in logs])
+        plots.save(options.plot, **options.figure_style)
     document = measured_to_dict(log)
     if options.json:
         print_json(document)
@@ -123,7 +132,7 @@ _RETRANSMISSIONS = {
 def _identify(options: argparse.Namespace) -> None:
     found = options.file
     if options.plot is not None:
-        found.plot.save(options.plot)
+        found.plot.save(options.plot, **options.figure_style)
     if options.json:
         print_json(found.to_dict())
     else:
@@ -218,6 +227,7 @@ COMMANDS = {
                 "plot the arrival of bytes over time: FILE.png, .svg or .pdf",
                 output=PLOT,
             ),
+            FigureOptions(),
             Argument(
                 "--with-log FILE",
                 "another qlog to plot below the first, for example one from `h3sim run --qlog`",
@@ -243,6 +253,7 @@ COMMANDS = {
                 "plot the picks and the contradictions: FILE.png, .svg or .pdf",
                 output=PLOT,
             ),
+            FigureOptions(),
             JSON("print h3sim-identification/1 instead"),
             NO_TRUNCATE,
         ),

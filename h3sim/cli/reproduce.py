@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.cli import tables
-from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, STORE, WORKERS, Argument, Command
+from h3sim.cli.command import (
+    FAILED,
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    STORE,
+    WORKERS,
+    Argument,
+    Command,
+    FigureOptions,
+)
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
@@ -31,7 +41,7 @@ _EPILOG = """\
 examples:
   h3sim reproduce --list
   h3sim reproduce marx-2019-table-2
-  h3sim reproduce marx-7 koshiba-2016 --figures figures
+  h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
   h3sim reproduce all --store papers.db -j 2 --json > findings.json
   h3sim reproduce all --full --dry-run
   h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
@@ -60,7 +70,7 @@ def _reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
     else:
         _show(done, options.width)
     if options.figures is not None:
-        draw_all(done, Path(options.figures))
+        draw_all(done, Path(options.figures), file_format=options.format, **options.figure_style)
     failed = any(run.failed for run in done.runs.values())
     is_written = options.markdown is None or _write(done, Path(options.markdown), options)
     return 0 if is_written and not failed else FAILED
@@ -228,9 +238,15 @@ COMMANDS = {
                 read=_full_run,
             ),
             Argument("--update", "with --markdown: accept changed verdicts"),
+            Argument("--figures DIR", "plot each experiment into this folder", read=_figures),
             Argument(
-                "--figures DIR", "plot each experiment as PNG into this folder", read=_figures
+                "--format FORMAT",
+                "format of the figures",
+                default="png",
+                choices=tuple(suffix.removeprefix(".") for suffix in PLOT),
+                needs="--figures",
             ),
+            FigureOptions(needs="--figures"),
             NO_TRUNCATE,
         ),
         _EPILOG,

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from h3sim import __version__, catalog
 from h3sim.cli import shared, tables
-from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, SAMPLE_MS, Argument, Command
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    SAMPLE_MS,
+    Argument,
+    Command,
+    FigureOptions,
+)
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import switch_of
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
@@ -39,17 +47,13 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
 
 
+_HIDDEN = ("cc", "transport_profile", "reorder", "cpu_slowdown")
 _EPILOG = """\
 examples:
   h3sim run http2rulez --scheme bucket-html
-  h3sim run my-page.json --scheme fifo --transport tcp --reorder 4:1-3 --seed 7
-  h3sim run davies-meenan --scheme rr --json --order > load.json
-  h3sim run load.json --plot load.png
-  h3sim run shop.json --scheme chrome-eps --scheduler-process "./driver --eps"
+  h3sim run davies-meenan --scheme rr --json > load.json && h3sim run load.json --plot load.png
   h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
   h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
-  h3sim run davies-meenan --scheme fifo --qlog load.qlog --har load.har
-  h3sim run davies-meenan --scheme dfifo --browser parse --critical-path
 """
 
 
@@ -133,9 +137,10 @@ def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
         page, scheme, config, record_packets=bool(options.qlog or options.trace), progress=progress
     )
     if options.diff is not None:
-        load.plot.save_against(run_config(options.diff, scheme, config), options.plot)
+        other = run_config(options.diff, scheme, config)
+        load.plot.save_against(other, options.plot, **options.figure_style)
     elif options.plot is not None:
-        load.plot.save(options.plot)
+        load.plot.save(options.plot, **options.figure_style)
     if options.qlog is not None:
         write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
     if options.animate is not None:
@@ -199,8 +204,7 @@ COMMANDS = {
         (
             Argument(
                 "PAGE",
-                "a shipped page, a page file (.json), a saved load to run again, or a recording"
-                " such as a HAR",
+                "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
                 read=_page,
             ),
             Argument(
@@ -211,16 +215,19 @@ COMMANDS = {
             ),
             shared.scheduler_process(
                 "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's"
-                " scheduler"
+                " scheduler",
+                is_rare=True,
             ),
-            shared.marks(),
-            shared.LoadOptions(are_all=True),
+            shared.marks(is_rare=True),
+            # The short help fits two screens of 24 lines.
+            shared.LoadOptions(are_all=True, hidden=_HIDDEN),
             Argument("--plot FILE", "plot the load: FILE.png, .svg or .pdf", output=PLOT),
             Argument(
                 "--qlog FILE",
                 "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
                 output=(".qlog", ".sqlog"),
             ),
+            FigureOptions(),
             Argument(
                 "--qlog-dialect NAME",
                 "qlog version: 0.3 (for qvis) or draft, the current drafts",
@@ -232,29 +239,35 @@ COMMANDS = {
                 "--har FILE",
                 "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
                 output=(".har",),
+                is_rare=True,
             ),
             Argument(
                 "--trace FILE",
                 "write a Chrome trace for ui.perfetto.dev: FILE.json",
                 output=(".json",),
+                is_rare=True,
             ),
             Argument(
                 "--animate FILE",
                 "animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
                 output=(".html", ".gif"),
             ),
-            SAMPLE_MS,
+            SAMPLE_MS(is_rare=True),
             Argument(
                 "--diff PAGE",
-                "another version of the page, loaded with the same settings; --plot compares both",
+                "another version of the page, to compare in --plot",
                 read=lambda name, _: resolve_page(name),
                 needs="--plot",
             ),
             JSON("print the load as h3sim-load/2"),
-            Argument("--order", "also show the stream id of each packet"),
-            Argument("--multiplexing", "also show multiplexing and prioritization metrics"),
+            Argument("--order", "also show the stream id of each packet", is_rare=True),
             Argument(
-                "--critical-path", "show the critical path to the load event (with --browser parse)"
+                "--multiplexing", "also show multiplexing and prioritization metrics", is_rare=True
+            ),
+            Argument(
+                "--critical-path",
+                "show the critical path to the load event (with --browser parse)",
+                is_rare=True,
             ),
             NO_TRUNCATE,
         ),

@@ -17,6 +17,7 @@ from h3sim.cli.command import (
     WORKERS,
     Argument,
     Command,
+    FigureOptions,
     check_output_path,
     report_written,
 )
@@ -178,7 +179,7 @@ def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recomm
     if options.plot is not None:
         from h3sim.reporting import LoadPlots  # on use, as the report: matplotlib
 
-        LoadPlots(advice.comparison.loads).save(options.plot)
+        LoadPlots(advice.comparison.loads).save(options.plot, **options.figure_style)
         report_written(options.plot)
     if options.report is not None:
         from h3sim.reporting import report
@@ -348,6 +349,7 @@ COMMANDS = {
                 default="",
                 read=_plot_path,
             ),
+            FigureOptions(needs=""),
             Argument("--report FILE", "write a report, too: FILE.html", output=(".html", ".htm")),
             JSON("print h3sim-advice/2 instead"),
             NO_TRUNCATE,

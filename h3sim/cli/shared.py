@@ -42,12 +42,20 @@ class LoadOptions(ArgumentSet):
     """Options of network, transport, server and browser, read into `options.config`.
 
     Without *are_all*, only the common ones are options of their own; `--set KEY=VALUE` sets the
-    others. *given* are defaults of this command; options in *but* belong to the command.
+    others. *given* are defaults of this command; options in *but* belong to the command; those in
+    *hidden* are common, but only `--help-all` shows them.
     """
 
-    def __init__(self, *, are_all: bool = False, but: Sequence[str] = (), **given: Any) -> None:
+    def __init__(
+        self,
+        *,
+        are_all: bool = False,
+        but: Sequence[str] = (),
+        hidden: Sequence[str] = (),
+        **given: Any,
+    ) -> None:
         self.is_rare = are_all
-        self._but, self._given = but, given
+        self._but, self._hidden, self._given = but, hidden, given
 
     def add(self, parser: argparse.ArgumentParser, *, shows_all: bool) -> None:
         """Add the options to *parser*; rare ones are in its help only with *shows_all*."""
@@ -57,7 +65,8 @@ class LoadOptions(ArgumentSet):
                 continue
             if option.group not in groups:
                 groups[option.group] = parser.add_argument_group(option.group)
-            is_shown = option.is_common or shows_all
+            is_common = option.is_common and entry.attribute not in self._hidden
+            is_shown = is_common or shows_all
             target = groups[option.group]
             if option.switches:
                 target = target.add_mutually_exclusive_group()
@@ -213,7 +222,9 @@ def _config(given: dict[str, Any], keys: dict[str, str], pages: list[Page]) -> L
     return config
 
 
-def marks(default: str | None = None, shown: str = "as marked in the page") -> Argument:
+def marks(
+    default: str | None = None, shown: str = "as marked in the page", *, is_rare: bool = False
+) -> Argument:
     """Return the option for resources above the fold; *shown* describes its default."""
     shown = shown if default is None else f"{default} if the recording has no marks"
     return Argument(
@@ -221,6 +232,7 @@ def marks(default: str | None = None, shown: str = "as marked in the page") -> A
         "resources above the fold: ids or globs from FILE, one per line; guessed from markup"
         f" and order; or none (default: {shown})",
         default=default,
+        is_rare=is_rare,
     )
 
 
@@ -309,9 +321,9 @@ def with_process(scheme: Scheme, driver: DriverScheduler) -> Scheme:
     return replace(with_scheduler(scheme, driver), name=name)
 
 
-def scheduler_process(about: str) -> Argument:
+def scheduler_process(about: str, *, is_rare: bool = False) -> Argument:
     """Return the option of a driver in the place of a scheme's scheduler."""
-    return Argument("--scheduler-process COMMAND", about, read=read_driver)
+    return Argument("--scheduler-process COMMAND", about, read=read_driver, is_rare=is_rare)
 
 
 def schemes(default: str = "marx-2019") -> Argument:

@@ -10,7 +10,16 @@ from h3sim import catalog
 from h3sim._mypyc import doc_of
 from h3sim._version import __version__
 from h3sim.cli import tables
-from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, Command, print_file, print_json
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    PLOT,
+    Argument,
+    Command,
+    FigureOptions,
+    print_file,
+    print_json,
+)
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml
 from h3sim.table import Table, format_pairs
@@ -287,7 +296,7 @@ def _check_form(options: argparse.Namespace) -> None:
 def _show(options: argparse.Namespace) -> None:
     found: Any = getattr(catalog, f"load_{options.what}")(options.name)
     if options.plot is not None:
-        found.plot.save(options.plot)
+        found.plot.save(options.plot, **options.figure_style)
     text, width = catalog.text_of(options.what, options.name), options.width
     if options.toml or options.json:
         print_file(text)
@@ -415,6 +424,7 @@ COMMANDS = {
                 "plot a page's sizes and dependencies: FILE.png, .svg or .pdf",
                 output=PLOT,
             ),
+            FigureOptions(),
             NO_TRUNCATE,
         ),
         _SHOW_EPILOG,

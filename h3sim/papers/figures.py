@@ -9,7 +9,7 @@ from h3sim.metrics import SAMPLE_MS
 from h3sim.papers.minor_studies import METRICS, TITLES, cells_of
 from h3sim.papers.sander import title
 from h3sim.reporting.labels import Interval, listed, plain, spreads_of, with_intervals
-from h3sim.reporting.output import save_figure, set_alt_text
+from h3sim.reporting.output import ShownFigure, plot_function, save_figure, set_alt_text
 from h3sim.reporting.style import SMALL, in_style, line
 from h3sim.study import resolve_pages, simulate
 from h3sim.study.results import Results
@@ -17,11 +17,13 @@ from h3sim.study.results import Results
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
+    from h3sim.reporting.style import FigureStyle
     from h3sim.results import Load
 
 
@@ -33,24 +35,32 @@ _MIN_COMPARISONS = 3
 _STRIPS = ("rr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr", "bucket", "bucket-html")
 
 
-def draw_all(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Draw each experiment into *folder*, NAME.png, and return the files that were written.
+def draw_all(
+    reproduction: Reproduction,
+    folder: Path,
+    *,
+    file_format: str = "png",
+    **style: Unpack[FigureStyle],
+) -> list[Path]:
+    """Draw each experiment into *folder* and return the files that were written.
 
-    An experiment of which there is nothing to draw has none. Equal figures are equal bytes.
+    They are called NAME.png, or as the other *file_format* says (svg, pdf). An experiment without
+    anything to draw has none. Equal figures are equal bytes.
     """
     written = []
     for name, run in reproduction.runs.items():
         with in_style():
-            figure = figure_of(run)
+            figure = figure_of(run, **style)
             if figure is None:
                 continue
-            path = folder / f"{name}.png"
+            path = folder / f"{name}.{file_format}"
             save_figure(figure, path)
             written.append(path)
     return written
 
 
-def figure_of(run: ExperimentRun) -> Figure | None:
+@plot_function
+def figure_of(run: ExperimentRun, **style: Unpack[FigureStyle]) -> Figure | None:
     """Return the figure of one experiment, as its paper has it; None where there is none."""
     results = Results.of(run.loads.rows, axes=run.axes)
     match run.experiment.name:
@@ -119,7 +129,8 @@ def _waterfalls() -> Figure:
             "http2rulez", scheme=scheme, transport="tcp", cc="constant", rate_mbps=22, rtt_ms=2
         )
         h3sim.reporting.LoadPlots([load]).waterfall(ax)
-        ax.set_title("without priorities" if scheme == "fifo" else "with priorities", loc="left")
+        ax.set_title("", loc="left")
+        ax.set_title("without priorities" if scheme == "fifo" else "with priorities")
         ax.set_xlabel("time since navigation start in ms")  # the guide is as wide as both panels
     return figure
 
@@ -151,7 +162,7 @@ def _changes(run: ExperimentRun) -> Figure:
             ax.axvline(0, color="0.6", linewidth=0.8)
             ax.set_xlim(-100, 150)
             ax.set_xlabel(f"change of {caption} in %")
-            ax.set_title(title(network), fontsize=SMALL + 1, loc="left")
+            ax.set_title(title(network), fontsize=SMALL + 1)
             what = f"the share of pages by the change of {caption} in %, {title(network)}"
             set_alt_text(ax, f"A line of steps per scheme, {what}: {spreads_of(spreads)}")
         axes[0].set_ylabel("share of pages")
@@ -217,6 +228,4 @@ def _paper_comparison(run: ExperimentRun) -> Figure | None:
 
 
 def _new(columns: int, width_in: float, height_in: float) -> Figure:
-    from matplotlib.figure import Figure  # lazy: only who draws needs it
-
-    return Figure(figsize=(columns * width_in, height_in), layout="constrained")
+    return ShownFigure(figsize=(columns * width_in, height_in), layout="constrained")

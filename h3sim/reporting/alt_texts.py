@@ -101,6 +101,34 @@ def congestion_alt(load: Load, connection: Connection) -> str:
     )
 
 
+def transferred_alt(trace: Trace) -> str:
+    """Return the alternative text of the bytes that a connection's server sent.
+
+    Raises:
+        NothingToMeasureError: if its recovery was not recorded.
+    """
+    last = time_series.transferred_of(trace)[-1]
+    lost = f", {last.lost:,} declared lost" if last.lost else ""
+    return (
+        f"A line each rises over time to {last.sent:,} bytes sent by the server, and"
+        f" {last.acknowledged:,} acknowledged{lost}."
+    )
+
+
+def rtt_alt(trace: Trace) -> str:
+    """Return the alternative text of a connection's round-trip times.
+
+    Raises:
+        NothingToMeasureError: if its recovery was not recorded.
+    """
+    rows = time_series.rtt_rows_of(trace)
+    latest = [to_ms(row.latest_rtt_ns) for row in rows]
+    return (
+        f"The latest round-trip time goes from {min(latest):,.1f} to {max(latest):,.1f} ms, the"
+        f" smoothed one ends at {to_ms(rows[-1].smoothed_rtt_ns):,.1f} ms."
+    )
+
+
 def priority_tree_alt(load: Load, at_ns: int) -> str:
     """Return the alternative text of what the server's scheduler knew at an instant."""
     states = [each.state for each in trees.elements_of(load, at_ns)]
@@ -184,6 +212,8 @@ _ALTS: dict[str, Callable[[Sequence[Load]], str]] = {
     "byte_ranges": _byte_ranges,
     "throughput": _throughput,
     "congestion": _congestion,
+    "transferred": lambda loads: transferred_alt(time_series.connection_of(loads[0]).trace),
+    "rtt": lambda loads: rtt_alt(time_series.connection_of(loads[0]).trace),
     "dependencies": _dependencies,
     "priority_tree": _priority_tree,
     "deltas": _deltas,

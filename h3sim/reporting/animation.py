@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from PIL import ImageDraw, ImageFont
 
+    from h3sim.page import Page
     from h3sim.reporting.labels import Palette
     from h3sim.results import Load
 
@@ -175,7 +176,7 @@ def state_of(flight: Flight, order: int, at_ms: float) -> str:
 
 
 _MAX_ROWS = 200
-_STYLE = """
+STYLE = """
 h1 { font-size: 1.4rem; }
 h2 { font-size: 1.1rem; }
 svg text { font-family: system-ui, "DejaVu Sans", Arial, sans-serif; }
@@ -203,11 +204,11 @@ def page_of(load: Load, palette: Palette) -> str:
     words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in words_of(load, scene))
     body = (
         f"<main>\n<h1>{heading}</h1>\n{words}\n"
-        f"{_stage(heading)}{_controls(scene)}{_legend(load, palette)}{_losses(load, scene)}"
+        f"{_stage(heading)}{_controls(scene)}{legend_of(load.page, palette)}{_losses(load, scene)}"
         f'</main>\n<script type="application/json" id="scene">{_data(scene, palette)}</script>\n'
     )
     script = files("h3sim.reporting").joinpath("animation.js").read_text(encoding="utf-8")
-    return html_page(title, body, style=_STYLE, width_rem=_WIDTH_REM, script=script)
+    return html_page(title, body, style=STYLE, width_rem=_WIDTH_REM, script=script)
 
 
 def words_of(load: Load, scene: Scene) -> list[str]:
@@ -294,7 +295,8 @@ def _controls(scene: Scene) -> str:
     )
 
 
-def _legend(load: Load, palette: Palette) -> str:
+def legend_of(page: Page, palette: Palette) -> str:
+    """Return the legend of the colours of *page* as HTML."""
     entries = []
     for entry in palette.legend():
         swatches = ""
@@ -306,7 +308,7 @@ def _legend(load: Load, palette: Palette) -> str:
         # Labels are made for matplotlib, to which a dollar begins a formula.
         label = html.escape(entry.label.replace("\\$", "$"))
         entries.append(f"<li>{swatches}{label}</li>")
-    name = html.escape(load.page.name)
+    name = html.escape(page.name)
     return f'<ul class="legend" aria-label="Colours of {name}">{"".join(entries)}</ul>\n'
 
 

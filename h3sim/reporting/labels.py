@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections import Counter
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,9 +15,10 @@ from h3sim import text as fitting
 from h3sim._version import __version__
 from h3sim.page import Kind
 from h3sim.results import in_words
+from h3sim.results.figures import FIGURES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 NAME_CHARS = 28
 """The longest name of a resource that is shown whole."""
+_NARROW_IN, _NARROW_CHARS = 4.0, 14
+"""In figures no wider than this, names are shorter."""
 
 _LINE_CHARS = 40
 _TITLE_CHARS = 150
@@ -33,6 +39,24 @@ _MOST_OF_VALUE = 40
 ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
 """Stands behind what is above the fold."""
 _NO_GLYPH = "\N{WHITE SQUARE}"
+
+
+_paper_in: ContextVar[float | None] = ContextVar("paper_in", default=None)
+
+
+@contextmanager
+def paper(width_in: float | None) -> Iterator[None]:
+    """Draw figures so wide, in inches, as for papers; None draws them as for the screen."""
+    token = _paper_in.set(width_in)
+    try:
+        yield
+    finally:
+        _paper_in.reset(token)
+
+
+def paper_in() -> float | None:
+    """Return the width of figures in inches while they are drawn for papers; None else."""
+    return _paper_in.get()
 
 
 def shortened(name: str, limit: int = NAME_CHARS) -> str:
@@ -79,6 +103,25 @@ def value_label(value: object) -> str:
     return plain(shortened(shown, _MOST_OF_VALUE))
 
 
+_UNITS = {"ms": "ms", "s": "s", "kb": "kB", "bytes": "bytes", "mbps": "Mbit/s"}
+_ACRONYMS = {"rtt": "RTT", "cwnd": "congestion window"}
+
+
+def quantity(column: str) -> str:
+    """Return how an axis names the quantity in a column of results, with its unit.
+
+    >>> quantity("byte_index_atf_ms"), quantity("send_buffer_kb"), quantity("rtt_ms")
+    ('ByteIndex, above the fold (ms)', 'send buffer (kB)', 'RTT (ms)')
+    """
+    stem, _, unit = column.rpartition("_")
+    if not stem or unit not in _UNITS:
+        stem, unit = column, ""
+    titles = {figure.name: figure.title for figure in FIGURES}
+    words = (_ACRONYMS.get(word, word) for word in stem.split("_"))
+    name = titles.get(column) or " ".join(words)
+    return plain(f"{name} ({_UNITS[unit]})" if unit else name)
+
+
 def folded(text: str) -> str:
     """Return *text* in lines that fit beside a figure."""
     return textwrap.fill(text, _LINE_CHARS)
@@ -95,16 +138,22 @@ def resource_label(page: Page, index: int) -> str:
     """Return the number, name and, where it is above the fold, the mark of a resource."""
     resource: Resource = page.resources[index]
     mark = f" {ATF_MARK}" if resource.above_the_fold else ""
-    return f"{index + 1}  {plain(shortened(resource.id))}{mark}"
+    limit = NAME_CHARS if (paper_in() or math.inf) > _NARROW_IN else _NARROW_CHARS
+    return f"{index + 1}  {plain(shortened(resource.id, limit))}{mark}"
 
 
 def lane_labels(loads: Sequence[Load]) -> list[str]:
+    """Return the names of `load_names` as matplotlib draws them."""
+    return [plain(name) for name in load_names(loads)]
+
+
+def load_names(loads: Sequence[Load]) -> list[str]:
     """Return what to call each load: its scheme, and the settings that not all loads share."""
     settings = [_settings(load) for load in loads]
     keys = dict.fromkeys(key for setting in settings for key in setting)
     own = [key for key in keys if len({setting.get(key) for setting in settings}) > 1]
     return [
-        plain(", ".join([shortened(load.scheme.name), *(s[key] for key in own if key in s)]))
+        ", ".join([shortened(load.scheme.name), *(s[key] for key in own if key in s)])
         for load, s in zip(loads, settings, strict=True)
     ]
 

@@ -12,6 +12,7 @@ from h3sim.reporting import (
     labels,
     lane_layout,
     multiplexing,
+    race,
     time_series,
     trees,
     waterfall,
@@ -21,17 +22,19 @@ from h3sim.reporting.alt_texts import (
     congestion_alt,
     delta_alt,
     priority_tree_alt,
+    rtt_alt,
     throughput_alt,
+    transferred_alt,
     waterfall_alt,
 )
-from h3sim.reporting.labels import Palette, tree_palette
+from h3sim.reporting.labels import Palette, paper_in, tree_palette
 from h3sim.reporting.lane_layout import instant_ns, window_of
 from h3sim.reporting.output import (
     Saved,
     ShownFigure,
     check_ending,
     check_loads,
-    checks_axes,
+    plot_methods,
     save_figure,
     set_alt_text,
 )
@@ -43,10 +46,12 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+    from typing import Unpack
 
     from matplotlib.axes import Axes
 
     from h3sim.page import Page
+    from h3sim.reporting.style import FigureStyle
     from h3sim.results import Load
     from h3sim.results.load import Which
     from h3sim.trace import Trace
@@ -63,7 +68,7 @@ def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> Sh
     # Numbers of resources may differ between variants, so colours cannot go by them.
     palettes = [Palette(load.page, is_by_kind=True) for load in pair]
     n_rows = [
-        len(waterfall.rows_of(load, palette)) for load, palette in zip(pair, palettes, strict=True)
+        waterfall.n_lines(load, palette) for load, palette in zip(pair, palettes, strict=True)
     ]
     n_rows.append(len(waterfall.shown(waterfall.deltas_of(first, second))))
     heights_in = [_ROW_IN * max(1, n) + _AXIS_IN for n in n_rows]
@@ -89,7 +94,7 @@ def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> Sh
 _DETAILS_ROW_IN, _FRAME_IN = 0.19, 1.1
 
 
-@checks_axes
+@plot_methods
 class LoadDetails:
     """The part of `LoadPlots` that looks into loads, most of it into the first."""
 
@@ -101,6 +106,7 @@ class LoadDetails:
         *,
         connection: int | None = None,
         until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw the server's congestion window, its bytes in flight, and when losses were noticed.
 
@@ -114,19 +120,82 @@ class LoadDetails:
                 does, over links.
         """
         load = self.loads[0]
+        return self._of_connection(
+            ax,
+            connection,
+            until_ms,
+            "Congestion window of",
+            time_series.draw_congestion,
+            lambda _: congestion_alt(load, time_series.connection_of(load, connection)),
+        )
+
+    def transferred(
+        self,
+        ax: Axes | None = None,
+        *,
+        connection: int | None = None,
+        until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
+    ) -> Axes:
+        """Draw how many bytes the server had sent, and of them were acknowledged and lost.
+
+        Of the first load, in kB over ms since navigation start, whatever the packets carried; as
+        acknowledged and as lost when the server learned it. *connection* as in `congestion`.
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such connection.
+            NothingToMeasureError: if no recovery was recorded, as `congestion`.
+        """
+        return self._of_connection(
+            ax, connection, until_ms, "Transfer of", time_series.draw_transferred, transferred_alt
+        )
+
+    def rtt(
+        self,
+        ax: Axes | None = None,
+        *,
+        connection: int | None = None,
+        until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
+    ) -> Axes:
+        """Draw the server's estimates of the round-trip time: latest, smoothed and least.
+
+        Of the first load, in ms over ms since navigation start. *connection* as in `congestion`.
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such connection.
+            NothingToMeasureError: if no recovery was recorded, as `congestion`.
+        """
+        return self._of_connection(
+            ax, connection, until_ms, "Round-trip time of", time_series.draw_rtt, rtt_alt
+        )
+
+    def _of_connection(
+        self,
+        ax: Axes | None,
+        connection: int | None,
+        until_ms: float | None,
+        what: str,
+        draw_trace: Callable[..., None],
+        alt_of_trace: Callable[[Trace], str],
+    ) -> Axes:
+        load = self.loads[0]
         chosen = time_series.connection_of(load, connection)
-        words = congestion_alt(load, chosen)
         description = time_series.describe_connection(load, chosen)
-        what = f"Congestion window of {description}:" if description else "Congestion window of"
+        words = alt_of_trace(chosen.trace)
 
         def draw(ax: Axes, _: Trace, title: str, *, end_ms: float, note: str) -> None:
-            time_series.draw_congestion(ax, chosen.trace, title, end_ms=end_ms, note=note)
+            draw_trace(ax, chosen.trace, title, end_ms=end_ms, note=note)
 
-        ax = self._over_time(ax, what, draw, until_ms)
+        ax = self._over_time(ax, f"{what} {description}:" if description else what, draw, until_ms)
         set_alt_text(ax, words)
         return ax
 
-    def throughput(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
+    def throughput(
+        self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw how many bytes of responses arrived, and how many were delivered in order.
 
         Of the first load, in Mbit/s over spans of a round number of ms: where the line is below the
@@ -138,7 +207,9 @@ class LoadDetails:
         )
         return ax
 
-    def byte_ranges(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
+    def byte_ranges(
+        self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw, a row per stream, which of its bytes arrived when, as qvis does.
 
         Of the first load. The bytes of a stream rise from the bottom of its row to the top; the
@@ -159,7 +230,7 @@ class LoadDetails:
         set_alt_text(ax, alt_of("byte_ranges", self.loads))
         return ax
 
-    def deltas(self, ax: Axes | None = None) -> Axes:
+    def deltas(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw of two loads how much sooner or later each resource was complete with the second.
 
         Bars in ms, in the order of the page; of more than 60 resources those that moved most.
@@ -180,7 +251,9 @@ class LoadDetails:
         set_alt_text(ax, delta_alt(first, second))
         return ax
 
-    def against(self, other: Load, *, until_ms: float | None = None) -> ShownFigure:
+    def against(
+        self, other: Load, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> ShownFigure:
         """Return a figure of the first load above *other*, and of what moved between the two.
 
         *other* is a load of the same page or of a variant of it (`page.with_(...)`): resources are
@@ -195,7 +268,12 @@ class LoadDetails:
             return figure_of(self.loads[0], other, until_ms=until_ms)
 
     def save_against(
-        self, other: Load, path: str | os.PathLike[str], *, until_ms: float | None = None
+        self,
+        other: Load,
+        path: str | os.PathLike[str],
+        *,
+        until_ms: float | None = None,
+        **style: Unpack[FigureStyle],
     ) -> None:
         """Write the figure of `against` to *path*, as `save` writes the others.
 
@@ -203,9 +281,9 @@ class LoadDetails:
             InputError: if the ending is none of .png, .svg and .pdf, or it cannot be written.
         """
         check_ending(path)
-        save_figure(self.against(other, until_ms=until_ms), path)
+        save_figure(self.against(other, until_ms=until_ms, **style), path)
 
-    def dependencies(self, ax: Axes | None = None) -> Axes:
+    def dependencies(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw what made the browser ask for what, and the chain that the end waited for.
 
         Of the first load: a box per resource, to the right of its parent; three and more leaves of
@@ -232,7 +310,9 @@ class LoadDetails:
         set_alt_text(ax, alt_of("dependencies", self.loads))
         return ax
 
-    def priority_tree(self, ax: Axes | None = None, *, at_ms: float | None = None) -> Axes:
+    def priority_tree(
+        self, ax: Axes | None = None, *, at_ms: float | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw what the server's scheduler knew of the first load *at_ms* after navigation start.
 
         The dependency tree as it stood, or, where there is none, the groups of streams (urgencies,
@@ -306,7 +386,7 @@ _LOADS_FRAME_IN = 1.1
 _TITLE_IN = 0.5
 
 
-@checks_axes
+@plot_methods
 class LoadPlots(LoadDetails, Saved):
     """Draws *loads*, which are of one page: one lane or line each, in the order given.
 
@@ -332,6 +412,7 @@ class LoadPlots(LoadDetails, Saved):
         annotate: bool = True,
         until_ms: float | None = None,
         highlight: str | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
 
@@ -369,7 +450,12 @@ class LoadPlots(LoadDetails, Saved):
         return ax
 
     def byte_index(
-        self, ax: Axes | None = None, *, which: Which = "atf", sample_ms: float | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        which: Which = "atf",
+        sample_ms: float | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw the share of bytes in complete resources over time (Marx 2019, Fig. 11).
 
@@ -399,12 +485,15 @@ class LoadPlots(LoadDetails, Saved):
         *,
         until_ms: float | None = None,
         fold: waterfall.Fold | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw when each resource of the first load was requested, began to come and was there.
 
         Rows stand in request order; times are ms since navigation start. A thin line runs from the
         request to the first byte delivered, a bar from there to the last, in full colour where
-        bytes came. Beside the name stands the priority that was said first. Colours, hatches and
+        bytes came. Names are followed by the first priority and, if it changed, the last. Below the
+        rows are the bandwidth that was used and, where the browser computed its load, what the main
+        thread did. Colours, hatches and
         numbers are those of `multiplexing` (Marx 2019, Fig. 8); a triangle marks what is above the
         fold. Of more than 60 resources, the smallest below the fold share rows with neighbours that
         were folded too. Where the browser computed its load, lines mark paints and load event. The
@@ -422,13 +511,13 @@ class LoadPlots(LoadDetails, Saved):
         palette = self._palette if fold is None else Palette(load.page, is_by_kind=True)
         with in_style():
             if ax is None:
-                n_rows = len(waterfall.rows_of(load, palette, fold))
+                n_rows = waterfall.n_lines(load, palette, fold)
                 ax = _figure_of(_LOADS_ROW_IN * n_rows + _LOADS_FRAME_IN).subplots()
             waterfall.draw_waterfall(ax, load, palette, window, fold=fold)
         set_alt_text(ax, alt_texts.waterfall_alt(load, fold))
         return ax
 
-    def figure(self, *, until_ms: float | None = None) -> ShownFigure:
+    def figure(self, *, until_ms: float | None = None, **style: Unpack[FigureStyle]) -> ShownFigure:
         """Return a new figure of it all: the strip, its legend, and the ByteIndex.
 
         A single load comes with its waterfall. All share one axis of time, in ms since navigation
@@ -469,6 +558,18 @@ class LoadPlots(LoadDetails, Saved):
         """
         animation.write(self.loads[0], self._palette, path)
 
+    def race(self, path: str | os.PathLike[str]) -> None:
+        """Write the loads side by side, as pages that fill in, to *path* (.html).
+
+        Boxes stand for what is above the fold; below each page are the packets on the wire, below
+        all a filmstrip. The page plays, steps, and goes to the next time at which a resource is
+        complete with one load and not with all. It needs no other file and no network.
+
+        Raises:
+            InputError: if the ending is another, or the file cannot be written.
+        """
+        race.write(self.loads, labels.load_names(self.loads), self._palette, path)
+
     def __repr__(self) -> str:
         return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"
 
@@ -498,7 +599,7 @@ class LoadPlots(LoadDetails, Saved):
 
     @property
     def _waterfall_in(self) -> float:
-        return _LOADS_ROW_IN * len(waterfall.rows_of(self.loads[0], self._palette))
+        return _LOADS_ROW_IN * waterfall.n_lines(self.loads[0], self._palette)
 
     @property
     def _curve_in(self) -> float:
@@ -514,13 +615,15 @@ class LoadPlots(LoadDetails, Saved):
         The legend of the resources is there: beside the strip if that is high enough, else below.
         """
         palette = palette or self._palette
-        has_side_legend = multiplexing.height_in(palette, columns=1) <= self._strip_in
+        room_in = self._strip_in if paper_in() is None else 0.0
+        has_side_legend = multiplexing.height_in(palette, columns=1) <= room_in
         below_in = [] if has_side_legend else [multiplexing.height_in(palette)]
         heights_in = [self._strip_in, *below_in, *more_in]
         figure = _figure_of(
             sum(heights_in) + _LOADS_AXIS_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
         )
-        figure.suptitle(title, fontsize=SMALL + 2)
+        if paper_in() is None:
+            figure.suptitle(title, fontsize=SMALL + 2)
         grid = figure.add_gridspec(len(heights_in), 1, height_ratios=heights_in)
         axes = [figure.add_subplot(grid[row]) for row in range(len(heights_in))]
         if has_side_legend:

@@ -17,6 +17,7 @@ from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.study.fidelity import Grade, fidelity
 from h3sim.table import APART, Table, decimals_of
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +59,10 @@ class NamedLoad(NamedTuple):
 def pictures_of_one(load: Load) -> list[Picture]:
     """Return how the bytes of a load came, and what asked for what."""
     windows = [
-        _congestion(load, connection)
+        drawn(load, connection)
         for connection in load.connections
         if connection.trace.recovery
+        for drawn in (_congestion, _transferred, _rtt)
     ]
     return [_byte_ranges(load), _throughput(load), *windows, _dependencies(load)]
 
@@ -140,6 +142,47 @@ def _congestion(load: Load, connection: Connection) -> Picture:
             ("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
             shown,
             title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
+        ),
+    )
+
+
+def _transferred(load: Load, connection: Connection) -> Picture:
+    rows = time_series.transferred_of(connection.trace)
+    step = -(-len(rows) // _MAX_SAMPLES)
+    description = time_series.describe_connection(load, connection)
+    heads = ("ms", "sent, bytes", "acknowledged, bytes", "declared lost, bytes")
+    n_columns = len(heads) if rows[-1].lost else len(heads) - 1
+    return picture(
+        load.plot.transferred(connection=connection.number),
+        title=f"{load.page.name}: bytes sent, acknowledged and lost"
+        + (f", {description}" if description else ""),
+        data=Table(
+            heads[:n_columns],
+            [row[:n_columns] for row in (*rows[:-1:step], rows[-1])],
+            title="Bytes of the server's packets" + (f", every {step} rows" if step > 1 else ""),
+        ),
+    )
+
+
+def _rtt(load: Load, connection: Connection) -> Picture:
+    rows = time_series.rtt_rows_of(connection.trace)
+    step = -(-len(rows) // _MAX_SAMPLES)
+    description = time_series.describe_connection(load, connection)
+    return picture(
+        load.plot.rtt(connection=connection.number),
+        title=f"{load.page.name}: round-trip time" + (f", {description}" if description else ""),
+        data=Table(
+            ("ms", "latest, ms", "smoothed, ms", "least, ms"),
+            [
+                (
+                    to_ms(row.at_ns),
+                    to_ms(row.latest_rtt_ns),
+                    to_ms(row.smoothed_rtt_ns),
+                    to_ms(row.min_rtt_ns),
+                )
+                for row in rows[::step]
+            ],
+            title="The server's round-trip times" + (f", every {step} rows" if step > 1 else ""),
         ),
     )
 

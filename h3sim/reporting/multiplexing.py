@@ -10,9 +10,9 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch
 from matplotlib.transforms import blended_transform_factory
 
-from h3sim.reporting.labels import within
+from h3sim.reporting.labels import paper_in, within
 from h3sim.reporting.lane_layout import joined, stack_share, tallest
-from h3sim.reporting.style import SMALL
+from h3sim.reporting.style import SMALL, text_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 
 
 _LINE_IN = 0.165
-_COLUMNS = 4
+_WIDTH_IN, _COLUMN_IN = 12.0, 3.0
 
 
-def height_in(palette: Palette, *, columns: int = _COLUMNS) -> float:
-    """Return how high the legend of *palette* is in so many columns, in inches."""
-    lines = -(-len(palette.legend()) // columns)
+def _n_columns() -> int:
+    return int((paper_in() or _WIDTH_IN) / _COLUMN_IN)
+
+
+def height_in(palette: Palette, *, columns: int | None = None) -> float:
+    """Return how high the legend of *palette* is in so many columns, in inches.
+
+    Without a number, of as many as have room below the figure.
+    """
+    lines = -(-len(palette.legend()) // (columns or _n_columns()))
     return _LINE_IN * (lines + 0.5)
 
 
@@ -55,7 +62,7 @@ def below(ax: Axes, palette: Palette, *more: Palette) -> None:
         handles,
         names,
         loc="center",
-        ncols=min(_COLUMNS, len(handles)),
+        ncols=min(_n_columns(), len(handles)),
         bbox_to_anchor=(0.5, 0.5),
         bbox_transform=blended_transform_factory(ax.figure.transFigure, ax.transAxes),
         **_LEGEND_LOOK,
@@ -112,7 +119,8 @@ _LANE_SHARE = 0.84
 """Share of its row that a lane fills."""
 _EDGE, _MIN_EDGED = 0.5, 2.5
 """The width of the white edge of a packet, and that of packets which have one, in points."""
-_NUMBER_SIZE = SMALL - 1.5
+_NUMBER_SMALLER = 1.5
+"""So many points is the number of a resource smaller than other text."""
 _MARK_SIZE = 3.0
 _MANY_MARKS = 150
 """More marks than this are ticks, which do not cover each other."""
@@ -241,16 +249,17 @@ def _number_runs(ax: Axes, lane: LoadLane, bottom: float, highest: int) -> None:
     """Write a resource's number wherever its packets are alone for long enough to hold it."""
     points_per_ms = _points_per_ms(ax)
     middle = bottom + stack_share(1, highest) * _LANE_SHARE / 2
+    size = text_size(_NUMBER_SMALLER)
     for run in joined(box for box in lane.packets if box.height == 1):
         text = str(run.resource + 1)
-        needed = (len(text) + 1) * _EM * _NUMBER_SIZE
+        needed = (len(text) + 1) * _EM * size
         if (run.stop_ms - run.start_ms) * points_per_ms < needed:
             continue
         ax.text(
             (run.start_ms + run.stop_ms) / 2,
             middle,
             text,
-            fontsize=_NUMBER_SIZE,
+            fontsize=size,
             ha="center",
             va="center_baseline",
             bbox={"boxstyle": "square,pad=0.12", "facecolor": "white", "linewidth": 0},

@@ -11,14 +11,16 @@ from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.reporting import output
 from h3sim.reporting.labels import Interval, plain, with_intervals
-from h3sim.reporting.output import checks_axes
+from h3sim.reporting.output import plot_methods
 from h3sim.reporting.style import SMALL, in_style, line
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Unpack
 
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.style import FigureStyle
     from h3sim.results.load import Which
     from h3sim.study import CategoryOptimalityRow, Optimality
 
@@ -32,14 +34,16 @@ _LEAST_APART = 0.06
 _WORDS = {"all": "on all resources", "atf": "above the fold"}
 
 
-@checks_axes
+@plot_methods
 class OptimalityPlots:
     """Draws a *optimality*. Each method returns the axes that it drew on, and shows nothing."""
 
     def __init__(self, optimality: Optimality) -> None:
         self._optimality = optimality
 
-    def schemes(self, which: Which = "atf", *, ax: Axes | None = None) -> Axes:
+    def schemes(
+        self, which: Which = "atf", *, ax: Axes | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw each page's optimality ratio under each scheme, and the mean: a lane a network.
 
         A faint mark is a page, the full one the mean over pages. The axis is of factors: from 1 to
@@ -80,6 +84,7 @@ class OptimalityPlots:
         which: Which = "atf",
         network: str | None = None,
         ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw each scheme's mean optimality ratio with its 95 % interval: a lane a class of pages.
 
@@ -117,14 +122,23 @@ class OptimalityPlots:
         self._annotate(ax, which, f"{description}: {with_intervals(means)}")
         return ax
 
-    def save(self, path: str | Path, *, by: str | None = None, which: Which = "atf") -> None:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        by: str | None = None,
+        which: Which = "atf",
+        **style: Unpack[FigureStyle],
+    ) -> None:
         """Write the figure of all schemes, or that *by* classes of pages; the ending says as what.
 
         Raises:
             InputError: if the file cannot be written, or its ending is not known.
         """
         output.check_ending(path)
-        drawn = self.schemes(which) if by is None else self.classes(by, which=which)
+        drawn = (
+            self.schemes(which, **style) if by is None else self.classes(by, which=which, **style)
+        )
         figure = drawn.get_figure(root=True)
         assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
         output.save_figure(figure, path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import io
+import math
 import re
+import textwrap
 from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting.style import in_style
+from h3sim.reporting.labels import paper, paper_in
+from h3sim.reporting.style import (
+    PAPER_DPI,
+    SMALL,
+    check_figure_style,
+    in_style,
+)
 from h3sim.results import Load
 from h3sim.schema import format_value, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
@@ -24,7 +33,9 @@ from h3sim.schema.arguments import PATH, check_arguments
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
+    from typing import BinaryIO, Unpack
+
+    from h3sim.reporting.style import FigureStyle
 
 
 ClassT = TypeVar("ClassT")
@@ -110,29 +121,128 @@ def _check_drawn(drawn: object) -> None:
         raise InputError([ValidationIssue(key="drawn", message=message)])
 
 
-def checks_axes(cls: type[ClassT]) -> type[ClassT]:
-    """Have every method of *cls* that takes `ax` refuse, before it draws, what is no axes.
+def plot_methods(cls: type[ClassT]) -> type[ClassT]:
+    """Have every method of *cls* check its `ax`, and apply the options of `FigureStyle`.
 
-    A decorator of classes; the methods raise an `InputError`.
+    A decorator of classes. Methods that take `ax` refuse what is no axes before they draw, with an
+    `InputError`; those that end in `**style` draw in that style.
     """
     for name, method in list(vars(cls).items()):
-        names = [*inspect.signature(method).parameters] if inspect.isfunction(method) else []
-        if "ax" in names and not name.startswith("_"):
-            setattr(cls, name, _with_axes_checked(method, names.index("ax")))
+        if inspect.isfunction(method) and not name.startswith("_"):
+            setattr(cls, name, plot_function(method))
     return cls
 
 
-def _with_axes_checked(method: Callable[..., Any], index: int) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def checked(*given: Any, **options: Any) -> Any:
+def plot_function(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return *draw*, which checks its `ax` and applies the options of `FigureStyle`."""
+    parameters = inspect.signature(draw).parameters
+    names = [*parameters]
+    is_styled = "style" in names and parameters["style"].kind is inspect.Parameter.VAR_KEYWORD
+    if not is_styled and "ax" not in names:
+        return draw
+
+    @functools.wraps(draw)
+    def drawing(*given: Any, **options: Any) -> Any:
+        index = names.index("ax") if "ax" in names else len(given)
         ax = given[index] if index < len(given) else options.get("ax")
         if not isinstance(ax, Axes | None):
             how = "matplotlib's axes (`_, ax = plt.subplots()` makes some)"
             message = f"must be {how}, is {format_value(ax)}"
             raise InputError([ValidationIssue(key="ax", message=message)])
-        return method(*given, **options)
+        chosen = {name: options.pop(name) for name in ("style", "width") if name in options}
+        if not is_styled or not chosen:
+            return draw(*given, **options)
+        width_in = check_figure_style(**chosen)
+        with paper(width_in):
+            drawn = draw(*given, **options)
+            if width_in is not None and isinstance(drawn, Axes | Figure):
+                with in_style():
+                    _finish_for_paper(drawn, is_own=ax is None)
+        return drawn
 
-    return checked
+    return drawing
+
+
+_CHARS_PER_IN = 16
+"""So many characters of 8 points stand in an inch, on average."""
+_LEAST_CHARS = 16
+_LABEL_IN = 0.4
+"""Labels of an axis that are taller than this, names that stand upright, add to the height."""
+
+
+def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
+    """Turn what was drawn into what papers print.
+
+    No title: the caption has it. One size of type, labels that wrap, and the legend above the data.
+    """
+    axes = [drawn] if isinstance(drawn, Axes) else drawn.axes
+    figure = axes[0].get_figure(root=True)
+    assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
+    for ax in axes:
+        # A title in the middle says what the axes do not, one on the left what a caption does.
+        ax.set_title("", loc="left")
+        ax.set_xlabel(ax.get_xlabel().partition("\n")[0].partition(";")[0])
+        for text in ax.findobj(Text):
+            text.set(fontsize=SMALL)
+        ax.tick_params(labelsize=SMALL)
+    if is_own:
+        _move_legends(figure, axes)
+    else:
+        for ax in axes:
+            if (legend := ax.get_legend()) is not None:
+                legend.set_loc("lower left")
+                legend.set_bbox_to_anchor((0.0, 1.02), ax.transAxes)
+    # How long labels may be is known only once the others have taken their room.
+    figure.draw_without_rendering()
+    if is_own:
+        labels = (label for ax in axes if ax.axison for label in ax.get_xticklabels())
+        tallest_in = max(
+            (each.get_window_extent().height / figure.dpi for each in labels), default=0
+        )
+        width_in, height_in = figure.get_size_inches()
+        figure.set_size_inches(width_in, height_in + max(0.0, tallest_in - _LABEL_IN))
+        figure.draw_without_rendering()
+    for ax in axes:
+        box, dpi = ax.get_window_extent(), figure.dpi
+        ax.set_xlabel(_wrapped(ax.get_xlabel(), box.width / dpi))
+        ax.set_ylabel(_wrapped(ax.get_ylabel(), box.height / dpi))
+
+
+def _wrapped(text: str, width_in: float) -> str:
+    limit = max(_LEAST_CHARS, int(width_in * _CHARS_PER_IN))
+    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
+
+
+def _move_legends(figure: Figure, axes: list[Axes]) -> None:
+    """Gather the legends of *axes* above them, in as many columns as have room."""
+    known: dict[str, Any] = {}
+    width_in, height_in = figure.get_size_inches()
+    for ax in axes:
+        legend = ax.get_legend()
+        # What is no part of the layout has a row of its own.
+        if legend is None or not legend.get_in_layout():
+            continue
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            label = _wrapped(text.get_text().replace("\n", " "), width_in - 1)
+            known.setdefault(label, handle)
+        legend.remove()
+    if not known:
+        return
+    for n_columns in range(len(known), 0, -1):
+        legend = figure.legend(
+            [*known.values()],
+            [*known],
+            loc="outside upper left",
+            ncols=math.ceil(len(known) / math.ceil(len(known) / n_columns)),
+            fontsize=SMALL,
+            frameon=False,
+            columnspacing=1.2,
+        )
+        box = legend.get_window_extent()
+        if box.width <= figure.bbox.width or n_columns == 1:
+            break
+        legend.remove()
+    figure.set_size_inches(width_in, height_in + box.height / figure.dpi)
 
 
 def render(figure: Figure, file: BinaryIO, kind: str) -> None:
@@ -147,7 +257,8 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
     metadata = _UNDATED[kind] | {_ALT_KEYS[kind]: alt}
     with in_style(), _settled_layout(figure):
         if kind != "svg":
-            figure.savefig(file, format=kind, dpi=DPI, metadata=metadata)
+            dpi = PAPER_DPI if getattr(figure, "is_for_paper", False) else DPI
+            figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
             return
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind, metadata=metadata)
@@ -214,7 +325,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 class Saved:
     """Base class of objects with a `figure` that can be saved and is shown in notebooks."""
 
-    def figure(self) -> Figure:
+    def figure(self, **style: Unpack[FigureStyle]) -> Figure:
         """Return a new figure."""
         raise NotImplementedError
 
@@ -222,16 +333,17 @@ class Saved:
         """Return in words what `figure` shows; files say it as well."""
         return alt_text(self.figure())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], **style: Unpack[FigureStyle]) -> None:
         """Write `figure` to *path*, whose ending says how: .png, .svg or .pdf.
 
         The file is written whole or not at all, and equal loads give equal bytes.
 
         Raises:
-            InputError: if the ending is another, or the file cannot be written.
+            InputError: if the ending is another, the file cannot be written, or there is no such
+                style.
         """
         check_ending(path)
-        save_figure(self.figure(), path)
+        save_figure(self.figure(**style), path)
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -243,8 +355,14 @@ class ShownFigure(Figure):
     """A figure that a notebook shows as a picture.
 
     Of matplotlib's own it shows a line of text, unless pyplot was imported before; h3sim does
-    without pyplot, which keeps every figure that it has made.
+    without pyplot, which keeps every figure that it has made. Drawn for papers, its width is that
+    of the paper.
     """
+
+    def __init__(self, *, figsize: tuple[float, float] = (6.4, 4.8), **options: Any) -> None:
+        width_in = paper_in()
+        self.is_for_paper = width_in is not None
+        super().__init__(figsize=(width_in or figsize[0], figsize[1]), **options)
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.reporting import trees
 from h3sim.reporting.labels import plain, shortened, tree_palette
-from h3sim.reporting.output import Saved, ShownFigure, checks_axes, set_alt_text
+from h3sim.reporting.output import Saved, ShownFigure, plot_methods, set_alt_text
 from h3sim.reporting.qlog_plots import new_axes
 from h3sim.reporting.style import SMALL, in_style
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from matplotlib.axes import Axes
 
     from h3sim.page import Kind, Page
+    from h3sim.reporting.style import FigureStyle
 
 
 _ROW_IN, _FRAME_IN = 0.26, 0.9
@@ -40,7 +43,7 @@ def kinds_of(page: Page) -> list[KindRow]:
     return sorted(rows, key=lambda row: -row.n_bytes)
 
 
-@checks_axes
+@plot_methods
 class PagePlots(Saved):
     """Draws a *page*. Nothing is shown: each method returns what it drew on, `save` writes it."""
 
@@ -48,7 +51,7 @@ class PagePlots(Saved):
         self.page = page
         self._palette = tree_palette(page)
 
-    def dependencies(self, ax: Axes | None = None) -> Axes:
+    def dependencies(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw what makes the browser ask for what: a box per resource, right of its parent.
 
         Three and more leaves of a kind share one. Returns *ax*, or the axes of a new figure.
@@ -62,7 +65,7 @@ class PagePlots(Saved):
             set_alt_text(ax, f"A tree of what asks for what, in {depth} steps.")
         return ax
 
-    def kinds(self, ax: Axes | None = None) -> Axes:
+    def kinds(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw the bytes of each kind of resource, and what of them is above the fold.
 
         Returns *ax*, or the axes of a new figure.
@@ -78,7 +81,7 @@ class PagePlots(Saved):
             set_alt_text(ax, f"A bar per kind: {weights}.")
         return ax
 
-    def figure(self) -> ShownFigure:
+    def figure(self, **style: Unpack[FigureStyle]) -> ShownFigure:
         """Return a new figure of both."""
         graph_in = trees.dependencies_height_in(trees.nodes_of(self.page))
         heights_in = [self._kinds_in, graph_in]

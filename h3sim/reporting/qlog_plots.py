@@ -9,7 +9,7 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting import time_series
 from h3sim.reporting.alt_texts import byte_ranges_alt, throughput_alt
 from h3sim.reporting.labels import plain, shortened
-from h3sim.reporting.output import Saved, ShownFigure, checks_axes, set_alt_text
+from h3sim.reporting.output import Saved, ShownFigure, plot_methods, set_alt_text
 from h3sim.reporting.style import SMALL, in_style, line
 from h3sim.study.send_order import StepKind
 from h3sim.study.workload import describe_signal
@@ -17,9 +17,11 @@ from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
 
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.style import FigureStyle
     from h3sim.results.qlog_metrics import Measurement
     from h3sim.study.identification import Identification
     from h3sim.trace import Trace
@@ -60,7 +62,7 @@ def delivered_curve(trace: Trace) -> tuple[list[float], list[int]]:
     return times, [0, *accumulate(n_bytes for _, n_bytes in came)]
 
 
-@checks_axes
+@plot_methods
 class LogPlots(Saved):
     """Draws measured *logs* over one axis of time, which begins where each log does.
 
@@ -75,7 +77,9 @@ class LogPlots(Saved):
         if not self.logs:
             raise InputError([ValidationIssue(key="logs", message="at least one is needed")])
 
-    def byte_ranges(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
+    def byte_ranges(
+        self, ax: Axes | None = None, *, number: int = 1, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw of log *number*, from 1 on, which bytes of each stream came when, as qvis does.
 
         Returns *ax*, or the axes of a new figure.
@@ -97,7 +101,9 @@ class LogPlots(Saved):
         set_alt_text(ax, f"{description}: {byte_ranges_alt(measured.hol.stream_bytes)}")
         return ax
 
-    def throughput(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
+    def throughput(
+        self, ax: Axes | None = None, *, number: int = 1, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw of log *number* how many bytes arrived, and how many were delivered in order.
 
         Returns *ax*, or the axes of a new figure.
@@ -114,7 +120,7 @@ class LogPlots(Saved):
         set_alt_text(ax, f"{description}: {throughput_alt(measured.trace, self.end_ms)}")
         return ax
 
-    def progress(self, ax: Axes | None = None) -> Axes:
+    def progress(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw how many bytes the application had when, a line per log.
 
         Returns *ax*, or the axes of a new figure.
@@ -147,7 +153,7 @@ class LogPlots(Saved):
         )
         return ax
 
-    def figure(self) -> ShownFigure:
+    def figure(self, **style: Unpack[FigureStyle]) -> ShownFigure:
         """Return a new figure of all logs: their byte ranges one above the other, and progress."""
         heights_in = [byte_ranges_height_in(measured.trace) for measured in self.logs]
         heights_in.append(CURVE_IN)
@@ -187,7 +193,7 @@ _CONTRADICTED = "#c00000"
 _MARK_SIZE = 4.0
 
 
-@checks_axes
+@plot_methods
 class IdentificationPlots(Saved):
     """Draws the picks of a server, and those that contradict the mechanism that explains them best.
 
@@ -197,7 +203,7 @@ class IdentificationPlots(Saved):
     def __init__(self, found: Identification) -> None:
         self.found = found
 
-    def picks(self, ax: Axes | None = None) -> Axes:
+    def picks(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw a row per stream and a tick per frame; crosses mark contradictions.
 
         Returns *ax*, or the axes of a new figure.
@@ -232,9 +238,9 @@ class IdentificationPlots(Saved):
         )
         return ax
 
-    def figure(self) -> ShownFigure:
+    def figure(self, **style: Unpack[FigureStyle]) -> ShownFigure:
         """Return a new figure of `picks`."""
-        figure = self.picks().figure
+        figure = self.picks(**style).figure
         assert isinstance(figure, ShownFigure)  # noqa: S101 - its axes are new
         return figure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -15,24 +15,30 @@ from h3sim.reporting.labels import (
     Interval,
     ends_of,
     listed,
+    paper_in,
     plain,
+    quantity,
     shortened,
     spreads_of,
     value_label,
     with_intervals,
+    within,
 )
-from h3sim.reporting.output import ShownFigure, checks_axes, set_alt_text
+from h3sim.reporting.output import ShownFigure, plot_function, plot_methods, set_alt_text
 from h3sim.reporting.style import SIGNIFICANT, SMALL, in_style, line
 from h3sim.study.rows import no_column
-from h3sim.study.statistics import pairs_by_scheme
+from h3sim.study.statistics import differences_by_scheme, mean_interval, pairs_by_scheme
+from h3sim.text import plural
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Mapping, Sequence
+    from typing import Unpack
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from h3sim.reporting.style import FigureStyle
     from h3sim.study import Results
     from h3sim.study.header_study import HeaderRow
     from h3sim.study.statistics import Ranks
@@ -50,7 +56,7 @@ def name_columns(ax: Axes, names: Sequence[str]) -> None:
     """Name the columns of a figure, upright where they would not stand beside each other."""
     ax.set_xticks(range(len(names)), names)
     longest = max((len(line) for name in names for line in name.splitlines()), default=0)
-    if len(names) * (longest + 2) > _LINE_CHARS:
+    if len(names) * (longest + 2) > _LINE_CHARS * (paper_in() or _SIZE_IN[0]) / _SIZE_IN[0]:
         ax.tick_params(axis="x", labelrotation=90)
 
 
@@ -264,12 +270,14 @@ def _draw_ruler(ax: Axes, n: int, difference: float) -> None:
 _THICK, _THIN = 2.2, 0.8
 _PERCENT = 100
 _SIZE_IN = (7.0, 4.0)
+_PAPER_RATIO = 0.75
+"""Most of its width that a figure of a study is high in papers."""
 _ROW_IN = 0.28
 _MOST_WITHIN = 5
 """Most lines among which a legend has room."""
 
 
-@checks_axes
+@plot_methods
 class StudyPlots:
     """Draws *results*. Each method returns the axes that it drew on, and shows nothing."""
 
@@ -282,12 +290,14 @@ class StudyPlots:
         *,
         relative_to: str = "rr",
         ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw, per scheme, which share of pages has its median change below what (Sander, Fig. 5).
 
         A page and setting is a step, at the change of its median over seeds against *relative_to*,
-        in percent; left of 0 is faster. A step is thick where Mann and Whitney's U test calls the
-        change significant (p < 0.005). Returns *ax*, or the axes of a new figure.
+        in percent; left of 0 is faster. The axis says what a step is: a page, or a combination of
+        a page and settings, of which a page has several. A step is thick where Mann and Whitney's
+        U test calls the change significant (p < 0.005). Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if there is no such scheme or column.
@@ -297,6 +307,7 @@ class StudyPlots:
         rows = self._results.relative_medians(relative_to, value=value)
         schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
         check_comparable(schemes, relative_to, value)
+        units = _units(self._results, len({(row.page, row.setting) for row in rows}))
         is_own = ax is None
         with in_style():
             ax = _axes(ax)
@@ -313,11 +324,12 @@ class StudyPlots:
             ax.set_ylim(0, 1.02)
             _label(
                 ax,
-                f"change of the median {value} to {relative_to} in %; thick where p < 0.005",
-                "share of pages",
+                f"{_named(value)}: change of the median to {relative_to} in %;"
+                " thick where p < 0.005",
+                f"share of {units}",
             )
             _explain(ax, is_own=is_own)
-        what = f"the share of pages by the change of their median {value} to {relative_to}"
+        what = f"the share of {units} by the change of their median {value} to {relative_to}"
         set_alt_text(ax, f"A line of steps per scheme, {what}: {listed(description)}")
         return ax
 
@@ -328,6 +340,7 @@ class StudyPlots:
         baseline: str = "rr",
         pool: Sequence[str] = (),
         ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw each scheme's speedup with its 95 % interval, one below the other.
 
@@ -339,42 +352,84 @@ class StudyPlots:
         """
         rows = self._results.compare(baseline, value=value, pool=pool)
         means = {row.scheme: Interval(row.geometric, row.low, row.high) for row in rows}
-        what = f"speedup of {value} to {baseline}, geometric mean, 95 % interval"
+        what = f"{_named(value)}: speedup over {baseline}, geometric mean, 95 % interval"
         return draw_ratios(means, what, ax=ax)
 
-    def lines(self, over: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None) -> Axes:
-        """Draw the mean of *value* over a column of numbers: a line a scheme, a band of one sd.
+    def lines(
+        self,
+        over: str,
+        value: str = "byte_index_all_ms",
+        *,
+        baseline: str | None = "rr",
+        ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
+    ) -> Axes:
+        """Draw the difference of *value* to the baseline over a column, with its 95 % interval.
+
+        Loads are paired by page, setting and seed: a scheme's point is the mean over pages (over
+        seeds, if there is one page) of the differences to *baseline* under the same conditions.
+        With `baseline=None` it is the mean of *value* itself, in a band of one standard deviation.
+        A column of numbers is an axis of numbers; other values stand side by side in row order.
 
         Raises:
-            InputError: if there is no such column of numbers.
-            NothingToMeasureError: if no load has the value.
+            InputError: if there is no such column or baseline.
+            NothingToMeasureError: if no load has the value, or no other scheme has it beside the
+                baseline.
+            MissingExtraError: if scipy is not installed.
         """
-        rows = [row for row in self._summary(value, ["scheme", over]) if row["n"]]
-        if not rows:
+        self._check_column(over, value)
+        if baseline is None:
+            points = self._means_over(over, value)
+            what = f"mean {quantity(value)}, band: one standard deviation"
+        else:
+            points = self._differences_over(over, value, baseline)
+            what = f"{quantity(value)}: difference to {baseline}, 95 % interval"
+        if not points:
             raise NothingToMeasureError(f"no load has {value}: there is nothing to draw")
-        _check_numbers(over, [row[over] for row in rows])
         is_own = ax is None
         with in_style():
             ax = _axes(ax)
-            lines: dict[str, list[tuple[object, float]]] = {}
-            for number, scheme in enumerate(dict.fromkeys(row["scheme"] for row in rows)):
-                own = [row for row in rows if row["scheme"] == scheme]
-                points = sorted((row[over], row["mean"], row["sd"] or 0) for row in own)
-                xs, means, spreads = zip(*points, strict=True)
-                lines[scheme] = [*zip(xs, means, strict=True)]
-                look = line(number)
-                style: dict[str, Any] = look._asdict()
-                ax.plot(xs, means, label=plain(scheme), markersize=4, linewidth=1.2, **style)
-                low = [mean - sd for mean, sd in zip(means, spreads, strict=True)]
-                high = [mean + sd for mean, sd in zip(means, spreads, strict=True)]
-                ax.fill_between(xs, low, high, color=look.color, alpha=0.12, linewidth=0)
-            _label(ax, over, f"mean {value}, band: one standard deviation")
+            _draw_over(ax, points, has_bands=baseline is None)
+            if baseline is not None:
+                ax.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+            _label(ax, quantity(over), what)
             _explain(ax, is_own=is_own)
-        set_alt_text(ax, f"A line per scheme, the mean {value} over {over}: {ends_of(lines)}")
+        lines = {scheme: [point[:2] for point in own] for scheme, own in points.items()}
+        set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
 
+    def _means_over(self, over: str, value: str) -> dict[str, list[_Point]]:
+        points: dict[str, list[_Point]] = {}
+        for row in self._summary(value, ["scheme", over]):
+            if row["n"]:
+                mean, sd = row["mean"], row["sd"] or 0
+                point = _Point(row[over], mean, mean - sd, mean + sd)
+                points.setdefault(row["scheme"], []).append(point)
+        return points
+
+    def _differences_over(self, over: str, value: str, baseline: str) -> dict[str, list[_Point]]:
+        points: dict[str, list[_Point]] = {}
+        for level in dict.fromkeys(self._results.column(over)):
+            own = self._results.filter(**{over: level})
+            if all(row.get(value) is None for row in own):
+                continue
+            for scheme, clusters in differences_by_scheme(own, baseline, value).items():
+                if scheme != baseline:
+                    known = [*clusters.values()]
+                    point = _Point(level, math.fsum(known) / len(known), *mean_interval(known))
+                    points.setdefault(scheme, []).append(point)
+        if any(row.get(value) is not None for row in self._results):
+            check_comparable(points, baseline, value)
+        return points
+
     def heat(
-        self, x: str, y: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None
+        self,
+        x: str,
+        y: str,
+        value: str = "byte_index_all_ms",
+        *,
+        ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw the mean of *value* over two columns as a map, with the numbers in it.
 
@@ -400,13 +455,19 @@ class StudyPlots:
                     ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
             name_columns(ax, [value_label(name) for name in columns])
             ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
-            _label(ax, x, y)
-            ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")
+            _label(ax, quantity(x), quantity(y))
+            # In the middle: no axis says it, and papers drop what stands on the left.
+            ax.set_title(f"mean {quantity(value)}", fontsize=SMALL + 1)
         set_alt_text(ax, f"A map of {x} and {y}, the mean {value} in each cell: {_extremes(means)}")
         return ax
 
     def scatter(
-        self, value: str = "byte_index_all_ms", *, baseline: str = "rr", ax: Axes | None = None
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        baseline: str = "rr",
+        ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw each page's speedup with each scheme, by the size of the page (Marx 2019, Fig. 12).
 
@@ -420,7 +481,7 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax)
             points = draw_scatter(ax, self._results, baseline, value)
-            what = f"speedup of {value} to {baseline}"
+            what = f"{_named(value)}: speedup over {baseline}"
             _label(ax, "", what)
             legend_by_size(ax)
         set_alt_text(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
@@ -433,6 +494,7 @@ class StudyPlots:
         baseline: str = "rr",
         over: str = "send_buffer_kb",
         ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw each scheme's speedup and its 95 % interval with each send buffer, side by side.
 
@@ -448,13 +510,15 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax)
             lines = draw_buffers(ax, self._results, baseline, value, over)
-            what = f"speedup of {value} to {baseline}, 95 % interval"
-            _label(ax, over, what)
+            what = f"{_named(value)}: speedup over {baseline}, 95 % interval"
+            _label(ax, quantity(over), what)
             _explain(ax, is_own=is_own)
         set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
 
-    def correlations(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
+    def correlations(
+        self, x: str, y: str, *, ax: Axes | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
         """Draw Spearman's rho of two columns, a bar a page by its size (Sander 2022, Fig. 7).
 
         Bars are full where p < 0.005.
@@ -468,15 +532,27 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax)
             rhos = draw_correlations(ax, self._results, x, y)
-            _label(ax, "pages by their size; full where p < 0.005", f"Spearman's rho\n{x}\n{y}")
+            _label(
+                ax,
+                "pages by their size; full where p < 0.005",
+                f"Spearman's rho\n{quantity(x)}\n{quantity(y)}",
+            )
         what = f"Spearman's rho of {x} and {y}"
         set_alt_text(ax, f"A bar per page, the smallest first, {what}: {spreads_of({'rho': rhos})}")
         return ax
 
     def ranks(
-        self, value: str = "byte_index_all_ms", *, level: float = 0.05, ax: Axes | None = None
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        level: float = 0.05,
+        ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
     ) -> Axes:
-        """Draw mean ranks over pages; a bar joins those that are not told apart (Demsar 2006).
+        """Draw mean ranks; a bar joins schemes that are not significantly different (Demsar 2006).
+
+        The title says what is ranked: pages, or combinations of pages and settings. Those of one
+        page are not independent: filter the results to one setting for a test over pages.
 
         Raises:
             InputError: if there is no such column, or *level* is out of range.
@@ -487,10 +563,9 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
             draw_ranks(ax, found)
-            description = (
-                f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
-            )
-            ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
+            units = _units(self._results, found.blocks)
+            description = f"mean ranks of {_named(value)} over {units}; 1 is fastest"
+            ax.set_title(within(ax, plain(description)), fontsize=SMALL + 1)
         ranks = {name: Interval(rank) for name, rank in found.ranks.items()}
         groups = listed(f"{', '.join(group)} are not told apart" for group in found.groups())
         set_alt_text(
@@ -538,9 +613,69 @@ def draw_ratios(ratios: Mapping[str, Interval], what: str, *, ax: Axes | None = 
     return ax
 
 
-def _check_numbers(name: str, values: Sequence[Any]) -> None:
-    if any(type(value) not in (int, float) for value in values):
-        raise InputError([ValidationIssue(key="over", message=f"{name} is not a numeric column")])
+class _Point(NamedTuple):
+    """A scheme's value at a level of a column, and its interval where there is one."""
+
+    level: Any
+    value: float
+    low: float | None
+    high: float | None
+
+
+_DODGE, _NUMERIC_DODGE = 0.5, 0.04
+"""Share of the distance between categories, or of an axis of numbers, that schemes spread over."""
+
+
+def _draw_over(ax: Axes, points: Mapping[str, Sequence[_Point]], *, has_bands: bool) -> None:
+    """Draw the points of each scheme over numbers, or over categories side by side."""
+    levels = list(dict.fromkeys(point.level for own in points.values() for point in own))
+    is_numeric = all(type(level) in (int, float) for level in levels)
+    spread = _NUMERIC_DODGE * (max(levels) - min(levels)) if is_numeric else _DODGE
+    for number, (scheme, own) in enumerate(points.items()):
+        # Intervals on top of each other could not be told apart.
+        shift = 0.0 if has_bands else spread * ((number + 0.5) / len(points) - 0.5)
+        if is_numeric:
+            own = sorted(own, key=lambda point: point.level)
+        at = [point.level if is_numeric else levels.index(point.level) for point in own]
+        xs = [position + shift for position in at]
+        style: dict[str, Any] = line(number)._asdict()
+        # Between categories there is nothing for a line to say.
+        style |= {} if is_numeric else {"linestyle": "none"}
+        values = [point.value for point in own]
+        ax.plot(xs, values, label=plain(scheme), markersize=4, linewidth=1.2, **style)
+        ends = [(point.low, point.high) for point in own]
+        if has_bands and is_numeric:
+            lows, highs = zip(*ends, strict=True)
+            ax.fill_between(xs, lows, highs, color=style["color"], alpha=0.12, linewidth=0)
+            continue
+        for x, (low, high) in zip(xs, ends, strict=True):
+            if low is not None and high is not None:
+                ax.plot([x, x], [low, high], color=style["color"], linewidth=1.4)
+    if not is_numeric:
+        name_columns(ax, [value_label(level) for level in levels])
+        ax.set_xlim(-0.5, len(levels) - 0.5)
+
+
+def _named(value: str) -> str:
+    """Return the quantity in a column without its unit, which ratios and ranks have not."""
+    return quantity(value).rpartition(" (")[0] or quantity(value)
+
+
+def _units(results: Results, n: int) -> str:
+    """Return what *n* units of an analysis are: pages, or combinations of pages and settings.
+
+    Settings are the axes that vary, other than scheme and seed.
+    """
+    n_pages = len(set(results.column("page")))
+    settings = [
+        name
+        for name in results.axes
+        if name not in ("page", "scheme", "seed") and len(set(results.column(name))) > 1
+    ]
+    if not settings:
+        return plural(n, "page")
+    names = " \N{MULTIPLICATION SIGN} ".join(["page", *map(_named, settings)])
+    return f"{n} combinations of {names} ({plural(n_pages, 'page')})"
 
 
 def _steps_in_words(scheme: str, steps: Sequence[tuple[float, bool]]) -> str:
@@ -568,6 +703,8 @@ def _or(value: float | None, other: float) -> float:
 def _axes(ax: Axes | None, height_in: float = _SIZE_IN[1]) -> Axes:
     if ax is not None:
         return ax
+    if height_in == _SIZE_IN[1]:
+        height_in = min(height_in, _PAPER_RATIO * (paper_in() or math.inf))
     return ShownFigure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
 
 
@@ -606,23 +743,27 @@ def _label(ax: Axes, x: str, y: str) -> None:
 
 _PANEL_IN = (3.2, 2.6)
 _LEGEND_IN = 1.6
+_HEADROOM = 1.08
 _MEASURES = (
     ("hol_mean_ms", "HOL delay a section in ms"),
     ("ratio", "bytes sent over uncompressed"),
 )
 
 
-def save_header_plot(rows: Sequence[HeaderRow], path: str | os.PathLike[str]) -> None:
+def save_header_plot(
+    rows: Sequence[HeaderRow], path: str | os.PathLike[str], **style: Unpack[FigureStyle]
+) -> None:
     """Write the figure of *rows* to *path*, whose ending says how: .png, .svg or .pdf.
 
     Raises:
         InputError: if the ending is another, or the file cannot be written.
     """
     output.check_ending(path)
-    output.save_figure(header_figure(rows), path)
+    output.save_figure(header_figure(rows, **style), path)
 
 
-def header_figure(rows: Sequence[HeaderRow]) -> Figure:
+@plot_function
+def header_figure(rows: Sequence[HeaderRow], **style: Unpack[FigureStyle]) -> Figure:
     """Return a panel for each loss and measure, over round-trip times; a line is a scheme.
 
     With one round-trip time the panels are over losses.
@@ -646,7 +787,9 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
                 ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
                 ax.set_ylabel("" if index else label, fontsize=SMALL)
         for ax in axes.flat:
-            ax.set_ylim(bottom=0)  # once all is drawn: panels of a row share what fits them all
+            # Once all is drawn: panels of a row share what fits them all, and numbers above bars.
+            highest = ax.get_ylim()[1]
+            ax.set_ylim(0, highest * _HEADROOM if ax.containers else highest)
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
     return figure
@@ -666,7 +809,9 @@ def _draw(
         lines[scheme] = [*points]
         look = line(number)
         if is_single:  # a line of one point would show nothing
-            ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
+            bars = ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
+            # A bar of 0 is none: its number says so.
+            ax.bar_label(bars, fmt="{:,.3g}", fontsize=SMALL, padding=1)
             continue
         ax.plot(
             [x for x, _ in points],

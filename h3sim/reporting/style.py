@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, cast
 
 from matplotlib import rc_context, rcParams
 from matplotlib.font_manager import findfont, fontManager, get_font
+
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.reporting.labels import paper_in
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -85,9 +88,58 @@ SMALL = 8.0
 _SETTINGS = {
     "font.size": SMALL,
     "hatch.linewidth": 0.7,
+    # Publishers refuse the Type 3 fonts that are matplotlib's default.
+    "pdf.fonttype": 42,
     "svg.hashsalt": "h3sim",
     "text.usetex": False,
 }
+
+STYLES = ("screen", "paper")
+WIDTHS_IN = {"column": 3.33, "page": 7.0}
+"""Widths of a column and of a page of two columns (ACM and USENIX), in inches."""
+PAPER_DPI = 300
+"""Resolution of PNG files for papers."""
+
+
+class FigureStyle(TypedDict, total=False):
+    """Options of every method that draws.
+
+    With *style* "paper" the figure is as wide as a column or a page of a paper, has type of 8
+    points, no title (the caption has it), and its legend above the data. Without *width* it is
+    "page".
+    """
+
+    style: Literal["screen", "paper"]
+    width: Literal["column", "page"] | None
+
+
+def check_figure_style(style: str = "screen", width: str | None = None) -> float | None:
+    """Return the width in inches that the options of a figure request; None: no paper.
+
+    >>> check_figure_style(style="paper", width="column"), check_figure_style()
+    (3.33, None)
+
+    Raises:
+        InputError: listing each wrong option.
+    """
+    issues = []
+    if style not in STYLES:
+        message = f"must be {' or '.join(map(repr, STYLES))}, is {style!r}"
+        issues.append(ValidationIssue(key="style", message=message))
+    if width is not None and width not in WIDTHS_IN:
+        message = f"must be {' or '.join(map(repr, WIDTHS_IN))}, is {width!r}"
+        issues.append(ValidationIssue(key="width", message=message))
+    elif width is not None and style == "screen":
+        issues.append(ValidationIssue(key="width", message="goes only with style='paper'"))
+    if issues:
+        raise InputError(issues)
+    return WIDTHS_IN[width or "page"] if style == "paper" else None
+
+
+def text_size(reduction: float) -> float:
+    """Return the size of text that is smaller on the screen by *reduction*, in points."""
+    return SMALL - reduction * (paper_in() is None)
+
 
 SIGNIFICANT = 0.005
 """A smaller p is drawn as a difference (Sander 2022 § 5)."""

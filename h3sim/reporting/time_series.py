@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.collections import LineCollection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from h3sim.results import Load
     from h3sim.results.connections import Connection
     from h3sim.results.load import Which
-    from h3sim.trace import Trace
+    from h3sim.trace import RecoveryRow, Trace
 
 
 MAX_STREAMS = 24
@@ -267,11 +267,120 @@ def draw_congestion(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: 
             markersize=_MARK if len(lost) <= _MANY_LOSSES else _SMALL_MARK,
             label="declared lost",
         )
+    _dress_curve(ax, title, "kB", end_ms=end_ms, note=note)
+
+
+class Transferred(NamedTuple):
+    """Bytes that the server had sent by a time, and of them acknowledged and declared lost."""
+
+    at_ms: float
+    sent: int
+    acknowledged: int
+    lost: int
+
+
+def transferred_of(trace: Trace) -> list[Transferred]:
+    """Return the cumulative bytes of the server's packets, a row per change, by time.
+
+    What was declared lost and acknowledged later counts as both. Senders over TCP do not record
+    what they declare lost.
+
+    Raises:
+        NothingToMeasureError: if packets and recovery were not recorded.
+    """
+    samples_of(trace)
+    sizes = {row.number: row.size_bytes for row in trace.wire if row.is_down}
+    events = [(row.sent_at_ns, 0, row.size_bytes) for row in trace.wire if row.is_down]
+    events += [
+        (row.at_ns, 2, sum(sizes.get(number, 0) for number in row.lost))
+        for row in trace.recovery
+        if row.lost
+    ]
+    # The next number, from each on, that is not acknowledged yet: spans come again and again.
+    following: dict[int, int] = {}
+
+    def first_open(number: int) -> int:
+        while number in following:
+            following[number] = following.get(following[number], following[number])
+            number = following[number]
+        return number
+
+    acks = [row for row in trace.wire if not row.is_down and row.arrived_at_ns is not None]
+    for row in sorted(acks, key=lambda each: each.arrived_at_ns or 0):
+        n_bytes = 0
+        for low, high in row.acked:
+            number = first_open(low)
+            while number <= high:
+                n_bytes += sizes.get(number, 0)
+                following[number] = number + 1
+                number = first_open(number)
+        events.append((row.arrived_at_ns or 0, 1, n_bytes))
+    sums = [0, 0, 0]
+    found: list[Transferred] = []
+    for at_ns, which, n_bytes in sorted(events):
+        sums[which] += n_bytes
+        if n_bytes:
+            found.append(Transferred(to_ms(at_ns), *sums))
+    return found
+
+
+def draw_transferred(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
+    """Draw a line of steps each for what was sent, acknowledged and declared lost."""
+    rows = transferred_of(trace)
+    times = [row.at_ms for row in rows]
+    lines = [
+        ("sent", [row.sent for row in rows], _WINDOW, "-"),
+        ("acknowledged", [row.acknowledged for row in rows], _NEW, "--"),
+    ]
+    if rows[-1].lost:
+        lines.append(("declared lost", [row.lost for row in rows], _LOST, ":"))
+    for name, values, colour, dashes in lines:
+        ax.plot(
+            [0.0, *times, end_ms],
+            [kb / _KB for kb in (0, *values, values[-1])],
+            drawstyle="steps-post",
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.4,
+            label=name,
+        )
+    _dress_curve(ax, title, "kB", end_ms=end_ms, note=note)
+
+
+def rtt_rows_of(trace: Trace) -> list[RecoveryRow]:
+    """Return the recovery states from the first acknowledgement on: before, RTTs are a guess.
+
+    Raises:
+        NothingToMeasureError: if packets and recovery were not recorded.
+    """
+    samples_of(trace)
+    acks = (row.arrived_at_ns for row in trace.wire if not row.is_down and row.acked)
+    first = min((at_ns for at_ns in acks if at_ns is not None), default=None)
+    if first is None:
+        raise NothingToMeasureError("no packet was acknowledged: there is no round-trip time")
+    return [row for row in trace.recovery if row.at_ns >= first]
+
+
+def draw_rtt(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
+    """Draw the latest samples as dots and the estimates as lines."""
+    rows = rtt_rows_of(trace)
+    times = [to_ms(row.at_ns) for row in rows]
+    latest = [to_ms(row.latest_rtt_ns) for row in rows]
+    smoothed = [to_ms(row.smoothed_rtt_ns) for row in rows]
+    least = [to_ms(row.min_rtt_ns) for row in rows]
+    ax.plot(times, latest, linestyle="", marker=".", markersize=3, color=_IN_FLIGHT, label="latest")
+    curve_look: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.2}
+    ax.plot(times, smoothed, color=_WINDOW, label="smoothed", **curve_look)
+    ax.plot(times, least, color=_NEW, linestyle="--", label="least", **curve_look)
+    _dress_curve(ax, title, "ms", end_ms=end_ms, note=note)
+
+
+def _dress_curve(ax: Axes, title: str, unit: str, *, end_ms: float, note: str) -> None:
     ax.set_xlim(0, end_ms)
     ax.set_ylim(bottom=0)
     cut = f"; {note}" if note else ""
     ax.set_xlabel(f"time since navigation start in ms{cut}", fontsize=SMALL)
-    ax.set_ylabel("kB", fontsize=SMALL)
+    ax.set_ylabel(unit, fontsize=SMALL)
     ax.set_title(plain(title), fontsize=SMALL + 1, loc="left")
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
@@ -293,9 +402,13 @@ class Bin(NamedTuple):
     """Bytes that the application got: each once, and in order."""
 
 
-def bins_of(trace: Trace, end_ms: float) -> list[Bin]:
-    """Return the throughput of *trace* in spans of a round length, some sixty up to *end_ms*."""
-    width_ms = _round_up(max(end_ms, 1e-3) / _BINS)
+def bins_of(trace: Trace, end_ms: float, *, least_ms: float = 0.0) -> list[Bin]:
+    """Return the throughput of *trace* in spans of a round length, some sixty up to *end_ms*.
+
+    No span is shorter than *least_ms*: in one that has room for a packet or two, a single packet
+    would look faster than the link.
+    """
+    width_ms = _round_up(max(end_ms / _BINS, least_ms, 1e-3 / _BINS))
     n_bins = math.ceil(max(end_ms, 1e-3) / width_ms)
     arrived, delivered = [0] * n_bins, [0] * n_bins
     columns = trace.packet_rows.columns

@@ -6,6 +6,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   const loads = JSON.parse(part("script").textContent);
   const [stage, base, over] = [part(".stage"), part("canvas"), part("canvas + canvas")];
   const [readout, chooser, body, scroller] = [part("output"), part("select"), part("tbody"), part(".rows")];
+  const folding = part("[data-do=fold]"), open = new Set(), MANY_ROWS = 60;
   const AXIS = 24, STRIP = 72, GAP = 24, CURVE = 90, RIGHT = 14, LEAST_MS = 0.5;
   const DARK = "#1b1b1b", GREY = "#595959", LINE = "#dddddd";
   const PROGRESS = ["#1b1b1b", "#0b4f8c"], WIRE = "#9bb8d6", WINDOW = "#c4500a", LOST = "#c00000";
@@ -37,13 +38,23 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     return index < 0 ? 0 : curve.y[index];
   }
 
-  // Only rows that something happens in within the view: zooming in makes them higher.
+  // Rows of the waterfall as lists of resources: one each, or a group per kind, of which open ones
+  // are followed by theirs. Only what happens within the view has a row: zooming makes them higher.
   function shownRows() {
+    const isShown = (index) => load.resources[index].requested <= view[1] && load.resources[index].finished >= view[0];
+    const one = (index) => ({ group: null, members: [index] });
     const rows = [];
-    load.resources.forEach((row, index) => {
-      if (row.requested <= view[1] && row.finished >= view[0]) rows.push(index);
-    });
-    return { rows, height: Math.min(18, waterfall / Math.max(1, rows.length)) };
+    if (folding.checked) {
+      for (const [group, members] of load.groups) {
+        rows.push({ group, members });
+        if (open.has(group)) rows.push(...members.filter(isShown).map(one));
+      }
+    } else {
+      load.resources.forEach((_, index) => { if (isShown(index)) rows.push(one(index)); });
+    }
+    // Of an open group the rows of its resources come later, and count.
+    const places = new Map(rows.flatMap(({ members }, place) => members.map((index) => [index, place])));
+    return { rows, places, height: Math.min(18, waterfall / Math.max(1, rows.length)) };
   }
 
   function contextOf(canvas) {
@@ -113,12 +124,13 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const { row, start, stop, level, height } = load.packets;
     const alone = 1 / (1 + 0.27 * (Math.min(load.highest, 8) - 1));
     const share = (of) => (load.highest === 1 ? 1 : alone + ((1 - alone) * (of - 1)) / (load.highest - 1));
+    const pixel = 1 / (window.devicePixelRatio || 1);
     let [colour, lastTo, lastLevel] = [null, -1, 0];
     for (let index = firstFrom(stop, view[0]); index < stop.length && start[index] <= view[1]; index += 1) {
       if (only !== null && row[index] !== only) continue;
       const [from, to] = [x(start[index]), x(stop[index])];
-      // Of packets narrower than half a pixel some are enough.
-      if (to - lastTo < 0.5 && level[index] <= lastLevel) continue;
+      // Of packets that share a pixel some are enough.
+      if (to - lastTo < pixel && level[index] <= lastLevel) continue;
       [lastTo, lastLevel] = [to, level[index]];
       const face = load.resources[row[index]].face;
       if (face !== colour) context.fillStyle = colour = face;
@@ -143,40 +155,66 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   }
 
   function drawRows(context, top) {
-    const { rows, height } = shownRows();
+    const { rows, places, height } = shownRows();
     const isHigh = height >= 6;
     clipped(context, () => {
-      rows.forEach((index, place) => drawBar(context, index, top + place * height, height, isHigh ? 0.3 : 1));
-      if (isHigh) drawArrivals(context, top, height, new Map(rows.map((index, place) => [index, place])));
+      rows.forEach(({ group, members }, place) => {
+        if (!open.has(group)) drawBar(context, members, top + place * height, height, isHigh ? 0.3 : 1);
+      });
+      if (isHigh) drawArrivals(context, top, height, places);
     });
-    if (height >= 10) rows.forEach((index, place) => drawLabel(context, index, top + (place + 0.5) * height));
+    if (height < 10) return;
+    rows.forEach(({ group, members }, place) => {
+      const mark = open.has(group) ? "\u25be" : "\u25b8";
+      const label = group === null ? load.resources[members[0]].label : `${mark} ${members.length} \u00d7 ${group}`;
+      drawLabel(context, label, top + (place + 0.5) * height);
+    });
   }
 
   // Bars are in full colour only where bytes came.
   function drawArrivals(context, top, height, places) {
-    const { row, start, stop } = load.packets;
+    const { row, start, stop } = load.packets, spans = new Map(), placeOf = new Int32Array(load.resources.length);
+    const pixel = 1 / (window.devicePixelRatio || 1);
+    load.resources.forEach((_, index) => { placeOf[index] = places.get(index) ?? -1; });
+    const lastTo = new Float64Array(load.resources.length).fill(-1);
     for (let index = firstFrom(stop, view[0]); index < stop.length && start[index] <= view[1]; index += 1) {
-      context.fillStyle = load.resources[row[index]].row_face;
-      const from = x(start[index]);
-      context.fillRect(from, top + (places.get(row[index]) + 0.14) * height, Math.max(0.5, x(stop[index]) - from), height * 0.72);
+      const place = placeOf[row[index]], to = x(stop[index]);
+      // Of packets of a row that share a pixel one is enough.
+      if (place < 0 || to - lastTo[place] < pixel) continue;
+      lastTo[place] = to;
+      const from = x(start[index]), face = load.resources[row[index]].row_face;
+      if (!spans.has(face)) spans.set(face, []);
+      spans.get(face).push(from, top + (place + 0.14) * height, Math.max(1, to - from));
+    }
+    // Colour by colour: changing it costs more than a rectangle.
+    for (const [face, list] of spans) {
+      context.fillStyle = face;
+      for (let at = 0; at < list.length; at += 3) context.fillRect(list[at], list[at + 1], list[at + 2], height * 0.72);
     }
   }
 
-  function drawBar(context, index, y, height, opacity) {
-    const row = load.resources[index], thick = Math.max(0.6, height * 0.72), middle = y + height / 2;
+  function drawBar(context, members, y, height, opacity) {
+    const thick = Math.max(0.6, height * 0.72), middle = y + height / 2;
+    let [requested, first, finished] = [Infinity, Infinity, 0];
+    for (const index of members) {
+      const row = load.resources[index];
+      requested = Math.min(requested, row.requested);
+      first = Math.min(first, row.first);
+      finished = Math.max(finished, row.finished);
+    }
     context.fillStyle = GREY;
-    context.fillRect(x(row.requested), middle - 0.5, x(row.first) - x(row.requested), 1);
-    context.fillStyle = row.row_face;
+    context.fillRect(x(requested), middle - 0.5, x(first) - x(requested), 1);
+    context.fillStyle = members.length === 1 ? load.resources[members[0]].row_face : "#b8b8b8";
     context.globalAlpha = opacity;
-    context.fillRect(x(row.first), middle - thick / 2, Math.max(1, x(row.finished) - x(row.first)), thick);
+    context.fillRect(x(first), middle - thick / 2, Math.max(1, x(finished) - x(first)), thick);
     context.globalAlpha = 1;
   }
 
-  function drawLabel(context, index, middle) {
+  function drawLabel(context, label, middle) {
     context.fillStyle = DARK;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    context.fillText(load.resources[index].label, left - 8, middle);
+    context.fillText(label, left - 8, middle);
   }
 
   function drawSteps(context, curve, top, most, colour, isDashed) {
@@ -210,12 +248,12 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
       context.fillRect(left, at.strip, width - left - RIGHT, STRIP);
       context.fillRect(0, at.rows, width, waterfall);
       clipped(context, () => drawPackets(context, at.strip, index));
-      const { rows, height } = shownRows(), place = rows.indexOf(index);
+      const { places, height } = shownRows(), place = places.get(index) ?? -1;
       if (place >= 0) {
         const high = Math.max(height, 4);
         const y = clamp(at.rows + place * height + (height - high) / 2, at.rows, at.rows + waterfall - high);
-        clipped(context, () => drawBar(context, index, y, high, 1));
-        drawLabel(context, index, y + high / 2);
+        clipped(context, () => drawBar(context, [index], y, high, 1));
+        drawLabel(context, load.resources[index].label, y + high / 2);
       }
       clipped(context, () => {
         context.fillStyle = "#c2005f";
@@ -283,11 +321,18 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
       }
       return best;
     }
-    if (py >= at.rows && py < at.rows + waterfall) {
-      const { rows, height } = shownRows();
-      return rows[Math.floor((py - at.rows) / height)] ?? null;
-    }
-    return null;
+    const row = rowAt(py);
+    return row === null || row.group !== null ? null : row.members[0];
+  }
+
+  function rowAt(py) {
+    const top = tops().rows, { rows, height } = shownRows();
+    return py < top || py >= top + waterfall ? null : rows[Math.floor((py - top) / height)] ?? null;
+  }
+
+  function toggle(group) {
+    if (!open.delete(group)) open.add(group);
+    resize();
   }
 
   function mark() {
@@ -311,8 +356,18 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     redraw();
   }
 
+  // 20,000 packets are drawn in a frame: their numbers lie side by side.
+  for (const { packets } of loads) {
+    for (const key of Object.keys(packets)) packets[key] = Float64Array.from(packets[key]);
+  }
+
   function choose(chosen) {
     load = loads[chosen];
+    load.groups = new Map();
+    load.resources.forEach((row, index) => {
+      if (!load.groups.has(row.kind)) load.groups.set(row.kind, []);
+      load.groups.get(row.kind).push(index);
+    });
     load.highest = load.packets.height.reduce((most, each) => Math.max(most, each), 1);
     load.most = Math.max(1, ...[load.wire, load.window ?? load.wire].map(({ y }) => y.reduce((most, each) => Math.max(most, each), 0)));
     hovered = null;
@@ -342,7 +397,9 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   function resize() {
     width = stage.clientWidth;
     left = width < 640 ? 84 : 220;
-    waterfall = clamp(load.resources.length * 18, 60, 420);
+    const sizes = [...load.groups].map(([group, { length }]) => (open.has(group) ? 1 + length : 1));
+    const rows = folding.checked ? sizes.reduce((sum, each) => sum + each, 0) : load.resources.length;
+    waterfall = clamp(rows * 18, 60, 420);
     redraw(true);
   }
 
@@ -367,6 +424,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     "-": () => zoom(2),
     Home: () => look(0, load.end),
     Escape: () => pin(null),
+    Enter: () => { if (folding.checked && pinned !== null) toggle(load.resources[pinned].kind); },
   };
   stage.addEventListener("keydown", (event) => {
     if (!Object.hasOwn(KEYS, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -398,8 +456,9 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   });
   stage.addEventListener("pointerup", (event) => {
     if (drag !== null && !drag.moved) {
-      const index = resourceAt(...place(event));
-      pin(index === pinned ? null : index);
+      const [px, py] = place(event), row = rowAt(py), index = resourceAt(px, py);
+      if (row !== null && row.group !== null) toggle(row.group);
+      else pin(index === pinned ? null : index);
     }
     drag = null;
   });
@@ -419,6 +478,8 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   part("[data-do=out]").addEventListener("click", () => zoom(2));
   part("[data-do=all]").addEventListener("click", () => look(0, load.end));
   chooser.addEventListener("change", () => choose(chooser.selectedIndex));
+  folding.checked = loads[0].resources.length > MANY_ROWS;
+  folding.addEventListener("change", resize);
   new ResizeObserver(() => { if (stage.clientWidth !== width) resize(); }).observe(stage);
   choose(0);
 }

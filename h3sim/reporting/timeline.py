@@ -47,7 +47,8 @@ _HEADS = ("resource", "kind", "bytes", "requested, ms", "first byte, ms", "compl
 _KEYS = (
     "Drag to pan, Ctrl or Shift and the wheel zoom; click a packet or a row to keep it highlighted."
     " Keys: \N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW} move the cursor, \N{UPWARDS ARROW}"
-    " \N{DOWNWARDS ARROW} choose a resource, + and - zoom, Home shows all, Esc lets go."
+    " \N{DOWNWARDS ARROW} choose a resource, + and - zoom, Home shows all, Esc lets go; a click on"
+    " a folded row or Enter on one of its resources opens it."
     " Dashed in the strip: all above the fold is complete. Red: packets that were lost, when sent."
     " Lines below: share of bytes in complete resources (solid: all, dashed: above the fold);"
     " bytes sent that have not arrived, and the congestion window (dashed) where recorded."
@@ -79,7 +80,8 @@ class Timeline:
             f"<p><label>Load <select>{options}</select></label>"
             ' <button type="button" data-do="in">Zoom in</button>'
             ' <button type="button" data-do="out">Zoom out</button>'
-            ' <button type="button" data-do="all">Show all</button></p>\n'
+            ' <button type="button" data-do="all">Show all</button>'
+            ' <label><input type="checkbox" data-do="fold"> Fold rows by kind</label></p>\n'
             '<output aria-live="polite"></output>\n'
             f'<div class="stage" role="application" tabindex="0" aria-label="{title}"'
             f' aria-describedby="{name}-keys"><canvas></canvas><canvas></canvas></div>\n'

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.reporting.labels import plain, shortened
-from h3sim.reporting.style import SMALL
+from h3sim.reporting.labels import paper_in, plain, shortened
+from h3sim.reporting.style import SMALL, text_size
 from h3sim.schedulers import TreeScheduler
 from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES
 from h3sim.schedulers.tree.scheduler import ROOT
@@ -28,8 +28,13 @@ HEIGHT_IN, TITLE_IN = 0.36, 0.5
 """Heights of a row of boxes and of a title, in inches."""
 CHAIN = "#c00000"
 _WIDTH, _HEIGHT = 0.74, 0.72
-_COLUMNS = 6
-"""Deeper trees are drawn as an outline: a box a line, indented a little."""
+_COLUMN_IN = 2.0
+"""Width of a box and of what is right of it."""
+
+
+def _n_columns() -> int:
+    """Return how many columns have room; deeper trees are an outline: a box a line, indented."""
+    return int((paper_in() or 12.0) / _COLUMN_IN) + (paper_in() is not None)
 
 
 class Position(NamedTuple):
@@ -63,10 +68,10 @@ def positions_of(parents: Sequence[int | None]) -> list[Position]:
         if parent is not None:
             has_child[parent] = True
         rows.append(next_row)
-    if max(depths, default=0) < _COLUMNS:
+    if max(depths, default=0) < _n_columns():
         return [Position(*at) for at in zip(depths, rows, depths, strict=True)]
     # An outline, the deepest box in the last column.
-    step = (_COLUMNS - 1) / max(depths)
+    step = (_n_columns() - 1) / max(depths)
     return [Position(depth, float(row), depth * step) for row, depth in enumerate(depths)]
 
 
@@ -117,12 +122,13 @@ def draw_box(
         band.set(hatch=look.hatch, linewidth=0, zorder=4)
         ax.add_patch(band)
     left = at.left + 0.06
-    ax.text(left, at.row, text, fontsize=SMALL - 1.5, va="center", linespacing=1.05, zorder=5)
+    ax.text(left, at.row, text, fontsize=text_size(1.5), va="center", linespacing=1.05, zorder=5)
 
 
 def set_limits(ax: Axes, positions: Sequence[Position]) -> None:
     """Set the limits to show all boxes, and hide the axes."""
-    ax.set_xlim(-0.05, max(3.0, max(at.left for at in positions)) + _WIDTH + 0.05)
+    least = min(3.0, _n_columns() - 1)
+    ax.set_xlim(-0.05, max(least, max(at.left for at in positions)) + _WIDTH + 0.05)
     ax.set_ylim(max(at.row for at in positions) + 0.6, -0.6)
     ax.set_axis_off()
 

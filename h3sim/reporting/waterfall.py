@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
 
-from h3sim.reporting.labels import ATF_MARK, Paint, plain, resource_label, shortened, within
-from h3sim.reporting.style import SMALL
+from h3sim.page import Kind
+from h3sim.reporting.labels import (
+    ATF_MARK,
+    KINDS,
+    Paint,
+    plain,
+    resource_label,
+    shortened,
+    within,
+)
+from h3sim.reporting.style import SMALL, text_size
+from h3sim.reporting.time_series import bins_of
 from h3sim.results.requests import priorities_of
+from h3sim.trace import Work
 from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
     from h3sim.reporting.labels import Palette
     from h3sim.reporting.lane_layout import Window
     from h3sim.results import Load, ResourceTiming
+    from h3sim.trace import Activity
 
 
 Fold = Literal["host", "kind"]
@@ -42,6 +54,16 @@ _GUIDE = (
 _FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
 _SHOWN_KINDS = 2
 _MIXED = Paint("#8a8a8a", "", "#ffffff")
+_BANDWIDTH_LINES = 2
+"""Height of the bandwidth, in rows."""
+_LEAST_PACKETS = 10
+"""So many packets have room in each span in which bandwidth is counted."""
+_LINK = "#7d9dc4"
+_WORK = {
+    Work.PARSE: KINDS[Kind.DOCUMENT],
+    Work.STYLE: KINDS[Kind.STYLESHEET],
+    Work.EXECUTE: KINDS[Kind.SCRIPT],
+}
 _MILESTONES = {
     "first_paint_ms": ("first paint", "-"),
     "largest_paint_ms": ("largest paint", "--"),
@@ -80,10 +102,11 @@ def draw_waterfall(
 ) -> None:
     """Draw the rows of *load*, in the order in which they were asked for, into *window*."""
     rows = rows_of(load, palette, fold)
-    indices = range(len(rows))
     _draw_bars(ax, rows, least_ms=window.end_ms * _LEAST_SHARE)
-    ax.set_yticks(indices, [row.label for row in rows])
-    ax.set_ylim(len(rows) - 0.4, -0.6)
+    labels = {float(number): row.label for number, row in enumerate(rows)}
+    labels |= _draw_activity(ax, load, len(rows), window)
+    ax.set_yticks([*labels], [*labels.values()])
+    ax.set_ylim(len(rows) + _activity_lines(load) - 0.4, -0.6)
     ax.set_xlim(0, window.end_ms)
     _mark_milestones(ax, load)
     ax.tick_params(labelsize=SMALL)
@@ -99,6 +122,49 @@ def draw_waterfall(
     note = f"; {window.note}" if window.note else ""
     description = f"time since navigation start in ms{note}\n{guide}"
     ax.set_xlabel(within(ax, description), fontsize=SMALL)
+
+
+def n_lines(load: Load, palette: Palette, fold: Fold | None = None) -> int:
+    """Return how many lines a waterfall of *load* has, those of bandwidth and main thread too."""
+    return len(rows_of(load, palette, fold)) + _activity_lines(load)
+
+
+def _activity_lines(load: Load) -> int:
+    return _BANDWIDTH_LINES + any(_computations(load))
+
+
+def _computations(load: Load) -> Iterator[Activity]:
+    """Yield what kept the main thread busy for some time."""
+    for each in load.trace.activities:
+        if each.work.is_computation and each.ended_at_ns > each.began_at_ns:
+            yield each
+
+
+def _draw_activity(ax: Axes, load: Load, first: int, window: Window) -> dict[float, str]:
+    """Draw what the link and the main thread did below row *first*; return labels by height."""
+    least_ms = _LEAST_PACKETS * load.network.packet_interval_ns / NS_PER_MS
+    bins = bins_of(load.trace, window.end_ms, least_ms=least_ms)
+    peak = max(span.arrived_mbps for span in bins)
+    bottom = first + _BANDWIDTH_LINES - 0.6
+    height = (_BANDWIDTH_LINES - 0.3) / (peak or 1.0)
+    edges = [span.start_ms for span in bins]
+    edges.append(edges[-1] + (edges[1] if len(edges) > 1 else window.end_ms))
+    tops = [bottom - height * span.arrived_mbps for span in bins]
+    drawn = ax.stairs(tops, edges, baseline=bottom, fill=True, color=_LINK)
+    drawn.set_gid("bandwidth")
+    ax.hlines(first - 0.5, 0, window.end_ms, color="0.6", linewidth=0.8)
+    labels = {(first + bottom) / 2 - 0.2: f"bandwidth, up to {peak:.3g} Mbit/s"}
+    spans: dict[Work, list[tuple[float, float]]] = {}
+    for each in _computations(load):
+        took_ms = to_ms(each.ended_at_ns - each.began_at_ns)
+        spans.setdefault(each.work, []).append((to_ms(each.began_at_ns), took_ms))
+    for work, own in spans.items():
+        at = first + _BANDWIDTH_LINES - _BAR_HEIGHT / 2
+        bars = ax.broken_barh(own, (at, _BAR_HEIGHT), facecolor=_WORK[work].face, linewidth=0)
+        bars.set_label(f"main thread: {work.value}")
+        bars.set_gid(f"main-thread-{work.value}")
+        labels[float(first + _BANDWIDTH_LINES)] = "main thread"
+    return labels
 
 
 def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, least_ms: float) -> None:
@@ -354,7 +420,7 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> 
             textcoords="offset points",
             ha="left" if value <= 0 else "right",
             va="center_baseline",
-            fontsize=SMALL - 1,
+            fontsize=text_size(1),
         )
     ax.axvline(0, color="0.2", linewidth=0.8)
     widest = max(map(abs, values), default=0.0) or 1.0

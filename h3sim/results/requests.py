@@ -39,11 +39,20 @@ def _plain_size(resource: Resource) -> int:
 
 
 def priorities_of(trace: Trace) -> dict[int, str]:
-    """Return each stream's first priority; empty if all are the same."""
-    texts: dict[int, str] = {}
+    """Return each stream's first priority, and its last one if that differs.
+
+    Empty if all are the same.
+    """
+    first: dict[int, str] = {}
+    last: dict[int, str] = {}
     for _, element_id, signal in trace.signals:
         if element_id >= 0:
-            texts.setdefault(element_id, priority_text(signal))
+            last[element_id] = priority_text(signal)
+            first.setdefault(element_id, last[element_id])
+    texts = {
+        stream_id: text + f" \N{RIGHTWARDS ARROW} {last[stream_id]}" * (text != last[stream_id])
+        for stream_id, text in first.items()
+    }
     return texts if len(dict.fromkeys(texts.values())) > 1 else {}
 
 

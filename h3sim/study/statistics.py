@@ -205,6 +205,46 @@ def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict
             axis tells apart.
     """
     check_columns(results, baseline=baseline, value=value, over=over)
+    found: dict[Any, list[Pair]] = {}
+    for row, before in _paired_rows(results, over, baseline, value):
+        # A speedup needs two values other than 0.
+        if (known := row[value]) and before:
+            # Where pages are compared, the pair has two.
+            page = "" if over == "page" else row["page"]
+            found.setdefault(row[over], []).append(Pair(page, row["seed"], before / known))
+    return found
+
+
+def differences_by_scheme(
+    results: StudyRows, baseline: str, value: str
+) -> dict[str, dict[str, float]]:
+    """Return the mean difference of *value* to the baseline, by scheme and cluster.
+
+    Loads are paired by page, setting and seed; a cluster is a page or, for a single page, a seed.
+
+    Raises:
+        InputError: as `pairs_by_scheme`.
+    """
+    check_columns(results, baseline=baseline, value=value)
+    cluster = "seed" if len(set(results.column("page"))) == 1 else "page"
+    found: dict[str, dict[str, list[float]]] = {}
+    for row, before in _paired_rows(results, _SCHEME, baseline, value):
+        own = found.setdefault(row[_SCHEME], {})
+        own.setdefault(str(row[cluster]), []).append(row[value] - before)
+    return {
+        scheme: {name: math.fsum(own) / len(own) for name, own in clusters.items()}
+        for scheme, clusters in found.items()
+    }
+
+
+def _paired_rows(
+    results: StudyRows, over: str, baseline: Any, value: str
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """Yield each row that has *value* together with that of its load of the baseline.
+
+    Raises:
+        InputError: if loads of the baseline differ that no axis tells apart.
+    """
     # Page and seed are columns even of studies that have one of each, where they are no axes.
     cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != over]
     rows = list(results)
@@ -219,14 +259,10 @@ def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict
         known = row.get(value)
         if row[over] == baseline and base.setdefault(key(row), known) != known:
             raise InputError([_not_apart(row, over, cell)])
-    found: dict[Any, list[Pair]] = {}
     for row in rows:
         before = base.get(key(row))
-        if (known := row.get(value)) and before:
-            # Where pages are compared, the pair has two.
-            page = "" if over == "page" else row["page"]
-            found.setdefault(row[over], []).append(Pair(page, row["seed"], before / known))
-    return found
+        if row.get(value) is not None and before is not None:
+            yield row, before
 
 
 def _not_apart(row: dict[str, Any], over: str, cell: Sequence[str]) -> ValidationIssue:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import h3sim
 import h3sim.reporting
@@ -27,9 +28,11 @@ from h3sim.reporting import (
     output,
 )
 from h3sim.reporting.study_plots import header_figure
+from h3sim.reporting.style import SMALL, WIDTHS_IN
 from h3sim.results.configuration import write_load_qlog
 from h3sim.study import Results
 from tests.helpers import page_of
+from tools.picture_check import errors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,6 +223,47 @@ def test_what_is_no_axes_is_refused_and_drawn_on_is_what_is_one(picture: str) ->
     assert draw(*given, **options, ax=ax) is ax
 
 
+@pytest.mark.parametrize("width", WIDTHS_IN)
+@pytest.mark.parametrize("picture", _drawing())
+def test_whatever_is_drawn_can_be_printed_in_a_paper(picture: str, width: Any) -> None:
+    made, name = _drawing()[picture]
+    options = OVER.get(picture, {}) | {"style": "paper", "width": width}
+    drawn = getattr(_subjects()[made], name)(*GIVEN.get(picture, ()), **options)
+    figure = drawn if isinstance(drawn, Figure) else drawn.figure
+    assert figure.get_size_inches()[0] == pytest.approx(WIDTHS_IN[width])
+    assert [*errors_in(figure)] == []
+    texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
+    assert {text.get_fontsize() for text in texts} == {SMALL}
+    assert {ax.get_title(loc="left") for ax in figure.axes} == {""}
+    legends = [*figure.legends, *(each for ax in figure.axes if (each := ax.get_legend()))]
+    for ax in (ax for ax in figure.axes if ax.axison):
+        inside = ax.get_window_extent().padded(-1)
+        assert not any(inside.overlaps(each.get_window_extent()) for each in legends)
+
+
+def test_a_figure_for_papers_leaves_the_next_one_as_it_was() -> None:
+    plots = _subjects()[LoadPlots]
+    with pytest.raises(InputError, match="no resource"):
+        plots.multiplexing(highlight="x", style="paper")
+    assert plots.multiplexing().figure.get_size_inches()[0] == 12
+
+
+def test_a_style_that_does_not_exist_is_refused_with_all_that_is_wrong() -> None:
+    plots = _subjects()[LoadPlots]
+    with pytest.raises(InputError) as caught:
+        plots.figure(style="poster", width="wall")
+    assert [issue.key for issue in caught.value.problems] == ["style", "width"]
+    with pytest.raises(InputError, match="width: goes only with style='paper'"):
+        plots.figure(width="column")
+
+
+def test_a_figure_on_axes_of_others_keeps_its_legend_out_of_the_data() -> None:
+    ax = Figure(figsize=(7, 4), layout="constrained").subplots()
+    _subjects()[StudyPlots].lines("rtt_ms", "ms", ax=ax, style="paper")
+    ax.figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1
+
+
 def test_every_class_that_draws_is_looked_at() -> None:
     named = {getattr(h3sim.reporting, name) for name in h3sim.reporting.__all__}
     drawing = {each for each in named if isinstance(each, type) and each is not h3sim.Report}
@@ -256,15 +300,20 @@ def test_figures_are_written_in_one_place_only() -> None:
 
 def test_figures_of_studies_say_their_numbers() -> None:
     plots = _subjects()[StudyPlots]
+    assert alt_text(plots.lines("rtt_ms", "ms", baseline=None)) == (
+        "A line per scheme over rtt_ms, mean ms, band: one standard deviation: rr from 101 at 0 to"
+        " 151 at 50; x from 70.7 at 0 to 106 at 50; y from 141 at 0 to 211 at 50."
+    )
+    # The differences of these means: all schemes have the same pages and seeds.
     assert alt_text(plots.lines("rtt_ms", "ms")) == (
-        "A line per scheme, the mean ms over rtt_ms: rr from 101 at 0 to 151 at 50; x from 70.7 at"
-        " 0 to 106 at 50; y from 141 at 0 to 211 at 50."
+        "A line per scheme over rtt_ms, ms: difference to rr, 95 % interval: x from -30.3 at 0 to"
+        " -45.3 at 50; y from 40.4 at 0 to 60.4 at 50."
     )
     assert alt_text(plots.heat("scheme", "page", "ms")).endswith(
         "the least is 63 at x and a; the largest is 252 at y and c."
     )
     assert alt_text(plots.scatter("ms")) == (
-        "A mark per page and scheme, speedup of ms to rr: x from 1 to 2 (3); y from 0.5 to 1 (3)."
+        "A mark per page and scheme, ms: speedup over rr: x from 1 to 2 (3); y from 0.5 to 1 (3)."
     )
 
 

@@ -94,7 +94,7 @@ def test_a_queue_can_be_said_of_a_link_that_follows_a_trace(
     [
         (
             ["run", "http2rulez", "--sed=3"],
-            "did you mean --seed or --scheme? (see `h3sim run --help`)",
+            "did you mean --seed or --style? (see `h3sim run --help`)",
         ),
         (
             ["store", "export", "a.db", "a.csv", "--resource-rows"],

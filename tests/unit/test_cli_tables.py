@@ -238,3 +238,86 @@ def test_what_is_asked_for_is_shown_in_full_at_80_columns(
     shown = printed(capsys, *arguments)
     assert "\N{HORIZONTAL ELLIPSIS}" not in shown
     assert widest(shown) <= 80
+
+
+def test_the_help_of_run_fits_two_screens(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = {}
+    for flag in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            main(["run", flag])
+        shown[flag] = capsys.readouterr().out
+    assert len(shown["--help"].splitlines()) <= 2 * 24
+    for option in ("--qlog-dialect", "--cc", "--har", "--critical-path", "--style"):
+        assert option not in shown["--help"]
+        assert option in shown["--help-all"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["list", name] for name in LISTS),
+        *(["show", "scheme", scheme.name] for scheme in h3sim.catalog.list_schemes()),
+        ["header-compression", "tabler-gallery", "--runs", "1"],
+    ],
+    ids=" ".join,
+)
+def test_no_table_of_80_columns_elides_what_was_asked_for(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = printed(capsys, *arguments)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    assert widest(text) <= 80
+
+
+def test_no_digit_of_a_what_if_is_cut_at_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["what-if", "davies-meenan", "--network", "cable", "--loss", "1%"]
+    numbers = {}
+    for width in (80, 1000):
+        monkeypatch.setenv("COLUMNS", str(width))
+        table = printed(capsys, *arguments).split("\n\n")[1]
+        numbers[width] = sorted(
+            word.strip("()") for word in table.split() if any(map(str.isdigit, word))
+        )
+    assert numbers[80] == numbers[1000]
+    assert len(numbers[80]) == 5 * 2
+
+
+def test_a_figure_for_a_paper_has_the_width_of_a_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.svg"
+    plot = ["run", "davies-meenan", "--plot", str(path)]
+    assert main([*plot, "--style", "paper", "--width", "column"]) == 0
+    # 3.33 inches of 72 points.
+    assert 'width="239.76pt"' in path.read_text("utf-8")
+    capsys.readouterr()
+    for wrong, message in (
+        ([*plot, "--width", "column"], "--width: goes only with --style paper"),
+        (["run", "davies-meenan", "--style", "paper"], "--style: goes only with --plot"),
+        ([*plot, "--style", "poster"], "--style: 'poster' is not one of screen, paper"),
+    ):
+        assert main(wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *((name, "--plot") for name in ("run", "compare", "show", "qlog", "identify")),
+        *((name, "--plot") for name in ("optimality", "recommend", "header-compression")),
+        ("reproduce", "--figures"),
+    ],
+)
+def test_every_command_that_draws_has_the_styles_of_papers(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help-all"])
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in (option, "--style", "--width"))

@@ -30,6 +30,16 @@ def test_a_single_condition_is_drawn_as_a_bar_per_scheme() -> None:
         for scheme, delay_ms in (("hpack", 40.0), ("qpack", 10.0))
     ]
     first = header_figure(rows).axes[0]
-    heights = [bar.get_height() for bar in first.patches]  # type: ignore[attr-defined]
+    heights = [bar.get_height() for bar in first.patches]
     assert heights == [40.0, 10.0]
     assert first.get_lines() == []
+    # What is 0 has a number, where it has no bar to be seen.
+    assert [text.get_text() for text in first.texts] == ["40", "10"]
+
+
+def test_a_delay_of_zero_is_written_where_no_bar_can_be_seen() -> None:
+    rows: list[Any] = [
+        SimpleNamespace(scheme="hpack", rtt_ms=100, loss=0.0, hol_mean_ms=0.0, ratio=0.2)
+    ]
+    first = header_figure(rows).axes[0]
+    assert [text.get_text() for text in first.texts] == ["0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -14,7 +15,9 @@ from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.page import page_from_dict
 from h3sim.reporting import LoadPlots, time_series, trees, waterfall
 from h3sim.reporting.labels import Palette
+from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.waterfall import rows_of
+from h3sim.results.requests import priority_text
 from h3sim.trace import Delivery, PacketRows, Request, Trace
 from tests.helpers import page_of
 
@@ -250,8 +253,8 @@ def test_a_waterfall_folds_by_kind_and_by_host() -> None:
     )
     load = h3sim.simulate(page, scheme="fifo")
     names = [label.get_text() for label in load.plot.waterfall(fold="host").get_yticklabels()]
-    assert names == ["a.test, 3: 2 image, 1 document", "b.test, 2 x image"]
-    assert len(load.plot.waterfall(fold="kind").get_yticklabels()) == 2
+    assert names[:-1] == ["a.test, 3: 2 image, 1 document", "b.test, 2 x image"]
+    assert len(load.plot.waterfall(fold="kind").get_yticklabels()) == 2 + 1
     with pytest.raises(InputError, match="'host' or 'kind'"):
         load.plot.waterfall(fold="colour")
 
@@ -299,3 +302,88 @@ def test_a_report_has_the_window_of_each_connection() -> None:
         "connection 0 of 0 to 1 (shop.example)",
         "connection 1 of 0 to 1 (img.example)",
     ]
+
+
+def test_a_changed_priority_is_shown_first_and_last() -> None:
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", browser="parse")
+    signals: dict[int, list[str]] = {}
+    for _, stream_id, signal in load.trace.signals:
+        signals.setdefault(stream_id, []).append(priority_text(signal))
+    labels = [label.get_text() for label in load.plot.waterfall().get_yticklabels()]
+    for timing, label in zip(load.timings, labels, strict=False):
+        first, *_, last = [*signals[timing.stream_id], signals[timing.stream_id][-1]]
+        shown = first if first == last else f"{first} \u2192 {last}"
+        assert label.rpartition("  ")[2] == shown
+    assert any("\u2192" in label for label in labels)
+
+
+def test_a_waterfall_shows_what_the_link_and_the_main_thread_did() -> None:
+    page = h3sim.page.synthetic(seed=1, n_resources=46)
+    load = h3sim.simulate(page, scheme="chrome-eps", network="cable", browser="parse")
+    ax = load.plot.waterfall()
+    *_, bandwidth, main_thread = [label.get_text() for label in ax.get_yticklabels()]
+    assert main_thread == "main thread"
+    (area,) = [patch for patch in ax.patches if patch.get_gid() == "bandwidth"]
+    tops, edges, bottom = area.get_data()
+    least_ms = 10 * load.network.packet_interval_ns / MS
+    bins = time_series.bins_of(load.trace, window_of([load]).end_ms, least_ms=least_ms)
+    mbps = [span.arrived_mbps for span in bins]
+    assert f"up to {max(mbps):.3g} Mbit/s" in bandwidth
+    assert max(mbps) <= 5  # cable
+    assert edges[:-1] == pytest.approx([span.start_ms for span in bins])
+    heights = [float(bottom - top) for top in tops]
+    assert heights == pytest.approx([each * max(heights) / max(mbps) for each in mbps])
+    busy = {
+        collection.get_gid(): sum(path.get_extents().width for path in collection.get_paths())
+        for collection in ax.collections
+        if (collection.get_gid() or "").startswith("main-thread")
+    }
+    spent: dict[str, float] = {}
+    for each in load.trace.activities:
+        if each.work.is_computation and each.ended_at_ns > each.began_at_ns:
+            gid = f"main-thread-{each.work.value}"
+            spent[gid] = spent.get(gid, 0.0) + (each.ended_at_ns - each.began_at_ns) / MS
+    assert busy == pytest.approx(spent)
+    assert len(busy) >= 2
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_transferred_bytes_are_those_of_the_wire(transport: str) -> None:
+    load = h3sim.simulate(
+        "davies-meenan", scheme="rr", network="cable", loss=0.03, record_packets=True,
+        transport=transport,
+    )  # fmt: skip
+    trace = load.connections[0].trace
+    rows = time_series.transferred_of(trace)
+    sizes = {row.number: row.size_bytes for row in trace.wire if row.is_down}
+    acked = {
+        number
+        for row in trace.wire
+        if not row.is_down and row.arrived_at_ns is not None
+        for low, high in row.acked
+        for number in range(low, high + 1)
+    }
+    lost = [number for row in trace.recovery for number in row.lost]
+    assert rows[-1].sent == sum(sizes.values())
+    assert rows[-1].acknowledged == sum(sizes.get(number, 0) for number in acked)
+    assert rows[-1].lost == sum(sizes.get(number, 0) for number in lost)
+    assert (rows[-1].lost > 0) == (transport == "quic")
+    for before, after in pairwise(rows):
+        assert all(low <= high for low, high in zip(before, after, strict=True))
+        assert after.acknowledged <= after.sent
+    labels = [line.get_label() for line in load.plot.transferred().get_lines()]
+    assert labels == ["sent", "acknowledged", *["declared lost"] * (transport == "quic")]
+
+
+def test_round_trip_times_begin_with_the_first_sample() -> None:
+    load = h3sim.simulate("davies-meenan", network="cable", record_packets=True)
+    rows = time_series.rtt_rows_of(load.trace)
+    # RFC 9002 guesses 333 ms before: cable has 28 ms, and its queue.
+    assert load.trace.recovery[0].latest_rtt_ns == 333 * MS
+    assert all(28 * MS <= row.latest_rtt_ns < 333 * MS for row in rows)
+    latest, smoothed, least = load.plot.rtt().get_lines()
+    assert list(latest.get_ydata()) == pytest.approx([row.latest_rtt_ns / MS for row in rows])
+    assert list(smoothed.get_ydata()) == pytest.approx([row.smoothed_rtt_ns / MS for row in rows])
+    assert min(least.get_ydata()) >= 28
+    with pytest.raises(NothingToMeasureError, match="no recovery was recorded"):
+        h3sim.simulate("davies-meenan", network="cable").plot.rtt()

@@ -200,6 +200,7 @@ def check_small_pages(**setting: Any) -> None:
             "tight_mode": st.sampled_from(["off", "chrome-118"]),
             "commit_ms": st.sampled_from([0, 28]),
             "paint_ms": st.sampled_from([0, 15]),
+            "paint": st.sampled_from(["progressive", "complete"]),
             "preload_scanner": st.booleans(),
             "handshake": st.sampled_from(["none", "1-rtt"]),
             "seed": st.integers(0, 3),

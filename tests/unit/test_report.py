@@ -33,7 +33,7 @@ MARKUP = '</title><script>alert("x")</script><img src=//evil.test/x onerror=aler
 class Elements(HTMLParser):
     """Elements with their attributes, and the text that a reader sees."""
 
-    VOID = ("meta", "link", "img", "br")
+    VOID = ("meta", "link", "img", "br", "input")
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
+from h3sim.reporting import LoadPlots
+from h3sim.reporting.race import differences_of
 from tools.check_report import errors_in, hostile_page, subjects
 from tools.open_page import browser
 
@@ -29,7 +31,7 @@ def axe() -> str | None:
 def test_reports_and_animations_have_no_mistake_in_a_browser(tmp_path: Path) -> None:
     with browser() as open_page:
         found = {path.name: list(errors_in(open_page(path), axe())) for path in subjects(tmp_path)}
-    assert len(found) == 7
+    assert len(found) == 8
     assert found == {name: [] for name in found}
 
 
@@ -79,6 +81,77 @@ def _press(page: OpenPage, *keys: str) -> None:
         page.evaluate(f"document.querySelector('.timeline .stage').dispatchEvent({event})")
 
 
+def test_rows_of_a_large_page_fold_by_kind_and_open(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    load = h3sim.simulate("dijit-bidi-inheritance", scheme="rr")
+    h3sim.report(load).save(path)
+    kinds = {timing.kind for timing in load.timings}
+    with browser() as open_page:
+        page = open_page(path)
+
+        def state() -> tuple[str, int]:
+            page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+            return page.evaluate(_INK)[0], int(page.evaluate(_HEIGHT))
+
+        folded = state()
+        assert page.evaluate("document.querySelector('[data-do=fold]').checked")
+        page.evaluate("document.querySelector('[data-do=fold]').click()")
+        assert state()[1] > folded[1]
+        page.evaluate("document.querySelector('[data-do=fold]').click()")
+        assert state() == folded
+        # The first row of the waterfall is the document's group; a click opens and closes it.
+        page.evaluate(_CLICK_FIRST_ROW)
+        assert state()[1] == folded[1] + 18
+        page.evaluate(_CLICK_FIRST_ROW)
+        assert state() == folded
+        _press(page, "ArrowDown", "Enter")
+        assert state()[1] == folded[1] + 18
+        assert page.problems == []
+    assert len(kinds) * 18 >= 60
+
+
+def test_a_race_plays_steps_and_finds_the_next_difference(tmp_path: Path) -> None:
+    path = tmp_path / "race.html"
+    loads = [h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "bucket-html")]
+    LoadPlots(loads).race(path)
+    differences = differences_of(loads)
+    with browser() as open_page:
+        page = open_page(path)
+
+        def status() -> str:
+            return str(page.evaluate("document.getElementById('status').textContent"))
+
+        def press(key: str) -> None:
+            event = f"new KeyboardEvent('keydown', {{ key: {key!r}, bubbles: true }})"
+            page.evaluate(f"document.querySelector('h1').dispatchEvent({event})")
+
+        press("Home")
+        assert "At 0.0 ms rr 0 of 4 complete; bucket-html 0 of 4 complete." in status()
+        pages = "[...document.querySelectorAll('.lanes canvas')].map((each) => each.toDataURL())"
+        empty = page.evaluate(pages)
+        for each in differences:
+            press("d")
+            assert f"At {each.at_ms:.1f} ms" in status()
+        assert page.evaluate(pages) != empty
+        press("ArrowLeft")
+        assert f"At {differences[-1].at_ms:.1f} ms" not in status()
+        press(" ")
+        assert page.evaluate("document.getElementById('play').textContent") == "Pause"
+        press(" ")
+        assert page.evaluate("document.getElementById('play').textContent") == "Play"
+        assert page.problems == []
+
+
+_HEIGHT = "document.querySelector('.timeline canvas').clientHeight"
+_CLICK_FIRST_ROW = """
+(() => {
+  const stage = document.querySelector(".timeline .stage"), box = stage.getBoundingClientRect();
+  stage.setPointerCapture = () => {};
+  for (const name of ["pointerdown", "pointerup"]) {
+    stage.dispatchEvent(new PointerEvent(name, { clientX: box.left + 60, clientY: box.top + 129 }));
+  }
+})()
+"""
 _INK = "[...document.querySelectorAll('.timeline canvas')].map((canvas) => canvas.toDataURL())"
 _HOVER = """
 document.querySelector(".timeline tbody tr").dispatchEvent(new PointerEvent("pointerenter"))

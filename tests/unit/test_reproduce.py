@@ -244,18 +244,27 @@ def test_the_command_prints_json_alone(capsys: pytest.CaptureFixture[str]) -> No
     assert document["findings"][0]["id"] == "marx-15"
 
 
-def test_what_is_drawn_is_the_same_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("suffix", "options"),
+    [("png", []), ("pdf", ["--format", "pdf", "--style", "paper", "--width", "column"])],
+)
+def test_what_is_drawn_is_the_same_again(suffix: str, options: list[str], tmp_path: Path) -> None:
     for folder in ("a", "b"):
-        assert main(["reproduce", "marx-15", "--figures", str(tmp_path / folder)]) == 0
-    first, second = (tmp_path / f / "marx-2019-fig-11.png" for f in ("a", "b"))
+        drawing = ["reproduce", "marx-15", "--figures", str(tmp_path / folder)]
+        assert main([*drawing, *options]) == 0
+    first, second = (tmp_path / f / f"marx-2019-fig-11.{suffix}" for f in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["marx-2019-fig-11", "koshiba-2016"])
 def test_the_figure_of_an_experiment_looks_as_it_should(name: str) -> None:
-    figure = figure_of(reproduce(name, executor="serial").runs[name])
+    run = reproduce(name, executor="serial").runs[name]
+    figure, printed = figure_of(run), figure_of(run, style="paper")
     assert figure is not None
+    assert printed is not None
     assert list(errors_in(figure)) == []
+    assert list(errors_in(printed)) == []
+    assert printed.get_size_inches()[0] == 7
     # Legends stand beside the axes, not above them, where they would take half of the height.
     assert all(
         legend.get_window_extent().y1 <= ax.get_window_extent().y1 + 2

@@ -64,7 +64,7 @@ def test_a_forest_has_the_speedup_of_each_scheme_and_its_interval() -> None:
 
 def test_lines_go_through_the_means() -> None:
     results = study()
-    ax = results.plot.lines("rtt_ms", "ms")
+    ax = results.plot.lines("rtt_ms", "ms", baseline=None)
     means = {
         (row["scheme"], row["rtt_ms"]): row["mean"]
         for row in results.summary("ms", by=["scheme", "rtt_ms"])
@@ -72,8 +72,47 @@ def test_lines_go_through_the_means() -> None:
     for drawn in ax.get_lines():
         for x, y in zip(drawn.get_xdata(), drawn.get_ydata(), strict=True):
             assert means[drawn.get_label(), x] == y
-    with pytest.raises(InputError, match="network is not a numeric column"):
-        results.plot.lines("network", "ms")
+
+
+def test_lines_show_paired_differences_with_intervals_over_pages() -> None:
+    results = study()
+    ax = results.plot.lines("rtt_ms", "ms")
+    line, *intervals = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) > 1][:3]
+    # x halves pages a and b and leaves c: over the pages -1/2, -1/2 and 0 of the mean seed, 103.5.
+    assert list(line.get_ydata()) == pytest.approx([-103.5 / 3, -153.5 / 3])
+    for drawn, mean in zip(intervals, (103.5, 153.5), strict=True):
+        pages = [-mean / 2, -mean / 2, 0.0]
+        # Three pages are too few for resamples: Student's interval.
+        low, high = stats.t.interval(0.95, 2, loc=sum(pages) / 3, scale=stats.sem(pages))
+        assert list(drawn.get_ydata()) == pytest.approx([low, high])
+
+
+def test_lines_over_categories_stand_side_by_side() -> None:
+    results = study()
+    ax = results.plot.lines("page", "ms")
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b", "c"]
+    points = ax.get_lines()[0]
+    assert points.get_linestyle() == "None"
+    assert list(points.get_xdata()) == [0, 1, 2]
+    # The mean of both round-trip times and all seeds, 128.5, halved on pages a and b.
+    assert list(points.get_ydata()) == pytest.approx([-128.5 / 2, -128.5 / 2, 0])
+
+
+def test_lines_to_a_baseline_that_no_load_has_are_refused() -> None:
+    with pytest.raises(InputError, match="no load has scheme"):
+        study().plot.lines("rtt_ms", "ms", baseline="z")
+
+
+def test_ranks_and_distributions_say_what_is_counted() -> None:
+    results = sized_study()
+    pages = results.filter(send_buffer_kb=0).plot
+    n_pages = len(set(results.column("page")))
+    assert f"over {n_pages} pages;" in pages.ranks("ms").get_title()
+    assert pages.cdf("ms").get_ylabel() == f"share of {n_pages} pages"
+    n_both = n_pages * len(set(results.column("send_buffer_kb")))
+    both = f"{n_both} combinations of page \u00d7 send buffer ({n_pages} pages)"
+    assert both in results.plot.ranks("ms").get_title().replace("\n", " ")
+    assert results.plot.cdf("ms").get_ylabel() == f"share of {both}"
 
 
 def test_a_map_shows_each_mean() -> None:
