@@ -82,6 +82,10 @@ class ScriptedScheduler(Scheduler):
         self._n_sent += 1
 
 
+_BROWSER = {"browser": "parse", "paint": "complete"}
+"""Images count once they are complete: the bound counts pieces of others too early."""
+
+
 def all_orders(page: Page, **options: Any) -> Iterator[Load]:
     """Yield a load for every order of packets that never idles.
 
@@ -97,7 +101,7 @@ def all_orders(page: Page, **options: Any) -> Iterator[Load]:
         ) -> Scheduler:
             return ScriptedScheduler(script, n_choices)
 
-        yield h3sim.simulate(page, scheduler=scheduler, **{"browser": "parse", **options})
+        yield h3sim.simulate(page, scheduler=scheduler, **{**_BROWSER, **options})
         script += [0] * (len(n_choices) - len(script))
         # The next script in the order of an odometer: the last entry that can go up does.
         last = next(
@@ -184,7 +188,7 @@ def of_small_pages(
 
 def of_shipped_page(page: Page, network: str) -> Closeness:
     """Return how close the best of the schemes is, those that know the page included."""
-    options: dict[str, Any] = {"network": network, "browser": "parse"}
+    options: dict[str, Any] = {"network": network, **_BROWSER}
     if not network.startswith("marx"):
         options["transport_profile"] = "quiche-chrome"
     loads = [h3sim.simulate(page, scheme=scheme, **options) for scheme in _SHIPPED]

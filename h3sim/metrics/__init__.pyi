@@ -24,16 +24,16 @@ from h3sim.metrics.hol import count_packets as count_packets
 from h3sim.metrics.hol import count_sander as count_sander
 from h3sim.metrics.hol import frames_by_number as frames_by_number
 from h3sim.metrics.hol import loss_bursts as loss_bursts
-from h3sim.metrics.progress import Element as Element
-from h3sim.metrics.progress import Paint as Paint
-from h3sim.metrics.progress import first_contentful_paint_ns as first_contentful_paint_ns
+from h3sim.metrics.visual import Element as Element
+from h3sim.metrics.visual import Paint as Paint
+from h3sim.metrics.visual import first_contentful_paint_ns as first_contentful_paint_ns
 from h3sim.metrics.progress import SAMPLE_MS as SAMPLE_MS
 from h3sim.metrics.progress import Timing as Timing
 from h3sim.metrics.progress import byte_index_ns as byte_index_ns
-from h3sim.metrics.progress import largest_paint_ns as largest_paint_ns
+from h3sim.metrics.visual import largest_paint_ns as largest_paint_ns
 from h3sim.metrics.progress import object_index_ns as object_index_ns
-from h3sim.metrics.progress import seen_at_ns as seen_at_ns
-from h3sim.metrics.progress import speed_index_ns as speed_index_ns
+from h3sim.metrics.visual import seen_at_ns as seen_at_ns
+from h3sim.metrics.visual import speed_index_ns as speed_index_ns
 from h3sim.metrics.progress import timings as timings
 
 __all__: list[str]

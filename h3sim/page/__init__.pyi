@@ -1,9 +1,9 @@
 """The public names of `h3sim.page`, each loaded when it is first used."""
 
-from h3sim.page.files import page_from_dict as page_from_dict
-from h3sim.page.files import page_to_dict as page_to_dict
-from h3sim.page.files import read_page as read_page
-from h3sim.page.files import schema as schema
+from h3sim.page.model import page_from_dict as page_from_dict
+from h3sim.page.model import page_to_dict as page_to_dict
+from h3sim.page.model import read_page as read_page
+from h3sim.page.model import schema as schema
 from h3sim.page.hosts import ConnectionMode as ConnectionMode
 from h3sim.page.hosts import Host as Host
 from h3sim.page.model import MarksFrom as MarksFrom

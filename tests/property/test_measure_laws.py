@@ -19,7 +19,7 @@ from h3sim.metrics.multiplexing import (
     reprioritization_delays_ns,
     streams_in_flight,
 )
-from h3sim.metrics.progress import Element, seen_at_ns, speed_index_ns
+from h3sim.metrics.visual import Element, seen_at_ns, speed_index_ns
 from h3sim.signals import Eps, H2Priority, Signal
 from h3sim.trace import Delivery, PacketRows, Request, Trace, with_delivery
 from tests.effort import law

@@ -15,7 +15,8 @@ from h3sim.metrics.multiplexing import (
     reprioritization_delays_ns,
     slope,
 )
-from h3sim.metrics.progress import Element, seen_at_ns, timings
+from h3sim.metrics.progress import timings
+from h3sim.metrics.visual import Element, seen_at_ns
 from h3sim.results.milestones import multiplexing_of
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
 from h3sim.trace import Delivery, PacketRows, Request, SignalSent, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.metrics.progress import Element, largest_paint_ns, speed_index_ns
+from h3sim.metrics.visual import Element, largest_paint_ns, speed_index_ns
 
 
 def element(ready_at_ns: int, share: float | None = None, *, is_hero: bool = False) -> Element:

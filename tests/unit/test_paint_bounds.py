@@ -113,13 +113,24 @@ def test_a_hidden_text_waits_for_its_font_but_no_longer_than_three_seconds() -> 
 
 def test_the_speed_index_sends_the_densest_image_first() -> None:
     # Painted at 10; then b (0.4 in 1 packet) at 20 and a (0.2 in 2) at 40; text is 0.4.
-    bounds = bounds_of(
+    page = (
         document(1),
         named("a.png", "image", 2, viewport=0.2),
         named("b.png", "image", 1, viewport=0.4),
     )
+    bounds = bounds_of(*page, paint="complete")
     assert bounds.speed_index_ms == about(0.4 * 10 + 0.4 * 20 + 0.2 * 40)
     assert bounds.speed_index_ratio > 1  # fifo sends a first
+    assert 10 < bounds_of(*page).speed_index_ms < bounds.speed_index_ms  # rows appear before
+
+
+def test_the_text_of_a_font_counts_from_the_first_paint_where_images_are_painted_as_they_load() -> (
+    None
+):
+    font = named("f.woff2", "font", 1, viewport=0.5)
+    image = named("a.avif", "image", 1, viewport=0.5)
+    # Painted at 10; the image, which is shown whole, at 20; the text counts from 10 on.
+    assert bounds_of(document(1), image, font).speed_index_ms == about(0.5 * 10 + 0.5 * 20)
 
 
 def test_there_are_no_bounds_of_what_the_load_does_not_have() -> None:

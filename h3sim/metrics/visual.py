@@ -1,0 +1,148 @@
+"""Visual metrics of a load: first contentful and largest paint, SpeedIndex, visual progress."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Paint = tuple[int, Fraction]
+"""A paint of an element: its time, and the share of the element that is painted by then."""
+
+
+class Element(NamedTuple):
+    """A visible element: its *share* of the viewport (None: unknown), and when it is complete.
+
+    *partial* are the earlier paints, both columns rising.
+    """
+
+    share: float | None
+    is_hero: bool
+    ready_at_ns: int
+    partial: tuple[Paint, ...] = ()
+
+    def steps(self, first_paint_ns: int) -> Iterator[Paint]:
+        """Yield each paint with the share that it adds; nothing is painted before the first paint.
+
+        >>> half = Element(0.2, False, 90, ((20, Fraction(1, 2)),))
+        >>> [(at_ns, float(added)) for at_ns, added in half.steps(50)]
+        [(50, 0.5), (90, 0.5)]
+        """
+        painted = Fraction(0)
+        for at_ns, share in (*self.partial, (self.ready_at_ns, Fraction(1))):
+            if share > painted:
+                yield max(first_paint_ns, at_ns), share - painted
+                painted = share
+
+
+def first_contentful_paint_ns(
+    first_paint_ns: int, elements: Iterable[Element], *, has_text: bool
+) -> int:
+    """Return when the first text or image is painted (W3C Paint Timing § 3.3, FCP).
+
+    Text counts from the first paint on, as in Chromium, where it counts even while its font hides
+    it (`TextPainter::Paint` calls `SetTextPainted` before it asks `ShouldSkipDrawing`).
+
+    >>> first_contentful_paint_ns(50, [Element(1.0, False, 90)], has_text=False)
+    90
+    """
+    if has_text:
+        return first_paint_ns
+    begun = (at_ns for each in elements for at_ns, _ in each.steps(first_paint_ns))
+    return min(begun, default=first_paint_ns)
+
+
+def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
+    """Return when the largest element is painted, an approximation of LCP.
+
+    The largest element is the hero image where the page names one (the last of several), else the
+    one with the largest share of the viewport (the first of several), else the text of the first
+    paint. Nothing is painted before the first paint.
+
+    >>> largest_paint_ns(50, [Element(0.2, False, 90), Element(0.1, False, 200)])
+    90
+    >>> largest_paint_ns(50, [])
+    50
+    """
+    elements = list(elements)
+    heroes = [element.ready_at_ns for element in elements if element.is_hero]
+    if heroes:
+        return max(first_paint_ns, *heroes)
+    # Of equal sizes the first that is ready: only a larger element replaces it.
+    largest = max(
+        elements, key=lambda element: (element.share or 0, -element.ready_at_ns), default=None
+    )
+    if largest is None or not largest.share:
+        return first_paint_ns
+    return max(first_paint_ns, largest.ready_at_ns)
+
+
+def speed_index_ns(
+    first_paint_ns: int,
+    elements: Sequence[Element],
+    *,
+    text: Element | None = None,
+    origin_ns: int = 0,
+) -> Fraction | None:
+    """Return the approximate SpeedIndex: the integral of the viewport share not yet painted.
+
+    The area that no element covers (*text*, plain backgrounds) is painted as *text* is, by default
+    all of it at the first paint. Overlapping elements are scaled to fit the viewport. None if no
+    element has a share.
+
+    >>> float(speed_index_ns(100, [Element(0.25, False, 500)]))
+    200.0
+    >>> float(speed_index_ns(100, [Element(0.25, False, 500, ((300, Fraction(1, 2)),))]))
+    175.0
+    """
+    paints = _paints(first_paint_ns, elements, text)
+    if paints is None:
+        return None
+    return sum(((at_ns - origin_ns) * added for at_ns, added in paints), Fraction(0))
+
+
+def seen_at_ns(
+    first_paint_ns: int,
+    elements: Sequence[Element],
+    share: Fraction,
+    *,
+    text: Element | None = None,
+) -> int | None:
+    """Return when at least *share* of the viewport is painted, as the SpeedIndex counts it.
+
+    None if no element has a share.
+
+    >>> seen_at_ns(100, [Element(0.25, False, 500)], Fraction(85, 100))
+    500
+    """
+    paints = _paints(first_paint_ns, elements, text)
+    if paints is None:
+        return None
+    painted, reached_ns = Fraction(0), first_paint_ns
+    for at_ns, added in sorted(paints):
+        if painted >= share:
+            break
+        painted += added
+        reached_ns = at_ns
+    return reached_ns
+
+
+def _paints(
+    first_paint_ns: int, elements: Sequence[Element], text: Element | None
+) -> list[Paint] | None:
+    """Return all paints, each with the share of the viewport that it adds; they add up to 1."""
+    # Exact, as sums of floats depend on their order.
+    shares = [Fraction(element.share or 0) for element in elements]
+    covered = sum(shares, Fraction(0))
+    if not covered:
+        return None
+    scale = max(covered, Fraction(1))
+    uncovered = text or Element(None, False, first_paint_ns)
+    return [
+        (at_ns, added * part / scale)
+        for element, part in (*zip(elements, shares, strict=True), (uncovered, scale - covered))
+        if part
+        for at_ns, added in element.steps(first_paint_ns)
+    ]
