@@ -363,7 +363,10 @@ def loss_order(options: argparse.Namespace) -> None:
     heads = ["cc", "queue", "loss", "burst", *(METRICS[metric] for metric in metrics)]
     print(
         tabulate(
-            body, [*heads, "blocked bytes"], floatfmt=("", "", ".2f", ".0f", "", "", "", ".2f")
+            body,
+            [*heads, "blocked bytes"],
+            floatfmt=("", "", ".2f", ".0f", "", "", "", ".2f"),
+            missingval="-",
         )
     )
     for metric in metrics:
@@ -389,12 +392,15 @@ def in_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 def _blocked(
     rows: Iterable[Mapping[str, Any]], state: Callable[[Mapping[str, Any]], Any]
-) -> dict[Any, float]:
-    """Return the bytes that round robin blocks within streams, relative to fifo."""
+) -> dict[Any, float | None]:
+    """Return the bytes that round robin blocks within streams, relative to fifo.
+
+    None where fifo blocks none.
+    """
     sums: dict[Any, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row in rows:
         sums[state(row)][row["scheme"]] += row["hol_stream_bytes"]
-    return {where: by["rr"] / by["fifo"] if by["fifo"] else math.nan for where, by in sums.items()}
+    return {where: by["rr"] / by["fifo"] if by["fifo"] else None for where, by in sums.items()}
 
 
 def _draw_losses(found: Mapping[str, Mapping[Any, Estimate]], path: Path) -> None:
