@@ -61,7 +61,13 @@ SECTIONS = {
     "Explanation: how and why": (
         *("docs/scope", "docs/architecture", "docs/reading", "docs/browsers", "docs/signalling"),
         *("docs/schedulers", "docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
-        *("docs/validation", "docs/findings", "docs/artifact", "validation/data/README"),
+        *(
+            "docs/validation",
+            "docs/findings",
+            "docs/results",
+            "docs/artifact",
+            "validation/data/README",
+        ),
         *("validation/data/pages/README", "validation/data/schedules/README"),
         "validation/data/stacks/README",
     ),

@@ -135,7 +135,7 @@ def logs_of(
 
 def run(name: str, options: argparse.Namespace) -> Results:
     """Return the rows of a shipped study, from the store where it has them."""
-    study = read_study(str(root("models") / "studies" / f"{name}.toml"))
+    study = read_study(str(root("models") / "studies" / "results" / f"{name}.toml"))
     with progress_bar(name) as progress:
         return study.run(store=options.store, workers=options.workers, progress=progress)
 
@@ -561,6 +561,7 @@ def _loads_of_edits(
             schemes=scheme,
             network=list(_HINT_NETWORKS),
             browser="parse",
+            paint="complete",
             tight_mode="chrome-118",
             transport_profile="quiche-chrome",
         )

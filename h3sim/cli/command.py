@@ -496,6 +496,12 @@ def output_width() -> int:
         return _WIDTH_UNKNOWN
 
 
+def print_first(sentence: str) -> None:
+    """Print what the first loads show, where a terminal shows the progress, too."""
+    if sys.stderr.isatty():
+        print(f"h3sim: {escape_control(sentence)}", file=sys.stderr, flush=True)
+
+
 @contextmanager
 def progress_bar(unit: str = "load") -> Iterator[Progress | None]:
     """Yield a progress callback (done, total) that shows a bar after one second.

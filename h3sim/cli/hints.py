@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from typing import TYPE_CHECKING
 
 from h3sim.cli import shared, tables
-from h3sim.cli.command import JSON, NO_TRUNCATE, WORKERS, Argument, Command, report_written
+from h3sim.cli.command import (
+    JSON,
+    NO_TRUNCATE,
+    WORKERS,
+    Argument,
+    Command,
+    print_first,
+    report_written,
+)
 from h3sim.cli.search import OF_RECORDING, SUBJECT
 from h3sim.schema.values import Integer, Number
 from h3sim.study import hints
@@ -51,7 +58,7 @@ def _hints(options: argparse.Namespace, progress: Progress | None) -> Hints:
         n_seeds=options.n_seeds,
         confidence=options.confidence,
         keep_loads=options.report is not None,
-        first_result=_print_first,
+        first_result=print_first,
         config=options.config,
         executor="auto",
         workers=options.workers,
@@ -64,10 +71,6 @@ def _hints(options: argparse.Namespace, progress: Progress | None) -> Hints:
         report(found.loads, title=f"h3sim: {found.verdict}", command=command).save(options.report)
         report_written(options.report)
     return found
-
-
-def _print_first(sentence: str) -> None:
-    print(f"h3sim hints: {escape_control(sentence)}", file=sys.stderr, flush=True)
 
 
 def _show(found: Hints, options: argparse.Namespace) -> None:

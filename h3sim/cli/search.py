@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from h3sim.cli.command import (
     Command,
     FigureOptions,
     check_output_path,
+    print_first,
     report_written,
 )
 from h3sim.errors import InputError, ValidationIssue
@@ -29,7 +29,6 @@ from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
 from h3sim.table import MISSING, SURE, Column
-from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
@@ -170,7 +169,7 @@ def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recomm
         networks=options.networks,
         network_within=options.network_within,
         keep_loads=options.plot is not None or options.report is not None,
-        first_result=_print_first,
+        first_result=print_first,
         config=options.config,
         executor="auto",
         workers=options.workers,
@@ -201,16 +200,12 @@ def _search(options: argparse.Namespace, progress: Progress | None) -> SearchRes
         confidence=options.confidence,
         networks=options.networks,
         network_within=options.network_within,
-        first_result=_print_first,
+        first_result=print_first,
         config=options.config,
         executor="auto",
         workers=options.workers,
         progress=progress or False,
     )
-
-
-def _print_first(sentence: str) -> None:
-    print(f"h3sim: {escape_control(sentence)}", file=sys.stderr, flush=True)
 
 
 def _show_recommend(advice: Recommendation, options: argparse.Namespace) -> None:

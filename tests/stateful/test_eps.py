@@ -30,12 +30,15 @@ class EpsMachine(RuleBasedStateMachine):
 
     make_scheduler = EpsScheduler
 
-    @initialize(mixed=st.sampled_from(Mixed), turn=TURNS)
-    def start(self, mixed: Any, turn: Any) -> None:
+    @initialize(mixed=st.sampled_from(Mixed), turn=TURNS, signals=st.lists(WANTED, max_size=5))
+    def start(self, mixed: Any, turn: Any, signals: Any) -> None:
         self.eps, self.reference = (
             self.make_scheduler(mixed=mixed, turn=turn),
             ReferenceEps(mixed=mixed, turn=turn),
         )
+        for number, signal in enumerate(signals):
+            self.both("open", 4 * number, signal)
+            self.both("activate", 4 * number)
 
     def both(self, call: Any, *arguments: Any) -> None:
         """Do the same to the scheduler and to the reference."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -194,8 +195,12 @@ class TestTransforms:
 
 class TestTheCommand:
     def test_it_prints_what_helps_with_the_markup(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+        self,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
         file = tmp_path / "page.json"
         file.write_text(PAGE.to_json(), encoding="utf-8")
         over = ["--network", "cable", "--seeds", "3", "--network-uncertainty", "1"]
@@ -205,8 +210,11 @@ class TestTheCommand:
         assert "does not know" in printed
         assert "after one load" in noted
         assert "hero.jpg" in (tmp_path / "r.html").read_text("utf-8")
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
         assert main(["hints", str(file), *over, "--json"]) == 0
-        document = json.loads(capsys.readouterr().out)
+        printed, noted = capsys.readouterr()
+        assert noted == ""
+        document = json.loads(printed)
         assert document["format"] == "h3sim-hints/1"
         assert document["rows"][0]["verdict"] == "helps"
 

@@ -305,7 +305,7 @@ def test_a_report_has_the_window_of_each_connection() -> None:
 
 
 def test_a_changed_priority_is_shown_first_and_last() -> None:
-    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", browser="parse")
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps-2022", browser="parse")
     signals: dict[int, list[str]] = {}
     for _, stream_id, signal in load.trace.signals:
         signals.setdefault(stream_id, []).append(priority_text(signal))

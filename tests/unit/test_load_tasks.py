@@ -140,8 +140,10 @@ def test_auto_uses_processes_only_if_they_save_time(
     monkeypatch.setattr(runner, "worker_count", lambda _: 2)
     pools: list[bool] = []
 
+    pool_of = runner.pool_of
+
     def noted(executor: Any, workers: int | None, *, is_small: bool) -> Any:
-        pool = runner.pool_of(executor, workers, is_small=is_small)
+        pool = pool_of(executor, workers, is_small=is_small)
         pools.append(pool.is_serial)
         return pool
 
