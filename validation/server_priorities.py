@@ -54,7 +54,7 @@ def rows(results: Results) -> Iterator[tuple[Any, ...]]:
                         compared = some.compare(servers[plain], value=metric)
                         row = next(r for r in compared if r.scheme == scheme)
                         cells.append(f"{row.geometric:.2f} ({_end(row.low)} to {_end(row.high)})")
-                    yield title, scheme, send_buffer_kb, network, *cells
+                    yield title, scheme, f"{send_buffer_kb:g}", network, *cells
 
 
 def _end(ratio: float | None) -> str:
