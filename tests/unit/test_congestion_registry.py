@@ -88,7 +88,7 @@ def wrong(name: str) -> Any:
     def make(settings: Any) -> Any:
         made: Any = Mine(settings)
         value = WRONG[name][0]
-        if name in ("stands_still", "paces"):
+        if name in ("stands_still", "paces", "races"):
             made = Paces(settings)
             made.rate = value
             return made
@@ -204,6 +204,8 @@ WRONG = {
     ),
     "loses_count": (float("nan"), "sets congestion_window to nan in"),
     "forgets": (None, "sets congestion_window to None in"),
+    "grows": (10**5000, "sets congestion_window to a huge number in"),
+    "races": (1 << 64, r"pacing_rate_bps\(\) returns a huge number; it must be None, or a"),
     "has_a_threshold": ("x", r"sets ssthresh to 'x' in on_acked\(\); it must be None, or a whole"),
     "stands_still": (
         0,

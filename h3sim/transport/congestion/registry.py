@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
+_LIMIT = 1 << 64
+"""Windows, thresholds and rates of plug-ins are smaller: floats are computed from them."""
+
+
 class CheckedController(CongestionController):
     """A proxy that validates the windows of a plug-in *controller* called *name*.
 
@@ -40,7 +44,7 @@ class CheckedController(CongestionController):
     >>> CheckedController(Closed(), name="closed", packet_bytes=1200)
     Traceback (most recent call last):
     h3sim.errors.ControllerError: the controller 'closed' sets congestion_window to 0 when it is \
-made; it must be a whole number of bytes, at least 1,200 (a packet)
+made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^64
     """
 
     def __init__(self, controller: CongestionController, *, name: str, packet_bytes: int) -> None:
@@ -73,8 +77,8 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
         """Return the rate at which packets leave, or None."""
         rate_bps = self._pass_on("pacing_rate_bps", rtt)
         rate = as_integer(rate_bps)
-        if rate_bps is not None and (rate is None or rate < 1):
-            requirement = "it must be None, or a whole number of bit/s, at least 1"
+        if rate_bps is not None and (rate is None or not 1 <= rate < _LIMIT):
+            requirement = "it must be None, or a whole number of bit/s, at least 1 and below 2^64"
             found = format_value(rate_bps)
             raise self._guard.failed(f"pacing_rate_bps() returns {found}; {requirement}")
         return rate
@@ -91,13 +95,13 @@ made; it must be a whole number of bytes, at least 1,200 (a packet)
                 raise self._guard.failed(f"has no {attribute} {when}")
         window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
         n_bytes, threshold = as_integer(window), as_integer(ssthresh)
-        if n_bytes is None or n_bytes < self._packet_bytes:
-            least = f"at least {self._packet_bytes:,} (a packet)"
+        if n_bytes is None or not self._packet_bytes <= n_bytes < _LIMIT:
+            least = f"at least {self._packet_bytes:,} (a packet) and below 2^64"
             requirement = f"it must be a whole number of bytes, {least}"
             found = format_value(window)
             raise self._guard.failed(f"sets congestion_window to {found} {when}; {requirement}")
-        if ssthresh is not None and (threshold is None or threshold < 0):
-            requirement = "it must be None, or a whole number of bytes"
+        if ssthresh is not None and (threshold is None or not 0 <= threshold < _LIMIT):
+            requirement = "it must be None, or a whole number of bytes below 2^64"
             found = format_value(ssthresh)
             raise self._guard.failed(f"sets ssthresh to {found} {when}; {requirement}")
         self.congestion_window, self.ssthresh = n_bytes, threshold
