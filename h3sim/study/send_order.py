@@ -403,8 +403,8 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
             if stop > upto:
                 last[frame.stream_id] = (packet.number, stop)
     room = LostRoom(lost, max(sum(frame.n_bytes for frame in each.frames) for each in packets))
-    room.fill_gaps(gaps)
-    room.fill_ends(later)
+    room.assign_gaps(gaps)
+    room.assign_ends(later)
     found = sorted([*packets, *room.packets()], key=lambda packet: packet.number)
     at_ns = packets[-1].at_ns
     for index in range(len(found) - 1, -1, -1):
@@ -428,7 +428,7 @@ _NEAR_PACKETS = 12
 """A response was lost at most so many packets behind the bytes before it, or ahead of those behind
 it."""
 _LEAST_BYTES = 32
-"""The least bytes of a stream that are worth a place in a packet that has others."""
+"""The least bytes of a stream that are worth a frame in a packet that has others."""
 
 
 class LostRoom:
@@ -440,7 +440,7 @@ class LostRoom:
         self._left = dict.fromkeys(lost, capacity_bytes)
         self._frames: dict[int, list[StreamFrame]] = {}
 
-    def fill_gaps(self, gaps: Iterable[Missing]) -> None:
+    def assign_gaps(self, gaps: Iterable[Missing]) -> None:
         """Place each gap in the packets between those around it, the most urgent one first."""
         by_start = sorted((self._after(gap), gap) for gap in gaps)
         waiting: list[Missing] = []
@@ -464,7 +464,7 @@ class LostRoom:
         index = bisect_left(self._lost, gap.before)
         return near if index and self._lost[index - 1] > near else gap.after
 
-    def fill_ends(self, ends: Iterable[Missing]) -> None:
+    def assign_ends(self, ends: Iterable[Missing]) -> None:
         """Place bytes that arrive late in what is left of the packets that they may be from."""
         begun: dict[int, int] = {}
         """The last packet before the lost end of each stream."""

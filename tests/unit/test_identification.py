@@ -308,10 +308,10 @@ def test_a_server_s_log_shows_when_responses_were_ready(tmp_path: Path) -> None:
 
 def test_bytes_of_lost_packets_fill_the_room_in_them_by_their_deadlines() -> None:
     room = LostRoom([5, 6, 7], 1000)
-    room.fill_gaps([Missing(9, 4, 0, 3000, 4500), Missing(8, 4, 4, 0, 500)])
+    room.assign_gaps([Missing(9, 4, 0, 3000, 4500), Missing(8, 4, 4, 0, 500)])
     # Of an end that did not fit, nothing is placed; what was sent soon after was not lost.
-    room.fill_ends([Missing(40, 4, 8, 0, 1500), Missing(10, 4, 12, 0, 1)])
-    room.fill_ends([Missing(40, 4, 16, 2000, 2900)])
+    room.assign_ends([Missing(40, 4, 8, 0, 1500), Missing(10, 4, 12, 0, 1)])
+    room.assign_ends([Missing(40, 4, 16, 2000, 2900)])
     carried = [
         (packet.number, frame.stream_id, frame.offset, frame.n_bytes)
         for packet in room.packets()
@@ -322,5 +322,5 @@ def test_bytes_of_lost_packets_fill_the_room_in_them_by_their_deadlines() -> Non
 
 def test_a_response_that_lost_its_beginning_began_just_ahead_of_the_rest() -> None:
     room = LostRoom([5, 60], 1000)
-    room.fill_gaps([Missing(61, -1, 0, 0, 800)])
+    room.assign_gaps([Missing(61, -1, 0, 0, 800)])
     assert [packet.number for packet in room.packets()] == [60]
