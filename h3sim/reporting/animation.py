@@ -23,7 +23,7 @@ from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from PIL import ImageDraw, ImageFont
 
@@ -263,28 +263,41 @@ def _stage(title: str) -> str:
     )
 
 
-def _controls(scene: Scene) -> str:
-    speeds = "".join(
-        f'<option value="{rate}"{" selected" * (name == "steadily")}>{name}</option>'
-        for name, rate in _SPEEDS
+def player_controls(
+    speeds: Iterable[tuple[str, float]], chosen: str, jump: tuple[str, str, str], end_ms: float
+) -> str:
+    """Return the buttons, speeds and time of a player; *jump* is the ID, name and key of a button.
+
+    That button goes to the next moment of a kind.
+    """
+    options = "".join(
+        f'<option value="{rate}"{" selected" * (name == chosen)}>{name}</option>'
+        for name, rate in speeds
     )
     buttons = (
         ("play", "Play", "Space"),
         ("back", "Step back", "ArrowLeft"),
         ("forward", "Step", "ArrowRight"),
-        ("loss", "Next loss", "L"),
+        jump,
         ("restart", "Restart", "Home"),
     )
-    made = "".join(
+    shown = "".join(
         f'<button type="button" id="{id_}" aria-keyshortcuts="{keys}" disabled>{name}</button>'
         for id_, name, keys in buttons
     )
     return (
-        f'<div class="controls" role="group" aria-label="Controls">{made}'
-        f'<label>speed <select id="speed" disabled>{speeds}</select></label>'
-        f'<input type="range" id="time" min="0" max="{scene.end_ms:.3f}" step="any" value="0" '
+        f'<div class="controls" role="group" aria-label="Controls">{shown}'
+        f'<label>speed <select id="speed" disabled>{options}</select></label>'
+        f'<input type="range" id="time" min="0" max="{end_ms:.3f}" step="any" value="0" '
         'aria-label="time in ms since navigation start" disabled></div>\n'
         '<p id="status" role="status"></p>\n'
+    )
+
+
+def _controls(scene: Scene) -> str:
+    controls = player_controls(_SPEEDS, "steadily", ("loss", "Next loss", "L"), scene.end_ms)
+    return (
+        f"{controls}"
         "<p>Keys: <kbd>Space</kbd> plays and pauses, <kbd>&larr;</kbd> and <kbd>&rarr;</kbd> go to"
         " the next thing that happens, <kbd>L</kbd> to the next moment at which the bytes of a lost"
         " packet are about to come, <kbd>Home</kbd> to the start. Packets stand in the order sent;"

@@ -7,7 +7,7 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.reporting.animation import STYLE, legend_of, scene_of
+from h3sim.reporting.animation import STYLE, legend_of, player_controls, scene_of
 from h3sim.reporting.document import check_suffix, html_page
 from h3sim.reporting.labels import shortened
 from h3sim.schema import write_atomically
@@ -193,28 +193,10 @@ def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
 
 def _controls(document: dict[str, Any]) -> str:
     end_s = document["end"] / 1000
-    chosen = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _STEADY_S))
-    speeds = "".join(
-        f'<option value="{rate}"{" selected" * (name == chosen[0])}>{name}</option>'
-        for name, rate in _SPEEDS
-    )
-    buttons = (
-        ("play", "Play", "Space"),
-        ("back", "Step back", "ArrowLeft"),
-        ("forward", "Step", "ArrowRight"),
-        ("difference", "Next difference", "D"),
-        ("restart", "Restart", "Home"),
-    )
-    shown = "".join(
-        f'<button type="button" id="{id_}" aria-keyshortcuts="{keys}" disabled>{name}</button>'
-        for id_, name, keys in buttons
-    )
+    chosen, _ = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _STEADY_S))
+    jump = ("difference", "Next difference", "D")
     return (
-        f'<div class="controls" role="group" aria-label="Controls">{shown}'
-        f'<label>speed <select id="speed" disabled>{speeds}</select></label>'
-        f'<input type="range" id="time" min="0" max="{document["end"]:.3f}" step="any" value="0" '
-        'aria-label="time in ms since navigation start" disabled></div>\n'
-        '<p id="status" role="status"></p>\n'
+        f"{player_controls(_SPEEDS, chosen, jump, document['end'])}"
         f"{_KEYS}"
         "<noscript><p>The pictures need JavaScript; the sentences above and the table below do"
         " not.</p></noscript>\n"
