@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -398,7 +399,8 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     assert (process.returncode, err) == (1, b"")
 
 
-DRIVER = f"{sys.executable} {Path(__file__).parents[2] / 'validation/drivers/shipped.py'} eps"
+SHIPPED = Path(__file__).parents[2] / "validation" / "drivers" / "shipped.py"
+DRIVER = shlex.join([sys.executable, str(SHIPPED), "eps"])
 
 
 def test_a_driver_schedules_in_the_place_of_the_scheme(capsys: pytest.CaptureFixture[str]) -> None:
