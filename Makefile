@@ -103,7 +103,7 @@ wheel-compiled: $(DEV) ## a wheel for this platform with the core compiled by my
 	H3SIM_COMPILE=1 $(BIN)/python -m build --wheel
 
 .PHONY: test-compiled
-test-compiled: ## every test on the compiled build, in a copy under build/ (POSIX; minutes; needs a C compiler; ARGS="tests/unit" for a part)
+test-compiled: ## every test on the compiled build, in a copy under build/ (POSIX; minutes; needs a C compiler; ARGS="tests/unit" for a part; H3SIM_OPT_LEVEL=0 compiles sooner)
 	rm -rf $(COMPILED) && mkdir -p $(COMPILED)
 	git ls-files -z | tar -c --null -T - -f - | tar -x -C $(COMPILED) -f -
 	$(PYTHON) -m venv $(COMPILED)/.venv

@@ -45,7 +45,9 @@ def extensions() -> list:
     names = (FOLDER / "compiled.txt").read_text(encoding="utf-8").split()
     # Of the types of libraries only those matter that are there; `make lint` checks them all.
     options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
-    found = mypycify([*options, *names], opt_level="2", debug_level="0")
+    # Tests of what it computes are as good without optimization, which takes most of the time.
+    level = os.environ.get("H3SIM_OPT_LEVEL", "2")
+    found = mypycify([*options, *names], opt_level=level, debug_level="0")
     docstrings = docstrings_of(names)
     for source in {Path(name) for extension in found for name in extension.sources}:
         text = source.read_text(encoding="utf-8")
