@@ -47,7 +47,7 @@ _SLOP = 13
 """Levels of 256 by which a pixel may differ: 5 %, as WebPageTest counts."""
 
 
-def test_image() -> Image.Image:
+def sample_image() -> Image.Image:
     """Return coloured noise, of which every row has about as many bytes as any other."""
     source = np.random.default_rng(1)
     coarse = source.integers(20, 200, size=(24, 24, 3)).astype(np.uint8)
@@ -259,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ChromiumError as error:
         print(f"validate-image-paint: no measurement: {error}")
     else:
-        image = test_image()
+        image = sample_image()
         rows = []
         with running_chromium(program, local_only=True) as address, DevTools(address) as devtools:
             for name, (image_format, _, _) in _SAVED.items():

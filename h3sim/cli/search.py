@@ -158,22 +158,29 @@ def _plot_path(name: str, options: argparse.Namespace) -> str | None:
     return name
 
 
+def _given(options: argparse.Namespace, progress: Progress | None) -> dict[str, Any]:
+    """Return what both commands hand to their functions."""
+    return {
+        "schemes": options.schemes,
+        "baseline": options.baseline,
+        "which": options.which,
+        "n_seeds": options.n_seeds,
+        "confidence": options.confidence,
+        "networks": options.networks,
+        "network_within": options.network_within,
+        "first_result": print_first,
+        "config": options.config,
+        "executor": "auto",
+        "workers": options.workers,
+        "progress": progress or False,
+    }
+
+
 def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recommendation:
     advice = recommend(
         options.page if options.imported is None else options.imported,
-        schemes=options.schemes,
-        baseline=options.baseline,
-        which=options.which,
-        n_seeds=options.n_seeds,
-        confidence=options.confidence,
-        networks=options.networks,
-        network_within=options.network_within,
         keep_loads=options.plot is not None or options.report is not None,
-        first_result=print_first,
-        config=options.config,
-        executor="auto",
-        workers=options.workers,
-        progress=progress or False,
+        **_given(options, progress),
     )
     if options.plot is not None:
         from h3sim.reporting import LoadPlots  # on use, as the report: matplotlib
@@ -190,22 +197,7 @@ def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recomm
 
 
 def _search(options: argparse.Namespace, progress: Progress | None) -> SearchResult:
-    return search(
-        options.pages,
-        schemes=options.schemes,
-        vary=options.vary,
-        which=options.which,
-        baseline=options.baseline,
-        n_seeds=options.n_seeds,
-        confidence=options.confidence,
-        networks=options.networks,
-        network_within=options.network_within,
-        first_result=print_first,
-        config=options.config,
-        executor="auto",
-        workers=options.workers,
-        progress=progress or False,
-    )
+    return search(options.pages, vary=options.vary, **_given(options, progress))
 
 
 def _show_recommend(advice: Recommendation, options: argparse.Namespace) -> None:
