@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz.readers import READERS
 from tests.hostile.files import FILES
 
-_BYTES = 10_000
+_BYTES = 30_000
 
 
 @pytest.mark.parametrize("reader", FILES)

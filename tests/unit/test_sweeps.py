@@ -127,7 +127,8 @@ def test_sampled_settings_are_loaded() -> None:
         ({"mean_loss_burst": [2, 5]}, "mean_loss_burst: clusters losses"),
         (
             {"metrics": ["jain"]},
-            r"metrics\[0\]: 'jain' is not one of .*, multiplexing_interleaving",
+            r"metrics\[0\]: 'jain' is not one of paint_bounds_first_paint_ms, .*"
+            r"_speed_index_ratio, multiplexing_interleaving",
         ),
     ],
 )
