@@ -517,7 +517,7 @@ def _edits(names: Sequence[str]) -> Iterator[tuple[str, Pages, Pages]]:
     }
     before = {page.name: page for page in slow if blocking[page.name]}
     hinted = {name: with_early_hints(page, blocking[name]) for name, page in before.items()}
-    yield f"103 for what blocks painting, {_THINK_MS} ms of thought", before, hinted
+    yield f"103 for what blocks painting, {_THINK_MS} ms think time", before, hinted
     plain = {page.name: page for page in pages}
     for title, chosen in (("of the largest element", _largest), ("of an unseen image", _unseen)):
         ids = {name: id_ for name, page in plain.items() if (id_ := chosen(page)) is not None}
