@@ -22,7 +22,6 @@ from h3sim import rng
 from h3sim.study.design import StoppingRule
 from h3sim.study.racing import race
 from h3sim.study.results import Results
-from h3sim.study.sequential import seed_interval
 from h3sim.study.statistics import METHODS, mean_interval
 from tools.documented import put
 
@@ -57,7 +56,7 @@ SPREADS: dict[str, tuple[str, Callable[[Random], float]]] = {
     ),
     "one page in ten differs": ("2.7", lambda source: (-1 / 3, 3)[source.random() < 0.1]),
 }
-"""How pages differ: skewness, and a draw with mean 0 and standard deviation 1."""
+"""How pages or seeds differ: skewness, and a draw with mean 0 and standard deviation 1."""
 
 
 def coverage(
@@ -76,11 +75,17 @@ def coverage(
         for _ in range(pages):
             own = _TRUE_LOG + _SD * drawn(source)
             logs.append(own + math.fsum(source.gauss(0, _SEED_SD) for _ in range(_SEEDS)) / _SEEDS)
-        low, high = mean_interval(logs, method=method)
-        assert low is not None  # noqa: S101 - there are pages enough
-        assert high is not None  # noqa: S101
+        low, high = _ends(mean_interval(logs, method=method))
         covered += low <= _TRUE_LOG <= high
     return covered / studies
+
+
+def _ends(interval: tuple[float, float] | tuple[None, None]) -> tuple[float, float]:
+    """Return the ends of an interval of enough values."""
+    low, high = interval
+    assert low is not None  # noqa: S101
+    assert high is not None  # noqa: S101
+    return low, high
 
 
 _NETWORKS = ("cable", "4g")
@@ -157,13 +162,14 @@ def _tau(source: Random, *, n: int) -> list[bool]:
     return [found.tau_low <= 2 / math.pi * math.asin(rho) <= found.tau_high]  # type: ignore[operator]
 
 
-def _sequential(source: Random, *, width: float) -> list[bool]:
+def _sequential(source: Random, *, spread: str, width: float) -> list[bool]:
     """Return whether the interval at which seeds stop being added covers."""
     rule, logs = StoppingRule(width=width), list[float]()
-    low = high = 0.0
+    _, drawn = SPREADS[spread]
+    low = high = math.nan
     for n_seeds in rule.looks:
-        logs += (source.gauss(_TRUE_LOG, _SEED_SD) for _ in range(n_seeds - len(logs)))
-        low, high = seed_interval(logs, rule.level)
+        logs += (_TRUE_LOG + _SEED_SD * drawn(source) for _ in range(n_seeds - len(logs)))
+        low, high = _ends(mean_interval(logs, 1 - rule.level))
         if math.exp(high - low) - 1 < rule.width:
             break
     return [low <= _TRUE_LOG <= high]
@@ -212,7 +218,14 @@ CONTRASTS: dict[str, Callable[[Random], list[bool]]] = {
     },
     **{f"Kendall's tau, {n} rows": partial(_tau, n=n) for n in (10, 30, 100)},
     **{
-        f"seeds added until {width:.0%} wide": partial(_sequential, width=width)
+        f"seeds added until {width:.0%} wide, {label}": partial(
+            _sequential, spread=spread, width=width
+        )
+        for spread, label in {
+            "normal": "normal",
+            "exponential": "exponential",
+            "one page in ten differs": "one in ten differs",
+        }.items()
         for width in (0.05, 0.1, 0.2)
     },
     **{
@@ -259,9 +272,7 @@ def _sample_coverage(scheme: str, pages: int, studies: int) -> float:
     logs, source = _page_logs()[scheme], rng.substream(pages, scheme)
     truth, covered = math.fsum(logs) / len(logs), 0
     for _ in range(studies):
-        low, high = mean_interval(source.choices(logs, k=pages))
-        assert low is not None  # noqa: S101 - there are pages enough
-        assert high is not None  # noqa: S101
+        low, high = _ends(mean_interval(source.choices(logs, k=pages)))
         covered += low <= truth <= high
     return covered / studies
 

@@ -204,7 +204,7 @@ def sampled(
     )
 
 
-_FIRST, _GROWTH = 8, 1.5
+_FIRST, _GROWTH = 20, 1.5
 _NOMINAL = 0.8
 """Makes intervals of 95 % cover in 94 to 96 % of studies, whatever the width (docs/studies.md)."""
 _MOST = 200
@@ -218,7 +218,7 @@ class StoppingRule:
         InputError: listing every value that is out of range.
 
     >>> StoppingRule(width=0.05, most_seeds=50).looks
-    (8, 12, 18, 27, 40, 50)
+    (20, 30, 45, 50)
     """
 
     width: float = field(
@@ -242,7 +242,7 @@ class StoppingRule:
     )
     most_seeds: int = field(
         default=_MOST,
-        metadata=declare(Integer(low=2, high=10**6), "maximum number of seeds"),
+        metadata=declare(Integer(low=3, high=10**6), "maximum number of seeds"),
     )
 
     def __post_init__(self) -> None:
@@ -250,9 +250,9 @@ class StoppingRule:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Numbers of seeds at the interim analyses: from 8 on, each half as many again."""
+        """Numbers of seeds at the interim analyses: from 20 on, each half as many again."""
         found, n_seeds = [], min(_FIRST, self.most_seeds)
-        # Fewer than 8 only if that is the maximum, so half as many again is always more.
+        # Fewer than 20 only if that is the maximum, so half as many again is always more.
         while n_seeds < self.most_seeds:
             found.append(n_seeds)
             n_seeds = int(n_seeds * _GROWTH)

@@ -42,8 +42,7 @@ from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
 from h3sim.study.run import resolve_scheme, run_config
 from h3sim.study.search import ESTIMATED_WITHIN, with_drawn_network
-from h3sim.study.sequential import seed_interval
-from h3sim.study.statistics import holm, ratio_end
+from h3sim.study.statistics import holm, ratio_end, student_interval
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.text import plural
 from h3sim.trace import Rows
@@ -661,7 +660,7 @@ def _effects(trials: Sequence[_Trial], before: _Values, level: float) -> Iterato
         p_values = holm([_p_value(trial.logs(before, name)) for trial in of_metric])
         for trial, p in zip(of_metric, p_values, strict=True):
             logs = trial.logs(before, name)
-            low, high = map(ratio_end, seed_interval(logs, level / len(trials)))
+            low, high = map(ratio_end, student_interval(logs, 1 - level / len(trials)))
             base = statistics.geometric_mean(before[name])
             after = statistics.geometric_mean(trial.values[name])
             yield EffectRow(trial.edit.text, title, base, after, after / base, low, high, p)

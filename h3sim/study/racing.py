@@ -16,7 +16,7 @@ from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
 from h3sim.schema.values import Integer, Number, OrNone, ValueType
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
-from h3sim.study.sequential import seed_interval
+from h3sim.study.statistics import student_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -342,7 +342,7 @@ def interval_of(
     """
     if len(differences) < _LEAST:
         return None, None
-    return seed_interval(differences, chance)
+    return student_interval(differences, 1 - chance)
 
 
 def _batches(n_instances: int, first_batch: int) -> list[int]:

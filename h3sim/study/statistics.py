@@ -6,7 +6,7 @@ Each method is documented with its source and assumptions; `docs/studies.md` sum
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from h3sim.config.options import LEVEL, SEED
@@ -83,11 +83,31 @@ def mean_interval(
         return _bca(stats, known, confidence, seed)
     tails = None if len(known) < _LEAST_FOR_T else _studentized_tails(known, confidence, seed)
     if tails is None:
-        reach = float(stats.t.ppf((1 + confidence) / 2, len(known) - 1))
-        tails = -reach, reach
+        return student_interval(values, confidence)
     mean, error = float(np.mean(known)), float(np.std(known, ddof=1)) / math.sqrt(len(known))
     # The upper tail gives the lower end, and vice versa.
     return mean - tails[1] * error, mean - tails[0] * error
+
+
+def student_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Return Student's interval of the mean of at least two *values*, assumed normal.
+
+    Raises:
+        MissingExtraError: if scipy is not installed.
+
+    >>> [round(end, 3) for end in student_interval([1.0, 2.0, 3.0], 0.95)]
+    [-0.484, 4.484]
+    """
+    n = len(values)
+    mean = math.fsum(values) / n
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    reach = _t_quantile((1 + confidence) / 2, n - 1) * math.sqrt(variance / n)
+    return mean - reach, mean + reach
+
+
+@cache
+def _t_quantile(probability: float, freedom: int) -> float:
+    return float(_stats().t.ppf(probability, freedom))
 
 
 def ratio_end(log_end: float) -> float:
