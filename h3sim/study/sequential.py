@@ -23,7 +23,7 @@ from h3sim.study.sweep import load_study
 from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from h3sim.study.results import Results
     from h3sim.study.rows import StudyRows
