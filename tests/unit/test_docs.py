@@ -339,9 +339,10 @@ def errors_of_stacks(settings: str) -> tuple[float, float, float]:
     return min(medians), max(medians), max(worst)
 
 
-def test_the_errors_that_the_readme_names_are_those_of_the_tables() -> None:
+def test_the_errors_that_readme_and_artifact_name_are_those_of_the_tables() -> None:
     """`make validate-stacks`, `make validate-recordings` and `make findings` print those."""
     text = README.read_text("utf-8")
+    artifact = (ROOT / "docs" / "artifact.md").read_text("utf-8")
     _, _, worst = errors_of_stacks("no drop")
     assert f"nothing dropped: total time | at most {worst} % |" in text
     for settings, words in (("loss, replayed", "recorded"), ("loss, 30 seeds", "of the same rate")):
@@ -352,11 +353,15 @@ def test_the_errors_that_the_readme_names_are_those_of_the_tables() -> None:
     for replay, word in (("replay", "replayed"), ("computed", "computed")):
         (percent,) = re.findall(rf"^{replay}: .*percentage error ([\d.]+) %$", table, re.M)
         assert f"over a link, {word} | mean {percent} % |" in text
+        assert f" {percent} % {word}" in artifact
     findings = " ".join((ROOT / "docs" / "findings.md").read_text("utf-8").split())
     verdicts = re.search(r"\d+ hold, .*? cannot be judged", findings)
     assert f"| {verdicts[0]} |" in text
     counts = [int(number) for number in re.findall(r"\d+", verdicts[0])]
     assert f"| {sum(counts)} results of the papers |" in text
+    judged = re.search(r"Of (\d+) results of the papers ([^|]*) \|", artifact)
+    assert judged[0].startswith(f"Of {sum(counts)} results")
+    assert [int(number) for number in re.findall(r"\d+", judged[2])] == counts
 
 
 def test_what_is_shipped_is_counted() -> None:
