@@ -17,7 +17,7 @@ from h3sim.transport.tcp.recovery import (
     Recovery,
     RetransmissionTimer,
     WindowUsage,
-    _duplicate_of,
+    _find_duplicate,
 )
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
@@ -143,7 +143,7 @@ def test_a_first_block_tells_of_a_duplicate_below_the_ack_or_within_the_second(
     number: int, blocks: Any, duplicate: Any
 ) -> None:
     """RFC 2883 § 4."""
-    assert _duplicate_of(number, blocks) == duplicate
+    assert _find_duplicate(number, blocks) == duplicate
 
 
 class TestReassembly:

@@ -89,9 +89,10 @@ class LinuxHyStart:
             self._samples = 0
         if segments < self._LEAST_SEGMENTS:
             return False
-        return self._is_long_train(now_ns) or self._has_risen(rtt_ns)
+        return self._is_ack_train_long(now_ns) or self._has_rtt_risen(rtt_ns)
 
-    def _is_long_train(self, now_ns: int) -> bool:
+    def _is_ack_train_long(self, now_ns: int) -> bool:
+        """Return whether ACKs in close succession span half the minimum RTT."""
         assert self._min_ns is not None  # noqa: S101 - set before
         # A larger gap ends the train for the rest of the round: its last ACK is not moved on.
         if now_ns - self._last_ack_at_ns > self._ACK_GAP_NS:
@@ -100,7 +101,8 @@ class LinuxHyStart:
         # Half, as for a sender without pacing; `hystart_update` allows a pacing one twice as long.
         return now_ns - self._round_at_ns > self._min_ns // 2
 
-    def _has_risen(self, rtt_ns: int) -> bool:
+    def _has_rtt_risen(self, rtt_ns: int) -> bool:
+        """Return whether the RTT of this round is clearly above the minimum."""
         assert self._min_ns is not None  # noqa: S101 - set before
         if self._current_ns is None or rtt_ns < self._current_ns:
             self._current_ns = rtt_ns
@@ -229,7 +231,7 @@ class LinuxCubicController(CongestionController):
             n_acked -= grown - self._segments
             self._segments = grown
         if n_acked:
-            self._look(n_acked, now_ns)
+            self._check_exit(n_acked, now_ns)
             self._avoid(n_acked)
         self.congestion_window = self._segments * self._segment_bytes
 
@@ -249,6 +251,7 @@ class LinuxCubicController(CongestionController):
             self._reduce(now_ns)
 
     def _reduce(self, now_ns: int) -> None:
+        """Reduce the window for a loss or mark (bictcp_recalc_ssthresh)."""
         self._reduced_at_ns = now_ns
         window = self._segments
         is_shrinking = window < self._last_max
@@ -298,7 +301,7 @@ class LinuxCubicController(CongestionController):
             self._hystart = None
             self._leave_slow_start()
 
-    def _look(self, n_acked: int, now_ns: int) -> None:
+    def _check_exit(self, n_acked: int, now_ns: int) -> None:
         """Set how many acknowledged segments the next segment of growth takes (bictcp_update)."""
         self._acked += n_acked
         window = self._segments

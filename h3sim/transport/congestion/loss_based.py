@@ -137,10 +137,11 @@ class HyStart:
         if number > self._largest_acked:
             # Only such an ACK gives an RTT sample (RFC 9002 § 5.1).
             self._largest_acked = number
-            self._sample(latest_rtt_ns)
+            self._on_rtt_sample(latest_rtt_ns)
         return False
 
-    def _sample(self, latest_rtt_ns: int) -> None:
+    def _on_rtt_sample(self, latest_rtt_ns: int) -> None:
+        """Compare the round's minimum RTT with that of the round before (RFC 9406 § 4.2)."""
         self._samples += 1
         current_ns = self._current_ns
         if current_ns is None or latest_rtt_ns < current_ns:
@@ -363,6 +364,7 @@ class NewRenoController(LossBasedController):
         """The remainder of the division below, so that no fraction of a byte is lost."""
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+        """Grow the window by one packet per window of acknowledged bytes."""
         # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the
         # remainder, a window above max_datagram_size squared would not grow at all.
         window = self.congestion_window
@@ -374,6 +376,7 @@ class NewRenoController(LossBasedController):
         self._credit = credit
 
     def _reduce(self) -> None:
+        """Reduce the window for a loss or mark, once per recovery period."""
         # RFC 9002 § B.6
         # `ssthresh` is not held to the minimum, as in § B.6: then the window is above it and in
         # congestion avoidance.
@@ -463,6 +466,7 @@ class CubicController(LossBasedController):
         self._starts_flat = True
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+        """Grow the window along the cubic curve, or as Reno if that is larger."""
         # W_cubic in bytes, now and a round trip later (RFC 9438 § 4.2): once for all packets of the
         # ACK, which arrive at one instant.
         t_ns = self._elapsed_ns(now_ns) - self._k_ns
@@ -498,6 +502,7 @@ class CubicController(LossBasedController):
         return now_ns - self._epoch_at_ns
 
     def _begin_epoch(self) -> None:
+        """Fix the curve's origin and K at the start of congestion avoidance."""
         self._window = self._w_est = float(self.congestion_window)
         # Flat after a timeout (RFC 9438 § 4.8), and after a slow start without a loss (§ 4.10),
         # where W_max is unknown.
@@ -507,6 +512,7 @@ class CubicController(LossBasedController):
         self._k_ns = cube_root_ns(segments / _C)  # RFC 9438 § 4.2
 
     def _reduce(self) -> None:
+        """Reduce the window for a loss or mark, and remember it as the plateau."""
         window = self.congestion_window
         # RFC 9438 § 4.7
         is_shrinking = self._has_fast_convergence and window < self._w_max

@@ -192,28 +192,28 @@ def make_controller(
 (`h3sim list controllers` shows all)
     """
     if factory is not None:
-        return _guarded(factory, name, settings)
+        return _make_plugin(factory, name, settings)
     known = REGISTRY.named(name)
-    return known(settings) if name in BUILT_IN else _guarded(known, name, settings)
+    return known(settings) if name in BUILT_IN else _make_plugin(known, name, settings)
 
 
-def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> CongestionController:
-
+def _make_plugin(factory: Factory, name: str, settings: ControllerSettings) -> CongestionController:
+    """Return the controller of a plug-in, checked and wrapped for checks."""
     try:
         controller: object = factory(settings)
     except InputError:  # of the settings
         raise
     # Third-party code may raise anything, and one that exits must not end the process.
     except (Exception, SystemExit) as error:
-        raise _not_made(name, f"making one raised {raised_words(error)}") from error
+        raise _plugin_error(name, f"making one raised {raised_words(error)}") from error
     if not isinstance(controller, CongestionController):
         what = f"makes a {type(controller).__name__}, which derives from no CongestionController"
-        raise _not_made(name, what)
+        raise _plugin_error(name, what)
     check = CheckedEcnController if controller.responds_to_ecn else CheckedController
     return check(controller, name=name, packet_bytes=settings.max_datagram_bytes)
 
 
-def _not_made(name: str, message: str) -> InputError:
+def _plugin_error(name: str, message: str) -> InputError:
     return InputError([ValidationIssue(key=name, message=message)], "congestion control")
 
 
