@@ -138,7 +138,7 @@ def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
     errors: list[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = ClosingExecutor(errors)
-    monkeypatch.setattr(runner._Processes, "_made", lambda _: executor)
+    monkeypatch.setattr(runner._Processes, "_make_executor", lambda _: executor)
     results = stood_in(standins.reported).run(executor="processes", workers=2)
     assert results.counts == (0, 40, 0)
     assert list(results) == list(stood_in(standins.reported).run(executor="serial"))
