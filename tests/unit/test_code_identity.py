@@ -61,7 +61,7 @@ WAYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_store_tells_schedulers_of_one_class_by_what_they_are_made_with(
+def test_a_store_distinguishes_schedulers_of_one_class_by_their_arguments(
     way: Any, tmp_path: Path
 ) -> None:
     found = {}
