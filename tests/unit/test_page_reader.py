@@ -332,7 +332,7 @@ def test_a_duplicated_key_of_an_object_is_reported(tmp_path: Path) -> None:
     path.write_text(text.replace('"bytes": 10,', '"bytes": 10, "bytes": 20,'), encoding="utf-8")
     (line,) = reported(path)
     assert line.startswith(f"{path}: resources[1].bytes: ")
-    assert "twice" in line
+    assert "is duplicated" in line
 
 
 @pytest.mark.parametrize(
