@@ -54,10 +54,14 @@ def needed_for_first_paint(page: Page) -> list[int]:
     >>> needed_for_first_paint(page)
     [0, 1]
     """
-    return sorted(part.indices[index] for part in parts_of(page) for index in _needed(part.page))
+    return sorted(
+        part.indices[index]
+        for part in parts_of(page)
+        for index in _needed_for_first_paint(part.page)
+    )
 
 
-def _needed(page: Page) -> dict[int, None]:
+def _needed_for_first_paint(page: Page) -> dict[int, None]:
     """Return the resources that the first paint needs, for a page with one root."""
     styles, in_order = Styles(page), scripts_in_order(page)
     head_bytes = DocumentParser(page, cost_ns=0).head_bytes
@@ -94,10 +98,10 @@ def _seen(page: Page) -> set[int]:
     blocking = [i for i, resource in enumerate(page.resources) if resource.render_blocking]
     needed = {
         index: None
-        for index in (*sorted(_needed(page)), *blocking)
+        for index in (*sorted(_needed_for_first_paint(page)), *blocking)
         if index == page.root or not is_never_seen(page.resources[index])
     }
-    return {*needed, *_fonts(page, needed), *_images(page, needed)}
+    return {*needed, *_fonts(page, needed), *_visible_images(page, needed)}
 
 
 def mark_critical_path(page: Page) -> Page:
@@ -107,7 +111,7 @@ def mark_critical_path(page: Page) -> Page:
 
 
 def _marked(page: Page, indices: Iterable[int], how: MarksFrom) -> Page:
-    return marked(page, {page.resources[i].id for i in _with_ancestors(page, indices)}, how)
+    return marked(page, {page.resources[i].id for i in _add_ancestors(page, indices)}, how)
 
 
 def with_marks(page: Page, choice: str | Path) -> Page:
@@ -136,7 +140,8 @@ def _fonts(page: Page, needed: Iterable[int]) -> Iterator[int]:
             yield index
 
 
-def _images(page: Page, needed: Iterable[int]) -> list[int]:
+def _visible_images(page: Page, needed: Iterable[int]) -> list[int]:
+    """Return the images that are probably above the fold."""
     images = [
         i
         for i, resource in enumerate(page.resources)
@@ -174,7 +179,8 @@ def _parent(resource: Resource) -> str | None:
     return None if resource.discovered is None else resource.discovered.by
 
 
-def _with_ancestors(page: Page, indices: Iterable[int]) -> set[int]:
+def _add_ancestors(page: Page, indices: Iterable[int]) -> set[int]:
+    """Return resources with all that led to them."""
     found: set[int] = set()
     for index in indices:
         at: int | None = index

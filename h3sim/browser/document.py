@@ -165,7 +165,7 @@ class Styles:
         """Return the activities that made the stylesheets met so far ready; None if one is not."""
         activities: list[int] = []
         for index in self._met:
-            ready = self._ready(index)
+            ready = self._parsed_with_imports(index)
             if ready is None:
                 return None
             activities += ready
@@ -175,12 +175,13 @@ class Styles:
         """Yield each stylesheet that became ready, with the activity that made it so, once."""
         for index in self._parsed:
             if index not in self._requested:
-                ready = self._ready(index)
+                ready = self._parsed_with_imports(index)
                 if ready is not None:
                     self._requested.add(index)
                     yield index, ready
 
-    def _ready(self, index: int) -> list[int] | None:
+    def _parsed_with_imports(self, index: int) -> list[int] | None:
+        """Return when a sheet and its imports were parsed; None if one is missing."""
         activities = []
         waiting = [index]
         while waiting:

@@ -36,7 +36,9 @@ def make_browser(
     which most shipped pages record, then cost nothing.
     """
     mode = model.tight_mode or tight_mode or TightMode.CHROME_118
-    parsing = _parsing(page, model, mode) if model.mode is BrowserMode.PARSE else None
+    parsing = (
+        _make_rendering_browser(page, model, mode) if model.mode is BrowserMode.PARSE else None
+    )
     browser = ReplayBrowser(page) if parsing is None else parsing
     at_ms = model.hidden_at_ms
     background_at_ns = None if at_ms is None else ms(at_ms)
@@ -50,9 +52,10 @@ def make_browser(
     return browser
 
 
-def _parsing(
+def _make_rendering_browser(
     page: Page, model: BrowserModel, mode: TightMode
 ) -> RenderingBrowser | MultiPageBrowser:
+    """Return a browser that computes: one per root if a page has several."""
     # On use: importing them takes as long as a small load.
     if len(page.roots) > 1:
         from h3sim.browser.multi_page import MultiPageBrowser

@@ -426,6 +426,7 @@ class RenderingBrowser(Browser):
         )
 
     def _parse(self, now_ns: int) -> bool:
+        """Advance the parser to its next reference or piece; return whether it moved."""
         parser = self._parser
         # Not even what stands at offset 0 is found before the document is committed.
         is_committed = self._commits_at_ns is not None and now_ns >= self._commits_at_ns
@@ -435,7 +436,7 @@ class RenderingBrowser(Browser):
             return self._run_in_order(parser.waits_for, parser.after, now_ns)
         index = parser.next_reference()
         if index is not None:
-            self._meet(index, now_ns)
+            self._on_reference(index, now_ns)
             return True
         piece = parser.next_piece()
         if piece is None:
@@ -457,7 +458,7 @@ class RenderingBrowser(Browser):
             parser.position = stop
         return True
 
-    def _meet(self, index: int, now_ns: int) -> None:
+    def _on_reference(self, index: int, now_ns: int) -> None:
         """Record that the parser reached a reference."""
         resource = self._page.resources[index]
         self._discoverer.ask(index, now_ns, self._parser.after)
@@ -486,9 +487,11 @@ class RenderingBrowser(Browser):
 
     def _script(self, index: int, after: int | None, now_ns: int) -> Task:
         cost_ns = self._cost_ns(self._page.resources[index])
-        return Task(Work.EXECUTE, index, cost_ns, after, now_ns, self._executed(index))
+        return Task(Work.EXECUTE, index, cost_ns, after, now_ns, self._on_script_executed(index))
 
-    def _executed(self, index: int) -> Callable[[int, int], None]:
+    def _on_script_executed(self, index: int) -> Callable[[int, int], None]:
+        """Return the callback for the end of a script's execution."""
+
         def on_executed(activity: int, now_ns: int) -> None:
             if index == self._parser.waits_for:
                 self._parser.waits_for = None
@@ -521,7 +524,7 @@ class RenderingBrowser(Browser):
         if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
             self._main_thread.add(self._script(index, download, now_ns))
         else:
-            self._executed(index)(download, now_ns)
+            self._on_script_executed(index)(download, now_ns)
 
     def _end(self, now_ns: int) -> bool:
         """Fire DOMContentLoaded, and load, if nothing delays them."""

@@ -160,7 +160,7 @@ class Discoverer:
         resource = self._page.resources[index]
         if is_lazy(resource):
             self._lazy.append(index)
-            self._ask_lazy(now_ns)
+            self._request_lazy(now_ns)
             return
         if delayed and resource.discovered is not None:
             delay_ns += resource.discovered.delay_ns
@@ -169,12 +169,12 @@ class Discoverer:
     def on_painted(self, activity: int, now_ns: int) -> None:
         """Request the lazy resources near the viewport, now and from now on."""
         self._painted = activity
-        self._ask_lazy(now_ns)
+        self._request_lazy(now_ns)
 
     def on_loaded(self, activity: int, now_ns: int) -> None:
         """Request the other lazy resources, now and from now on."""
         self._loaded = activity
-        self._ask_lazy(now_ns)
+        self._request_lazy(now_ns)
 
     def children(self, index: int, at: TriggerEvent) -> Iterator[int]:
         """Yield the resources that this trigger of a resource leads to."""
@@ -202,7 +202,8 @@ class Discoverer:
         # Popped off the end, so at equal offsets the first child in the file comes first.
         return sorted(found, reverse=True)
 
-    def _ask_lazy(self, now_ns: int) -> None:
+    def _request_lazy(self, now_ns: int) -> None:
+        """Request lazy images: near ones after the first layout, others after load."""
         # Those requested before stay in the list: another request has no effect.
         for index in self._lazy:
             resource = self._page.resources[index]

@@ -81,7 +81,7 @@ def load_page(name: str | Path) -> Page:
             f"is not a page file: convert it with `h3sim import {shown_path(path)} -o page.json`"
         )
         raise PageError([ValidationIssue(key="", message=message)], path)
-    return _load(name, "page", "json", _pages(), _shipped_page, read_page)
+    return _load_named(name, "page", "json", _pages(), _shipped_page, read_page)
 
 
 def is_recording(path: object) -> bool:
@@ -103,7 +103,7 @@ def load_network(name: str | Path) -> Network:
     >>> load_network("marx-2019").rtt_ns
     0
     """
-    return _load(name, "network", "toml", _networks(), _shipped_network, read_network)
+    return _load_named(name, "network", "toml", _networks(), _shipped_network, read_network)
 
 
 def load_scheme(name: str | Path) -> Scheme:
@@ -116,7 +116,7 @@ def load_scheme(name: str | Path) -> Scheme:
     >>> load_scheme("p+").mechanism.value
     'tree'
     """
-    return _load(name, "scheme", "toml", _schemes(), _shipped_scheme, read_scheme)
+    return _load_named(name, "scheme", "toml", _schemes(), _shipped_scheme, read_scheme)
 
 
 def load_profile(name: str | Path) -> TransportProfile:
@@ -131,7 +131,7 @@ def load_profile(name: str | Path) -> TransportProfile:
     """
     from h3sim.transport.profile import read_profile  # lazy: unused at a constant rate
 
-    return _load(name, "profile", "toml", _profiles(), _shipped_profile, read_profile)
+    return _load_named(name, "profile", "toml", _profiles(), _shipped_profile, read_profile)
 
 
 def list_profiles() -> Listing[TransportProfile]:
@@ -226,7 +226,7 @@ def text_of(kind: str, name: str) -> str:
     def from_path(path: str | Path) -> str:
         return read_text(path, InputError)
 
-    return _load(name, kind, suffix, shipped(), _shipped_text, from_path)
+    return _load_named(name, kind, suffix, shipped(), _shipped_text, from_path)
 
 
 def _name_or_path(name: str | Path, kind: str) -> str:
@@ -237,7 +237,7 @@ def _name_or_path(name: str | Path, kind: str) -> str:
     return os.fspath(name)
 
 
-def _load(
+def _load_named(
     name: str | Path,
     kind: str,
     suffix: str,
@@ -245,6 +245,7 @@ def _load(
     from_shipped: Callable[[Traversable], ValueT],
     from_path: Callable[[str | Path], ValueT],
 ) -> ValueT:
+    """Load what is shipped under *name*, or the file at that path."""
     text = _name_or_path(name, kind)
     # Before the file system, so that a file of that name in the working folder changes nothing.
     if isinstance(name, str) and name in shipped:

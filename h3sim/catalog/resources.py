@@ -51,10 +51,11 @@ def page_summaries() -> list[PageSummary]:
     """
     files = [file for file in root("corpora").iterdir() if file.name.endswith(_SUFFIX)]
     by_name = {file.name.removesuffix(_SUFFIX): file for file in files}
-    return [_summary(by_name[name].read_text(encoding="utf-8")) for name in sorted(by_name)]
+    return [_summarize_page(by_name[name].read_text(encoding="utf-8")) for name in sorted(by_name)]
 
 
-def _summary(text: str) -> PageSummary:
+def _summarize_page(text: str) -> PageSummary:
+    """Return the summary of a page file."""
     page = json.loads(text)
     resources = page["resources"]
     return PageSummary(

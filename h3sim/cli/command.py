@@ -96,6 +96,7 @@ class Parser(argparse.ArgumentParser):
             return _REFUSED
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Collect a value that is not one of the choices, instead of exiting."""
         if value is _REFUSED or action.choices is None or value in action.choices:
             return
         message = f"{format_value(value)} is not one of {', '.join(map(str, action.choices))}"
@@ -238,11 +239,11 @@ class Argument:
                 setattr(options, self.dest, False)
             return
         if not self.many:
-            value = errors.collect("", partial(self._value, value, options))
+            value = errors.collect("", partial(self._read_value, value, options))
         else:
             found: dict[Any, None] = {}
             for word in self._words(value):
-                one = errors.collect("", partial(self._value, word, options))
+                one = errors.collect("", partial(self._read_value, word, options))
                 found |= dict.fromkeys(one if isinstance(one, list) else [one])
             value = [one for one in found if one is not None]
         setattr(options, self.dest, value)
@@ -253,7 +254,8 @@ class Argument:
             return words
         return [part.strip() for word in words for part in word.split(",")]
 
-    def _value(self, value: Any, options: argparse.Namespace) -> Any:
+    def _read_value(self, value: Any, options: argparse.Namespace) -> Any:
+        """Return the value of an argument as the command uses it."""
         if self.kind is not None:
             number = _number(value, self.kind) if isinstance(self.kind, Number) else value
             value = check_arguments(InputError, **{self.name: (self.kind, number)})[self.name]

@@ -64,7 +64,10 @@ _LONGEST_NAME = 100
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
-def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparison | SeedComparison:
+def _run_compare(
+    options: argparse.Namespace, progress: Progress | None
+) -> Comparison | SeedComparison:
+    """Return the comparison that the options describe."""
     if options.scheduler_process is not None:
         process = shared.with_process(options.schemes[0], options.scheduler_process)
         options.schemes = [*options.schemes, process]
@@ -84,30 +87,31 @@ def _compare(options: argparse.Namespace, progress: Progress | None) -> Comparis
         if options.csv is not None:
             comparison.results.to_csv(options.csv)
     else:
-        _draw(comparison, options)
+        _write_figures(comparison, options)
     return comparison
 
 
-def _show(found: Comparison | SeedComparison, options: argparse.Namespace) -> int:
+def _print_comparison(found: Comparison | SeedComparison, options: argparse.Namespace) -> int:
+    """Print the tables of a comparison; return the exit code."""
     if isinstance(found, SeedComparison):
-        return _show_over_seeds(found, options)
+        return _print_over_seeds(found, options)
     width, buffers_kb = options.width, options.send_buffer_kb
     tables.print_text(found.describe(), width)
     print()
     if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
-        _show_pages(found, options)
+        _print_pages(found, options)
     else:
         for page in options.pages:
-            _show_notes(found, page.name, width)
+            _print_notes(found, page.name, width)
     if found.are_versions:
-        _show_versions(found, buffers_kb, width)
+        _print_versions(found, buffers_kb, width)
     else:
-        _show_means(found, options)
-    _explain(options.schemes, width)
+        _print_means(found, options)
+    _print_caveats(options.schemes, width)
     return 0
 
 
-def _show_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -> int:
+def _print_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -> int:
     """Print each scheme's speedup over the baseline."""
     width, counts = options.width, comparison.results.counts
     seeds = plural(options.seeds, "seed")
@@ -185,13 +189,14 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-def _show_pages(comparison: Comparison, options: argparse.Namespace) -> None:
+def _print_pages(comparison: Comparison, options: argparse.Namespace) -> None:
+    """Print the tables of each page."""
     width = options.width
     for page in options.pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
         size = f"{plural(n, 'resource')}, {kb:,.0f} kB, page {page.short_digest}"
         print(escape_control(f"{page.name}: {size}"))
-        _show_notes(comparison, page.name, width)
+        _print_notes(comparison, page.name, width)
         print()
         for buffer_kb in options.send_buffer_kb:
             rows = [
@@ -204,7 +209,7 @@ def _show_pages(comparison: Comparison, options: argparse.Namespace) -> None:
                 print(f"{text}\n")
 
 
-def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
+def _print_notes(comparison: Comparison, page: str, width: int | None) -> None:
     """Print how well a recording's replay fits, and the caveats of the page's figures."""
     judged = comparison.fidelity.get(page)
     notes = [*(() if judged is None else judged.lines()), *comparison.notes.get(page, ())]
@@ -214,7 +219,8 @@ def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
         tables.print_text(f"{page}: {note}", width)
 
 
-def _show_means(comparison: Comparison, options: argparse.Namespace) -> None:
+def _print_means(comparison: Comparison, options: argparse.Namespace) -> None:
+    """Print the mean speedups over all pages."""
     width, buffers_kb = options.width, options.send_buffer_kb
     over = f"over {plural(len(options.pages), 'page')}"
     print(escape_control(f"{options.mean} mean speedups to {comparison.baseline} {over}") + "\n")
@@ -233,7 +239,9 @@ def _show_means(comparison: Comparison, options: argparse.Namespace) -> None:
     print(shown.to_text(width))
 
 
-def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: int | None) -> None:
+def _print_versions(
+    comparison: Comparison, send_buffers_kb: list[float], width: int | None
+) -> None:
     """Print the speedup of each other version over the first page, scheme by scheme."""
     original = escape_control(comparison.rows[0].page)
     for name in dict.fromkeys(comparison.versions.column("page")):
@@ -262,7 +270,7 @@ def _show_versions(comparison: Comparison, send_buffers_kb: list[float], width: 
             print()
 
 
-def _explain(schemes: list[Scheme], width: int | None) -> None:
+def _print_caveats(schemes: list[Scheme], width: int | None) -> None:
     """Print the caveats of the schemes."""
     notes = [f"{scheme.name}: {scheme.caveat}" for scheme in schemes if scheme.caveat]
     notes += [
@@ -313,7 +321,8 @@ def _page_tables(
         yield shown.to_text(width, shorten=True)
 
 
-def _draw(comparison: Comparison, options: argparse.Namespace) -> None:
+def _write_figures(comparison: Comparison, options: argparse.Namespace) -> None:
+    """Write the figures of a comparison, one per page."""
     for path in (options.plot, options.race):
         if path is None:
             continue
@@ -354,7 +363,7 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
 COMMANDS = {
     "compare": Command(
         "Load pages with several schemes and show which are faster, and why.",
-        _compare,
+        _run_compare,
         (
             shared.PAGES,
             shared.marks(),
@@ -420,7 +429,7 @@ COMMANDS = {
             ),
         ),
         _EPILOG,
-        show=_show,
+        show=_print_comparison,
         checks=(shared.check_names,),
     )
 }

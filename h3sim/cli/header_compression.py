@@ -75,7 +75,8 @@ _LARGEST_TABLE_BYTES = 2**30 - 1
 """Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
 
 
-def _compress(options: argparse.Namespace, progress: Progress | None) -> int:
+def _run_header_compression(options: argparse.Namespace, progress: Progress | None) -> int:
+    """Run the study that the options describe, and print it."""
     lists = options.file
     settings = CodecSettings(
         table_bytes=options.table_bytes, blocked_streams=options.blocked_streams
@@ -118,7 +119,7 @@ def _compress(options: argparse.Namespace, progress: Progress | None) -> int:
         n_runs = plural(rows[0].runs, "run")
         size = f"table of {options.table_bytes:,} bytes"
         print(escape_control(f"{lists.name}: {n_lists}, {n_runs}, {size}{over}"))
-        _show(rows, options.width)
+        _print_rows(rows, options.width)
     return _print_counts(results, options)
 
 
@@ -150,7 +151,8 @@ def _print_counts(results: Results, options: argparse.Namespace) -> int:
     return FAILED if errors else 0
 
 
-def _read(given: str, options: argparse.Namespace) -> HeaderLists:
+def _read_lists(given: str, options: argparse.Namespace) -> HeaderLists:
+    """Return the header lists of a file, in the direction of the options."""
     what, interval_ms = options.direction, options.interval_ms or 0
     exchanges = read_exchanges(_path(given, what), interval_ns=ms(interval_ms))
     lists = HeaderLists(
@@ -182,18 +184,20 @@ def _path(given: str, what: str) -> str:
     return given
 
 
-def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
+def _print_rows(rows: Sequence[HeaderRow], width: int | None) -> None:
+    """Print one table per path."""
     for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
         own = [row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
         saved = (("saved %", lambda row: f"{row.saved_percent:.1f}"),)
-        text = _table(own, *saved).to_text(width)
+        text = _build_table(own, *saved).to_text(width)
         # Names are more than a column that another column implies.
-        text = _table(own).to_text(width) if ELLIPSIS in text else text
+        text = _build_table(own).to_text(width) if ELLIPSIS in text else text
         print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
         print(text)
 
 
-def _table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], str]]) -> Table[Any]:
+def _build_table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], str]]) -> Table[Any]:
+    """Return the table of all codecs over one path."""
     return tables.of(
         rows,
         ("scheme", "scheme"),
@@ -219,7 +223,7 @@ COMMANDS = {
     "header-compression": Command(
         "Send header lists through header compression schemes over a lossy path;"
         " show head-of-line blocking and compression ratios.",
-        _compress,
+        _run_header_compression,
         (
             Argument(
                 "--schemes NAMES",
@@ -282,7 +286,9 @@ COMMANDS = {
                 default="requests",
                 choices=("requests", "responses"),
             ),
-            Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read),
+            Argument(
+                "FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists
+            ),
             Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
             JSON("print h3sim-headers/1 instead"),
             Argument(

@@ -48,7 +48,8 @@ def _networks(names: str, options: argparse.Namespace) -> list[str]:
     return [shared.read_network(name.strip(), options) for name in names.split(",")]
 
 
-def _hints(options: argparse.Namespace, progress: Progress | None) -> Hints:
+def _run_hints(options: argparse.Namespace, progress: Progress | None) -> Hints:
+    """Return the study of hints that the options describe."""
     found = hints(
         options.page if options.imported is None else options.imported,
         scheme=options.scheme,
@@ -73,7 +74,8 @@ def _hints(options: argparse.Namespace, progress: Progress | None) -> Hints:
     return found
 
 
-def _show(found: Hints, options: argparse.Namespace) -> None:
+def _print_hints(found: Hints, options: argparse.Namespace) -> None:
+    """Print the hints by whether they help."""
     width = options.width
     for line in () if found.fidelity is None else found.fidelity.lines():
         tables.print_text(line, width)
@@ -106,7 +108,7 @@ def _show(found: Hints, options: argparse.Namespace) -> None:
 COMMANDS = {
     "hints": Command(
         "Find the edits of a page that make it faster, by how much, and those that harm.",
-        _hints,
+        _run_hints,
         (
             SUBJECT,
             Argument(
@@ -156,6 +158,6 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _EPILOG,
-        show=_show,
+        show=_print_hints,
     )
 }

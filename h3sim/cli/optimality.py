@@ -43,7 +43,8 @@ _FEW_PAGES = 4
 """Largest number of pages whose own tables are shown by default."""
 
 
-def _optimality(options: argparse.Namespace, progress: Progress | None) -> Optimality:
+def _run_optimality(options: argparse.Namespace, progress: Progress | None) -> Optimality:
+    """Return the ratios to the bounds, and draw them if requested."""
     found = optimality(
         options.pages,
         schemes=options.schemes,
@@ -58,7 +59,8 @@ def _optimality(options: argparse.Namespace, progress: Progress | None) -> Optim
     return found
 
 
-def _show(found: Optimality, options: argparse.Namespace) -> None:
+def _print_optimality(found: Optimality, options: argparse.Namespace) -> None:
+    """Print the tables of ratios to the bounds."""
     width = options.width
     tables.print_text(found.describe(), width)
     pages = [*found.page_digests]
@@ -74,12 +76,12 @@ def _show(found: Optimality, options: argparse.Namespace) -> None:
         print(f"\n{heading}:\n")
         print(_scheme_table([row for row in found.schemes if row.network == network], width))
         if options.group_by is not None:
-            _show_classes(
+            _print_classes(
                 [row for row in found.by_class(options.group_by) if row.network == network], width
             )
 
 
-def _show_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
+def _print_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
     """Print one table of means for all resources and one above the fold, a column per class."""
     for which, phrase in (("all", "for all resources"), ("atf", "above the fold")):
         here = [row for row in rows if row.which == which]
@@ -100,6 +102,7 @@ def _with_interval(row: CategoryOptimalityRow) -> str:
 
 
 def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
+    """Return the table of a page: every scheme against its bound."""
     shown = tables.of(
         rows,
         ("scheme", "scheme"),
@@ -114,6 +117,7 @@ def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
 
 
 def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
+    """Return the table over all pages: mean, median and worst ratio."""
     cells = {(row.scheme, row.which): row for row in rows}
     measures = [
         (f"{head}{measure}", lambda scheme, w=which, m=measure: getattr(cells[scheme, w], m))
@@ -142,7 +146,8 @@ B (binding), late discovery; R (resources), waiting for the main thread.
 _POLICIES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start": "start"}
 
 
-def _show_what_if(found: WhatIf, options: argparse.Namespace) -> None:
+def _print_what_if(found: WhatIf, options: argparse.Namespace) -> None:
+    """Print the load events without one cost each."""
     width = options.width
     tables.print_text(found.describe(), width)
     cells = {(row.page, row.what): row for row in found.rows}
@@ -169,7 +174,7 @@ def _cell(row: WhatIfRow) -> str:
 COMMANDS = {
     "optimality": Command(
         "Load pages with several schemes and compare each with a lower bound.",
-        _optimality,
+        _run_optimality,
         (
             shared.PAGES,
             shared.marks(),
@@ -208,7 +213,7 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _EPILOG,
-        show=_show,
+        show=_print_optimality,
         checks=(shared.check_names,),
     ),
     "what-if": Command(
@@ -223,6 +228,6 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _WHAT_IF_EPILOG,
-        show=_show_what_if,
+        show=_print_what_if,
     ),
 }

@@ -85,8 +85,8 @@ and inferred values; without -o only the report is printed.
 class _PageOrFolder(Argument):
     """Argument that is a page file to write, or a folder for the pages of an archive."""
 
-    def _value(self, value: Any, options: argparse.Namespace) -> Any:
-        return value if _is_folder(value) else super()._value(value, options)
+    def _read_value(self, value: Any, options: argparse.Namespace) -> Any:
+        return value if _is_folder(value) else super()._read_value(value, options)
 
 
 def _is_folder(output: str | None) -> bool:
@@ -118,6 +118,7 @@ def _check_streams(options: argparse.Namespace) -> None:
 
 
 def _check_folder(options: argparse.Namespace) -> None:
+    """Refuse options that do not go with a folder as output."""
     if _is_folder(options.output):
         names = ("dialect", "host", "page", "root", "json")
         message = "does not go with a folder as --output"
@@ -149,7 +150,8 @@ def _import_archive(path: Path, options: argparse.Namespace) -> int:
     return FAILED if n_failed else 0
 
 
-def _import(options: argparse.Namespace) -> int:
+def _run_import(options: argparse.Namespace) -> int:
+    """Write the imported page, and print what was found and inferred."""
     imported = options.file
     if isinstance(imported, Path):
         return _import_archive(imported, options)
@@ -207,7 +209,8 @@ def _check_lists(options: argparse.Namespace) -> None:
             check_output(_list_path(options.output, kind), key="--headers")
 
 
-def _record(options: argparse.Namespace, progress: Progress | None) -> None:
+def _run_record(options: argparse.Namespace, progress: Progress | None) -> None:
+    """Record a site in Chromium, and write what the options request."""
     from h3sim.importers.chromium import record
 
     provenance = {key: getattr(options, key) for key in ("source", "licence", "notes")}
@@ -222,8 +225,8 @@ def _record(options: argparse.Namespace, progress: Progress | None) -> None:
     )
     page = shared.with_marks(recording.page, options.above_the_fold)
     write_page(page, Path(options.output))
-    _write_more(recording, options)
-    _show_recording(page, recording)
+    _write_recorded_files(recording, options)
+    _print_recording(page, recording)
 
 
 def _list_path(output: str, kind: str) -> Path:
@@ -240,7 +243,8 @@ def write_page(page: Page, path: Path) -> None:
     write_atomically(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
-def _write_more(recording: PageRecording, options: argparse.Namespace) -> None:
+def _write_recorded_files(recording: PageRecording, options: argparse.Namespace) -> None:
+    """Write the protocol log and the header lists, if requested."""
     from h3sim.importers.header_lists import request_lists, response_lists, to_qif
 
     if options.log is not None:
@@ -252,7 +256,8 @@ def _write_more(recording: PageRecording, options: argparse.Namespace) -> None:
             write_atomically(_list_path(options.output, kind), to_qif(lists(exchanges)))
 
 
-def _show_recording(page: Page, recording: PageRecording) -> None:
+def _print_recording(page: Page, recording: PageRecording) -> None:
+    """Print what was recorded, by kind of resource."""
     load = recording.load
     kilobytes = page.total_bytes / 1000
     print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
@@ -330,7 +335,7 @@ def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page
 
 
 def _with_setting(page: Page, text: str) -> Page:
-    key, value, what = _setting(text, "--set", "KEY=VALUE@WHAT")
+    key, value, what = _read_setting(text, "--set", "KEY=VALUE@WHAT")
     for index in selected(page, what):
         page = page.with_(page.resources[index].id, **{key: value})
     return page
@@ -338,12 +343,13 @@ def _with_setting(page: Page, text: str) -> Page:
 
 def _with_later_changes(page: Page, texts: list[str]) -> Page:
     """Change states after some time: each text is KEY=VALUE@MS@WHAT."""
-    return _with_changes(page, (partial(_with_later_change, text=text) for text in texts))
+    return _with_changes(page, (partial(_add_priority_change, text=text) for text in texts))
 
 
-def _with_later_change(page: Page, text: str) -> Page:
+def _add_priority_change(page: Page, text: str) -> Page:
+    """Return the page with a later change of priority."""
     form = "KEY=VALUE@MS@WHAT"
-    key, value, rest = _setting(text, "--later", form)
+    key, value, rest = _read_setting(text, "--later", form)
     after_ms, _, what = rest.partition("@")
     try:
         when = {"at": "time", "delay_ms": float(after_ms)}
@@ -357,7 +363,8 @@ def _with_later_change(page: Page, text: str) -> Page:
     return page
 
 
-def _setting(text: str, option: str, form: str) -> tuple[str, Any, str]:
+def _read_setting(text: str, option: str, form: str) -> tuple[str, Any, str]:
+    """Return key, value and resources of a setting like KEY=VALUE@WHAT."""
     key, sign, rest = text.partition("=")
     value, at, what = rest.partition("@")
     if not (sign and at and what):
@@ -424,7 +431,8 @@ def _given(option: str, what: str) -> tuple[str, str]:
     return option, what
 
 
-def _transform(options: argparse.Namespace) -> None:
+def _run_transform(options: argparse.Namespace) -> None:
+    """Write the transformed page, and print its size before and after."""
     page, changed = options.page, options.changed
     write_output(options.output, changed.to_json())
     after, before = (
@@ -465,7 +473,8 @@ written with -o. Quote globs to protect them from the shell.
 """
 
 
-def _annotate(options: argparse.Namespace) -> None:
+def _run_annotate(options: argparse.Namespace) -> None:
+    """Write the marks above the fold, and print them."""
     page, target = options.changed, options.output or options.source
     if options.output or options.given & {"set", "clear", "above_the_fold"}:
         write_output(target, page.to_json())
@@ -488,7 +497,8 @@ def _annotate(options: argparse.Namespace) -> None:
     )
 
 
-def _annotated(name: str, options: argparse.Namespace) -> Page:
+def _read_annotated(name: str, options: argparse.Namespace) -> Page:
+    """Return the page with the marks that the options set."""
     options.source = name
     page = catalog.load_page(name)
     if options.output is None and options.given & {"set", "clear", "above_the_fold"}:
@@ -496,11 +506,12 @@ def _annotated(name: str, options: argparse.Namespace) -> Page:
             message = f"is required: {name} is a shipped page and cannot be overwritten"
             raise InputError([ValidationIssue(key="--output", message=message)])
         check_output_path(name, (), key="--output")
-    options.changed = _changed(page, options)
+    options.changed = _apply_marks(page, options)
     return page
 
 
-def _changed(page: Page, options: argparse.Namespace) -> Page:
+def _apply_marks(page: Page, options: argparse.Namespace) -> Page:
+    """Return the page with marks set and cleared."""
     page = shared.with_marks(page, options.above_the_fold)
     if not options.set and not options.clear:
         return page
@@ -531,7 +542,7 @@ _TRANSFORMS = (
 COMMANDS = {
     "import": Command(
         "Convert a HAR, a trace, a test result or a static site into a page.",
-        _import,
+        _run_import,
         (
             _PageOrFolder(
                 "-o --output PAGE", f"{_OUTPUT}; FOLDER/ for rows of the HTTP Archive", output=_FILE
@@ -555,7 +566,7 @@ COMMANDS = {
     ),
     "record": Command(
         "Load a page in an installed Chromium and write it as a page file.",
-        _record,
+        _run_record,
         (
             Argument("--root DIR", "serve this folder, which contains FILE.html"),
             Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
@@ -585,7 +596,7 @@ COMMANDS = {
     ),
     "transform": Command(
         "Write a page with changed delivery of its resources.",
-        _transform,
+        _run_transform,
         (
             Argument(
                 "PAGE",
@@ -601,7 +612,7 @@ COMMANDS = {
     ),
     "annotate": Command(
         "Show which resources are above the fold, or change the marks.",
-        _annotate,
+        _run_annotate,
         (
             Argument(
                 "--set ID",
@@ -615,7 +626,7 @@ COMMANDS = {
                 "write the page here; - is standard output (default: overwrite PAGE)",
                 output=_FILE,
             ),
-            Argument("PAGE", "a page file (.json) or a shipped page", read=_annotated),
+            Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
             NO_TRUNCATE,
         ),
         _ANNOTATE_EPILOG,

@@ -43,7 +43,8 @@ file. All qlog versions since draft-00 are supported, as JSON or as a JSON text 
 """
 
 
-def _measure(options: argparse.Namespace) -> None:
+def _run_qlog(options: argparse.Namespace) -> None:
+    """Print and draw the metrics of a log."""
     log: MeasuredLog = options.file
     if options.plot is not None:
         from h3sim.reporting import LogPlots  # lazy: most logs are not plotted
@@ -55,14 +56,15 @@ def _measure(options: argparse.Namespace) -> None:
     if options.json:
         print_json(document)
     else:
-        _show(log, document, options.width)
+        _print_metrics(log, document, options.width)
     for what in log.unknown:
         print(f"h3sim qlog: unknown: {what}", file=sys.stderr)
 
 
-def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:
+def _print_metrics(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:
+    """Print the metrics of a log."""
     print(f"{escape_control(log.title)}: a log over {document['transport']}\n")
-    print(f"{format_pairs(_figures(document), width=width)}\n")
+    print(f"{format_pairs(_metric_rows(document), width=width)}\n")
     tables.print_table(
         document["resources"],
         ("stream", lambda row: str(row["stream_id"])),
@@ -79,7 +81,8 @@ def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None
     )
 
 
-def _figures(document: dict[str, Any]) -> list[tuple[str, str]]:
+def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the figures of a log in words."""
     hol, packets = document["hol"], document["packets"]
     retransmitted = "-" if packets["retransmitted"] is None else f"{packets['retransmitted']:,}"
     counted = f"{hol['sander_stream_bytes']:,} and {hol['sander_connection_bytes']:,} bytes"
@@ -129,14 +132,15 @@ _RETRANSMISSIONS = {
 }
 
 
-def _identify(options: argparse.Namespace) -> None:
+def _run_identify(options: argparse.Namespace) -> None:
+    """Print and draw which mechanism a log shows."""
     found = options.file
     if options.plot is not None:
         found.plot.save(options.plot, **options.figure_style)
     if options.json:
         print_json(found.to_dict())
     else:
-        _show_identified(found, options.width)
+        _print_identification(found, options.width)
     for what in found.unknown:
         print(f"h3sim identify: unknown: {what}", file=sys.stderr)
 
@@ -147,11 +151,14 @@ def _write(options: argparse.Namespace) -> None:
         print(path)
 
 
-def _show_identified(found: Identification, width: int | None) -> None:
+def _print_identification(found: Identification, width: int | None) -> None:
+    """Print the mechanisms that explain the log."""
     tables.print_text(f"{found.title}: {found.source} log", width)
-    print(f"\n{format_pairs(_identified_figures(found), width=width)}")
+    print(f"\n{format_pairs(_identification_rows(found), width=width)}")
     if found.n_choices:
-        print(f"\n{Table(_HEADERS, map(_cells, found.rows)).to_text(width, shorten=True)}")
+        print(
+            f"\n{Table(_HEADERS, map(_explanation_cells, found.rows)).to_text(width, shorten=True)}"
+        )
     for row in found.differences:
         print()
         tables.print_text(f"To tell {row.mechanism} from {row.other}: {row.needs}.", width)
@@ -159,7 +166,8 @@ def _show_identified(found: Identification, width: int | None) -> None:
         tables.print_text("`h3sim workload` writes such responses for a test server.", width)
 
 
-def _identified_figures(found: Identification) -> list[tuple[str, str]]:
+def _identification_rows(found: Identification) -> list[tuple[str, str]]:
+    """Return what the log shows in words."""
     rows = [("mechanism", _verdict(found))]
     if not found.candidates:
         return rows
@@ -179,6 +187,7 @@ def _identified_figures(found: Identification) -> list[tuple[str, str]]:
 
 
 def _verdict(found: Identification) -> str:
+    """Return the mechanism that explains the log, if only one does."""
     if not found.n_choices:
         return "cannot tell: at no time were two responses ready"
     best = _explained(found.rows[0], found.n_choices)
@@ -199,7 +208,8 @@ def _heeded(value: bool | None) -> str:
     return {True: "heeded", False: "ignored", None: "not shown by this log"}[value]
 
 
-def _cells(row: Explanation) -> tuple[str, ...]:
+def _explanation_cells(row: Explanation) -> tuple[str, ...]:
+    """Return the cells of a mechanism."""
     return (
         row.mechanism,
         row.quantum,
@@ -213,7 +223,7 @@ def _cells(row: Explanation) -> tuple[str, ...]:
 COMMANDS = {
     "qlog": Command(
         "Compute from a qlog the same metrics as for a simulated load.",
-        _measure,
+        _run_qlog,
         (
             Argument(
                 "FILE",
@@ -240,7 +250,7 @@ COMMANDS = {
     ),
     "identify": Command(
         "Find the scheduler whose picks explain the order of bytes in a log.",
-        _identify,
+        _run_identify,
         (
             Argument(
                 "FILE",

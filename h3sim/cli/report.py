@@ -87,7 +87,8 @@ def _check_loads(options: argparse.Namespace) -> None:
             raise InputError(problems)
 
 
-def _report(options: argparse.Namespace, progress: Progress | None) -> None:
+def _run_report(options: argparse.Namespace, progress: Progress | None) -> None:
+    """Write the report on loads of pages, and on saved loads."""
     from h3sim.reporting import report  # lazy: imports matplotlib
 
     subjects = options.subjects
@@ -114,7 +115,7 @@ def _report(options: argparse.Namespace, progress: Progress | None) -> None:
 COMMANDS = {
     "report": Command(
         "Write a report of loads, a study or a log, with findings, figures and tables.",
-        _report,
+        _run_report,
         (
             Argument(
                 "WHAT",

@@ -52,11 +52,12 @@ every finished load; if interrupted, run the same command again to resume.
 _MINUTE_S = 60
 
 
-def _reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
+def _run_reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
+    """Reproduce the findings that the options name; return the exit code."""
     if options.list:
-        return _list(options)
+        return _print_list(options)
     if options.dry_run:
-        return _plan(options)
+        return _print_plan(options)
     done = reproduce(
         options.names,
         full=options.full,
@@ -68,7 +69,7 @@ def _reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
     if options.json:
         print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
     else:
-        _show(done, options.width)
+        _print_reproduction(done, options.width)
     if options.figures is not None:
         draw_all(done, Path(options.figures), file_format=options.format, **options.figure_style)
     failed = any(run.failed for run in done.runs.values())
@@ -76,7 +77,7 @@ def _reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
     return 0 if is_written and not failed else FAILED
 
 
-def _list(options: argparse.Namespace) -> int:
+def _print_list(options: argparse.Namespace) -> int:
     """Print all experiments and the reductions of their quick variants."""
     rows = []
     for name in experiment_names():
@@ -88,7 +89,7 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(options: argparse.Namespace) -> int:
+def _print_plan(options: argparse.Namespace) -> int:
     """Print the number of loads of each experiment and their estimated time on one core."""
     files = None if options.pages is None else page_files(options.pages)
     rows, seconds = [], 0.0
@@ -104,18 +105,20 @@ def _plan(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(done: Reproduction, width: int | None) -> None:
+def _print_reproduction(done: Reproduction, width: int | None) -> None:
+    """Print all runs and verdicts."""
     for run in done.runs.values():
-        _show_run(run, width)
+        _print_run(run, width)
     for judgement in done.judgements:
-        _show_judgement(judgement, width)
+        _print_judgement(judgement, width)
     if done.judgements:
         verdicts = report.counted(judgement.verdict for judgement in done.judgements)
         count = f"{plural(len(done.judgements), 'finding')}: {verdicts}"
         tables.print_text(count, width)
 
 
-def _show_run(run: ExperimentRun, width: int | None) -> None:
+def _print_run(run: ExperimentRun, width: int | None) -> None:
+    """Print the tables of an experiment."""
     experiment = run.experiment
     tables.print_text(f"{experiment.name}: {experiment.title}", width)
     tables.print_text(f"{experiment.source}; {report.size_of(run)}", width)
@@ -127,7 +130,8 @@ def _show_run(run: ExperimentRun, width: int | None) -> None:
     print()
 
 
-def _show_judgement(judgement: Judgement, width: int | None) -> None:
+def _print_judgement(judgement: Judgement, width: int | None) -> None:
+    """Print a verdict with its claims."""
     finding, verdict, claims = judgement
     tables.print_text(f"{finding.id}: {verdict.value}", width)
     for text in (finding.statement, finding.cannot or finding.reason):
@@ -201,7 +205,7 @@ COMMANDS = {
     "reproduce": Command(
         "Repeat experiments of the papers: show their numbers next to h3sim's, and judge each"
         " finding with the figures behind it.",
-        _reproduce,
+        _run_reproduce,
         (
             Argument(
                 "NAME", "experiments or findings, or all (see --list)", dest="names", nargs="*"

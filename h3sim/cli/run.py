@@ -61,7 +61,8 @@ def _page(name: str, options: argparse.Namespace) -> Page | SavedLoad:
     return read_load(name) if is_saved_load(name) else shared.read_page(name, options)
 
 
-def _scheme(name: str, _: argparse.Namespace) -> Scheme:
+def _read_scheme(name: str, _: argparse.Namespace) -> Scheme:
+    """Return the scheme of that name; refuse several."""
     if catalog.scheme_set(name) is not None:
         message = f"{name!r} is a set of schemes: use `h3sim compare`"
         raise InputError([ValidationIssue(key="--scheme", message=message)])
@@ -74,7 +75,8 @@ def _scheme(name: str, _: argparse.Namespace) -> Scheme:
         raise InputError([ValidationIssue(key="--scheme", message=message)]) from error
 
 
-def _qlog_dialect(name: str, options: argparse.Namespace) -> str:
+def _read_qlog_dialect(name: str, options: argparse.Namespace) -> str:
+    """Return a known dialect of qlog."""
     if options.qlog is None:
         return name
     from h3sim.qlog import DIALECTS  # lazy: few loads are logged
@@ -110,6 +112,7 @@ def check_saved(options: argparse.Namespace) -> None:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse outputs that the other options contradict."""
     problems = []
     if options.critical_path and options.browser != "parse":
         message = "goes only with --browser parse"
@@ -123,7 +126,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
         raise InputError(problems)
 
 
-def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
+def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
+    """Return the load that the options or a saved load describe."""
     page, scheme, config = options.page, options.scheme, options.config
     if options.scheduler_process is not None:
         scheme = shared.with_process(scheme, options.scheduler_process)
@@ -156,7 +160,8 @@ def _run(options: argparse.Namespace, progress: Progress | None) -> Load:
     return load
 
 
-def _show(load: Load, options: argparse.Namespace) -> None:
+def _print_load(load: Load, options: argparse.Namespace) -> None:
+    """Print the configuration and the metrics of a load."""
     width = options.width
     over = f"{load.network.name} ({load.protocol.value})"
     print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
@@ -200,7 +205,7 @@ def _show(load: Load, options: argparse.Namespace) -> None:
 COMMANDS = {
     "run": Command(
         "Load a page with one scheme and show when each resource arrives.",
-        _run,
+        _run_load,
         (
             Argument(
                 "PAGE",
@@ -211,7 +216,7 @@ COMMANDS = {
                 "--scheme NAME",
                 "a shipped scheme or a scheme file (.toml)",
                 default="rr",
-                read=_scheme,
+                read=_read_scheme,
             ),
             shared.scheduler_process(
                 "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's"
@@ -232,7 +237,7 @@ COMMANDS = {
                 "--qlog-dialect NAME",
                 "qlog version: 0.3 (for qvis) or draft, the current drafts",
                 default="0.3",
-                read=_qlog_dialect,
+                read=_read_qlog_dialect,
                 is_rare=True,
             ),
             Argument(
@@ -272,7 +277,7 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _EPILOG,
-        show=_show,
+        show=_print_load,
         document=lambda load, options: load.to_dict(order=options.order),
         progress="packet",
         checks=(check_saved, _check_outputs),

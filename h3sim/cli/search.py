@@ -87,7 +87,8 @@ def _value(text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
-def _show(found: SearchResult, options: argparse.Namespace) -> None:
+def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
+    """Print the verdict and the table of schemes."""
     width = options.width
     tables.print_text(found.verdict, width)
     print()
@@ -176,7 +177,8 @@ def _given(options: argparse.Namespace, progress: Progress | None) -> dict[str, 
     }
 
 
-def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recommendation:
+def _run_recommend(options: argparse.Namespace, progress: Progress | None) -> Recommendation:
+    """Return the recommendation for a page, and write its figures."""
     advice = recommend(
         options.page if options.imported is None else options.imported,
         keep_loads=options.plot is not None or options.report is not None,
@@ -196,18 +198,19 @@ def _recommend(options: argparse.Namespace, progress: Progress | None) -> Recomm
     return advice
 
 
-def _search(options: argparse.Namespace, progress: Progress | None) -> SearchResult:
+def _run_search(options: argparse.Namespace, progress: Progress | None) -> SearchResult:
     return search(options.pages, vary=options.vary, **_given(options, progress))
 
 
-def _show_recommend(advice: Recommendation, options: argparse.Namespace) -> None:
+def _print_recommendation(advice: Recommendation, options: argparse.Namespace) -> None:
+    """Print the fidelity of the replay, and the verdict."""
     width = options.width
     fidelity = () if advice.fidelity is None else advice.fidelity.lines()
     notes = advice.comparison.notes.get(advice.page.name, ())
     for line in (*fidelity, *_page_lines(advice.page, options.imported), *notes):
         tables.print_text(line, width)
     print()
-    _show(advice.found, options)
+    _print_search(advice.found, options)
     by_scheme = {row.scheme: row for row in advice.comparison.rows}
     print()
     tables.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
@@ -299,7 +302,7 @@ _SEARCH = (
 COMMANDS = {
     "search": Command(
         "Find the scheme with the least ByteIndex, and say how sure that is.",
-        _search,
+        _run_search,
         (
             shared.PAGES,
             shared.marks(),
@@ -316,12 +319,12 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _EPILOG,
-        show=_show,
+        show=_print_search,
         checks=(_check_arms,),
     ),
     "recommend": Command(
         "Find the best scheme for a page, by how much, and with which uncertainty.",
-        _recommend,
+        _run_recommend,
         (
             SUBJECT,
             shared.schemes(",".join(DEPLOYABLE)),
@@ -342,6 +345,6 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _RECOMMEND_EPILOG,
-        show=_show_recommend,
+        show=_print_recommendation,
     ),
 }

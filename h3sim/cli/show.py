@@ -67,7 +67,8 @@ class _Listing(NamedTuple):
     shown: int | None = None
 
 
-def _list(options: argparse.Namespace) -> None:
+def _print_list(options: argparse.Namespace) -> None:
+    """Print what is shipped, as a table or as JSON."""
     listing = _LISTS[options.what]()
     if options.json:
         from h3sim.catalog.formats import LIST  # lazy: tables do not need it
@@ -91,7 +92,8 @@ def _fact(fact: object, column: _Column) -> str:
     return _NONE if fact in (None, "") else column.show(fact)
 
 
-def _schemes() -> _Listing:
+def _list_schemes() -> _Listing:
+    """Return the listing of schemes."""
     columns = (
         *(_Column("scheme", "name"), _Column("what it is", "title")),
         *(_Column("mechanism", "mechanism"), _Column("signalling", "signalling")),
@@ -111,7 +113,8 @@ def _schemes() -> _Listing:
     return _Listing(columns, rows, shown=4)
 
 
-def _networks() -> _Listing:
+def _list_networks() -> _Listing:
+    """Return the listing of networks."""
     columns = (
         _Column("network", "name"),
         *(_Column("Mbit/s down", "down_mbps", _short), _Column("Mbit/s up", "up_mbps", _short)),
@@ -157,7 +160,7 @@ def _jitter(jitter: Jitter | None) -> str | None:
     return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
 
 
-def _profiles() -> _Listing:
+def _list_profiles() -> _Listing:
     columns = (
         *(_Column("profile", "name"), _Column("what it is", "title")),
         *(_Column("transport", "transport"), _Column("controller", "cc")),
@@ -177,13 +180,13 @@ def _profiles() -> _Listing:
     return _Listing(columns, rows, shown=5)
 
 
-def _controllers() -> _Listing:
+def _list_controllers() -> _Listing:
     from h3sim.transport.congestion.registry import REGISTRY  # lazy: plug-ins are searched for
 
     return _registered("controller", REGISTRY, {})
 
 
-def _schedulers() -> _Listing:
+def _list_schedulers() -> _Listing:
     from h3sim.schemes.registry import ABOUT, REGISTRY  # lazy: plug-ins are searched for
 
     return _registered("scheduler", REGISTRY, ABOUT)
@@ -214,7 +217,7 @@ def _first_sentence(entry: Listed[Any]) -> str:
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 
-def _pages() -> _Listing:
+def _list_pages() -> _Listing:
     columns = (
         *(_Column("page", "name"), _Column("resources", "resources")),
         _Column("kB", "bytes", lambda n_bytes: f"{n_bytes / 1000:,.0f}"),
@@ -233,7 +236,7 @@ def _pages() -> _Listing:
     return _Listing(columns, rows, shown=4)
 
 
-def _sets() -> _Listing:
+def _list_sets() -> _Listing:
     found = [("schemes", name, catalog.scheme_set(name)) for name in catalog.scheme_set_names()]
     found += [("pages", name, catalog.page_set(name)) for name in catalog.page_set_names()]
     columns = (
@@ -255,13 +258,13 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 _LISTS: dict[str, Callable[[], _Listing]] = {
-    "schemes": _schemes,
-    "networks": _networks,
-    "profiles": _profiles,
-    "controllers": _controllers,
-    "schedulers": _schedulers,
-    "pages": _pages,
-    "sets": _sets,
+    "schemes": _list_schemes,
+    "networks": _list_networks,
+    "profiles": _list_profiles,
+    "controllers": _list_controllers,
+    "schedulers": _list_schedulers,
+    "pages": _list_pages,
+    "sets": _list_sets,
 }
 
 
@@ -403,7 +406,7 @@ def _requested(resource: Resource) -> str:
 COMMANDS = {
     "list": Command(
         "List what is shipped, by the names that other commands accept.",
-        _list,
+        _print_list,
         (
             Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
             JSON("print h3sim-list/1 instead"),

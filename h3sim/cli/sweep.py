@@ -70,25 +70,25 @@ def _metrics(name: str, options: argparse.Namespace) -> str:
     return name
 
 
-def _sweep(options: argparse.Namespace, progress: Progress | None) -> int:
+def _run_sweep(options: argparse.Namespace, progress: Progress | None) -> int:
     study: Study = options.study
     if options.compare is not None:
         require_extra("scipy", "study")  # when all loads have run
     if options.parquet is not None:
         require_extra("pyarrow", "study")  # fail now, not after all loads have run
     if options.dry_run:
-        _plan(study, options)
+        _print_plan(study, options)
         return 0
     began = time.monotonic()
     with dask_client(options.dask) as client:
         results, until = _run(study, options, executor=client, progress=progress or False)
     _write(results, options)
     if options.compare is None:
-        _show(results, options)
+        _print_results(results, options)
     else:
-        _show_contrast(results, options)
+        _print_contrast(results, options)
     if until is not None:
-        _show_until(until, options)
+        _print_sequential(until, options)
     seconds = time.monotonic() - began
     loads = len(results) + len(results.errors)
     print(f"\n{loads:,} loads: {results.counts}; {seconds:,.1f} s")
@@ -107,7 +107,7 @@ class _Contrast(NamedTuple):
     pool: list[str]
 
 
-def _contrast(options: argparse.Namespace) -> _Contrast:
+def _read_contrast(options: argparse.Namespace) -> _Contrast:
     over, _, baseline = options.compare.partition("=")
     return _Contrast(over, baseline, options.by or [], options.pool or [])
 
@@ -120,7 +120,7 @@ def _check_contrast(options: argparse.Namespace) -> None:
     """
     if options.compare is None or options.study is None:
         return
-    asked, axes = _contrast(options), options.study.axes
+    asked, axes = _read_contrast(options), options.study.axes
     problems = []
     if not asked.over or not asked.baseline:
         message = f"must be like transport=tcp, is {format_value(options.compare)}"
@@ -140,9 +140,9 @@ def _check_contrast(options: argparse.Namespace) -> None:
         raise InputError(problems)
 
 
-def _show_contrast(results: Results, options: argparse.Namespace) -> None:
+def _print_contrast(results: Results, options: argparse.Namespace) -> None:
     """Print how the values of an axis compare with one of them."""
-    over, text, by, pool = _contrast(options)
+    over, text, by, pool = _read_contrast(options)
     width, levels = options.width, dict.fromkeys(results.column(over))
     baseline = next((level for level in levels if _is_meant(level, text)), None)
     if baseline is None:
@@ -205,7 +205,7 @@ def _with_width(width: float, options: argparse.Namespace) -> float:
     return width
 
 
-def _plan(study: Study, options: argparse.Namespace) -> None:
+def _print_plan(study: Study, options: argparse.Namespace) -> None:
     """Print the planned loads; if seeds are added, for the first and the last round."""
     if study.stopping is None:
         print(study.plan(store=options.store, workers=options.workers))
@@ -237,7 +237,7 @@ def _write(results: Results, options: argparse.Namespace) -> None:
         rows.save(options.save)
 
 
-def _show_until(until: Sequential, options: argparse.Namespace) -> None:
+def _print_sequential(until: Sequential, options: argparse.Namespace) -> None:
     """Print each scheme's speedup with its interval over seeds."""
     rule = until.rule
     percent = f"{100 * rule.confidence:g} %"
@@ -271,7 +271,7 @@ def _speedup(number: float | None) -> str:
     return f"{number:.3f}" if number < _HUGE else f"{number:.0e}"
 
 
-def _show(results: Results, options: argparse.Namespace) -> None:
+def _print_results(results: Results, options: argparse.Namespace) -> None:
     """Print the means by network and scheme."""
     if not len(results):
         return
@@ -302,7 +302,7 @@ examples:
 _FORMATS = (".csv", ".parquet", ".jsonl")
 
 
-def _list(options: argparse.Namespace) -> None:
+def _list_studies(options: argparse.Namespace) -> None:
     with Store(options.store, may_write=False) as store:
         studies, stored = store.studies(), store.counts()
     tables.print_table(
@@ -324,7 +324,7 @@ def _list(options: argparse.Namespace) -> None:
     print(Table(("model", "done", "failed", "took s"), models).to_text(options.width))
 
 
-def _verify(options: argparse.Namespace) -> int:
+def _verify_store(options: argparse.Namespace) -> int:
     with Store(options.store, may_write=False) as store:
         found = store.verify()
     for line in found:
@@ -334,7 +334,7 @@ def _verify(options: argparse.Namespace) -> int:
     return FAILED if found else 0
 
 
-def _repair(options: argparse.Namespace) -> None:
+def _repair_store(options: argparse.Namespace) -> None:
     dropped = repair_store(options.store)
     for line in dropped:
         print(escape_control(f"{options.store}: dropped: {line}"))
@@ -342,7 +342,7 @@ def _repair(options: argparse.Namespace) -> None:
     print(escape_control(f"{options.store}: {left}"))
 
 
-def _export(options: argparse.Namespace) -> None:
+def _export_store(options: argparse.Namespace) -> None:
     suffix = Path(options.file).suffix.lower()
     results = read_results(options.store, study=options.study)
     rows = results.resources() if options.resources else results
@@ -350,7 +350,7 @@ def _export(options: argparse.Namespace) -> None:
     print(escape_control(f"wrote {len(rows):,} rows to {options.file}"))
 
 
-def _prune(options: argparse.Namespace) -> None:
+def _prune_store(options: argparse.Namespace) -> None:
     Store(options.store, may_write=False).close()  # a missing store must not be created
     keep = model_version() if options.other_models else None
     with Store(options.store) as store:
@@ -368,7 +368,7 @@ _STORE = Argument("STORE", "the store file")
 COMMANDS = {
     "sweep": Command(
         "Run every load of a study and write one row per load.",
-        _sweep,
+        _run_sweep,
         (
             shared.marks(),
             Argument("--resources", "keep one row per resource, and write these"),
@@ -420,17 +420,19 @@ COMMANDS = {
         epilog=_STORE_EPILOG,
         actions={
             "list": Command(
-                "list the studies and their finished loads", _list, (_STORE, NO_TRUNCATE)
+                "list the studies and their finished loads", _list_studies, (_STORE, NO_TRUNCATE)
             ),
             "verify": Command(
-                "check the file's integrity and list damaged entries", _verify, (_STORE,)
+                "check the file's integrity and list damaged entries", _verify_store, (_STORE,)
             ),
             "repair": Command(
-                "drop damaged entries, so that the next run computes them again", _repair, (_STORE,)
+                "drop damaged entries, so that the next run computes them again",
+                _repair_store,
+                (_STORE,),
             ),
             "export": Command(
                 "write the rows of a study",
-                _export,
+                _export_store,
                 (
                     _STORE,
                     Argument("FILE", f"FILE{', FILE'.join(_FORMATS)}", output=_FORMATS),
@@ -444,7 +446,7 @@ COMMANDS = {
             ),
             "prune": Command(
                 "delete entries that are no longer useful",
-                _prune,
+                _prune_store,
                 (
                     _STORE,
                     Argument("--failed", "delete failed loads"),

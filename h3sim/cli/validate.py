@@ -40,7 +40,7 @@ _HOW_TO = (
 )
 
 
-def _show(found: SchemeValidation, options: argparse.Namespace) -> None:
+def _print_validation(found: SchemeValidation, options: argparse.Namespace) -> None:
     width = options.width
     pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
     tables.print_text(f"rules of {found.scheme}; {pages} with recorded priorities", width)
@@ -78,7 +78,7 @@ tenth of the images' remaining bytes arrives before these are complete.
 """
 
 
-def _show_server(found: PrioritizationTest, options: argparse.Namespace) -> None:
+def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -> None:
     width = options.width
     tables.print_text(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width)
     print()
@@ -127,7 +127,7 @@ def _conformance() -> Any:
     return conformance
 
 
-def _conform(options: argparse.Namespace) -> int:
+def _run_conformance(options: argparse.Namespace) -> int:
     conformance = _conformance()
     from h3sim.conformance.runner import use_profile
 
@@ -168,7 +168,7 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _EPILOG,
-        show=_show,
+        show=_print_validation,
     ),
     "prioritization-test": Command(
         "Run the prioritization test of Davies and Meenan (2018).",
@@ -194,11 +194,11 @@ COMMANDS = {
             NO_TRUNCATE,
         ),
         _SERVER_EPILOG,
-        show=_show_server,
+        show=_print_server_test,
     ),
     "conform": Command(
         "Check a scheduler that runs in another process, in any language.",
-        _conform,
+        _run_conformance,
         (
             Argument(
                 "--signals TYPE",

@@ -115,18 +115,20 @@ def changed_network(config: LoadConfig, network: Network) -> Network:
         packets = replace(network.independent_packets, loss=loss)
         return replace(network, independent_packets=packets)
     if network.constant_rate is not None:
-        network = _at_constant_rate(config, network, network.constant_rate)
+        network = _change_constant_rate(config, network, network.constant_rate)
         if not _needs_links(config):
             return network
-    return _linked(config, network.as_links(), was_links=was_links)
+    return _change_links(config, network.as_links(), was_links=was_links)
 
 
 def _needs_links(config: LoadConfig) -> bool:
     names = ("loss", "mean_loss_burst", "queue_bdp", "queue_bytes", "queue_discipline")
-    return config.cc not in (None, "constant") or bool(_given(config, *names))
+    return config.cc not in (None, "constant") or bool(_set_options(config, *names))
 
 
-def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: ConstantRate) -> Network:
+def _change_constant_rate(
+    config: LoadConfig, network: Network, constant_rate: ConstantRate
+) -> Network:
     """Change packet size, interval or rate; a new packet size alone keeps the interval."""
     if config.reorder is not None:
         network = replace(network, jitter=Jitter.parse(str(config.reorder)))
@@ -146,7 +148,7 @@ def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: Const
     return replace(network, constant_rate=constant_rate)
 
 
-def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network:
+def _change_links(config: LoadConfig, network: Network, *, was_links: bool) -> Network:
     """Change the links: rate and queue of each direction with a bottleneck, loss of both."""
     down, up = network.down, network.up
     assert down is not None, "links have both directions"  # noqa: S101
@@ -155,12 +157,13 @@ def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network
         down = replace(down, hold=Jitter.parse(str(config.reorder)), jitter=None)
     return replace(
         network,
-        down=_changed_link(config, down),
-        up=_changed_link(config, up),
+        down=_change_link(config, down),
+        up=_change_link(config, up),
     )
 
 
-def _changed_link(config: LoadConfig, link: LinkProfile) -> LinkProfile:
+def _change_link(config: LoadConfig, link: LinkProfile) -> LinkProfile:
+    """Return *link* with the options of *config* applied to it."""
     link = replace(link, **_link_changes(config, link))
     if config.queue_discipline is not None and link.mean_rate_bps is not None:
         link = link.with_discipline(QueueDiscipline(config.queue_discipline))
@@ -170,6 +173,7 @@ def _changed_link(config: LoadConfig, link: LinkProfile) -> LinkProfile:
 
 
 def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
+    """Return the fields of *link* that the options of *config* replace."""
     changes: dict[str, Any] = {}
     if link.rate_bps is not None and config.rate_mbps is not None:
         changes["rate_bps"] = mbps(config.rate_mbps)
@@ -196,44 +200,45 @@ def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> Non
         return
     network = path.network
     if network.independent_packets is not None:
-        problems = list(_without_transport(config))
+        problems = list(_transport_issues(config))
     elif network.constant_rate is not None:
-        problems = list(_without_links(config))
+        problems = list(_constant_rate_issues(config))
     else:
         # The named network decides: options turn a constant rate into links, but its interval
         # still applies.
         is_named_so = path.named.constant_rate is None
         links = [link for link in (network.down, network.up) if link is not None]
-        problems = list(_with_links(config, links, is_named_so=is_named_so))
-        problems += _without_ecn(config, links, path.profile)
+        problems = list(_link_issues(config, links, is_named_so=is_named_so))
+        problems += _ecn_issues(config, links, path.profile)
         if network.down is not None and network.down.mean_rate_bps is None:
             # The window of a flow would grow without limit: no queue ever fills.
             message = "needs a downlink with a rate: without one flows do not share anything"
             problems += [
                 ValidationIssue(key=name, message=message)
-                for name in _given(config, "cross_traffic")
+                for name in _set_options(config, "cross_traffic")
             ]
     if problems:
         raise InputError(problems)
 
 
-def _with_links(
+def _link_issues(
     config: LoadConfig, links: list[LinkProfile], *, is_named_so: bool
 ) -> Iterator[ValidationIssue]:
+    """Yield options that this network of links cannot have."""
     if is_named_so:
-        for name in _given(config, "interval_ms", "packet_bytes"):
+        for name in _set_options(config, "interval_ms", "packet_bytes"):
             yield ValidationIssue(
                 key=name,
                 message="applies only to a constant rate, but this network consists of links",
             )
     if all(link.rate_bps is None for link in links):
-        for name in _given(config, "rate_mbps"):
+        for name in _set_options(config, "rate_mbps"):
             yield ValidationIssue(
                 key=name,
                 message="changes the rate of a bottleneck, but no link of this network has one",
             )
     if all(link.mean_rate_bps is None for link in links):
-        for name in _given(config, "queue_bytes", "queue_bdp", "queue_discipline"):
+        for name in _set_options(config, "queue_bytes", "queue_bdp", "queue_discipline"):
             yield ValidationIssue(
                 key=name,
                 message="applies to the queue of a bottleneck, but no link of this network has one",
@@ -243,7 +248,7 @@ def _with_links(
         yield ValidationIssue(key="mean_loss_burst", message=message)
 
 
-def _without_ecn(
+def _ecn_issues(
     config: LoadConfig, links: list[LinkProfile], profile: TransportProfile | None
 ) -> Iterator[ValidationIssue]:
     """Yield what a load with ECN lacks."""
@@ -257,20 +262,21 @@ def _without_ecn(
         yield ValidationIssue(key="ecn", message=message)
 
 
-def _without_transport(config: LoadConfig) -> Iterator[ValidationIssue]:
-    for name in _given(config, *_OF_TRANSPORT):
+def _transport_issues(config: LoadConfig) -> Iterator[ValidationIssue]:
+    for name in _set_options(config, *_OF_TRANSPORT):
         message = "applies to transports and links, but independent packets have neither"
         yield ValidationIssue(key=name, message=message)
 
 
-def _without_links(config: LoadConfig) -> Iterator[ValidationIssue]:
+def _constant_rate_issues(config: LoadConfig) -> Iterator[ValidationIssue]:
+    """Yield options that a constant rate cannot have."""
     if config.mode is HandshakeMode.ZERO_RTT:
         message = "'0-rtt' needs links: a constant rate has no handshake packets"
         yield ValidationIssue(key="handshake", message=message)
-    for name in _given(config, "ecn"):
+    for name in _set_options(config, "ecn"):
         message = "needs links: at a constant rate there is no queue"
         yield ValidationIssue(key=name, message=message)
-    for name in _given(config, "time_limit_s"):
+    for name in _set_options(config, "time_limit_s"):
         yield ValidationIssue(
             key=name, message="needs links: at a constant rate every load completes"
         )
@@ -285,11 +291,11 @@ def _without_links(config: LoadConfig) -> Iterator[ValidationIssue]:
     if config.connections == ConnectionMode.PER_HOST.value:
         message = "'per-host' needs links: at a constant rate one connection has the whole rate"
         yield ValidationIssue(key="connections", message=message)
-    for name in _given(config, "cross_traffic"):
+    for name in _set_options(config, "cross_traffic"):
         yield ValidationIssue(key=name, message="needs links: at a constant rate nothing is shared")
 
 
-def _given(config: LoadConfig, *names: str) -> list[str]:
+def _set_options(config: LoadConfig, *names: str) -> list[str]:
     return [name for name in names if getattr(config, name) is not None]
 
 
@@ -554,7 +560,7 @@ class LoadConfig:
             UnknownNameError: if the profile names an unknown controller.
         """
         named, given = self._named_network, self._named_transport_profile
-        network = _called_by_its_changes(self, named, changed_network(self, named))
+        network = _name_by_changes(self, named, changed_network(self, named))
         asked = (
             self.transport_profile,
             self.cc,
@@ -565,7 +571,7 @@ class LoadConfig:
         if network.constant_rate is not None and all(name is None for name in asked):
             profile = None  # unused, and reading one takes longer than a load
         else:
-            profile = _changed_profile(self, given, named)
+            profile = _change_profile(self, given, named)
         usual = Protocol.QUIC if profile is None else profile.protocol
         protocol = usual if self.transport is None else Protocol(self.transport)
         return ResolvedPath(named, network, profile, protocol)
@@ -607,7 +613,7 @@ def _issues(config: LoadConfig) -> Iterator[ValidationIssue]:
     if config.dns_ms is not None and config.connections != ConnectionMode.PER_HOST.value:
         yield ValidationIssue(key="dns_ms", message="goes only with connections = 'per-host'")
     if config.transport == Protocol.HTTP1.value:
-        for key in _given(config, "signalling", "header_compression", "max_placeholders"):
+        for key in _set_options(config, "signalling", "header_compression", "max_placeholders"):
             if getattr(config, key) == NO_CODEC:
                 continue
             message = "needs HTTP/2 or HTTP/3: set transport to tcp or quic"
@@ -626,7 +632,7 @@ def _refuse(problems: list[ValidationIssue]) -> None:
         raise InputError(problems)
 
 
-def _called_by_its_changes(config: LoadConfig, named: Network, network: Network) -> Network:
+def _name_by_changes(config: LoadConfig, named: Network, network: Network) -> Network:
     """Return *network* with a name that lists the changes, or *named* if there are none."""
     if network == named:
         return named
@@ -640,7 +646,7 @@ def _called_by_its_changes(config: LoadConfig, named: Network, network: Network)
     return replace(network, name=name, title=name)
 
 
-def _changed_profile(
+def _change_profile(
     config: LoadConfig, given: TransportProfile | None, network: Network
 ) -> TransportProfile:
     """Return the *given* profile, else the network's, with the changes of the options."""
@@ -672,11 +678,11 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
         MissingExtraError: if a header compression library is not installed.
     """
     if not isinstance(page, Page):
-        return _config_for_lists(config)
+        return _resolve_for_lists(config)
     if config.network == RECORDED:
         known = page.recorded_load
         if known is not None and known.lacks_network:
-            raise InputError([ValidationIssue(key="network", message=_no_network(page))])
+            raise InputError([ValidationIssue(key="network", message=_missing_network_error(page))])
         config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
     if config.path.named.independent_packets is not None:
         message = "carries only header lists: a page needs a constant rate or links"
@@ -686,7 +692,7 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     return config
 
 
-def _no_network(page: Page) -> str:
+def _missing_network_error(page: Page) -> str:
     return (
         f"must be given: the recording of {page.name} has too few connection, first-byte and"
         " transfer times to estimate a network; use a shipped one, such as cable, or a file.toml"
@@ -709,7 +715,8 @@ def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompre
     return codec if isinstance(codec, HeaderCompression) else HeaderCompression(codec=codec)
 
 
-def _config_for_lists(config: LoadConfig) -> LoadConfig:
+def _resolve_for_lists(config: LoadConfig) -> LoadConfig:
+    """Return *config* as a study of header lists uses it."""
     if config.network == RECORDED:
         config = replace(config, network=FOR_HEADER_LISTS)
     compression = header_compression_of(config.header_compression)

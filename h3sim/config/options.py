@@ -12,7 +12,7 @@ from h3sim import transport
 from h3sim.browser import BrowserModel
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import format_choices, format_value, join_words
-from h3sim.schema.arguments import CALLABLE, PATH, Predicate, check_arguments
+from h3sim.schema.arguments import PATH, Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import declare, fields_of, read_table
 from h3sim.schema.values import Choice, Flag, Integer, ListOf, Number, OrNone, Text, ValueType
@@ -323,16 +323,6 @@ def check_known(**given: tuple[object, Iterable[object]]) -> None:
             )
     if problems:
         raise InputError(problems)
-
-
-def check_progress(progress: object) -> None:
-    """Refuse a progress argument that is not callable.
-
-    Raises:
-        InputError: if it is neither None nor callable.
-    """
-    if progress is not None:
-        check_arguments(InputError, progress=(CALLABLE, progress))
 
 
 def check_some(**given: Sequence[object]) -> None:

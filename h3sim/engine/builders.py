@@ -59,7 +59,8 @@ class _Connector:
     _run: LoadRun
     _spec: LoadSpec
 
-    def _begin(self, run: LoadRun, environment: LoadEnvironment) -> None:
+    def _set_up(self, run: LoadRun, environment: LoadEnvironment) -> None:
+        """Set up what all connections of the load share: the browser, and the page."""
         self._run, self._spec = run, run.spec
         spec = run.spec
         self.environment = environment
@@ -77,13 +78,14 @@ class _Connector:
             tight_mode=spec.scheme.tight_mode,
         )
 
-    def _connection(
+    def _build_connection(
         self,
         transport: Transport,
         marks: ByteThresholds | None,
         *,
         signalling: PrioritySignalling | None = None,
     ) -> HttpConnection:
+        """Return a connection of the load over *transport*."""
         protocol = self._spec.link_protocol
         return HttpConnection(
             self._page,
@@ -110,7 +112,7 @@ class ConstantRateBuilder(_Connector):
     def __init__(self, run: LoadRun, rate: ConstantRate) -> None:
         self._rate = rate
         self._n_packets = count_packets(run.spec.page, rate.packet_bytes)
-        self._begin(run, LoadEnvironment())
+        self._set_up(run, LoadEnvironment())
 
     def connection(self) -> HttpConnection:
         """Return a connection."""
@@ -132,7 +134,7 @@ class ConstantRateBuilder(_Connector):
             progress=self._run.progress,
             n_packets=self._n_packets,
         )
-        return self._connection(transport, marks)
+        return self._build_connection(transport, marks)
 
 
 class LinkBuilder(_Connector):
@@ -160,7 +162,7 @@ class LinkBuilder(_Connector):
         self._n_sent: list[int] = []
         """Packets sent per connection, kept only with a progress callback."""
         max_events = _MIN_EVENTS + _EVENTS_PER_PACKET * self._n_packets
-        self._begin(run, LoadEnvironment(max_events=max_events))
+        self._set_up(run, LoadEnvironment(max_events=max_events))
         if run.processes:
             self._expose_links()
 
@@ -174,7 +176,7 @@ class LinkBuilder(_Connector):
         from h3sim.engine.endpoints import PacketLog, QuicTransport, TcpTransport
 
         spec, marks = self._spec, _make_marks(self._spec)
-        streams = _response_streams(spec, self._factory, marks)
+        streams = _build_response_streams(spec, self._factory, marks)
         log = PacketLog(
             record_packets=self._run.record_packets,
             progress=self._progress(),
@@ -193,8 +195,8 @@ class LinkBuilder(_Connector):
             from h3sim.engine.host_connections import UnsignalledRequests
 
             signalling = UnsignalledRequests(streams, on_idle)
-            return self._connection(transport, None, signalling=signalling)
-        return self._connection(transport, marks)
+            return self._build_connection(transport, None, signalling=signalling)
+        return self._build_connection(transport, marks)
 
     def cross_traffic(self) -> list[CrossTraffic]:
         """Return the competing flows, to be started when due."""
@@ -232,7 +234,7 @@ class LinkBuilder(_Connector):
                 self.environment.add_link(name, LinkControl(self.environment, link))
 
 
-def _response_streams(
+def _build_response_streams(
     spec: LoadSpec, factory: EndpointFactory, marks: ByteThresholds | None
 ) -> StreamSender:
     """Return the sender of the server's streams over links."""

@@ -161,9 +161,9 @@ class ConstantRateTransport:
                 if offset + n_bytes >= watched.get(stream_id, 0):
                     arrivals.put(now_ns + one_way_ns, chunk)
                 if not len(chunks) % _REPORT_EVERY_PACKETS:
-                    self._after_many(self._steady)
+                    self._report_and_pack(self._steady)
             else:
-                self._send_held(now_ns, chunk)
+                self._send_out_of_order(now_ns, chunk)
             if streams.has_drained:
                 self._application.on_drained()
             now_ns = self._next_tick * numerator // denominator
@@ -171,7 +171,7 @@ class ConstantRateTransport:
             if not advance_to(now_ns):
                 run_until(now_ns, _SEND)
 
-    def _send_held(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
+    def _send_out_of_order(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
         """Send a packet that may be held back while others pass."""
         recorder = self._overtaken
         row = len(recorder.delivered_at_ns)
@@ -181,9 +181,9 @@ class ConstantRateTransport:
         recorder.delivered_at_ns.append(None)
         self._arrivals.put(arrives_at_ns, (row, chunk))
         if not len(recorder.pending) % _REPORT_EVERY_PACKETS:
-            self._after_many(recorder)
+            self._report_and_pack(recorder)
 
-    def _after_many(self, recorder: SteadyRecorder | RowRecorder) -> None:
+    def _report_and_pack(self, recorder: SteadyRecorder | RowRecorder) -> None:
         """Report progress, and pack the recorded rows."""
         if self._progress is not None:
             self._progress(recorder.n_packets, self._n_packets)

@@ -241,12 +241,18 @@ class EndpointFactory:
         # An established connection has measured its path.
         known_ns = path_ns if self._mode.is_established else None
         if self._protocol.is_over_tcp:
-            return EndpointOnLink(role, self._tcp(role, source, known_ns), link, IP_HEADER_BYTES)
+            return EndpointOnLink(
+                role, self._build_tcp_endpoint(role, source, known_ns), link, IP_HEADER_BYTES
+            )
         return EndpointOnLink(
-            role, self._quic(role, source, known_ns), link, self._profile.quic.ip_bytes
+            role,
+            self._build_quic_endpoint(role, source, known_ns),
+            link,
+            self._profile.quic.ip_bytes,
         )
 
     def _link(self, role: Role, make: Callable[..., Link]) -> Link:
+        """Return the link that the end of that role sends over."""
         network = self._network
         profile = network.down if role is Role.SERVER else network.up
         assert profile is not None  # noqa: S101 - a network without a pace has links
@@ -262,14 +268,17 @@ class EndpointFactory:
             make = FairLink
         return make(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
 
-    def _quic(self, role: Role, source: Source, path_rtt_ns: int | None) -> QuicEndpoint:
+    def _build_quic_endpoint(
+        self, role: Role, source: Source, path_rtt_ns: int | None
+    ) -> QuicEndpoint:
+        """Return a QUIC endpoint; *path_rtt_ns* is known if it is established."""
         is_server = role is Role.SERVER
         settings = self._profile.quic if is_server else self._profile.quic_client
         peer = self._profile.quic_client if is_server else self._profile.quic
         make = TimerGranularityEndpoint if settings.has_event_loop else QuicEndpoint
         return make(
             settings,
-            self._controller(role, settings.datagram_bytes),
+            self._build_controller(role, settings.datagram_bytes),
             source,
             Handshake(self._profile.quic, role, self._mode),
             peer_max_ack_delay_ns=peer.max_ack_delay_ns,
@@ -277,9 +286,12 @@ class EndpointFactory:
             has_ecn=self._profile.ecn,
         )
 
-    def _tcp(self, role: Role, source: Source, path_rtt_ns: int | None) -> TcpEndpoint:
+    def _build_tcp_endpoint(
+        self, role: Role, source: Source, path_rtt_ns: int | None
+    ) -> TcpEndpoint:
+        """Return a TCP endpoint; *path_rtt_ns* is known if it is established."""
         settings = self._profile.tcp if role is Role.SERVER else self._profile.tcp_client
-        controller = self._controller(role, settings.mss_bytes)
+        controller = self._build_controller(role, settings.mss_bytes)
         from h3sim.transport.tcp import TcpEndpoint  # on use: most loads are over QUIC
 
         # A response of HTTP/1.1 is not framed: Content-Length delimits it (RFC 9112 § 6.3).
@@ -304,7 +316,8 @@ class EndpointFactory:
         quic = self._profile.quic if is_server else self._profile.quic_client
         return quic.datagram_bytes + _PROBE_BYTES + self._profile.quic.ip_bytes
 
-    def _controller(self, role: Role, datagram_bytes: int) -> CongestionController:
+    def _build_controller(self, role: Role, datagram_bytes: int) -> CongestionController:
+        """Return the congestion controller of that end."""
         profile = self._profile
         down = self._network.down
         settings = ControllerSettings(
@@ -579,6 +592,7 @@ class EndpointTransport:
         return self._log.carried()
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
+        """Send a message upstream as a stream of its own."""
         self._messages.expect(stream_id, n_bytes)
         self.request_streams.open(stream_id, H2Priority())
         self.request_streams.send(stream_id, n_bytes)
@@ -607,7 +621,7 @@ class EndpointTransport:
         """Handle the arrival of a packet of the server at the client."""
         raise NotImplementedError
 
-    def _on_opening(self, packet: WirePacket, now_ns: int) -> None:
+    def _on_packet_before_open(self, packet: WirePacket, now_ns: int) -> None:
         """Respond to a packet that arrived before the connection was open."""
         client, connected_at_ns = self._client, self._connected_at_ns
         # A packet sent after that responds to the client's requests, so they have left: do not
@@ -635,6 +649,7 @@ class QuicTransport(EndpointTransport):
         self._order.watch(stream_id, n_bytes)
 
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        """Deliver the frames of a packet, each in the order of its own stream."""
         client, order, row = self._client, self._order, packet.first_row
         for stream_id, offset, n_bytes in client.endpoint.on_packet(packet, now_ns):
             for delivered_id, end in order.on_packet(row, stream_id, offset, n_bytes, now_ns):
@@ -643,7 +658,7 @@ class QuicTransport(EndpointTransport):
         if self._is_open:
             client.flush(now_ns)
         else:
-            self._on_opening(packet, now_ns)
+            self._on_packet_before_open(packet, now_ns)
 
 
 class TcpTransport(EndpointTransport):
@@ -657,6 +672,7 @@ class TcpTransport(EndpointTransport):
         self._order.watch(stream_id, n_bytes)
 
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        """Deliver the frames of the records that a segment completes."""
         client, order, row = self._client, self._order, packet.first_row
         # Before the endpoint handles it: the records that it completes may hold these very rows.
         for stream_id, offset, n_bytes in packet.frames:
@@ -668,4 +684,4 @@ class TcpTransport(EndpointTransport):
         if self._is_open:
             client.flush(now_ns)
         else:
-            self._on_opening(packet, now_ns)
+            self._on_packet_before_open(packet, now_ns)

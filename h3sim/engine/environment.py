@@ -127,7 +127,7 @@ class LoadEnvironment(Environment):
         """
         # Declared as tuples of any length, which compiled code neither unpacks nor copies.
         queue: list[tuple[Any, ...]] = self._queue
-        own: tuple[Any, ...] = (at_ns, rank, next(self._eid), _take_nothing, None)
+        own: tuple[Any, ...] = (at_ns, rank, next(self._eid), _ignore, None)
         heappush(queue, own)
         while True:
             entry = heappop(queue)
@@ -186,9 +186,9 @@ class LoadEnvironment(Environment):
         if not isinstance(generator, Generator):
             requirement = "must be a generator function (with a yield)"
             raise _process_error(f"{name} {requirement}, and returned {generator!r}")
-        self.process(self._guarded(name, generator))
+        self.process(self._guard(name, generator))
 
-    def _guarded(
+    def _guard(
         self, name: str, generator: Generator[simpy.Event, Any, Any]
     ) -> Generator[simpy.Event, Any, Any]:
         """Keep an exception of a process: SimPy would raise a copy, built from its arguments."""
@@ -285,7 +285,7 @@ class FifoEventQueue:
         self._numbers = environment._eid
         self._rank = rank
         self._is_queued = False
-        self.take: Call = take or _take_nothing
+        self.take: Call = take or _ignore
         self._call_first: Call = self._on_first
         self.under_way: deque[Any] = deque()
         """Entries in rising order, in the form of the queue, without overtaking ones. Not typed as
@@ -308,6 +308,7 @@ class FifoEventQueue:
             heappush(self._queue, (*entry[:3], self._on_overtaking, value))
 
     def _on_first(self, value: Any, now_ns: int) -> None:
+        """Handle the first value, and those after it until something else is due."""
         under_way, queue, take = self.under_way, self._queue, self.take
         environment = self._environment
         while True:
@@ -329,7 +330,7 @@ class FifoEventQueue:
         self.take(value, now_ns)
 
 
-def _take_nothing(value: Any, now_ns: int) -> None:
+def _ignore(value: Any, now_ns: int) -> None:
     del value, now_ns
 
 
@@ -354,10 +355,10 @@ class _TooManyEventsError(Exception):
 
 def _numbers(limit: int) -> Iterator[int]:
     """Return the numbers below *limit*; the next one raises an error."""
-    return chain(range(limit), map(_refuse, repeat(limit)))
+    return chain(range(limit), map(_raise_too_many, repeat(limit)))
 
 
-def _refuse(limit: int) -> int:
+def _raise_too_many(limit: int) -> int:
     raise _TooManyEventsError(limit)
 
 

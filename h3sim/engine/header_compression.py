@@ -125,6 +125,7 @@ class _Direction:
         self._sender.encoder.on_acked(stream_id)
 
     def _deliver(self, part: StreamPart, now_ns: int) -> list[int]:
+        """Decode what *part* completes; return the streams that may be read now."""
         decoded = self._receiver.deliver(part)
         for stream_id, _ in decoded:
             self._times[stream_id].decoded_at_ns = now_ns
@@ -194,6 +195,7 @@ class HeaderLayer:
         part: StreamPart,
         arrive: _Arrive,
     ) -> None:
+        """Send *part* as a message; *arrive* is called with it at the other end."""
         stream_id = next(self._ids)
         self._under_way[stream_id] = partial(arrive, part)
         send(stream_id, len(part.data))
@@ -336,6 +338,7 @@ class HeaderTransport:
         return size
 
     def _release(self, readable: Iterable[int], now_ns: int) -> None:
+        """Report the body bytes that waited for their field sections."""
         for stream_id in readable:
             self._readable_at_ns[stream_id] = now_ns
             watched = self._watched.get(stream_id, 0)

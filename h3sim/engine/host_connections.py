@@ -106,7 +106,7 @@ class HostConnections:
         self._names = [resource.host or own for resource in page.resources]
         self._group_of: dict[str, HostGroup] = {}
         self._dns_ns: dict[str, int] = {}
-        for group in self._groups(page, names):
+        for group in self._host_groups(page, names):
             for host in group.hosts:
                 self._group_of[host.name] = group
                 self._dns_ns[host.name] = dns_ns if host.dns_ns is None else host.dns_ns
@@ -118,7 +118,7 @@ class HostConnections:
 
     def begin(self, on_ready: Callable[[int], None]) -> None:
         """Look up and connect to the page's own host; *on_ready* is called afterwards."""
-        known_at_ns = self._look_up(self._names[self._root], 0)
+        known_at_ns = self._resolve_name(self._names[self._root], 0)
         if known_at_ns:
             self._environment.at(known_at_ns, _REQUEST, self._on_root_known, on_ready)
         else:
@@ -126,7 +126,7 @@ class HostConnections:
 
     def request(self, resource: int, now_ns: int) -> None:
         """Request a resource once the name of its host is resolved."""
-        known_at_ns = self._look_up(self._names[resource], now_ns)
+        known_at_ns = self._resolve_name(self._names[resource], now_ns)
         if known_at_ns > now_ns:
             self._environment.at(known_at_ns, _REQUEST, self._on_known, (resource, now_ns))
         else:
@@ -137,13 +137,13 @@ class HostConnections:
         for opened in self.opened:
             opened.connection.on_changed(resource, change, now_ns)
 
-    def _look_up(self, name: str, now_ns: int) -> int:
+    def _resolve_name(self, name: str, now_ns: int) -> int:
         """Return when the lookup of the name ends or ended."""
         return self.lookups.setdefault(name, (now_ns, now_ns + self._dns_ns[name]))[1]
 
     def _on_root_known(self, on_ready: Callable[[int], None], now_ns: int) -> None:
         del now_ns
-        self._open(self._group_of[self._names[self._root]]).begin(on_ready)
+        self._opened_connection(self._group_of[self._names[self._root]]).begin(on_ready)
 
     def _on_known(self, asked: tuple[int, int], now_ns: int) -> None:
         del now_ns
@@ -152,10 +152,10 @@ class HostConnections:
     def _connection_of(self, resource: int) -> GroupConnector:
         group = self._group_of[self._names[resource]]
         if group not in self._by_group:
-            self._open(group).begin()
+            self._opened_connection(group).begin()
         return self._by_group[group]
 
-    def _open(self, group: HostGroup) -> GroupConnector:
+    def _opened_connection(self, group: HostGroup) -> GroupConnector:
         connector = self._by_group[group] = self._connector(group)
         return connector
 
@@ -168,7 +168,7 @@ class HostConnections:
 
     # By version of HTTP
 
-    def _groups(self, page: Page, names: Sequence[str]) -> list[HostGroup]:
+    def _host_groups(self, page: Page, names: Sequence[str]) -> list[HostGroup]:
         """Return the groups of hosts that share a connection."""
         return host_groups(names, page.hosts)
 
@@ -268,9 +268,10 @@ class RequestPriorities:
 
     def key(self, resource: int) -> tuple[int, ...]:
         """Return the sort key of a recorded request; the lowest goes first."""
-        return self._key(self._signals[self._stream_of[resource]])
+        return self._urgency_key(self._signals[self._stream_of[resource]])
 
-    def _key(self, signal: Signal) -> tuple[int, ...]:
+    def _urgency_key(self, signal: Signal) -> tuple[int, ...]:
+        """Return a key that sorts requests by priority, the most urgent first."""
         match signal:
             case Eps():
                 return (signal.urgency,)
@@ -281,7 +282,9 @@ class RequestPriorities:
                 group = signal.depends_on
                 # A weight compares siblings only, so the groups come first (Firefox's tree). The
                 # weight of a stream below another stream, as in Chrome's chain, is that of its own.
-                above = () if group is None or group >= 0 else self._key(self._signals[group])
+                above = (
+                    () if group is None or group >= 0 else self._urgency_key(self._signals[group])
+                )
                 return (*above, strict, -signal.weight)
         return (signal.value,)
 
@@ -375,12 +378,13 @@ class Http1Connections(HostConnections):
         del now_ns
         self._priorities.change(resource, change)
 
-    def _groups(self, page: Page, names: Sequence[str]) -> list[HostGroup]:
+    def _host_groups(self, page: Page, names: Sequence[str]) -> list[HostGroup]:
         # No connection is shared: there is no reuse across hosts as in RFC 9113 § 9.1.1.
         hosts = known_hosts(names, page.hosts)
         return [HostGroup(tuple(hosts))] if self._is_single else [HostGroup((h,)) for h in hosts]
 
     def _connector(self, group: HostGroup) -> Http1Pool:
+        """Return the pool of a host group."""
         return Http1Pool(
             partial(self._new_connection, group),
             self._environment,

@@ -137,7 +137,7 @@ class HttpConnection:
         """Open the placeholders, and report that requests may leave."""
         self.ready_at_ns = now_ns
         # Before the browser is notified, so that placeholders precede the first requests.
-        self._environment.at(now_ns, _REQUEST, self._on_begun, None)
+        self._environment.at(now_ns, _REQUEST, self._open_placeholders, None)
         if self._on_ready is not None:
             self._on_ready(now_ns)
 
@@ -167,7 +167,9 @@ class HttpConnection:
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
         # With a rank of its own: all arrivals of this instant are known before any response starts.
         if resource.server_ns or self._batches_responses:
-            self._environment.after(resource.server_ns, _RESPONSE, self._on_response, stream_id)
+            self._environment.after(
+                resource.server_ns, _RESPONSE, self._on_response_ready, stream_id
+            )
         else:
             self._respond(stream_id, index)
 
@@ -187,11 +189,11 @@ class HttpConnection:
 
     # Events
 
-    def _on_begun(self, value: None, now_ns: int) -> None:
+    def _open_placeholders(self, value: None, now_ns: int) -> None:
         del value, now_ns
         self._signalling.on_connected()
 
-    def _on_response(self, stream_id: int, now_ns: int) -> None:
+    def _on_response_ready(self, stream_id: int, now_ns: int) -> None:
         del now_ns
         self._respond(stream_id, self.resource_of(stream_id))
 
@@ -202,6 +204,7 @@ class HttpConnection:
             self._server_policy.on_closed(stream_id)
 
     def _respond(self, stream_id: int, resource: int) -> None:
+        """Hand a response to the server's streams, and let the transport send."""
         if self._server_policy is not None:
             # Before the first byte may be chosen: the server's priority applies to the whole
             # response.
@@ -214,6 +217,7 @@ class HttpConnection:
         self.transport.pump()
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
+        """Return the path of priority signals of *scheme*."""
         policy = make_policy(scheme, self._page, sends_updates=self._sends_updates)
         target = self._streams if self._server_policy is None else self._server_policy
         message_bytes = scheme.signalling.message_bytes(is_http2=self._is_http2)
@@ -246,15 +250,15 @@ class HttpConnection:
         carried = self.transport.carried()
         return Trace(
             delivery=delivery,
-            requests=self._requests(),
-            signals=self._signals(),
+            requests=self._request_rows(),
+            signals=self._signal_rows(),
             packet_rows=carried.packet_rows,
             wire=carried.wire,
             recovery=carried.recovery,
             activities=activities,
         )
 
-    def _signals(self) -> tuple[SignalSent, ...]:
+    def _signal_rows(self) -> tuple[SignalSent, ...]:
         """Return the signals to the scheduler in order: of one instant the client's first."""
         record = self._signalling.record
         if self._server_policy is not None:
@@ -262,7 +266,7 @@ class HttpConnection:
             record = sorted([*record, *self._server_policy.record], key=itemgetter(0))
         return tuple(map(_NAMED_SIGNAL, record))
 
-    def _requests(self) -> tuple[Request, ...]:
+    def _request_rows(self) -> tuple[Request, ...]:
         """Return the requests in the order of their creation; a load ends when all have arrived."""
         resources, times = self._requested, self._requested_at_ns
         sizes = map(self._stream_bytes.__getitem__, resources)

@@ -308,6 +308,7 @@ class WireSignalling(PrioritySignalling):
             self._send_message(len(self._messages) - 1, self._message_bytes)
 
     def _apply(self, updates: Iterable[SchedulerUpdate], now_ns: int) -> None:
+        """Pass the receiver's updates on to the scheduler, and record them."""
         for element_id, signal, opens in updates:
             self.record.append((now_ns, element_id, signal))
             if opens:

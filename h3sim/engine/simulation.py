@@ -95,40 +95,40 @@ def simulate(
     """
     run = LoadRun(spec, tuple(processes), record_packets, progress)
     if spec.link_protocol is HttpProtocol.HTTP1 or (spec.hosts is not None and spec.link_protocol):
-        return _over_several_connections(run)
-    return _over_one_connection(run)
+        return _load_over_several_connections(run)
+    return _load_over_one_connection(run)
 
 
-def _over_one_connection(run: LoadRun) -> Load:
+def _load_over_one_connection(run: LoadRun) -> Load:
     """Return the load over a single connection."""
     spec, rate = run.spec, run.spec.network.constant_rate
     connector = LinkBuilder(run) if rate is None else ConstantRateBuilder(run, rate)
     connection = connector.connection()
     # At a constant rate every load ends, but processes may run for ever.
     is_bounded = rate is not None and not run.processes
-    flows_carried = _run_over(
+    flows_carried = _run_load_over(
         run, connector, connection, limit_ns=None if is_bounded else spec.limit_ns
     )
     activities = connector.driver.browser.activities
     hosts = host_names(spec.page.resources, spec.page.root)
-    result = _connection_result(
+    result = _build_connection_result(
         spec, connection, hosts, asked_for=connector.driver.asked_for, activities=activities
     )
-    return _load(spec, [result], result.connection.trace, flows_carried)
+    return _build_load(spec, [result], result.connection.trace, flows_carried)
 
 
-def _over_several_connections(run: LoadRun) -> Load:
+def _load_over_several_connections(run: LoadRun) -> Load:
     """Return the load over a connection for each group of hosts, or HTTP/1.1's pools."""
     # On use: most loads have a single connection.
     from h3sim.engine.host_connections import make_connections, rtt_to
 
     spec, connector = run.spec, LinkBuilder(run)
     connections = make_connections(spec, connector)
-    flows_carried = _run_over(run, connector, connections, limit_ns=spec.limit_ns)
+    flows_carried = _run_load_over(run, connector, connections, limit_ns=spec.limit_ns)
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
     results = [
-        _connection_result(
+        _build_connection_result(
             spec,
             entry.connection,
             tuple(host.name for host in entry.group.hosts),
@@ -146,10 +146,10 @@ def _over_several_connections(run: LoadRun) -> Load:
     ]
     traces = [result.connection.trace for result in results]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
-    return _load(spec, results, trace, flows_carried)
+    return _build_load(spec, results, trace, flows_carried)
 
 
-def _run_over(
+def _run_load_over(
     run: LoadRun,
     connector: LinkBuilder | ConstantRateBuilder,
     connections: Connections,
@@ -164,13 +164,13 @@ def _run_over(
     # A load creates no garbage cycles before it is over, and keeps a tuple or two per packet. Every
     # 700 of these would trigger a collection, and now and then a full one: a sixth of the time of a
     # page of a thousand resources. Garbage of processes is unknown, so they keep the collector.
-    with nullcontext() if run.processes else gc_paused(), _named(run.spec.scheme):
+    with nullcontext() if run.processes else gc_paused(), _naming_custom_scheduler(run.spec.scheme):
         run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)
     return tuple(flow.carried() for flow in flows)
 
 
 @contextmanager
-def _named(scheme: Scheme) -> Iterator[None]:
+def _naming_custom_scheduler(scheme: Scheme) -> Iterator[None]:
     """Name a custom scheduler in the error of a load that does not end."""
     try:
         yield
@@ -191,7 +191,7 @@ class _ConnectionResult(NamedTuple):
     header_runs: tuple[HeaderRun, HeaderRun] | None
 
 
-def _connection_result(
+def _build_connection_result(
     spec: LoadSpec,
     connection: HttpConnection,
     hosts: tuple[str, ...],
@@ -206,7 +206,7 @@ def _connection_result(
     trace = connection.trace(spec.protocol.delivery, activities)
     header_runs = None
     if spec.header_compression is not None:
-        trace, header_runs = _with_sections(connection, trace)
+        trace, header_runs = _with_header_sections(connection, trace)
     trace = in_order_requested(trace, asked_for)
     connection_record = Connection(
         number=number,
@@ -222,12 +222,13 @@ def _connection_result(
     return _ConnectionResult(connection_record, header_runs)
 
 
-def _load(
+def _build_load(
     spec: LoadSpec,
     results: list[_ConnectionResult],
     trace: Trace,
     flows_carried: tuple[CarriedFlow, ...],
 ) -> Load:
+    """Return the load as a value; *trace* is that of all connections."""
     runs = [result.header_runs for result in results if result.header_runs is not None]
     return Load(
         spec=spec,
@@ -246,7 +247,7 @@ def _sum_header_runs(runs: list[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun
     return HeaderRun.over(requests), HeaderRun.over(responses)
 
 
-def _with_sections(
+def _with_header_sections(
     connection: HttpConnection, trace: Trace
 ) -> tuple[Trace, tuple[HeaderRun, HeaderRun] | None]:
     """Return the trace with actual lengths of responses, and the statistics of their sections."""

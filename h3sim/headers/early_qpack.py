@@ -113,11 +113,12 @@ def read_lines(data: bytes) -> tuple[list[Line], list[Delete]]:
         if first & 0xF0 == 0x30:
             deletes.append(Delete(reader.integer(4), reader.integer(_INDEX_BITS)))
         else:
-            lines.append(_looked_up(_read_line(reader, first)))
+            lines.append(_look_up(_read_line(reader, first)))
     return lines, deletes
 
 
 def _read_line(reader: WireReader, first: int) -> Line:
+    """Return the line that starts with byte *first* (draft-ietf-quic-qpack-00 § 3)."""
     if first & 0x80:
         return Line(TableReference(bool(first & 0x40), reader.integer(6)), b"", None)
     if first & 0x40:
@@ -134,7 +135,7 @@ def _read_line(reader: WireReader, first: int) -> Line:
     return Line(None, reader.string(), reader.string())
 
 
-def _looked_up(line: Line) -> Line:
+def _look_up(line: Line) -> Line:
     if line.entry is None or not line.entry.is_static:
         return line
     name, value = STATIC_TABLE[line.entry.slot - 1]
@@ -203,7 +204,9 @@ class EarlyQpackEncoder:
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
         """Return the section, with its inserts and deletions."""
-        return Encoded(stream_id, b"".join([self._line(field, stream_id) for field in fields]))
+        return Encoded(
+            stream_id, b"".join([self._encode_line(field, stream_id) for field in fields])
+        )
 
     def on_acked(self, stream_id: int) -> None:
         """Record that the entries inserted by a section are safe."""
@@ -229,6 +232,7 @@ class EarlyQpackEncoder:
         """Do nothing."""
 
     def _take_bitmap(self, bitmap: bytes) -> None:
+        """Free the entries that the decoder confirms as removed."""
         for index in range(8 * len(bitmap)):
             if bitmap[index // 8] >> index % 8 & 1:
                 if index not in self._deleted:
@@ -236,7 +240,8 @@ class EarlyQpackEncoder:
                 self._deleted_bytes -= self._deleted.pop(index).n_bytes
                 heapq.heappush(self._free, index)
 
-    def _line(self, field: Field, stream_id: int) -> bytes:
+    def _encode_line(self, field: Field, stream_id: int) -> bytes:
+        """Return the line for a field, and deletions that made room for it."""
         fixed = static_index(field)
         if fixed is not None:
             return write_line(Line(TableReference(True, fixed), b"", None))
@@ -252,12 +257,13 @@ class EarlyQpackEncoder:
             # removal.
             at = self._free_index(entry_bytes(name, value))
         # After making room, so that the name is not that of an entry deleted just now.
-        line = write_line(Line(self._named(name, stream_id), name, value, at))
+        line = write_line(Line(self._name_reference(name, stream_id), name, value, at))
         if at is not None:
             self._insert(_Entry(at, field, stream_id))
         return line + deleted
 
-    def _named(self, name: bytes, stream_id: int) -> TableReference | None:
+    def _name_reference(self, name: bytes, stream_id: int) -> TableReference | None:
+        """Return a reference to an entry with that name, if one is safe."""
         fixed = static_index(name)
         if fixed is not None:
             return TableReference(True, fixed)
@@ -287,6 +293,7 @@ class EarlyQpackEncoder:
         return b"".join(instructions)
 
     def _delete(self, entry: _Entry) -> bytes:
+        """Delete an entry; it takes room until the decoder confirms its removal."""
         del self._entries[entry.index]
         self._valid_bytes -= entry.n_bytes
         self._deleted[entry.index] = entry
@@ -299,6 +306,7 @@ class EarlyQpackEncoder:
         return delete_line(Delete(entry.index, entry.n_references))
 
     def _free_index(self, n_bytes: int) -> int | None:
+        """Return an index for an entry of that size; None if the table is full."""
         if self.table_bytes + n_bytes > self._capacity:
             return None
         if self._free:
@@ -307,6 +315,7 @@ class EarlyQpackEncoder:
         return self._n_indexes - 1
 
     def _insert(self, entry: _Entry) -> None:
+        """Add an entry, and make it the newest of its field and name."""
         self._entries[entry.index] = entry
         self._valid_bytes += entry.n_bytes
         self._found[entry.field] = entry
@@ -419,6 +428,7 @@ class EarlyQpackDecoder:
         return decoded
 
     def _resolve(self, line: Line) -> Field:
+        """Return the field of a line, counting the reference."""
         if line.entry is None:
             return line.name, line.value or b""
         entry = self._table[line.entry.slot]

@@ -163,6 +163,7 @@ class HpackSizes:
         return sum(self._field_bytes(field) for field in fields)
 
     def _field_bytes(self, field: Field) -> int:
+        """Return the size of a field as encoded, and insert it if it is indexed."""
         # HPACK has no index 0, so `or` continues only if there is none.
         index = static_index(field) or self._dynamic_index(field)
         if index is not None:
@@ -194,6 +195,7 @@ class HpackSizes:
             self._newest[field] = self._newest[field[0]] = self._n_inserted
 
     def _drop_oldest(self) -> None:
+        """Evict the oldest entry (RFC 7541 § 4.3)."""
         number = self._n_inserted + 1 - len(self._entries)
         field = self._entries.pop()
         self._used_bytes -= entry_bytes(*field)

@@ -194,6 +194,7 @@ class QcramEncoder:
         return line + encode_string(value)
 
     def _name_index(self, name: bytes, sequence: int) -> int:
+        """Return the index of an entry with that name; 0 if none is safe."""
         fixed = static_index(name)
         if fixed is not None:
             return fixed
@@ -215,6 +216,7 @@ class QcramEncoder:
         return entry.epoch <= self._commit_epoch or entry.epoch == sequence
 
     def _insert(self, field: Field, sequence: int) -> None:
+        """Insert a field, evicting the oldest entries as needed."""
         size = entry_bytes(*field)
         while self._bytes + size > self._capacity:
             self._evict()
@@ -226,6 +228,7 @@ class QcramEncoder:
         self._named.setdefault(field[0], deque()).append(entry)
 
     def _evict(self) -> None:
+        """Evict the oldest entry."""
         entry = self._entries.popleft()
         self._bytes -= entry_bytes(*entry.field)
         self._has_evicted = True
@@ -303,6 +306,7 @@ class QcramDecoder:
         return all(number in self._table for number in block.needs)
 
     def _decode(self, block: Block) -> Decoded:
+        """Return the fields of a block whose references have all arrived."""
         if block.waits_for_all:
             self._below_bytes = sum(
                 entry_bytes(*field) for number, field in self._table.items() if number < block.base

@@ -58,7 +58,7 @@ class EncoderStream:
         found = []
         while not reader.is_done:
             try:
-                found.append(_instruction(reader))
+                found.append(_read_instruction(reader))
             except TruncatedError:
                 break
             consumed = reader.at
@@ -66,7 +66,8 @@ class EncoderStream:
         yield from found
 
 
-def _instruction(reader: WireReader) -> Instruction:
+def _read_instruction(reader: WireReader) -> Instruction:
+    """Read an encoder instruction (RFC 9204 § 4.3)."""
     first = reader.peek()
     if first & 0x80:
         kind = (
@@ -201,7 +202,7 @@ class QpackDecoder:
             self._waiting[stream_id] = data
             self._held_bytes += len(data)
             return []
-        return [self._decoded(stream_id, data, feedback, fields)]
+        return [self._finish_section(stream_id, data, feedback, fields)]
 
     def on_instructions(self, data: bytes) -> list[Decoded]:
         """Process inserts; decode the sections that waited for them.
@@ -220,7 +221,7 @@ class QpackDecoder:
             feedback, fields = self._qpack.resume_header(stream_id)
             section = self._waiting.pop(stream_id)
             self._held_bytes -= len(section)
-            decoded.append(self._decoded(stream_id, section, feedback, fields))
+            decoded.append(self._finish_section(stream_id, section, feedback, fields))
         return decoded
 
     def take_feedback(self) -> bytes:
@@ -243,9 +244,10 @@ class QpackDecoder:
         """The blocked streams, in the order in which they became so."""
         return tuple(self._waiting)
 
-    def _decoded(
+    def _finish_section(
         self, stream_id: int, section: bytes, feedback: bytes, fields: Iterable[tuple[bytes, bytes]]
     ) -> Decoded:
+        """Return the decoded section, and queue its acknowledgement."""
         if feedback:
             self._feedback.append(feedback)
             needed = required_insert_count(

@@ -188,6 +188,7 @@ class WireReader:
 
 @functools.cache
 def _static_indexes() -> dict[Field | bytes, int]:
+    """Return the first index of each field and name of the static table."""
     found: dict[Field | bytes, int] = {}
     for index, (name, value) in enumerate(STATIC_TABLE, start=1):
         # The first of a name: several entries share one, such as `:method`.

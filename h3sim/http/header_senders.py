@@ -73,6 +73,7 @@ class HeadersFirstSender(StreamSender):
     def _next_quantum(
         self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
+        """Return waiting headers before any data."""
         if not self._headers:
             return super()._next_quantum(max_bytes, header, least)
         stream_id, offset, n_bytes = self._headers.popleft()
@@ -111,8 +112,8 @@ class SectionSender(HeadersFirstSender):
     def _begin(self) -> None:
         super()._begin()
         self.is_http2 = False
-        self._encode: Callable[[int], int] = _nothing
-        self._on_section_acked: Callable[[int], object] = _nothing
+        self._encode: Callable[[int], int] = _do_nothing
+        self._on_section_acked: Callable[[int], object] = _do_nothing
         self._critical: deque[tuple[int, int, int]] = deque()
         """Waiting spans of encoder and decoder streams: stream, offset, bytes."""
         self._critical_streams: set[int] = set()
@@ -208,6 +209,6 @@ class SectionSender(HeadersFirstSender):
             self.has_data = True
 
 
-def _nothing(stream_id: int) -> int:
+def _do_nothing(stream_id: int) -> int:
     del stream_id
     return 0

@@ -111,7 +111,7 @@ def _parse_dictionary(text: str) -> dict[str, _Value] | None:
         if member is None:
             return None
         # Of members with one key, the last one counts.
-        members[member["key"]] = _value(member)
+        members[member["key"]] = _parse_value(member)
         position = member.end()
         separator = _SEPARATOR.match(text, position)
         if separator is None:  # white space, tabs too, may end the field behind a member
@@ -122,7 +122,8 @@ def _parse_dictionary(text: str) -> dict[str, _Value] | None:
     return members
 
 
-def _value(member: re.Match[str]) -> _Value:
+def _parse_value(member: re.Match[str]) -> _Value:
+    """Return the value of a dictionary member; None for a type that is not used."""
     bare = member["bare"]
     if bare is None:
         # A key without a value is true; an inner list has no meaning here.
@@ -178,6 +179,7 @@ class ClientPriorityValidator:
         self._open.pop(stream_id, None)
 
     def _validate(self, stream_id: int, kind: Kind, priority: Signal) -> list[SignalChange]:
+        """Return the signals that replace the client's once its priorities look wrong."""
         if not isinstance(priority, Eps):
             return []
         self._open[stream_id] = (kind, priority.urgency)

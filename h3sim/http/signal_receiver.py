@@ -133,6 +133,7 @@ class StreamPriorities:
         return [] if priority == before else [(stream_id, priority)]
 
     def _buffer_frame(self, stream_id: int, priority: Eps) -> None:
+        """Keep a PRIORITY_UPDATE that arrived before its request."""
         # Reinserted at the end, so that the first entry is the oldest.
         self._buffered.pop(stream_id, None)
         # RFC 9218 § 7.1: idle streams with a buffered frame count as open ones do, or a client

@@ -407,7 +407,7 @@ class StreamSender(Source):
             if max_bytes < least:
                 return None
         if lost:
-            return self._again(stream_id, stream, max_bytes)
+            return self._take_lost(stream_id, stream, max_bytes)
         stop = stream.stop
         n_bytes = stop - offset
         if n_bytes > max_bytes:
@@ -427,7 +427,7 @@ class StreamSender(Source):
                 self._drain(stream_id)
         return stream_id, offset, n_bytes
 
-    def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> StreamBytes:
+    def _take_lost(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> StreamBytes:
         """Return the lowest lost bytes of a stream."""
         start, n_bytes = stream.take_lost(max_bytes)
         self._lost.charge(self._scheduler, stream_id, n_bytes)
@@ -436,6 +436,7 @@ class StreamSender(Source):
         return stream_id, start, n_bytes
 
     def _next_stream(self) -> int | None:
+        """Return the stream to send from: lost data as retransmission orders it, else new."""
         lost_id = self._lost.pick() if self._lost.ids else None
         if lost_id is not None:
             return lost_id

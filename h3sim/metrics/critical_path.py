@@ -81,7 +81,7 @@ def dependencies(
             began_ns = done.began_at_ns
             waited.update(n for n in range(index) if activities[n].ended_at_ns <= began_ns)
         for before in sorted(waited):
-            policy = _policy(activities[before], done, page)
+            policy = _policy_of(activities[before], done, page)
             if stylesheets_block_parser and done.work is Work.PARSE:
                 policy = (
                     DependencyPolicy.OUTPUT if activities[before].work is Work.STYLE else policy
@@ -123,12 +123,13 @@ def _delay_ns(after: Activity, page: Page) -> int:
     return 0 if discovery is None else discovery.delay_ns
 
 
-def _policy(before: Activity, after: Activity, page: Page) -> DependencyPolicy:
+def _policy_of(before: Activity, after: Activity, page: Page) -> DependencyPolicy:
+    """Return the WProf policy by which *after* waited for *before*."""
     resource = None if after.resource is None else page.resources[after.resource]
     if after.work.is_of_network and resource is not None:
-        return _of_download(before, resource, page)
+        return _policy_of_download(before, resource, page)
     if after.work is Work.PARSE:
-        return _of_parser(before, page)
+        return _policy_of_parser(before, page)
     if after.work is Work.STYLE:
         return (
             DependencyPolicy.FLOW
@@ -136,13 +137,14 @@ def _policy(before: Activity, after: Activity, page: Page) -> DependencyPolicy:
             else DependencyPolicy.RESOURCE
         )
     if after.work is Work.EXECUTE and resource is not None:
-        return _of_script(before, after, resource)
+        return _policy_of_script(before, after, resource)
     if after.work is Work.FIRST_PAINT and before.work is Work.STYLE:
         return DependencyPolicy.OUTPUT
     return DependencyPolicy.FLOW
 
 
-def _of_download(before: Activity, resource: Resource, page: Page) -> DependencyPolicy:
+def _policy_of_download(before: Activity, resource: Resource, page: Page) -> DependencyPolicy:
+    """Return the policy by which a download waited."""
     if before.work.is_milestone:
         return DependencyPolicy.BINDING
     discovery = resource.discovered
@@ -152,7 +154,8 @@ def _of_download(before: Activity, resource: Resource, page: Page) -> Dependency
     return DependencyPolicy.FLOW
 
 
-def _of_parser(before: Activity, page: Page) -> DependencyPolicy:
+def _policy_of_parser(before: Activity, page: Page) -> DependencyPolicy:
+    """Return the policy by which the parser waited."""
     if before.work in (Work.DOWNLOAD, Work.PARSE) and before.resource in page.roots:
         return DependencyPolicy.FLOW
     script = None if before.resource is None else page.resources[before.resource]
@@ -164,7 +167,8 @@ def _of_parser(before: Activity, page: Page) -> DependencyPolicy:
     return DependencyPolicy.OUTPUT if is_waited_for else DependencyPolicy.RESOURCE
 
 
-def _of_script(before: Activity, after: Activity, script: Resource) -> DependencyPolicy:
+def _policy_of_script(before: Activity, after: Activity, script: Resource) -> DependencyPolicy:
+    """Return the policy by which a script's execution waited."""
     if before.work is Work.DOWNLOAD and before.resource == after.resource:
         return DependencyPolicy.FLOW
     is_in_order = script.kind is Kind.SCRIPT and not (script.is_async or script.preload)
@@ -220,19 +224,20 @@ def critical_path(
         if done.after is not None:
             before_ns = min(done.began_at_ns, activities[done.after].ended_at_ns)
         blocking_ns = done.began_at_ns - before_ns
-        steps.append(_step(index, done, ended_at_ns, blocking_ns, latency_ns))
+        steps.append(_make_step(index, done, ended_at_ns, blocking_ns, latency_ns))
         used_to_ns = done.began_at_ns
         index = done.after
     return steps[::-1]
 
 
-def _step(
+def _make_step(
     index: int,
     done: Activity,
     ended_at_ns: int,
     blocking_ns: int,
     latency_ns: Mapping[int, int],
 ) -> PathStep:
+    """Return an activity of the path, with its time by what it was spent on."""
     took_ns = ended_at_ns - done.began_at_ns
     network_ns = bandwidth_ns = 0
     if done.work is Work.DOWNLOAD and done.resource is not None:

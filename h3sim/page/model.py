@@ -79,7 +79,7 @@ def parts_of(page: Page) -> tuple[RootPage, ...]:
     """
     if len(page.roots) == 1:
         return (RootPage(page.root, tuple(range(len(page.resources))), page),)
-    return tuple(_part(page, root) for root in page.roots)
+    return tuple(_part_of_root(page, root) for root in page.roots)
 
 
 def redirects_of(page: Page) -> frozenset[int]:
@@ -92,17 +92,22 @@ def redirects_of(page: Page) -> frozenset[int]:
     )
 
 
-def _part(page: Page, root: int) -> RootPage:
+def _part_of_root(page: Page, root: int) -> RootPage:
+    """Return one root of several as a page of its own."""
     indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
     ids = {page.resources[at].id for at in indices}
-    remaining = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
+    remaining = [
+        _without_other_roots(page.resources[at], ids, page.recorded_groups) for at in indices
+    ]
     remaining[indices.index(root)] = replace(
         remaining[indices.index(root)], discovered=None, is_root=False
     )
     return RootPage(root, indices, replace(page, resources=tuple(remaining), hosts=()))
 
 
-def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]) -> Resource:
+def _without_other_roots(
+    resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]
+) -> Resource:
     """Return *resource* without changes that other parts of the page trigger."""
 
     def is_known(when: Discovery | None) -> bool:
@@ -256,11 +261,13 @@ def triggers_of(
 ) -> dict[int, Triggers]:
     """Return the triggers of each resource that has children."""
     return {
-        parent: _triggers(resources, parent, triggered) for parent, triggered in children.items()
+        parent: _sort_triggers(resources, parent, triggered)
+        for parent, triggered in children.items()
     }
 
 
-def _triggers(resources: Sequence[Resource], parent: int, children: Sequence[int]) -> Triggers:
+def _sort_triggers(resources: Sequence[Resource], parent: int, children: Sequence[int]) -> Triggers:
+    """Return the children of a resource by the event that triggers them."""
     above = resources[parent]
     at_request: list[tuple[int, int]] = []
     at_offset: list[tuple[int, int, int]] = []
@@ -500,7 +507,7 @@ class Page(Graph, RichDisplay):
 
         Missing labels, labels on no resource, and labels on empty resources are distinguished.
         """
-        return _why_nothing_visible(self)
+        return _missing_reason(self)
 
     @property
     def plot(self) -> Any:
@@ -661,7 +668,8 @@ def _row(resource: Resource) -> tuple[Any, ...]:
     return (resource.id, resource.kind.value, resource.size_bytes, *why)
 
 
-def _why_nothing_visible(page: Page) -> str:
+def _missing_reason(page: Page) -> str:
+    """Return why nothing above the fold can be measured; "" if something can."""
     if any(resource.above_the_fold and resource.size_bytes for resource in page.resources):
         return ""
     if not page.knows_above_the_fold:

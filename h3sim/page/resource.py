@@ -229,7 +229,7 @@ class ImageFormat(enum.Enum):
         <ImageFormat.PROGRESSIVE_JPEG: 'progressive-jpeg'>
         """
         if content.startswith(b"\xff\xd8"):
-            return _jpeg_format(content)
+            return _read_jpeg_format(content)
         if content[4:12] in (b"ftypavif", b"ftypavis"):
             return cls.AVIF
         if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
@@ -250,7 +250,8 @@ _NO_FRAMES = (0xC4, 0xC8, 0xCC)
 """Markers among those of frame headers that are none: tables, and a reserved one."""
 
 
-def _jpeg_format(content: bytes) -> ImageFormat | None:
+def _read_jpeg_format(content: bytes) -> ImageFormat | None:
+    """Return whether a JPEG is progressive, by its first frame marker."""
     at = 2
     while at + 4 <= len(content) and content[at] == 0xFF:
         marker = content[at + 1]

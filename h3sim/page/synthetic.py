@@ -98,7 +98,7 @@ def synthetic(
     )
     source = rng.substream(seed, "page")
     # Drawn even if a number is given, so that later draws do not depend on it.
-    n_drawn = round(_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
+    n_drawn = round(_draw_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
     drafts = _drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
     if html_bytes is not None:
         drafts[0].set_size(html_bytes)
@@ -140,7 +140,7 @@ def _drafts(
     hero_bytes: int | None,
 ) -> list[_Draft]:
     """Return the document and then the others, parents before their children."""
-    drafts = [_Draft(Kind.DOCUMENT, _size(source, Kind.DOCUMENT))]
+    drafts = [_Draft(Kind.DOCUMENT, _draw_size(source, Kind.DOCUMENT))]
     n_others = n_resources - 1
     n_scripts = round(script_share * n_others)
     others = list(_SHARES)
@@ -155,7 +155,7 @@ def _drafts(
     for level, kind in sorted(zip(levels, kinds, strict=True), key=lambda pair: pair[0]):
         candidates = parents[level - 1].get(kind in _OF_STYLE, [])
         parent = source.choice(candidates) if candidates else 0
-        draft = _Draft(kind, _size(source, kind), parent, drafts[parent].level + 1)
+        draft = _Draft(kind, _draw_size(source, kind), parent, drafts[parent].level + 1)
         for of_style in _child_groups(kind):
             parents[draft.level].setdefault(of_style, []).append(len(drafts))
         drafts.append(draft)
@@ -213,21 +213,24 @@ def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resourc
     first_image = rank[images[0]] if images else len(order)
     for index, draft in enumerate(drafts):
         yield (
-            _resource(
+            _make_resource(
                 source,
                 f"r{index}",
                 draft,
-                discovered=_discovery(drafts, draft, (rank.get(index, 0) + 1) / (len(order) + 1)),
+                discovered=_draw_discovery(
+                    drafts, draft, (rank.get(index, 0) + 1) / (len(order) + 1)
+                ),
                 in_head=index in head,
                 is_seen=draft.is_hero or index in seen or draft.kind in (Kind.DOCUMENT, Kind.FONT),
                 is_late=rank.get(index, 0) > first_image,
             )
             if index
-            else _root(draft)
+            else _make_root(draft)
         )
 
 
-def _root(draft: _Draft) -> Resource:
+def _make_root(draft: _Draft) -> Resource:
+    """Return the document of the page."""
     return Resource(
         id="r0",
         kind=Kind.DOCUMENT,
@@ -239,7 +242,7 @@ def _root(draft: _Draft) -> Resource:
     )
 
 
-def _resource(
+def _make_resource(
     source: random.Random,
     id_: str,
     draft: _Draft,
@@ -268,12 +271,12 @@ def _resource(
         after_first_image=draft.level == 1 and is_late,
         above_the_fold=is_seen or blocks,
         hero=draft.is_hero,
-        viewport=_viewport(source, draft) if is_seen and draft.kind is Kind.IMAGE else None,
+        viewport=_draw_viewport(source, draft) if is_seen and draft.kind is Kind.IMAGE else None,
         execute_ns=ms(draft.size_bytes / 1000 * _EXECUTE_MS_PER_KB) if is_script else 0,
     )
 
 
-def _discovery(drafts: Sequence[_Draft], draft: _Draft, share: float) -> Discovery:
+def _draw_discovery(drafts: Sequence[_Draft], draft: _Draft, share: float) -> Discovery:
     """Return the trigger of a resource; the document references it at *share* of its bytes."""
     if not draft.parent:
         offset_bytes = int(share * drafts[0].size_bytes)
@@ -283,15 +286,17 @@ def _discovery(drafts: Sequence[_Draft], draft: _Draft, share: float) -> Discove
     return Discovery(at=at, by=f"r{draft.parent}")
 
 
-def _viewport(source: random.Random, draft: _Draft) -> float:
+def _draw_viewport(source: random.Random, draft: _Draft) -> float:
     return 0.25 if draft.is_hero else round(source.uniform(0, _LARGEST_SHARE), 3)
 
 
-def _size(source: random.Random, kind: Kind) -> int:
-    return round(_log_normal(source, SIZES[kind], 1, _MAX_BODY_BYTES))
+def _draw_size(source: random.Random, kind: Kind) -> int:
+    return round(_draw_log_normal(source, SIZES[kind], 1, _MAX_BODY_BYTES))
 
 
-def _log_normal(source: random.Random, law: tuple[int, float], least: float, most: float) -> float:
+def _draw_log_normal(
+    source: random.Random, law: tuple[int, float], least: float, most: float
+) -> float:
     """Return a log-normal draw, clamped; *law* is (median, standard deviation of the logarithm)."""
     median, deviation = law
     return min(most, max(least, source.lognormvariate(math.log(median), deviation)))

@@ -133,7 +133,7 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
         discovered=Discovery(by=root.id, at=TriggerEvent.REQUEST),
     )
     when = Discovery(by=hints.id, at=TriggerEvent.COMPLETE)
-    remaining = [_preloaded(r, when) if i in chosen else r for i, r in enumerate(page.resources)]
+    remaining = [_preload(r, when) if i in chosen else r for i, r in enumerate(page.resources)]
     return page.with_resources([*remaining[: page.root + 1], hints, *remaining[page.root + 1 :]])
 
 
@@ -155,10 +155,10 @@ def with_staged_hints(page: Page) -> Page:
     stages: tuple[list[int], ...] = ([], [], [])
     for index, resource in enumerate(resources):
         if page.root_of[index] == page.root != index:
-            stages[_stage(resource)].append(index)
+            stages[_build_stage(resource)].append(index)
     for stage in stages:
         for index in stage:
-            resources[index] = _preloaded(resources[index], when)
+            resources[index] = _preload(resources[index], when)
         if stage:
             when = Discovery(by=resources[stage[-1]].id, at=TriggerEvent.COMPLETE)
     return page.with_resources(resources)
@@ -379,7 +379,7 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
     )
 
 
-def _stage(resource: Resource) -> int:
+def _build_stage(resource: Resource) -> int:
     """Return the stage of the hint for a resource, from 0."""
     is_late = resource.is_async or resource.is_defer
     if resource.kind is Kind.STYLESHEET or (resource.kind is Kind.SCRIPT and not is_late):
@@ -387,7 +387,7 @@ def _stage(resource: Resource) -> int:
     return 1 if resource.kind in _PROCESSED else 2
 
 
-def _preloaded(resource: Resource, when: Discovery) -> Resource:
+def _preload(resource: Resource, when: Discovery) -> Resource:
     return replace(resource, discovered=when, preload=True)
 
 
@@ -448,7 +448,9 @@ def with_first_layout(page: Page) -> Page:
     """
     check_arguments(InputError, page=(_PAGE, page))
     last = {root: page.resources[root].id for root in page.roots}
-    last |= {page.root_of[n]: each.id for n, each in enumerate(page.resources) if _blocks(each)}
+    last |= {
+        page.root_of[n]: each.id for n, each in enumerate(page.resources) if _blocks_rendering(each)
+    }
     changes = {
         root: PriorityChange(when=Discovery(by=by, at=TriggerEvent.COMPLETE), visible=True)
         for root, by in last.items()
@@ -462,7 +464,8 @@ def with_first_layout(page: Page) -> Page:
     return replace(page, resources=resources)
 
 
-def _blocks(resource: Resource) -> bool:
+def _blocks_rendering(resource: Resource) -> bool:
+    """Return whether a resource delays the first paint."""
     if resource.render_blocking:
         return True
     if resource.kind is Kind.STYLESHEET:
@@ -518,7 +521,7 @@ def merge_pages(
     arguments |= {"after_ms": (_AFTER, after_ms), "opened": (Choice(OpenMode), opened)}
     check_arguments(InputError, **arguments, **({} if name is None else {"name": (Text(), name)}))
     opened_at = Discovery(at=TriggerEvent.TIME, delay_ns=ms(after_ms))
-    remaining, moved = list(page.resources), _moved(other, _prefix(page, other), opened_at)
+    remaining, moved = list(page.resources), _move(other, _prefix(page, other), opened_at)
     if OpenMode(opened) is OpenMode.BACKGROUND:
         moved = _hidden(moved, Discovery(at=TriggerEvent.TIME))
     elif OpenMode(opened) is OpenMode.FRONT:
@@ -544,7 +547,7 @@ def _prefix(page: Page, other: Page) -> str:
     return prefix
 
 
-def _moved(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
+def _move(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
     """Return the resources of a page that is opened later; its time starts with its root."""
     root = other.resources[other.root]
 

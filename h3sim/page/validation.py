@@ -63,6 +63,7 @@ def id_problems(ids: Mapping[int, str]) -> Iterator[ValidationIssue]:
 
 
 def _root_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]:
+    """Yield what is wrong with the roots: none, or one that is not marked."""
     roots = [index for index, resource in enumerate(resources) if resource.discovered is None]
     if not roots:
         yield ValidationIssue(
@@ -81,6 +82,7 @@ def _parent_problems(
     resources: tuple[Resource, ...],
     index: Mapping[str, int],
 ) -> Iterator[ValidationIssue]:
+    """Yield what is wrong with the trigger of a resource."""
     if discovery is None or discovery.by is None:
         return
     parent = index.get(discovery.by)
@@ -143,7 +145,7 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
     h3sim.errors.PageError: a.png: asink: unknown key; did you mean async?
     """
     overrides = {name.removesuffix("_"): value for name, value in changes.items()}
-    unknown = [_unknown(name) for name in overrides if name not in _KEYS]
+    unknown = [_unknown_ids(name) for name in overrides if name not in _KEYS]
     if unknown:
         raise PageError(unknown, resource.id)
     entry = write_table(resource)
@@ -163,7 +165,7 @@ def _as_in_file(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
-def _unknown(name: str) -> ValidationIssue:
+def _unknown_ids(name: str) -> ValidationIssue:
     import difflib  # on use: importing h3sim should stay quick
 
     alike = difflib.get_close_matches(name, _KEYS, n=1)

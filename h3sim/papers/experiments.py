@@ -149,7 +149,7 @@ def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
     A page's figure stands below the name of the page: `kicad-eeschema.qcram.saved`.
     """
-    of_page = {page: _figures(HeaderResults.of_page(loads, page)) for page in loads.pages}
+    of_page = {page: _header_figures(HeaderResults.of_page(loads, page)) for page in loads.pages}
     names = next(iter(of_page.values()))
     means = {name: _mean([figures[name] for figures in of_page.values()]) for name in names}
     each = {
@@ -160,37 +160,39 @@ def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     return {name: Estimate(value) for name, value in (means | each).items()}
 
 
-def _figures(results: HeaderResults) -> dict[str, float]:
+def _header_figures(results: HeaderResults) -> dict[str, float]:
+    """Return the figures of Frindell 2017 that findings refer to."""
     hpack, qpack, qcram = (results.of(name) for name in _SCHEMES[:3])
     slow = results.at("hpack", 200.0, 0.05)
     found = {
         "hpack.delay-100ms-2pct": results.at("hpack", 100.0, 0.02).hol_mean_ms,
         "hpack.delay-200ms-5pct": slow.hol_mean_ms,
         "hpack.longest": slow.hol_max_ms,
-        "hpack.grows": _mean([*_grows(hpack)]),
-        "qcram.quiet": _quiet(qcram),
+        "hpack.grows": _mean([*_growth_by_rtt(hpack)]),
+        "qcram.quiet": _share_without_delay(qcram),
         "qcram.held": max(row.held_compressed_bytes for row in qcram),
-        "qcram.quiet-small-table": _quiet(results.small),
+        "qcram.quiet-small-table": _share_without_delay(results.small),
         "qcram.more-bytes": max(
             a.ratio / b.ratio - 1
             for a, b in zip(qcram, hpack, strict=True)
             if 50 <= a.rtt_ms <= 100
         ),
         "qcram.saved": _mean([row.saved_percent / 100 for row in qcram if row.rtt_ms > 200]),
-        "packets.saved": _apart(results.of("qcram-packets"), qcram),
-        **_qpack(qpack),
+        "packets.saved": _largest_difference(results.of("qcram-packets"), qcram),
+        **_qpack_figures(qpack),
         "qpack.below-hpack": _mean(
             [a.hol_mean_ms <= b.hol_mean_ms for a, b in zip(qpack, hpack, strict=True)]
         ),
-        "qpack.ratio-apart": _apart(qpack, hpack),
+        "qpack.ratio-apart": _largest_difference(qpack, hpack),
     }
     return {name: float(value) for name, value in found.items()}
 
 
-def _qpack(rows: Sequence[HeaderRow]) -> dict[str, float]:
+def _qpack_figures(rows: Sequence[HeaderRow]) -> dict[str, float]:
+    """Return the figures of QPACK over all paths."""
     delays = sorted(row.hol_mean_ms for row in rows)
     return {
-        "qpack.quiet": _quiet(rows),
+        "qpack.quiet": _share_without_delay(rows),
         "qpack.delay": _mean(delays),
         "qpack.delay-p95": delays[int(0.95 * (len(delays) - 1))],
         "qpack.delay-longest": delays[-1],
@@ -198,7 +200,7 @@ def _qpack(rows: Sequence[HeaderRow]) -> dict[str, float]:
     }
 
 
-def _grows(rows: Sequence[HeaderRow]) -> Iterator[bool]:
+def _growth_by_rtt(rows: Sequence[HeaderRow]) -> Iterator[bool]:
     """Yield for each step to a longer path, or to more loss, whether the delay a request grows."""
     at = {(row.rtt_ms, row.loss): row.hol_mean_ms for row in rows}
     rtts, losses = (sorted(dict.fromkeys(axis)) for axis in zip(*at, strict=True))
@@ -209,12 +211,12 @@ def _grows(rows: Sequence[HeaderRow]) -> Iterator[bool]:
         yield from (at[rtt, a] < at[rtt, b] for rtt in rtts)
 
 
-def _quiet(rows: Sequence[HeaderRow]) -> float:
+def _share_without_delay(rows: Sequence[HeaderRow]) -> float:
     """Return the share of runs in which no list waited."""
     return sum(row.runs_without_hol for row in rows) / sum(row.runs for row in rows)
 
 
-def _apart(ours: Sequence[HeaderRow], theirs: Sequence[HeaderRow]) -> float:
+def _largest_difference(ours: Sequence[HeaderRow], theirs: Sequence[HeaderRow]) -> float:
     """Return how far compression ratios are apart at most, in percentage points."""
     return max(100 * abs(a.ratio - b.ratio) for a, b in zip(ours, theirs, strict=True))
 

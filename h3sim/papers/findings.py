@@ -127,7 +127,7 @@ class _Limits(ValueType):
 
     def read(self, given: Any) -> tuple[Limit, ...]:
         limits, problems = collected(
-            (key, partial(_limit, criterion), given[key])
+            (key, partial(_read_limit, criterion), given[key])
             for key, criterion in CRITERIA.items()
             if key in given
         )
@@ -142,7 +142,8 @@ class _Limits(ValueType):
         return {key: {"type": ["number", "string"]} for key in self.keys}
 
 
-def _limit(criterion: Criterion, given: Any) -> Limit:
+def _read_limit(criterion: Criterion, given: Any) -> Limit:
+    """Return a limit as a number, or as the name of a figure."""
     if isinstance(given, str):
         return Limit(criterion, given)
     if not is_quantity(given):
@@ -396,7 +397,9 @@ class Loads:
 
     def where(self, **equal: Any) -> Loads:
         """Return the loads whose columns are as given."""
-        return Loads(_where(self.rows, equal), _where(self.resources, equal))
+        return Loads(
+            _describe_position(self.rows, equal), _describe_position(self.resources, equal)
+        )
 
     def values(self, column: str) -> list[float]:
         """Return a column, without the loads that have no such figure."""
@@ -436,7 +439,9 @@ class Loads:
         return Loads((row for rows in complete for row in rows), self.resources)
 
 
-def _where(rows: Sequence[Mapping[str, Any]], equal: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _describe_position(
+    rows: Sequence[Mapping[str, Any]], equal: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
     # A row of a resource says of its load only what varies.
     return [
         row for row in rows if all(row.get(name, value) == value for name, value in equal.items())

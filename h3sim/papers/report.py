@@ -147,9 +147,9 @@ def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None
     lines = [
         "# Findings",
         "",
-        _introduction(reproduction, verdicts),
+        _introduction_text(reproduction, verdicts),
         "",
-        _verdicts(reproduction, verdicts).to_markdown(),
+        _verdict_table(reproduction, verdicts).to_markdown(),
         "",
     ]
     for paper in (*_PAPER_OF.values(), _OTHERS):
@@ -157,10 +157,10 @@ def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None
         if of_paper:
             lines += [f"## {paper}", ""]
         for judgement in of_paper:
-            lines += _section(judgement, verdicts[judgement.finding.id])
+            lines += _finding_section(judgement, verdicts[judgement.finding.id])
     lines += ["## The experiments", ""]
     for run in reproduction.runs.values():
-        lines += _experiment(run)
+        lines += _experiment_section(run)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -177,16 +177,17 @@ def written_into(
         return markdown(reproduction, full_verdicts)
     del inside
     verdicts = published(reproduction, full_verdicts)
-    table = _verdicts(reproduction, verdicts).to_markdown()
+    table = _verdict_table(reproduction, verdicts).to_markdown()
     lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", table, ""]
     for judgement in reproduction.judgements:
-        lines += _section(judgement, verdicts[judgement.finding.id], with_reason=False)
+        lines += _finding_section(judgement, verdicts[judgement.finding.id], with_reason=False)
     for run in reproduction.runs.values():
-        lines += _experiment(run)
+        lines += _experiment_section(run)
     return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
 
 
-def _verdicts(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> Table[Any]:
+def _verdict_table(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> Table[Any]:
+    """Return the table of all findings with their verdicts."""
     rows = (
         (
             j.finding.id,
@@ -199,9 +200,10 @@ def _verdicts(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> 
     return Table(("finding", "what was published", "verdict", "run"), rows)
 
 
-def _section(
+def _finding_section(
     judgement: Judgement, shown_verdict: Published, *, with_reason: bool = True
 ) -> list[str]:
+    """Return the lines on a finding: statement, claims, and reason."""
     finding, verdict, claims = judgement
     heading = f"{finding.id}: {shown_verdict.verdict.value}."
     lines = [f"**{heading}** {_sentence(finding.statement)} ({finding.source})", ""]
@@ -218,7 +220,8 @@ def _section(
     return [*lines, reason, ""] if reason else lines
 
 
-def _experiment(run: ExperimentRun) -> list[str]:
+def _experiment_section(run: ExperimentRun) -> list[str]:
+    """Return the lines on an experiment: source, remarks and tables."""
     experiment = run.experiment
     lines = [
         f"### {experiment.name}",
@@ -436,7 +439,8 @@ def _variant(reproduction: Reproduction) -> str:
     return f"{variant}, over {where}"
 
 
-def _introduction(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> str:
+def _introduction_text(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> str:
+    """Return the first lines of the page, with counts of verdicts."""
     counts = counted(verdict for verdict, _ in verdicts.values())
     of_full = sum(run == "full" for _, run in verdicts.values())
     of_quick = sum(run == "quick" for _, run in verdicts.values())

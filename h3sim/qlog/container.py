@@ -105,7 +105,7 @@ def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
     if first.startswith(RECORD_SEPARATOR):
         yield _sequence(_records(_lines(first, stream, findings), findings), findings)
         return
-    document, message = _parsed(first) if len(first) <= _MAX_DOCUMENT else (None, "too long")
+    document, message = _parse_json(first) if len(first) <= _MAX_DOCUMENT else (None, "too long")
     if isinstance(document, dict) and "trace" in document:
         yield _sequence(_filled(_lines(first, stream, findings)), findings)
         return
@@ -118,7 +118,7 @@ def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
         )
     # Many logs are a single line, which has been parsed already.
     if message or rest.strip():
-        document, message = _parsed(first + rest)
+        document, message = _parse_json(first + rest)
     if message:
         findings.fatal("", f"is not JSON: {message}")
     yield from _contained(document, findings)
@@ -150,22 +150,23 @@ def _contained(document: object, findings: Findings) -> Iterator[RawTrace]:
 def _sequence(records: Iterator[tuple[int, str, bool]], findings: Findings) -> RawTrace:
     """Return the one trace of a sequence."""
     line, text, _ = next(records)
-    head, message = _parsed(text)
+    head, message = _parse_json(text)
     if message:
         findings.fatal(f"line {line}", f"is not JSON: {message}")
     if not isinstance(head, dict) or not isinstance(head.get("trace"), dict):
         findings.fatal(f"line {line}", "is not the head of a qlog: it has no 'trace'")
     trace = head["trace"]
-    return RawTrace("trace", _title(head, trace), trace, _events(records, findings))
+    return RawTrace("trace", _title(head, trace), trace, _parse_records(records, findings))
 
 
-def _events(
+def _parse_records(
     records: Iterator[tuple[int, str, bool]], findings: Findings
 ) -> Iterator[tuple[str, Any]]:
+    """Yield the events of a sequence, each with its line."""
     for number, (line, text, is_complete) in enumerate(records, 1):
         if number > _MAX_EVENTS:
             findings.fatal(f"line {line}", f"is the end of {_MAX_EVENTS:,} events, the maximum")
-        event, message = _parsed(text)
+        event, message = _parse_json(text)
         if not message:
             yield f"line {line}", event
         elif is_complete:
@@ -221,7 +222,7 @@ def _title(outer: dict[str, Any], trace: dict[str, Any]) -> str:
     return next((title for title in titles if isinstance(title, str) and title), "")
 
 
-def _parsed(text: str) -> tuple[Any, str]:
+def _parse_json(text: str) -> tuple[Any, str]:
     """Return the parsed *text*, and an error message."""
     try:
         return json.loads(text, parse_constant=_refuse), ""
@@ -305,7 +306,7 @@ class Clock:
 
     def at_ns(self, key: str, value: object) -> int | None:
         """Return the time *value*, or None after recording an error."""
-        number = _number(value)
+        number = _read_time(value)
         if number is None:
             self._findings.wrong(f"{key}.time", f"must be a number, is {describe_value(value)}")
             return None
@@ -321,7 +322,7 @@ class Clock:
 
     def ns(self, value: object) -> int | None:
         """Return a duration in nanoseconds, or None if it is invalid."""
-        number = _number(value)
+        number = _read_time(value)
         return None if number is None else round(number * self._ns_per_unit)
 
 
@@ -330,28 +331,29 @@ def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[QlogEv
     names = raw.head.get("event_fields")
     if not isinstance(names, list):
         clock = Clock(raw, findings, None)
-        return clock, _events_read(raw, findings, clock, None, "time")
+        return clock, _read_events(raw, findings, clock, None, "time")
     columns = [str(name).casefold() for name in names]
     time_field = next((name for name in _TIME_FIELDS if name in columns), None)
     clock = Clock(raw, findings, time_field)
-    return clock, _events_read(raw, findings, clock, columns, time_field or "time")
+    return clock, _read_events(raw, findings, clock, columns, time_field or "time")
 
 
-def _events_read(
+def _read_events(
     raw: RawTrace, findings: Findings, clock: Clock, columns: list[str] | None, time_field: str
 ) -> Iterator[QlogEvent]:
+    """Yield the events that are used, with their times."""
     common = _object(raw.head.get("common_fields"))
     groups: dict[str, None] = {}
     is_first = True
     for key, entry in raw.events:
-        event = _as_object(entry, columns)
+        event = _to_object(entry, columns)
         if event is None:
             allowed = "an object" if columns is None else f"an object or {len(columns)} fields"
             findings.wrong(key, f"must be {allowed}, is {describe_value(entry)}")
             continue
         if not event:
             continue  # an empty last event allows for a trailing comma
-        what = _EVENTS_READ.get(_name(event, common))
+        what = _EVENTS_READ.get(_event_name(event, common))
         # The first event defines time zero, and each delta is relative to the event before it,
         # including events that are not used.
         if what is None and not is_first and not clock.is_delta:
@@ -371,7 +373,8 @@ def _events_read(
         yield QlogEvent(key, at_ns, what, data)
 
 
-def _as_object(entry: object, columns: list[str] | None) -> dict[str, Any] | None:
+def _to_object(entry: object, columns: list[str] | None) -> dict[str, Any] | None:
+    """Return an event as an object, also one given by columns; None if invalid."""
     if isinstance(entry, dict):
         return entry
     if isinstance(entry, list) and not entry:
@@ -381,7 +384,7 @@ def _as_object(entry: object, columns: list[str] | None) -> dict[str, Any] | Non
     return dict(zip(columns, entry, strict=False))
 
 
-def _name(event: dict[str, Any], common: dict[str, Any]) -> str:
+def _event_name(event: dict[str, Any], common: dict[str, Any]) -> str:
     """Return the name of an event without its category."""
     for field in ("name", "event_type", "event", "type"):
         name = event.get(field, common.get(field))
@@ -394,7 +397,8 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _number(value: object) -> float | None:
+def _read_time(value: object) -> float | None:
+    """Return a time; None if it is no number, or out of range."""
     if isinstance(value, str):
         try:
             value = float(value)

@@ -73,7 +73,7 @@ class VantagePoint:
             case "sent" | "received":
                 self._on_packet(event, is_down=(event.what == "received") == self.is_client)
             case "created" | "parsed":
-                self._on_frame(event, is_request=(event.what == "created") == self.is_client)
+                self._on_header_frame(event, is_request=(event.what == "created") == self.is_client)
             case "moved" if self.is_client:
                 self._on_moved(event)
             case "lost":
@@ -86,13 +86,14 @@ class VantagePoint:
     # Packets
 
     def _on_packet(self, event: QlogEvent, *, is_down: bool) -> None:
+        """Take in a packet, by its direction and packet number space."""
         # 0.3 nests the header; some stacks put its fields next to the frames.
         header = event.data.get("header")
         fields = {**event.data, **header} if isinstance(header, dict) else event.data
         packet_type = str(fields.get("packet_type", "1RTT")).casefold()
         if not is_down:
             if packet_type in ("1rtt", "0rtt"):
-                self._on_upward(event)
+                self._on_client_packet(event)
             return
         number = as_unsigned(fields.get("packet_number"))
         if packet_type != "1rtt":
@@ -124,7 +125,8 @@ class VantagePoint:
         if stream_id is not None and final_size is not None:
             self.reset_at_bytes[stream_id] = final_size
 
-    def _on_upward(self, event: QlogEvent) -> None:
+    def _on_client_packet(self, event: QlogEvent) -> None:
+        """Take in a packet of the client: requests, limits and acknowledgements."""
         for kind, key, entry in self._frames(event, *self._up_frames):
             if kind == "ack":
                 self._on_ack(key, entry.get("acked_ranges", []))
@@ -185,6 +187,7 @@ class VantagePoint:
         self.moved.append(DataMoved(event.at_ns, stream_id, offset, n_bytes))
 
     def _on_ack(self, key: str, ranges: object) -> None:
+        """Record the packet numbers that the client acknowledges."""
         for entry in ranges if isinstance(ranges, list) else [ranges]:
             ends = [as_unsigned(end) for end in entry] if isinstance(entry, list) else []
             low, high = (ends[0], ends[-1]) if ends else (None, None)
@@ -203,7 +206,8 @@ class VantagePoint:
 
     # HTTP
 
-    def _on_frame(self, event: QlogEvent, *, is_request: bool) -> None:
+    def _on_header_frame(self, event: QlogEvent, *, is_request: bool) -> None:
+        """Take in a frame with the headers of a request or a response."""
         frame = event.data.get("frame")
         if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() not in _HEADERS:
             return
@@ -308,7 +312,7 @@ def responses_of(
 def _from_client(client: VantagePoint, findings: Findings) -> Responses:
     """Count missing packet numbers below the highest as losses, as in Sander 2022."""
     findings.unknown.append("when packets were sent: the server has no log here")
-    unseen = _unseen(client)
+    unseen = _unlogged_packets(client)
     if unseen:
         findings.unknown.append(
             f"what {_packets(unseen)} carried, of which only the number is missing; taken as lost"
@@ -321,7 +325,7 @@ def _from_client(client: VantagePoint, findings: Findings) -> Responses:
     return Responses(rows, _streams(rows, client, None, _ends(client), 0, findings), unseen)
 
 
-def _unseen(client: VantagePoint) -> int:
+def _unlogged_packets(client: VantagePoint) -> int:
     """Return the number of missing packet numbers up to the highest.
 
     Some stacks (aioquic) share one sequence between packet number spaces: numbers that the
@@ -487,6 +491,7 @@ class _ReportedEnds:
         return max(sizes[stream_id], *reported)
 
     def row(self, stream_id: int, first_at_ns: int, size: int, gaps: _Gaps) -> StreamRow:
+        """Return a stream, with stand-ins for what the logs lack."""
         requested_at_ns = self._requested_at_ns.get(stream_id)
         if requested_at_ns is None:
             requested_at_ns = first_at_ns
@@ -559,7 +564,7 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
         message = "lost packets hold up all behind them, and only the server's log says which"
         findings.fatal("", message)
     delivery = Delivery.CONNECTION if is_tcp else Delivery.STREAM
-    measured, resources = _trace(responses, delivery, [] if client is None else client.moved)
+    measured, resources = _build_trace(responses, delivery, [] if client is None else client.moved)
     if not measured.requests:
         findings.fatal("", "holds no response that arrived to its end")
     return MeasuredLog(
@@ -649,9 +654,10 @@ def _vantage(raw: RawTrace) -> bool | None:
     return None
 
 
-def _trace(
+def _build_trace(
     responses: Responses, delivery: Delivery, moved: Sequence[DataMoved]
 ) -> tuple[Trace, tuple[MeasuredResource, ...]]:
+    """Return the trace of the responses, and their resources."""
     ordered = sorted(responses.streams, key=lambda row: (row.requested_at_ns, row.stream_id))
     stream_ids = {row.stream_id for row in ordered}
     rows = responses.rows

@@ -72,6 +72,7 @@ def logged_packets(trace: Trace, request_bytes: Mapping[int, int]) -> list[Logge
 
 
 def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) -> None:
+    """Add the stream frames of packets down."""
     ends = {request.stream_id: request.length_bytes for request in trace.requests}
     known = frozenset(packets)
     for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
@@ -95,6 +96,7 @@ def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) 
 def _request_packets(
     requests: Iterable[Request], request_bytes: Mapping[int, int]
 ) -> Iterable[LoggedPacket]:
+    """Yield one packet per request, if packets up were not recorded."""
     for number, request in enumerate(requests):
         n_bytes = request_bytes.get(request.stream_id, DEFAULT_REQUEST_BYTES)
         yield LoggedPacket(

@@ -109,6 +109,7 @@ class SenderView(VantagePoint):
                 self._on_written(event, as_unsigned(frame_length(event.data)))
 
     def _on_request(self, event: QlogEvent, stream_id: int) -> None:
+        """Record when a stream was requested, and in which packet."""
         if stream_id not in self._requested:
             self._requested[stream_id] = None
             self._note(event, EntryKind.REQUEST, stream_id)
@@ -121,6 +122,7 @@ class SenderView(VantagePoint):
         self._asked.append(stream_id)
 
     def _on_ack(self, key: str, ranges: object) -> None:
+        """Record which of the server's packets are acknowledged now."""
         super()._on_ack(key, ranges)
         spans = self.acked.spans()
         starts = [start for start, _ in spans]
@@ -141,6 +143,7 @@ class SenderView(VantagePoint):
             self._note(event, EntryKind.UPDATE, stream_id, text)
 
     def _on_priority_frame(self, event: QlogEvent) -> None:
+        """Record a PRIORITY_UPDATE, or a priority of the tree."""
         frame = event.data.get("frame")
         if not isinstance(frame, dict):
             return
@@ -155,7 +158,7 @@ class SenderView(VantagePoint):
                     self._note(event, EntryKind.UPDATE, stream_id, text)
             case "priority":
                 element_id = _element_id(frame, "prioritized_element")
-                signal = _tree_signal(frame)
+                signal = _read_tree_signal(frame)
                 if element_id is not None and signal is not None:
                     self._note(event, EntryKind.TREE, element_id, signal)
 
@@ -168,6 +171,7 @@ class SenderView(VantagePoint):
     # What may be sent
 
     def _on_parameters(self, event: QlogEvent) -> None:
+        """Record the client's initial flow control limits."""
         if event.data.get("owner") != ("local" if self.is_client else "remote"):
             return
         for name, stream_id in _INITIAL_LIMITS.items():
@@ -184,6 +188,7 @@ class SenderView(VantagePoint):
             self._note(event, EntryKind.LIMIT, stream_id, limit)
 
     def _on_response_frame(self, event: QlogEvent) -> None:
+        """Count what the server has written of a response."""
         frame = event.data.get("frame")
         kind = str(frame.get("frame_type")).casefold() if isinstance(frame, dict) else ""
         n_bytes = as_unsigned(event.data.get("length"))
@@ -232,7 +237,8 @@ def _element_id(frame: dict[str, Any], name: str) -> int | None:
     return placeholder_id(number) if frame.get(f"{name}_type") == "placeholder" else number
 
 
-def _tree_signal(frame: dict[str, Any]) -> Signal | None:
+def _read_tree_signal(frame: dict[str, Any]) -> Signal | None:
+    """Return the tree priority of a PRIORITY frame; None if it is invalid."""
     weight, parent = as_unsigned(frame.get("weight")), _element_id(frame, "element_dependency")
     if weight is None or weight > MAX_WEIGHT:
         return None

@@ -225,23 +225,25 @@ def server_log(
     texts = field_values(trace) if signals_are_sent else {}
     for packet in packets:
         if packet.is_down:
-            log.add(packet.sent_at_ns, _SENT, "sent", _packet, packet)
+            log.add(packet.sent_at_ns, _SENT, "sent", _packet_data, packet)
         elif packet.arrived_at_ns is not None:
-            log.add(packet.arrived_at_ns, _RECEIVED, "received", _packet, packet)
+            log.add(packet.arrived_at_ns, _RECEIVED, "received", _packet_data, packet)
     for request in trace.requests:
         of = (request.stream_id, ids, texts)
-        log.add(request.arrived_at_ns, _PARSED, "parsed", _request_headers, *of)
+        log.add(request.arrived_at_ns, _PARSED, "parsed", _request_data, *of)
         # The response is handed to the transport at once, when the server is done thinking.
         ready_at_ns = request.arrived_at_ns + server_ns.get(request.stream_id, 0)
-        log.add(ready_at_ns, _CREATED, "moved", _written, request.stream_id, request.length_bytes)
+        log.add(
+            ready_at_ns, _CREATED, "moved", _write_data, request.stream_id, request.length_bytes
+        )
     for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
         log.add(at_ns, _PARSED, "parsed", _frame, frame)
     for at_ns, data in priority_changes(trace) if signals_are_sent else ():
         log.add(at_ns, _PRIORITIZED, "prioritized", dict, data)
     for row in trace.recovery:
         for number in row.lost:
-            log.add(row.at_ns, _LOST, "lost", _lost, number)
-        log.add(row.at_ns, _METRICS, "metrics", _metrics, row)
+            log.add(row.at_ns, _LOST, "lost", _loss_data, number)
+        log.add(row.at_ns, _METRICS, "metrics", _metrics_data, row)
     return log
 
 
@@ -259,14 +261,14 @@ def client_log(
     requests = {request.stream_id: request for request in trace.requests}
     for packet in packets:
         if not packet.is_down:
-            log.add(packet.sent_at_ns, _SENT, "sent", _packet, packet)
+            log.add(packet.sent_at_ns, _SENT, "sent", _packet_data, packet)
         elif packet.arrived_at_ns is not None:
             streams = [frame.stream_id for frame in packet.frames]
             late = _late(packet.arrived_at_ns, streams, requests)
-            log.add(packet.arrived_at_ns, _RECEIVED + late, "received", _packet, packet)
+            log.add(packet.arrived_at_ns, _RECEIVED + late, "received", _packet_data, packet)
     for request in trace.requests:
         of = (request.stream_id, ids, texts)
-        log.add(request.requested_at_ns, _CREATED, "created", _request_headers, *of)
+        log.add(request.requested_at_ns, _CREATED, "created", _request_data, *of)
     made_at_ns = {request.arrived_at_ns: request.requested_at_ns for request in trace.requests}
     for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
         # A signal that reached the server with a request was sent with it; the trace lacks the send
@@ -280,6 +282,7 @@ def client_log(
 def _add_moves(
     log: Log, trace: Trace, requests: Mapping[int, Request], bodies: Mapping[int, int]
 ) -> None:
+    """Add deliveries to the application, and headers once they are complete."""
     unparsed = {
         stream_id: requests[stream_id].length_bytes - n_bytes
         for stream_id, n_bytes in bodies.items()
@@ -287,10 +290,10 @@ def _add_moves(
     }
     for at_ns, stream_id, offset, n_bytes in moves(trace):
         late = _late(at_ns, [stream_id], requests)
-        log.add(at_ns, _MOVED + late, "moved", _moved, stream_id, offset, n_bytes)
+        log.add(at_ns, _MOVED + late, "moved", _delivery_data, stream_id, offset, n_bytes)
         if stream_id in unparsed and offset + n_bytes >= unparsed[stream_id]:
             of = (stream_id, unparsed.pop(stream_id), bodies[stream_id])
-            log.add(at_ns, _PARSED + late, "parsed", _response_headers, *of)
+            log.add(at_ns, _PARSED + late, "parsed", _response_data, *of)
 
 
 def _late(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -> int:
@@ -302,7 +305,8 @@ def _late(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -
     return _LATE if is_late else 0
 
 
-def _packet(packet: LoggedPacket) -> dict[str, Any]:
+def _packet_data(packet: LoggedPacket) -> dict[str, Any]:
+    """Return the data of a packet_sent or packet_received event."""
     frames: list[Any] = list(packet.frames)
     if packet.acked:
         ranges = [list(span) for span in packet.acked]
@@ -314,11 +318,12 @@ def _packet(packet: LoggedPacket) -> dict[str, Any]:
     }
 
 
-def _lost(number: int) -> dict[str, Any]:
+def _loss_data(number: int) -> dict[str, Any]:
     return {"header": {"packet_type": "1RTT", "packet_number": number}}
 
 
-def _metrics(row: RecoveryRow) -> dict[str, Any]:
+def _metrics_data(row: RecoveryRow) -> dict[str, Any]:
+    """Return the data of a recovery metrics_updated event."""
     data: dict[str, Any] = {
         "min_rtt": to_ms(row.min_rtt_ns),
         "smoothed_rtt": to_ms(row.smoothed_rtt_ns),
@@ -332,7 +337,8 @@ def _metrics(row: RecoveryRow) -> dict[str, Any]:
     return data
 
 
-def _moved(stream_id: int, offset: int, n_bytes: int) -> dict[str, Any]:
+def _delivery_data(stream_id: int, offset: int, n_bytes: int) -> dict[str, Any]:
+    """Return the data of stream bytes that the transport delivers."""
     return {
         "stream_id": stream_id,
         "offset": offset,
@@ -342,7 +348,8 @@ def _moved(stream_id: int, offset: int, n_bytes: int) -> dict[str, Any]:
     }
 
 
-def _written(stream_id: int, n_bytes: int) -> dict[str, Any]:
+def _write_data(stream_id: int, n_bytes: int) -> dict[str, Any]:
+    """Return the data of stream bytes that the application writes."""
     return {
         "stream_id": stream_id,
         "offset": 0,
@@ -352,9 +359,10 @@ def _written(stream_id: int, n_bytes: int) -> dict[str, Any]:
     }
 
 
-def _request_headers(
+def _request_data(
     stream_id: int, ids: Mapping[int, str], texts: Mapping[int, str]
 ) -> dict[str, Any]:
+    """Return the data of a request's HEADERS frame."""
     headers = [{"name": ":method", "value": "GET"}]
     if stream_id in ids:
         headers.append({"name": ":path", "value": ids[stream_id]})
@@ -363,7 +371,8 @@ def _request_headers(
     return {"stream_id": stream_id, "frame": {"frame_type": "headers", "headers": headers}}
 
 
-def _response_headers(stream_id: int, header_bytes: int, body_bytes: int) -> dict[str, Any]:
+def _response_data(stream_id: int, header_bytes: int, body_bytes: int) -> dict[str, Any]:
+    """Return the data of a response's HEADERS frame."""
     headers = [
         {"name": ":status", "value": "200"},
         {"name": "content-length", "value": str(body_bytes)},
@@ -414,7 +423,7 @@ def qlog_document(
     document = schema.file_head(about, is_sequence=False)
     document["traces"] = [
         {**_trace_head(log, schema, trace), "events": list(schema.events(log.events()))}
-        for log in _logs(trace, resources or {}, signals_are_sent=signals_are_sent)
+        for log in _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
     ]
     return document
 
@@ -441,7 +450,7 @@ def write_qlog(
     schema = _schema(dialect)
     check_qlog_path(path)
     about = _about(title, description)
-    logs = list(_logs(trace, resources or {}, signals_are_sent=signals_are_sent))
+    logs = list(_build_logs(trace, resources or {}, signals_are_sent=signals_are_sent))
 
     def put(file: BinaryIO) -> None:
         stream = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
@@ -484,9 +493,10 @@ def _schema(dialect: str) -> QlogSchema:
     return DIALECTS[dialect]
 
 
-def _logs(
+def _build_logs(
     trace: Trace, resources: Mapping[int, LoggedResource], *, signals_are_sent: bool
 ) -> Iterator[Log]:
+    """Yield the log of the server, and that of the client."""
     request_bytes = {stream_id: entry.request_bytes for stream_id, entry in resources.items()}
     packets = logged_packets(trace, request_bytes)
     ids = {stream_id: entry.id for stream_id, entry in resources.items()}

@@ -84,11 +84,11 @@ def load_to_chrome_trace(load: Load) -> dict[str, Any]:
     }
 
 
-def _us(at_ns: float) -> float:
+def _to_us(at_ns: float) -> float:
     return at_ns / 1000
 
 
-def _named(pid: int, name: str, tid: int | None = None) -> Iterator[Event]:
+def _name_events(pid: int, name: str, tid: int | None = None) -> Iterator[Event]:
     """Yield the events that name a process, or a thread of it, and put it in order."""
     what = "process" if tid is None else "thread"
     event = {"ph": "M", "ts": 0, "pid": pid, "tid": tid or 0}
@@ -97,7 +97,8 @@ def _named(pid: int, name: str, tid: int | None = None) -> Iterator[Event]:
     yield event | {"name": f"{what}_sort_index", "args": {"sort_index": order}}
 
 
-def _slice(pid: int, tid: int, name: str, times_ns: tuple[int, int], **args: Any) -> Event:
+def _duration_event(pid: int, tid: int, name: str, times_ns: tuple[int, int], **args: Any) -> Event:
+    """Return a span of time on a thread (a complete event, "X")."""
     start_ns, end_ns = times_ns
     return {
         "ph": "X",
@@ -105,25 +106,26 @@ def _slice(pid: int, tid: int, name: str, times_ns: tuple[int, int], **args: Any
         "name": name,
         "pid": pid,
         "tid": tid,
-        "ts": _us(start_ns),
-        "dur": _us(end_ns - start_ns),
+        "ts": _to_us(start_ns),
+        "dur": _to_us(end_ns - start_ns),
         "args": args,
     }
 
 
-def _instant(pid: int, tid: int, name: str, at_ns: int, **args: Any) -> Event:
+def _instant_event(pid: int, tid: int, name: str, at_ns: int, **args: Any) -> Event:
     event = {"ph": "I", "s": "t", "cat": "h3sim", "name": name, "pid": pid, "tid": tid}
-    return event | {"ts": _us(at_ns), "args": args}
+    return event | {"ts": _to_us(at_ns), "args": args}
 
 
-def _counter(pid: int, name: str, at_ns: int, **values: int) -> Event:
-    return {"ph": "C", "name": name, "pid": pid, "ts": _us(at_ns), "args": values}
+def _counter_event(pid: int, name: str, at_ns: int, **values: int) -> Event:
+    return {"ph": "C", "name": name, "pid": pid, "ts": _to_us(at_ns), "args": values}
 
 
 def _page_events(load: Load) -> Iterator[Event]:
-    yield from _named(_PAGE, f"page {load.page.name}")
+    """Yield the browser's activities, one lane per overlapping task."""
+    yield from _name_events(_PAGE, f"page {load.page.name}")
     start = {"data": {"documentLoaderURL": _addresses(load)[0], "isOutermostMainFrame": True}}
-    yield _instant(_PAGE, _MAIN, "navigationStart", 0, frame=_FRAME, **start)
+    yield _instant_event(_PAGE, _MAIN, "navigationStart", 0, frame=_FRAME, **start)
     lanes: list[list[int]] = []
     for done in sorted(
         load.trace.activities, key=lambda each: (each.began_at_ns, -each.ended_at_ns)
@@ -131,24 +133,24 @@ def _page_events(load: Load) -> Iterator[Event]:
         resource = None if done.resource is None else load.page.resources[done.resource].id
         if done.work in _MARKS:
             data = {"frame": _FRAME, "isMainFrame": True}
-            yield _instant(_PAGE, _MAIN, _MARKS[done.work], done.ended_at_ns, data=data)
+            yield _instant_event(_PAGE, _MAIN, _MARKS[done.work], done.ended_at_ns, data=data)
         elif done.work in _TASKS:
-            tid = _MAIN + _lane(lanes, done.began_at_ns, done.ended_at_ns)
+            tid = _MAIN + _take_lane(lanes, done.began_at_ns, done.ended_at_ns)
             times_ns = done.began_at_ns, done.ended_at_ns
-            yield _slice(_PAGE, tid, f"{_TASKS[done.work]} {resource}", times_ns)
+            yield _duration_event(_PAGE, tid, f"{_TASKS[done.work]} {resource}", times_ns)
     for number in range(max(1, len(lanes))):
         name = "main thread" if number == 0 else f"main thread, overlapping {number}"
-        yield from _named(_PAGE, name, _MAIN + number)
+        yield from _name_events(_PAGE, name, _MAIN + number)
     largest_ms = load.largest_paint_ms
     if largest_ms is not None:
         name = "largestContentfulPaint::Candidate"
         data = {"isMainFrame": True}
         at_ns = ms(largest_ms)
-        yield _instant(_PAGE, _MAIN, name, at_ns, frame=_FRAME, data=data)
-    yield from _named(_PAGE, "requests", _NETWORK)
+        yield _instant_event(_PAGE, _MAIN, name, at_ns, frame=_FRAME, data=data)
+    yield from _name_events(_PAGE, "requests", _NETWORK)
 
 
-def _lane(lanes: list[list[int]], start_ns: int, end_ns: int) -> int:
+def _take_lane(lanes: list[list[int]], start_ns: int, end_ns: int) -> int:
     """Return the first track on which the task nests; *lanes* are the ends of open tasks."""
     for number, ends in enumerate(lanes):
         while ends and ends[-1] <= start_ns:
@@ -166,23 +168,24 @@ def _addresses(load: Load) -> list[str]:
 
 
 def _connection_events(load: Load, connection: Connection) -> Iterator[Event]:
+    """Yield one thread for the transport, and one per stream."""
     pid, trace = _FIRST_CONNECTION + connection.number, connection.trace
     hosts = ", ".join(connection.hosts)
-    yield from _named(pid, f"connection {connection.number + 1}: {hosts}")
-    yield from _named(pid, "transport", _TRANSPORT)
+    yield from _name_events(pid, f"connection {connection.number + 1}: {hosts}")
+    yield from _name_events(pid, "transport", _TRANSPORT)
     for name, start_ns, end_ns in connection.lookups:
-        yield _slice(pid, _TRANSPORT, f"DNS {name}", (start_ns, end_ns))
+        yield _duration_event(pid, _TRANSPORT, f"DNS {name}", (start_ns, end_ns))
     if connection.ready_at_ns > connection.opened_at_ns:
         times_ns = connection.opened_at_ns, connection.ready_at_ns
-        yield _slice(pid, _TRANSPORT, "handshake", times_ns)
+        yield _duration_event(pid, _TRANSPORT, "handshake", times_ns)
     for row in trace.recovery:
         window = {"congestion window": row.congestion_window, "in flight": row.bytes_in_flight}
         for name, n_bytes in window.items():
-            yield _counter(pid, f"{name} (bytes)", row.at_ns, bytes=n_bytes)
+            yield _counter_event(pid, f"{name} (bytes)", row.at_ns, bytes=n_bytes)
         if row.lost:
             numbers = ", ".join(map(str, row.lost))
-            yield _instant(pid, _TRANSPORT, "packets lost", row.at_ns, packets=numbers)
-    yield from _held_back(connection, pid)
+            yield _instant_event(pid, _TRANSPORT, "packets lost", row.at_ns, packets=numbers)
+    yield from _blocking_events(connection, pid)
     signals = defaultdict(list)
     for at_ns, element_id, signal in trace.signals:
         signals[element_id].append((at_ns, signal))
@@ -191,7 +194,7 @@ def _connection_events(load: Load, connection: Connection) -> Iterator[Event]:
     for number, (request, timing) in enumerate(zip(trace.requests, timings(trace), strict=True)):
         threads[request.stream_id] = tid = _FIRST_STREAM + number
         resource = load.page.resources[request.resource]
-        yield from _named(pid, f"stream {request.stream_id}: {resource.id}", tid)
+        yield from _name_events(pid, f"stream {request.stream_id}: {resource.id}", tid)
         sent = signals[request.stream_id]
         yield from _stream_events(resource, request, timing, (pid, tid), sent)
         yield from _chrome_events(load, request, timing, sent, addresses, connection.number)
@@ -201,10 +204,12 @@ def _connection_events(load: Load, connection: Connection) -> Iterator[Event]:
         columns.arrived_at_ns, packets, strict=True
     ):
         if arrived_at_ns is None and stream_id in threads:
-            yield _instant(pid, threads[stream_id], "lost on the way", sent_at_ns, packet=number)
+            yield _instant_event(
+                pid, threads[stream_id], "lost on the way", sent_at_ns, packet=number
+            )
 
 
-def _held_back(connection: Connection, pid: int) -> Iterator[Event]:
+def _blocking_events(connection: Connection, pid: int) -> Iterator[Event]:
     """Yield the bytes that had arrived but waited for others, over time."""
     columns = connection.trace.packet_rows.columns
     changes: dict[int, int] = defaultdict(int)
@@ -217,7 +222,7 @@ def _held_back(connection: Connection, pid: int) -> Iterator[Event]:
     for at_ns, change in sorted(changes.items()):
         if change:
             held_bytes += change
-            yield _counter(pid, "held back (bytes)", at_ns, bytes=held_bytes)
+            yield _counter_event(pid, "held back (bytes)", at_ns, bytes=held_bytes)
 
 
 def _stream_events(
@@ -227,9 +232,10 @@ def _stream_events(
     thread: tuple[int, int],
     signals: Iterable[tuple[int, Any]],
 ) -> Iterator[Event]:
+    """Yield request, waiting, receiving and priorities of a stream."""
     requested_ns, first_byte_ns, finished_ns = timing[2:]
     discovery = resource.discovered
-    yield _slice(
+    yield _duration_event(
         *thread,
         resource.id,
         (requested_ns, finished_ns),
@@ -238,10 +244,10 @@ def _stream_events(
         above_the_fold=resource.above_the_fold,
         initiator="" if discovery is None else str(discovery.by or ""),
     )
-    yield _slice(*thread, "wait", (requested_ns, first_byte_ns))
-    yield _slice(*thread, "receive", (first_byte_ns, finished_ns))
+    yield _duration_event(*thread, "wait", (requested_ns, first_byte_ns))
+    yield _duration_event(*thread, "receive", (first_byte_ns, finished_ns))
     for at_ns, signal in signals:
-        yield _instant(*thread, f"priority {priority_text(signal)}", at_ns)
+        yield _instant_event(*thread, f"priority {priority_text(signal)}", at_ns)
 
 
 def _chrome_events(
@@ -259,7 +265,7 @@ def _chrome_events(
     id_ = {"requestId": f"{connection + 1}.{request.stream_id}", "frame": _FRAME}
 
     def event(name: str, at_ns: int, **data: Any) -> Event:
-        made = _instant(_PAGE, _NETWORK, name, at_ns, data=id_ | data)
+        made = _instant_event(_PAGE, _NETWORK, name, at_ns, data=id_ | data)
         return made | {"cat": "devtools.timeline"}
 
     levels = [(at_ns, level.value) for at_ns, signal in signals if (level := level_of(signal))]

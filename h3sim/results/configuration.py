@@ -125,7 +125,7 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
         "transport_profile": None if profile is None else profile.name,
         "cc": None if profile is None else profile.cc,
         "ecn": None if profile is None else profile.ecn,
-        **_path(spec.network),
+        **_path_values(spec.network),
         "send_buffer_kb": spec.buffer_bytes / 1000,
         "send_buffer_refill": spec.send_buffer_refill.value if spec.buffer_bytes else None,
         "retransmission_order": None if profile is None else _retransmit(scheme, profile),
@@ -154,7 +154,8 @@ def _retransmit(scheme: Scheme, profile: TransportProfile) -> str:
     return profile.retransmit if scheme.retransmission is None else scheme.retransmission.value
 
 
-def _path(network: Network) -> dict[str, Any]:
+def _path_values(network: Network) -> dict[str, Any]:
+    """Return rate, RTT, loss and queue of a network, as its options are named."""
     rate, down = network.constant_rate, network.down
     values: dict[str, Any] = dict.fromkeys(
         (
@@ -175,7 +176,7 @@ def _path(network: Network) -> dict[str, Any]:
         values |= {
             "loss": down.loss,
             "mean_loss_burst": down.loss_burst,
-            "reorder": _link_jitter(down),
+            "reorder": _describe_link_jitter(down),
         }
         for name in ("queue_bdp", "queue_bytes", "queue_packets"):
             values[name] = getattr(down, name)
@@ -184,7 +185,8 @@ def _path(network: Network) -> dict[str, Any]:
     return values
 
 
-def _link_jitter(link: LinkProfile) -> str | None:
+def _describe_link_jitter(link: LinkProfile) -> str | None:
+    """Return the jitter of a link in words, as the option is written."""
     if link.hold is not None:
         return link.hold.text
     if link.jitter is None:
@@ -214,25 +216,25 @@ def in_words(load: Load) -> dict[str, str]:
     return {
         "network": spec.network.name,
         "transport": spec.protocol.value.upper(),
-        **dict(_path_words(spec.network, values)),
-        **_profile_words(spec, values["retransmission_order"]),
+        **dict(_describe_path(spec.network, values)),
+        **_describe_profile(spec, values["retransmission_order"]),
         "buffer": f"{send_buffer_kb:g} kB buffer" if send_buffer_kb else "no buffer",
         **({"buffer model": "buffers filled in bursts"} if in_bursts else {}),
-        **_scheme_words(spec.scheme),
+        **_describe_scheme(spec.scheme),
         "handshake": _HANDSHAKES[spec.mode],
-        **_browser_words(spec.browser),
+        **_describe_browser(spec.browser),
         **(
             {}
             if values["header_compression"] is None
             else {"headers": f"headers by {values['header_compression']}"}
         ),
-        **_host_words(spec.hosts),
+        **_describe_hosts(spec.hosts),
         **({"cross traffic": f"beside {flows}"} if flows else {}),
         "seed": f"seed {spec.seed}",
     }
 
 
-def _host_words(hosts: RecordedHosts | None) -> dict[str, str]:
+def _describe_hosts(hosts: RecordedHosts | None) -> dict[str, str]:
     """Return the host setting, or nothing for the default, a single connection."""
     if hosts is None:
         return {}
@@ -240,7 +242,7 @@ def _host_words(hosts: RecordedHosts | None) -> dict[str, str]:
     return {"hosts": f"hosts as recorded{dns}"}
 
 
-def _scheme_words(scheme: Scheme) -> dict[str, str]:
+def _describe_scheme(scheme: Scheme) -> dict[str, str]:
     """Return the settings of the load that override the scheme."""
     words = {}
     if scheme.max_placeholders is not None:
@@ -252,28 +254,29 @@ def _scheme_words(scheme: Scheme) -> dict[str, str]:
     return words
 
 
-def _path_words(network: Network, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _describe_path(network: Network, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield rate, RTT, loss and queue of a network in words."""
     rate_mbps = values["rate_mbps"]
     yield "rate", "no bottleneck" if rate_mbps is None else f"{rate_mbps:g} Mbit/s"
     if values["packet_bytes"] is not None:
         yield "packets", f"packets of {values['packet_bytes']} bytes"
     yield "RTT", f"RTT {values['rtt_ms']:g} ms"
     if network.constant_rate is not None:
-        yield "reordering", _reordering(values["reorder"])
+        yield "reordering", _describe_reordering(values["reorder"])
         return
     down, up = network.down, network.up
     if down is None or up is None:  # links have both
         return
     yield (
         "loss",
-        _loss_words(down) + ("" if _loss(down) == _loss(up) else f" ({_loss_words(up)} up)"),
+        _describe_loss(down) + ("" if _loss(down) == _loss(up) else f" ({_describe_loss(up)} up)"),
     )
-    yield "queue", _queue_words(down)
+    yield "queue", _describe_queue(down)
     if values["reorder"]:
-        yield "reordering", _reordering(values["reorder"])
+        yield "reordering", _describe_reordering(values["reorder"])
 
 
-def _reordering(text: str | None) -> str:
+def _describe_reordering(text: str | None) -> str:
     return f"reordering {text}" if text else "no reordering"
 
 
@@ -281,14 +284,15 @@ def _loss(link: LinkProfile) -> tuple[object, ...]:
     return link.loss, link.loss_burst, link.loss_list
 
 
-def _loss_words(link: LinkProfile) -> str:
+def _describe_loss(link: LinkProfile) -> str:
     if link.loss_list:
         return f"{len(link.loss_list)} listed losses"
     burst = f" in bursts of {link.loss_burst:g}" if link.loss_burst is not None else ""
     return f"{100 * link.loss:g} % loss{burst}" if link.loss else "no loss"
 
 
-def _queue_words(link: LinkProfile) -> str:
+def _describe_queue(link: LinkProfile) -> str:
+    """Return size and discipline of a queue in words."""
     codel = {"codel": " with CoDel", "fq-codel": " with FQ-CoDel"}.get(
         link.queue_discipline.value, ""
     )
@@ -308,7 +312,8 @@ def _queue_words(link: LinkProfile) -> str:
     return f"queue without limit{codel}"
 
 
-def _profile_words(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
+def _describe_profile(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
+    """Return the transport profile in words, and its retransmission order."""
     profile = spec.profile_of_ends
     if profile is None:
         return {}
@@ -318,7 +323,7 @@ def _profile_words(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
     return words
 
 
-def _browser_words(browser: BrowserModel) -> dict[str, str]:
+def _describe_browser(browser: BrowserModel) -> dict[str, str]:
     """Return the settings of the browser, or nothing for the default, a replayed recording."""
     at_ms = browser.hidden_at_ms
     hidden = {} if at_ms is None else {"tab": f"tab in the background at {at_ms:g} ms"}
@@ -344,7 +349,7 @@ def _browser_words(browser: BrowserModel) -> dict[str, str]:
     return words
 
 
-def _about_network(load: Load) -> Iterator[str]:
+def _describe_network(load: Load) -> Iterator[str]:
     """Yield a note that the network is an estimate, if it is that of the page's recording."""
     known = load.page.recorded_load
     if known is not None and load.network.name.startswith(RECORDED_NETWORK):
@@ -372,7 +377,7 @@ def notes(load: Load) -> list[str]:
     above the fold depend on them.
     """
     how = load.page.above_the_fold_from
-    found = [*_about_network(load)]
+    found = [*_describe_network(load)]
     found += [_INFERRED[how]] if how in _INFERRED and load.page.knows_above_the_fold else []
     n_hosts = load.page.provenance.get("hosts", "")
     if not n_hosts:
@@ -523,6 +528,7 @@ def qlog_path(load: Load, path: str | Path, connection: Connection) -> Path:
 
 
 def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) -> None:
+    """Write the qlog of one connection of a load."""
     # On use: importing h3sim should stay quick.
     from h3sim.qlog import LoggedResource, write_qlog
 

@@ -129,14 +129,15 @@ class _Setup:
         """Make the download at *index* depend on its host and its connection, if it waited."""
         is_first = self._after[index] is None
         if lookup is not None:
-            self._wait(index, f"host {host}", Work.LOOK_UP, lookup, is_first=is_first)
+            self._add_wait(index, f"host {host}", Work.LOOK_UP, lookup, is_first=is_first)
         times = (connection.opened_at_ns, connection.ready_at_ns)
         name = f"connection {connection.number}"
-        self._wait(index, name, Work.CONNECT, times, is_first=is_first)
+        self._add_wait(index, name, Work.CONNECT, times, is_first=is_first)
 
-    def _wait(
+    def _add_wait(
         self, index: int, key: str, work: Work, times: Sequence[int], *, is_first: bool
     ) -> None:
+        """Add an activity before a download that had to wait for it."""
         began_at_ns, ended_at_ns = times
         download = self._done[index]
         waited = is_first or ended_at_ns > download.began_at_ns

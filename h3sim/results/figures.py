@@ -86,7 +86,8 @@ class Figure(NamedTuple):
     """
 
 
-def _byte_indexes() -> Iterator[Figure]:
+def _byte_index_figures() -> Iterator[Figure]:
+    """Yield the figures of completion: exact, sampled, and by objects."""
     views: tuple[tuple[Which, str], ...] = (("all", "all"), ("atf", "above the fold"))
     for which, shown in views:
         yield Figure(
@@ -130,12 +131,13 @@ def _mean_burst(load: Load) -> float:
     return load.packets.lost / sum(metrics.loss_bursts(load.trace.packet_rows).values())
 
 
-def _milestone(name: str, title: str, about: str, **more: Any) -> Figure:
+def _milestone_figure(name: str, title: str, about: str, **more: Any) -> Figure:
     of = attrgetter(name)
     return Figure(name=name, title=title, about=about, of=of, key=(name,), **more)
 
 
-def _parts(group: str, title: str, parts: dict[str, str], **more: Any) -> Iterator[Figure]:
+def _part_figures(group: str, title: str, parts: dict[str, str], **more: Any) -> Iterator[Figure]:
+    """Yield the figures of a group."""
     for part, about in parts.items():
         yield Figure(
             name=f"{group}_{part}",
@@ -153,50 +155,50 @@ def _part(group: str, part: str, load: Any) -> Any:
 
 
 FIGURES: tuple[Figure, ...] = (
-    *_byte_indexes(),
-    _milestone(
+    *_byte_index_figures(),
+    _milestone_figure(
         "page_load_ms",
         "page load",
         "time when the last resource was complete",
         is_headline=True,
         is_compared=True,
     ),
-    _milestone(
+    _milestone_figure(
         "first_paint_ms", "first paint", "time of the first visible change", is_compared=True
     ),
-    _milestone(
+    _milestone_figure(
         "fcp_ms",
         "first contentful paint",
         "time when the first text or image was painted (FCP)",
         is_computed=True,
     ),
-    _milestone(
+    _milestone_figure(
         "largest_paint_ms",
         "largest paint",
         "time when the largest element was painted",
         is_compared=True,
         is_computed=True,
     ),
-    _milestone(
+    _milestone_figure(
         "speed_index_ms",
         "SpeedIndex",
         "integral of the part of the viewport not yet painted",
         is_compared=True,
     ),
-    _milestone(
+    _milestone_figure(
         "dom_content_loaded_ms",
         "DOMContentLoaded",
         "time when the document was parsed and the deferred scripts had run",
         is_computed=True,
     ),
-    _milestone(
+    _milestone_figure(
         "load_event_ms",
         "load event",
         "time when all resources requested so far were complete",
         is_compared=True,
         is_computed=True,
     ),
-    *_parts(
+    *_part_figures(
         "paint_bounds",
         "bound",
         {
@@ -210,7 +212,7 @@ FIGURES: tuple[Figure, ...] = (
         is_computed=True,
         is_on_demand=True,
     ),
-    *_parts(
+    *_part_figures(
         "hol",
         "head-of-line blocking",
         {
@@ -236,7 +238,7 @@ FIGURES: tuple[Figure, ...] = (
         about="packets delivered together with at least two others (Marx 2019, Fig. 13)",
         of=lambda load: _in_threes(load.hol.stack_histogram),
     ),
-    *_parts(
+    *_part_figures(
         "packets",
         "packets",
         {
@@ -284,7 +286,7 @@ FIGURES: tuple[Figure, ...] = (
         key=("image_index_ms",),
         is_of_load=True,
     ),
-    *_parts(
+    *_part_figures(
         "visual",
         "viewport",
         {
@@ -296,7 +298,7 @@ FIGURES: tuple[Figure, ...] = (
         },
         is_of_load=True,
     ),
-    *_parts(
+    *_part_figures(
         "multiplexing",
         "multiplexing",
         {

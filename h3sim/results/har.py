@@ -1,7 +1,7 @@
 """Export of a load as HAR 1.2, which waterfall viewers and DevTools open.
 
 The format is described at http://www.softwareishard.com/blog/har-12-spec/. Values without a
-standard field use the field names of chrome-har: `_initiator`, `_priority`, `_resourceType`,
+standard field use the field names of chrome-har: `_initiator_fields`, `_priority`, `_resourceType`,
 `_chunks`, `_transferSize`.
 """
 
@@ -100,8 +100,10 @@ def load_to_har(load: Load) -> dict[str, Any]:
         "log": {
             "version": "1.2",
             "creator": {"name": "h3sim", "version": __version__},
-            "pages": [_page(load, page_id, tabs) for page_id in tabs],
-            "entries": [_entry(load, entry, addresses) for entry in _from_the_oldest(load, tabs)],
+            "pages": [_page_entry(load, page_id, tabs) for page_id in tabs],
+            "entries": [
+                _request_entry(load, entry, addresses) for entry in _from_the_oldest(load, tabs)
+            ],
         }
     }
 
@@ -140,13 +142,14 @@ def _tabs(load: Load) -> dict[str, list[RootRow]]:
     return {f"page_{number}": rows for number, rows in enumerate(found.values(), 1)}
 
 
-def _page(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str, Any]:
+def _page_entry(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str, Any]:
+    """Return one tab as HAR's "page"."""
     rows, title = tabs[page_id], load.page.name
     begun_ms = _begun_ms(page_id, tabs)
     comment_parts = [load.scheme.name, *in_words(load).values(), f"page {load.page.digest}"]
     return {
         "id": page_id,
-        "startedDateTime": _date(round(begun_ms * 1000)),
+        "startedDateTime": _format_date(round(begun_ms * 1000)),
         "title": title if len(tabs) == 1 else f"{title}: {rows[0].id}",
         "pageTimings": _page_timings(load) if len(tabs) == 1 else _tab_timings(rows, begun_ms),
         "comment": ", ".join(comment_parts),
@@ -254,7 +257,7 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
         if n_bytes <= 0:
             continue
         known[stream_id] = end
-        chunks, ts = found.setdefault(stream_id, []), _ms(_us(at_ns))
+        chunks, ts = found.setdefault(stream_id, []), _to_ms(_to_us(at_ns))
         if chunks and chunks[-1]["ts"] == ts:
             chunks[-1]["bytes"] += n_bytes
         else:
@@ -262,16 +265,17 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
-def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, Any]:
+def _request_entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, Any]:
+    """Return one request as HAR's "entry"."""
     resource, timing = entry.resource, entry.timing
-    requested_us, first_byte_us, finished_us = map(_us, timing[2:])
-    start_us = _us(_started_ns(entry))
+    requested_us, first_byte_us, finished_us = map(_to_us, timing[2:])
+    start_us = _to_us(_started_ns(entry))
     version = HTTP_VERSIONS[load.protocol]
     header_bytes = entry.stream_bytes - resource.size_bytes
     return {
         "pageref": entry.page_id,
-        "startedDateTime": _date(start_us),
-        "time": _ms(finished_us - start_us),
+        "startedDateTime": _format_date(start_us),
+        "time": _to_ms(finished_us - start_us),
         "request": {
             "method": "GET",
             "url": addresses[resource.id],
@@ -282,27 +286,28 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
             "headersSize": entry.request_bytes,
             "bodySize": 0,
         },
-        "response": _response(resource, version, header_bytes),
+        "response": _response_entry(resource, version, header_bytes),
         "cache": {},
         "timings": {
             "blocked": -1,
             "dns": -1,
-            "connect": _ms(requested_us - start_us) if requested_us > start_us else -1,
+            "connect": _to_ms(requested_us - start_us) if requested_us > start_us else -1,
             "ssl": -1,
             "send": 0,
-            "wait": _ms(first_byte_us - requested_us),
-            "receive": _ms(finished_us - first_byte_us),
+            "wait": _to_ms(first_byte_us - requested_us),
+            "receive": _to_ms(finished_us - first_byte_us),
         },
         # DevTools writes "0" if it knows none.
         "connection": str(entry.connection + 1),
         "_resourceType": resource.kind.value,
-        **_initiator(load.page, resource, addresses),
+        **_initiator_fields(load.page, resource, addresses),
         **_priority(entry),
         "_chunks": entry.chunks,
     }
 
 
-def _response(resource: Resource, version: str, header_bytes: int) -> dict[str, Any]:
+def _response_entry(resource: Resource, version: str, header_bytes: int) -> dict[str, Any]:
+    """Return HAR's "response"."""
     # An empty body of status 200 would be read as one of unknown size.
     is_empty = resource.size_bytes == 0
     return {
@@ -325,7 +330,8 @@ def _request_headers(entry: _Entry) -> list[dict[str, str]]:
     return [{"name": "priority", "value": value} for value in values if value]
 
 
-def _initiator(page: Page, resource: Resource, addresses: dict[str, str]) -> dict[str, Any]:
+def _initiator_fields(page: Page, resource: Resource, addresses: dict[str, str]) -> dict[str, Any]:
+    """Return the resource that led to this one, as Chrome's HAR names it."""
     discovery = resource.discovered
     if discovery is None or discovery.by is None:
         return {"_initiator_type": "other"}
@@ -349,12 +355,13 @@ def _priority(entry: _Entry) -> dict[str, Any]:
     words["_prioritySignal"] = priority_text(first)
     if later:
         words["_priorityChanges"] = [
-            {"ts": _ms(_us(at_ns)), "signal": priority_text(signal)} for at_ns, signal in later
+            {"ts": _to_ms(_to_us(at_ns)), "signal": priority_text(signal)}
+            for at_ns, signal in later
         ]
     return words
 
 
-def _us(at_ns: int) -> int:
+def _to_us(at_ns: int) -> int:
     """Return an instant in microseconds, rounded to nearest, the precision of HAR dates.
 
     All durations are computed from such instants, so that a request triggered by a completion does
@@ -364,11 +371,11 @@ def _us(at_ns: int) -> int:
     return (at_ns + 500) // 1000
 
 
-def _ms(us: int) -> float:
+def _to_ms(us: int) -> float:
     return us / 1000
 
 
-def _date(at_us: int) -> str:
+def _format_date(at_us: int) -> str:
     when = _NAVIGATION_START + timedelta(microseconds=at_us)
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

@@ -129,7 +129,7 @@ class Load(WithMilestones, RichDisplay):
                 for resource, timing in self._selected(which)
             ),
             origin_ns=self._origin_ns,
-            sample_ns=None if sample_ms is None else _positive_ns(sample_ms),
+            sample_ns=None if sample_ms is None else _read_sample_interval(sample_ms),
         )
         return self._index_ms(index, which)
 
@@ -217,7 +217,9 @@ class Load(WithMilestones, RichDisplay):
     @cached_property
     def timings(self) -> Rows[ResourceTiming]:
         """Times of request and completion per resource, in request order."""
-        return Rows(ResourceTiming, (_row(self.page, timing) for timing in self._timings))
+        return Rows(
+            ResourceTiming, (_resource_timing(self.page, timing) for timing in self._timings)
+        )
 
     @cached_property
     def roots(self) -> Rows[RootRow]:
@@ -352,7 +354,8 @@ class Load(WithMilestones, RichDisplay):
         return NothingToMeasureError(f"{self.page.name}: {what}{self.missing_reason(which)}")
 
 
-def _row(page: Page, timing: Timing) -> ResourceTiming:
+def _resource_timing(page: Page, timing: Timing) -> ResourceTiming:
+    """Return the times of a resource in milliseconds."""
     resource = page.resources[timing.resource]
     return ResourceTiming(
         id=resource.id,
@@ -367,7 +370,8 @@ def _row(page: Page, timing: Timing) -> ResourceTiming:
     )
 
 
-def _positive_ns(sample_ms: float) -> int:
+def _read_sample_interval(sample_ms: float) -> int:
+    """Return a sampling interval in nanoseconds, if it is a positive number."""
     given_ms = plain_number(sample_ms)
     sample_ns = ms(given_ms) if is_quantity(given_ms) else 0
     if sample_ns <= 0:

@@ -243,12 +243,12 @@ class Milestones:
 
     def critical_path(self, to: Work) -> Rows[PathRow]:
         """Return the steps to a milestone."""
-        return Rows(PathRow, map(self._row, self._steps(to)))
+        return Rows(PathRow, map(self._path_row, self._critical_steps(to)))
 
     @property
     def activities(self) -> Activities:
         """The activities of the browser."""
-        steps = self._steps(Work.LOAD)
+        steps = self._critical_steps(Work.LOAD)
         how = {"stylesheets_block_parser": self.browser.stylesheets_block_parser}
         return Activities(self.page, self._done, steps, **how)
 
@@ -259,7 +259,8 @@ class Milestones:
 
         return with_setup(self.page, self.trace.activities, self.connections)
 
-    def _steps(self, to: Work) -> list[PathStep]:
+    def _critical_steps(self, to: Work) -> list[PathStep]:
+        """Return the critical path to *to*."""
         latency_ns = {
             # From the time when the request could leave: waiting for the connection is an activity
             # of its own.
@@ -323,7 +324,8 @@ class Milestones:
             return 0
         return shown_at_ns(resource, timing, frame_ns(self.browser))
 
-    def _row(self, step: PathStep) -> PathRow:
+    def _path_row(self, step: PathStep) -> PathRow:
+        """Return a step of the critical path in milliseconds."""
         return PathRow(
             work=step.work.value,
             id=None if step.resource is None else self.page.resources[step.resource].id,

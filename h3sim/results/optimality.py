@@ -43,17 +43,18 @@ def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given)
     origin_ns = load.trace.requests[0].requested_at_ns
     bound_ns: Fraction | float | None
     if given == "page":
-        bound_ns = _of_page_ns(load, weighs, rate, origin_ns)
+        bound_ns = _bound_of_page_ns(load, weighs, rate, origin_ns)
     elif rate is None:
-        bound_ns = _over_links_ns(load, weighs)
+        bound_ns = _bound_over_links_ns(load, weighs)
     else:
-        bound_ns = _at_rate_ns(load, weighs, rate)
+        bound_ns = _bound_at_rate_ns(load, weighs, rate)
     return None if bound_ns is None else float((bound_ns - origin_ns) / NS_PER_MS)
 
 
-def _at_rate_ns(
+def _bound_at_rate_ns(
     load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate
 ) -> Fraction | None:
+    """Return the bound on the ByteIndex for these requests at a constant rate."""
     responses = (
         metrics.Response(
             request.arrived_at_ns + resource.server_ns,
@@ -69,7 +70,8 @@ def _at_rate_ns(
     )
 
 
-def _over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | None:
+def _bound_over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | None:
+    """Return the bound for these requests and the packets that arrived."""
     jobs = [
         TransmissionJob(
             request.arrived_at_ns + resource.server_ns,
@@ -89,9 +91,10 @@ def _over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | No
     return lower_bound_over_links_ns(jobs, opportunities)
 
 
-def _of_page_ns(
+def _bound_of_page_ns(
     load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate | None, origin_ns: int
 ) -> float | None:
+    """Return the bound for the dependency graph, with any requests it allows."""
     if rate is None:
         message = f"{load.network.name} has no constant rate: use given='requests' over links"
         raise NothingToMeasureError(message)

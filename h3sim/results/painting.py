@@ -127,7 +127,7 @@ class Painting:
         return [
             self._font_text(resource, timing)
             if resource.kind is Kind.FONT
-            else self._picture(resource, timing)
+            else self._picture_element(resource, timing)
             for index, timing in self._timings.items()
             for resource in (self._page.resources[index],)
             if resource.viewport and resource.kind in (*PICTURES, Kind.FONT)
@@ -139,7 +139,8 @@ class Painting:
         *partial, (ready_ns, _) = self._text_paints
         return Element(None, False, ready_ns, tuple(partial))
 
-    def _picture(self, resource: Resource, timing: Timing) -> Element:
+    def _picture_element(self, resource: Resource, timing: Timing) -> Element:
+        """Return an image with its paints: its share of the viewport over time."""
         image_format = resource.painted_format
         update_ns = 0 if image_format is ImageFormat.GIF else ms(self._browser.image_update_ms)
         paints: list[Paint] = []
@@ -178,15 +179,16 @@ class Painting:
 
         That is the first image that the document names behind the last visible one, or its end.
         """
-        head = max((at for at, each in self._references if each.in_head), default=0)
-        images = [(at, each) for at, each in self._references if each.kind is Kind.IMAGE]
+        head = max((at for at, each in self._document_references if each.in_head), default=0)
+        images = [(at, each) for at, each in self._document_references if each.kind is Kind.IMAGE]
         shown = [at for at, each in images if each.viewport or each.above_the_fold]
         last = max(shown, default=head)
         size = self._page.resources[self._document].size_bytes
         return head, min((at for at, _ in images if at > last), default=size)
 
     @property
-    def _references(self) -> list[tuple[int, Resource]]:
+    def _document_references(self) -> list[tuple[int, Resource]]:
+        """Return the resources that the document names, by offset."""
         found = []
         for index in self._page.children.get(self._document, ()):
             discovery = self._page.resources[index].discovered
@@ -223,7 +225,7 @@ class Painting:
         """The scripts that block the parser: when each has run, and its offset."""
         blocking = {
             id(each): at
-            for at, each in self._references
+            for at, each in self._document_references
             if each.kind is Kind.SCRIPT and not (each.is_async or each.is_defer or each.preload)
         }
         return [

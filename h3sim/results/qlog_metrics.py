@@ -144,12 +144,15 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
         ),
         "above_the_fold": {**UNKNOWN_FOLD},
         **document_of(Measurement(log)),
-        "resources": RESOURCES.write(_resource(log, row) for row in metrics.timings(log.trace)),
+        "resources": RESOURCES.write(
+            _resource_entry(log, row) for row in metrics.timings(log.trace)
+        ),
     }
     return {**document, DIGEST: json_digest(document)}
 
 
-def _resource(log: MeasuredLog, row: Timing) -> dict[str, Any]:
+def _resource_entry(log: MeasuredLog, row: Timing) -> dict[str, Any]:
+    """Return the times of a resource in milliseconds."""
     resource = log.resources[row.resource]
     return {
         "id": resource.id,

@@ -81,7 +81,7 @@ def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str,
     return [
         ("ByteIndex, all", _index(load, "all")),
         ("ByteIndex, above the fold", _index(load, "atf")),
-        *_sampled(load, sample_ms),
+        *_sampled_rows(load, sample_ms),
         ("page load", _ms(load.page_load_ms)),
         *_milestones(load),
         ("packets", _packets(load)),
@@ -91,7 +91,8 @@ def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str,
     ]
 
 
-def _sampled(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
+def _sampled_rows(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
+    """Return the sampled ByteIndexes, if an interval is given."""
     if sample_ms is None:
         return []
     how = sampled_every(sample_ms)

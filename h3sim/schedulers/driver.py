@@ -389,7 +389,7 @@ class DriverScheduler:
 
     def pick(self) -> int | None:
         """Return the driver's answer."""
-        process = self._running()
+        process = self._running_process()
         self._lines.append('{"op":"pick"}\n')
         lines, self._lines = "".join(self._lines), []
         answer = process.ask(lines, "pick")
@@ -403,9 +403,10 @@ class DriverScheduler:
         self._lines.append(line)
         if len(self._lines) >= _BATCH_LINES:
             lines, self._lines = "".join(self._lines), []
-            self._running().send(lines)
+            self._running_process().send(lines)
 
-    def _running(self) -> _Process:
+    def _running_process(self) -> _Process:
+        """Return the scheduler's process, taken from a pool on first use."""
         if self._process is None:
             key = (self.command, self.timeout_s)
             pool = _POOLS.get(key)

@@ -79,6 +79,7 @@ class IndexedHeap:
             self._compact()
 
     def _drop_stale(self) -> None:
+        """Remove replaced entries from the top, so that the first one is valid."""
         heap, entries = self._heap, self._entries
         while heap:
             first = heap[0]

@@ -126,6 +126,7 @@ class StrictScheduler:
         return priority
 
     def _move(self, element_id: int, priority: StrictPriority) -> None:
+        """Give an element a new priority, and with it a new group or level."""
         before, parent = self._priorities[element_id], priority.depends_on
         # Only the weight differs: it keeps its quantum.
         if (parent, priority.strict) == (before.depends_on, before.strict):
@@ -145,6 +146,7 @@ class StrictScheduler:
             self._sleep(before.depends_on)
 
     def _insert(self, element_id: int, priority: StrictPriority) -> None:
+        """Add an element below its parent, active if its subtree has data."""
         self._priorities[element_id] = priority
         group = self._groups[priority.depends_on]
         self._nodes[element_id] = group.put(element_id, priority.strict, priority.weight)
@@ -154,6 +156,7 @@ class StrictScheduler:
             self._wake(element_id)
 
     def _wake(self, element_id: int | None) -> None:
+        """Activate an element, and the placeholders above it that were inactive."""
         while element_id is not None:
             priority = self._priorities[element_id]
             group = self._groups[priority.depends_on]

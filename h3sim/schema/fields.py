@@ -127,14 +127,15 @@ def declare(
 def fields_of(cls: type) -> tuple[FieldSpec, ...]:
     """Return the declared fields of a dataclass in order."""
     if cls not in _DECLARED:
-        _DECLARED[cls] = _declared(cls)
+        _DECLARED[cls] = _read_declarations(cls)
     return _DECLARED[cls]
 
 
 _DECLARED: dict[type, tuple[FieldSpec, ...]] = {}
 
 
-def _declared(cls: type) -> tuple[FieldSpec, ...]:
+def _read_declarations(cls: type) -> tuple[FieldSpec, ...]:
+    """Return the declared fields of a class."""
     found: list[FieldSpec] = []
     for field in dataclasses.fields(cls):
         declared: _Declaration | None = field.metadata.get(_METADATA)
@@ -336,6 +337,7 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
 def _key_problems(
     given: Mapping[str, Any], fields: Iterable[FieldSpec]
 ) -> Iterable[ValidationIssue]:
+    """Yield duplicated and unknown keys of a table."""
     for name in itertools.islice(getattr(given, "twice", ()), MAX_PROBLEMS):
         yield ValidationIssue(key=name, message="is duplicated in one object")
     known = [key for field in fields for key in field.keys]

@@ -117,7 +117,7 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
     except (OSError, ValueError) as caught:
         if isinstance(caught, InputError | UnicodeDecodeError):
             raise
-        message = f"cannot be read: {_reason(caught)}"
+        message = f"cannot be read: {_read_reason(caught)}"
         raise error([ValidationIssue(key="", message=message)], shown_path(path)) from caught
 
 
@@ -160,7 +160,7 @@ def check_output(path: StrPath, *, key: str = "", error: type[InputError] = Inpu
         else:
             return
     except (OSError, ValueError, RuntimeError) as caught:  # too long, a NUL, a loop of links
-        message = f"{shown_path(path)} cannot be written: {_reason(caught)}"
+        message = f"{shown_path(path)} cannot be written: {_read_reason(caught)}"
     raise error([ValidationIssue(key=key, message=message)])
 
 
@@ -196,7 +196,7 @@ def write_atomically(
     except (OSError, ValueError, RuntimeError) as caught:
         if isinstance(caught, InputError):
             raise
-        problem = ValidationIssue(key=key, message=f"cannot be written: {_reason(caught)}")
+        problem = ValidationIssue(key=key, message=f"cannot be written: {_read_reason(caught)}")
         raise error([problem], shown_path(path)) from caught
 
 
@@ -229,7 +229,7 @@ def _write_content(content: str | bytes | Callable[[BinaryIO], None], file: Bina
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def _reason(error: Exception) -> str:
+def _read_reason(error: Exception) -> str:
     """Return the system's message without the path, which the caller shows."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 

@@ -57,7 +57,7 @@ def _table(
     fields = [field for field in fields_of(cls) if field.key != but]
     properties: dict[str, Any] = {}
     for field in fields:
-        for part in _classes(field.kind):
+        for part in _table_classes(field.kind):
             name = part.__name__.lower()
             if name not in definitions:
                 definitions[name] = {}  # reserves its position before those it refers to
@@ -82,10 +82,10 @@ def _table(
     return merged(table, rules.get(cls.__name__.lower(), {}))
 
 
-def _classes(kind: Any) -> list[type]:
+def _table_classes(kind: Any) -> list[type]:
     """Return the classes of the tables in a field type."""
     found = [kind.cls] if hasattr(kind, "cls") and not kind.keys else []
-    return found + (_classes(kind.of) if hasattr(kind, "of") else [])
+    return found + (_table_classes(kind.of) if hasattr(kind, "of") else [])
 
 
 def _as_json(value: Any) -> Any:
@@ -204,7 +204,10 @@ def row_of(row: type, **kinds: ValueType) -> ObjectType:
     """Return a table type with the columns of a row class; *kinds* override annotations."""
     columns = row.__annotations__.items()
     return ObjectType(
-        *(Property(name, kinds.get(name) or _OF_ANNOTATION[_written(of)]) for name, of in columns)
+        *(
+            Property(name, kinds.get(name) or _OF_ANNOTATION[_write_value(of)])
+            for name, of in columns
+        )
     )
 
 
@@ -213,6 +216,6 @@ def rows_of(row: type, **kinds: ValueType) -> ListOf:
     return ListOf(row_of(row, **kinds), "rows")
 
 
-def _written(annotation: Any) -> str:
+def _write_value(annotation: Any) -> str:
     """Return an annotation as source text: named tuples keep a forward reference."""
     return str(getattr(annotation, "__forward_arg__", annotation))

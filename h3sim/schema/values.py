@@ -146,12 +146,12 @@ class Number(ValueType):
         value = plain_number(value)
         if not is_quantity(value):
             if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
-                raise RejectedValueError(f"{self._range(1)}, is {format_value(value)}")
+                raise RejectedValueError(f"{self._describe_range(1)}, is {format_value(value)}")
             raise RejectedValueError(
                 f"must be {self._noun}{self._example}, is {format_value(value)}"
             )
         if not self.holds(value):
-            raise RejectedValueError(f"{self._range(value)}, is {format_value(value)}")
+            raise RejectedValueError(f"{self._describe_range(value)}, is {format_value(value)}")
         number: float = value
         return number
 
@@ -165,7 +165,8 @@ class Number(ValueType):
             and not (self.is_below and value == high)
         )
 
-    def _range(self, value: float) -> str:
+    def _describe_range(self, value: float) -> str:
+        """Return the message about a number that is out of range."""
         low, high = self.low, self.high
         is_plain = not self.is_above and not self.is_below
         if low == 0 and value < 0 and is_plain and (high is None or high > _MANY):
@@ -204,7 +205,7 @@ class Integer(Number):
         if type(value) is not int:
             value = _as_int(value)
         if not self.holds(value):
-            raise RejectedValueError(f"{self._range(value)}, is {format_value(value)}")
+            raise RejectedValueError(f"{self._describe_range(value)}, is {format_value(value)}")
         number: int = value
         return number
 
@@ -231,30 +232,30 @@ class _Scaled(Number):
         integer = value if type(value) is int else _as_int(value)
         # Before scaling: an int beyond a float's range cannot be divided.
         if abs(integer) > _HUGE:
-            raise RejectedValueError(f"{self._range(1)}, is {format_value(integer)}")
+            raise RejectedValueError(f"{self._describe_range(1)}, is {format_value(integer)}")
         written = self.write(integer)
         if not self.holds(written):
-            raise RejectedValueError(f"{self._range(written)}, is {written:g}")
+            raise RejectedValueError(f"{self._describe_range(written)}, is {written:g}")
         return integer
 
     def read(self, given: Any) -> int:
         if not is_quantity(given):
             raise RejectedValueError(f"must be a number, is {format_value(given)}")
-        value = self._scaled(given)
+        value = self._scale(given)
         written = self.write(value)
         if not self.holds(written):
             # The message shows the value in the file, before rounding.
-            raise RejectedValueError(f"{self._range(written)}, is {format_value(given)}")
+            raise RejectedValueError(f"{self._describe_range(written)}, is {format_value(given)}")
         return value
 
-    def _scaled(self, given: float) -> int:
+    def _scale(self, given: float) -> int:
         raise NotImplementedError
 
 
 class Milliseconds(_Scaled):
     """Time: whole nanoseconds inside, milliseconds in files and messages."""
 
-    def _scaled(self, given: float) -> int:
+    def _scale(self, given: float) -> int:
         return ms(given)
 
     def write(self, value: Any) -> float:
@@ -264,7 +265,7 @@ class Milliseconds(_Scaled):
 class MegabitsPerSecond(_Scaled):
     """Rate: whole bits per second inside, Mbit/s in files and messages."""
 
-    def _scaled(self, given: float) -> int:
+    def _scale(self, given: float) -> int:
         return mbps(given)
 
     def write(self, value: Any) -> float:
@@ -329,6 +330,7 @@ class ListOf(ValueType):
         return self._each(given, self.of.read)
 
     def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
+        """Read or accept every value, collecting the errors of all."""
         if not isinstance(values, list | tuple):
             raise RejectedValueError(f"must be a list of {self._noun}, is {format_value(values)}")
         taken, problems = collected((f"[{n}]", take, value) for n, value in enumerate(values))
@@ -383,6 +385,7 @@ class TableOf(ValueType):
         return self._each(given, self.of.read)
 
     def _each(self, value: Any, take: Any) -> dict[str, Any]:
+        """Read or accept every value, collecting the errors of all."""
         if not isinstance(value, dict):
             raise RejectedValueError(f"must be a table, is {format_value(value)}", {})
         taken: dict[str, Any] = {}

@@ -80,16 +80,17 @@ class _Described:
         if inspect.isclass(part) or inspect.isroutine(part) or isinstance(part, functools.partial):
             if id(part) not in self._seen:
                 self._seen[id(part)] = part
-                yield from self._of_code(part)
+                yield from self._code_parts(part)
         else:
             yield self._pickled(part)
             yield from self.of(type(part))
 
-    def _of_code(self, part: Any) -> Iterator[str]:
+    def _code_parts(self, part: Any) -> Iterator[str]:
+        """Yield the source of a callable, and of all that it refers to."""
         if isinstance(part, functools.partial):
             yield from self._of_all(part.func, *part.args, *part.keywords, *part.keywords.values())
         elif inspect.isclass(part):
-            yield from self._sources(part)
+            yield from self._source_files(part)
         elif inspect.ismethod(part):
             yield from self._of_all(part.__func__, part.__self__)
         elif inspect.isfunction(part):
@@ -103,7 +104,7 @@ class _Described:
         for part in parts:
             yield from self.of(part)
 
-    def _sources(self, made_by: type) -> Iterator[str]:
+    def _source_files(self, made_by: type) -> Iterator[str]:
         """Yield name and source of the class and its bases; those implemented in C have none."""
         for cls in made_by.__mro__:
             yield f"{cls.__module__}.{cls.__qualname__}"
@@ -272,21 +273,22 @@ def model_version() -> str:
     """
     digest = hashlib.blake2b(digest_size=6)
     # Sorted: directory order is undefined.
-    for name, source in sorted(_sources(resources.files("h3sim"), "")):
+    for name, source in sorted(_source_files(resources.files("h3sim"), "")):
         digest.update(name.encode() + b"\0" + source + b"\0")
     # Not named by any cell: the default network, and the profiles that networks refer to.
     for named in (*catalog.list_networks(), *catalog.list_profiles()):
         digest.update(_plain_text(named).encode() + b"\0")
-    others = sorted({*_plugins(), *_codecs()})
+    others = sorted({*_plugin_versions(), *_codecs()})
     found = (f"h3sim {__version__}", digest.hexdigest(), *others)
     return " ".join(found)
 
 
-def _sources(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
+def _source_files(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the Python files of a folder that can affect a result."""
     for entry in folder.iterdir():
         name = f"{prefix}{entry.name}"
         if entry.is_dir():
-            yield from _sources(entry, f"{name}/")
+            yield from _source_files(entry, f"{name}/")
         elif name.endswith(".py") and (
             name.split("/")[0] not in _WITHOUT_INFLUENCE or name in _OF_STUDY
         ):
@@ -299,7 +301,8 @@ def _codecs() -> Iterator[str]:
             yield f"{name} {metadata.version(name)}"
 
 
-def _plugins() -> Iterator[str]:
+def _plugin_versions() -> Iterator[str]:
+    """Yield name, version and source digest of each plug-in."""
     for group in _GROUPS:
         for entry in entry_points_of(group):
             if entry.dist is not None:
@@ -422,14 +425,15 @@ def digest(*parts: str) -> bytes:
 
 
 def _settings(options: Mapping[str, Any]) -> str:
-    return json.dumps({name: _plain(value) for name, value in sorted(options.items())})
+    return json.dumps({name: _plain_value(value) for name, value in sorted(options.items())})
 
 
 def _plain_text(value: Any) -> str:
-    return json.dumps(_plain(value))
+    return json.dumps(_plain_value(value))
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
+    """Return a value of a configuration as JSON can hold it."""
     if isinstance(value, Network):
         return network_to_dict(value)
     if isinstance(value, TransportProfile):

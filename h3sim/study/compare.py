@@ -142,7 +142,7 @@ class Comparison(ResultTable):
     def means_by(self, mean: Callable[[list[float]], float]) -> Rows[MeanRow]:
         """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""
         cells = dict.fromkeys((row.scheme, row.send_buffer_kb) for row in self.rows)
-        return Rows(MeanRow, (self._mean(*cell, mean) for cell in cells))
+        return Rows(MeanRow, (self._mean_row(*cell, mean) for cell in cells))
 
     @cached_property
     def versions(self) -> Rows[VersionRow]:
@@ -156,7 +156,7 @@ class Comparison(ResultTable):
         return Rows(
             VersionRow,
             (
-                _version(first[row.scheme, row.send_buffer_kb], row)
+                _compare_versions(first[row.scheme, row.send_buffer_kb], row)
                 for row in others
                 if (row.scheme, row.send_buffer_kb) in first
             ),
@@ -186,9 +186,10 @@ class Comparison(ResultTable):
     def _sentences(self) -> tuple[str, ...]:
         return (*_fidelity_lines(self.fidelity), self.describe())
 
-    def _mean(
+    def _mean_row(
         self, scheme: str, send_buffer_kb: float, mean: Callable[[list[float]], float]
     ) -> MeanRow:
+        """Return the mean speedups of a scheme over all pages."""
         rows = [
             row for row in self.rows if (row.scheme, row.send_buffer_kb) == (scheme, send_buffer_kb)
         ]
@@ -393,7 +394,9 @@ def _one_seed(
     bases = {page.name: found[grid.base_of(page)] for page in grid.pages}
     return Comparison(
         baseline=grid.baseline.name,
-        rows=Rows(ComparisonRow, (_row(key, found[key], bases[key[0]]) for key in grid.cells())),
+        rows=Rows(
+            ComparisonRow, (_comparison_row(key, found[key], bases[key[0]]) for key in grid.cells())
+        ),
         loads=tuple(loads[key] for key in grid.cells() if keep_loads),
         sample_ms=sample_ms,
         notes={name: base["notes"] for name, base in bases.items() if base["notes"]},
@@ -593,7 +596,8 @@ def _are_versions(pages: Sequence[Page]) -> bool:
     )
 
 
-def _version(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
+def _compare_versions(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
+    """Return the ratios of one version of a page to the first."""
     return VersionRow(
         row.page,
         row.scheme,
@@ -668,7 +672,10 @@ def _measured(load: Load, sample_ms: str) -> dict[str, Any]:
     return {"row": row, "notes": load.notes, "retransmit": retransmit}
 
 
-def _row(key: _Key, measured: Mapping[str, Any], base: Mapping[str, Any]) -> ComparisonRow:
+def _comparison_row(
+    key: _Key, measured: Mapping[str, Any], base: Mapping[str, Any]
+) -> ComparisonRow:
+    """Return the row of a load, with its speedups to the baseline."""
     page, scheme, config = key
     speedups: dict[str, Any] = {
         f"speedup_{which}": _ratio(base["row"][name], measured["row"][name])

@@ -220,7 +220,7 @@ def fidelities(pages: Iterable[Page], execution: Execution | None = None) -> dic
     replays: dict[str, _Replay] = {}
     if known_network:
         replays = _replays(known_network, execution or Execution(progress=False))
-    return {name: _fidelity(each, replays.get(name)) for name, each in recorded.items()}
+    return {name: _build_fidelity(each, replays.get(name)) for name, each in recorded.items()}
 
 
 def _replays(recorded: Sequence[_Recorded], execution: Execution) -> dict[str, _Replay]:
@@ -323,13 +323,14 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     return f"{verdict} {fair}".strip()
 
 
-def _fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
+def _build_fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
+    """Return the comparison of a recording with its replay."""
     page, known, _ = of
     lacks = tuple(_lacks(page, known))
     if replay is None:
         return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks)
     recorded = of.completed_ms
-    milestones = [*_milestones(page, known, recorded, replay.finished_ms)]
+    milestones = [*_common_milestones(page, known, recorded, replay.finished_ms)]
     if not recorded and known.finished_ns is not None:
         last = Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
         milestones.append(last)
@@ -342,9 +343,10 @@ def _fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
     )
 
 
-def _milestones(
+def _common_milestones(
     page: Page, known: RecordedLoad, recorded: Mapping[str, float], replayed: Mapping[str, float]
 ) -> Iterable[Milestone]:
+    """Yield the milestones that recording and replay have in common."""
     if known.load_event_ns is not None:
         at_ms = to_ms(known.load_event_ns)
         waited = [id_ for id_, ended_ms in recorded.items() if ended_ms <= at_ms]
@@ -360,6 +362,7 @@ def _milestones(
 
 
 def _rank_correlation(recorded: Mapping[str, float], replayed: Mapping[str, float]) -> float | None:
+    """Return Spearman's rho of the completion times; None for too few."""
     if len(recorded) < _FEW_RANKS:
         return None
     pairs = [(at_ms, replayed[id_]) for id_, at_ms in recorded.items()]

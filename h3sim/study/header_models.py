@@ -118,6 +118,7 @@ class _Run:
         self._leave(now_ns, packet)
 
     def _encode(self, now_ns: int, section: TimedSection) -> list[StreamPart]:
+        """Return the parts that carry a field section and its inserts."""
         stream_id = STREAM_ID_STEP * len(self._result.sections)
         parts = self._sender.encode(stream_id, section.fields)
         # The last part is the section; those before it go on the encoder stream.
@@ -142,6 +143,7 @@ class _Run:
         return n_losses, delay_ns
 
     def _arrive(self, now_ns: int, packet: Sequence[StreamPart]) -> None:
+        """Decode what a packet completes, and acknowledge it."""
         decoded: list[Decoded] = []
         for part in packet:
             if part.stream_id is not None:

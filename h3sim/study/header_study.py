@@ -103,6 +103,7 @@ def resolve_swept(
 
 
 def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
+    """Refuse lists of one name, of no sections, or mixed with pages."""
     names = [each.name for each in lists]
     if len(set(names)) < len(names):
         message = "two header lists have the same name: rename one, so that rows differ"

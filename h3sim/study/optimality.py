@@ -99,7 +99,7 @@ class _Program:
             # Packets are whole, so x may be integer, too. With continuous x HiGHS solves again once
             # y is known, and reports that on stdout whatever its log settings.
             integrality=np.ones_like(cost),
-            bounds=optimize.Bounds(0, self._upper()),
+            bounds=optimize.Bounds(0, self._upper_bounds()),
             constraints=self._constraints(),
             options={
                 "time_limit": limit_s,
@@ -157,7 +157,8 @@ class _Program:
     def _y(self, index: int, tick: int) -> int:
         return self._n + self._x(index, tick)
 
-    def _upper(self) -> Any:
+    def _upper_bounds(self) -> Any:
+        """Return the upper bounds: no part is sent before its first tick."""
         import numpy as np
 
         upper = np.ones(2 * self._n)
@@ -329,9 +330,10 @@ class Optimality(ResultTable):
             MissingExtraError: if scipy is not installed.
         """
         _check_by(by)
-        return Rows(CategoryOptimalityRow, self._by_class(by))
+        return Rows(CategoryOptimalityRow, self._category_rows(by))
 
-    def _by_class(self, by: str) -> Iterator[CategoryOptimalityRow]:
+    def _category_rows(self, by: str) -> Iterator[CategoryOptimalityRow]:
+        """Yield the mean ratio of each scheme over each class of pages."""
         from h3sim.study.statistics import mean_interval  # lazy: scipy is an extra
 
         for network, scheme, which, found in self._groups():
@@ -439,7 +441,7 @@ def optimality(
     for one in measured:
         first_of.setdefault(one["network"], one)
     return Optimality(
-        rows=Rows(OptimalityRow, _rows(tasks, measured)),
+        rows=Rows(OptimalityRow, _optimality_rows(tasks, measured)),
         version=__version__,
         configuration=_common([one["configuration"] for one in first_of.values()]),
         words=_common([one["words"] for one in first_of.values()]),
@@ -487,9 +489,10 @@ def _measured(load: Load, asked: str) -> dict[str, Any]:
     return {"network": load.network.name, "indexes": indexes, "bounds": bounds}
 
 
-def _rows(
+def _optimality_rows(
     tasks: Sequence[LoadTask], measured: Sequence[Mapping[str, Any]]
 ) -> Iterator[OptimalityRow]:
+    """Yield the ratio of each load to the bound that was requested."""
     given: Given = "page"
     bounds: Mapping[Which, float | None] = {}
     for (page, scheme, _, asked), one in zip(tasks, measured, strict=True):
@@ -610,7 +613,7 @@ def what_if(
     return WhatIf(
         rows=Rows(WhatIfRow, _what_if_rows(found, measured)),
         contributions=Rows(
-            PathShareRow, _contributions([one["contributions"] for one in as_they_are])
+            PathShareRow, _mean_contributions([one["contributions"] for one in as_they_are])
         ),
         version=__version__,
         configuration={**first["configuration"], "scheme": used.name},
@@ -620,6 +623,7 @@ def what_if(
 
 
 def _what_if_tasks(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[LoadTask]:
+    """Yield the loads of a page with one cost removed in each."""
     rtt_ms = to_ms(config.path.network.rtt_ns)
     asked = {
         "as it is": (page, config),
@@ -650,6 +654,7 @@ def _measured_page(load: Load, what: str) -> dict[str, Any]:
 def _what_if_rows(
     pages: Sequence[Page], measured: Sequence[Mapping[str, Any]]
 ) -> Iterator[WhatIfRow]:
+    """Yield the load event of each variant, relative to the unchanged page."""
     cells = itertools.product(pages, WHAT_IFS)
     base_ms = 0.0
     for (page, what), one in zip(cells, measured, strict=True):
@@ -675,9 +680,10 @@ def _with_all_cached(page: Page) -> Page:
     return warm.with_resources([replace(root, execute_ns=root.execute_ns + computing_ns)])
 
 
-def _contributions(
+def _mean_contributions(
     of_loads: Sequence[Mapping[str, Iterable[tuple[str, float, float]]]],
 ) -> Iterator[PathShareRow]:
+    """Yield the mean share of the critical path, by each criterion."""
     n_loads = len(of_loads)
     for by in _CRITERIA:
         found: dict[str, list[tuple[float, float]]] = {}

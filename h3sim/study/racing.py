@@ -102,15 +102,16 @@ def arms_of(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> lis
     >>> [arm.name for arm in arms_of([rr, fifo], {"turn_packets": [1, 16]})]
     ['rr turn_packets=1', 'rr turn_packets=16', 'fifo']
     """
-    _check(schemes, vary)
-    arms = [arm for scheme in schemes for arm in _arms(scheme, vary)]
+    _check_values(schemes, vary)
+    arms = [arm for scheme in schemes for arm in _make_arms(scheme, vary)]
     if len(arms) > _MOST_ARMS:
         message = f"makes {len(arms):,} arms, and may make {_MOST_ARMS:,}"
         raise InputError([ValidationIssue(key="vary", message=message)])
     return arms
 
 
-def _check(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> None:
+def _check_values(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse values that no scheme can have."""
     problems = []
     for key, values in vary.items():
         if not values:
@@ -152,7 +153,8 @@ def _refusal(scheme: Scheme, key: str, value: Any) -> str | None:
     return None
 
 
-def _arms(scheme: Scheme, vary: Mapping[str, Sequence[Any]]) -> Iterator[Arm]:
+def _make_arms(scheme: Scheme, vary: Mapping[str, Sequence[Any]]) -> Iterator[Arm]:
+    """Yield the variants of a scheme, one per combination of values."""
     known = {
         key: values
         for key, values in vary.items()
@@ -285,22 +287,25 @@ class _Course:
         self._chance = (1 - confidence) / (max(1, n_arms - 1) * 2 * len(self._batches))
 
     def run(self) -> Race:
+        """Race in batches: arms that are clearly worse drop out."""
         best = self._halve()
         doubted = [arm for arm in range(len(self._values)) if arm != best]
         for n_instances in self._batches:
-            doubted = [arm for arm in doubted if arm != best and not self._row(arm, best).is_worse]
+            doubted = [
+                arm for arm in doubted if arm != best and not self._arm_row(arm, best).is_worse
+            ]
             if not doubted:
                 break
             doubted = self._measured([*doubted, best], n_instances)
             best = doubted[0]
-        return self._ended(best)
+        return self._finish(best)
 
     def _halve(self) -> int:
         """Return the arm that is left when the better half of those that run goes on each time."""
         running = list(range(len(self._values)))
         for n_instances in self._batches:
             running = self._measured(running, n_instances)
-            hopeful = [arm for arm in running if not self._row(arm, running[0]).is_worse]
+            hopeful = [arm for arm in running if not self._arm_row(arm, running[0]).is_worse]
             running = hopeful[: max(1, len(running) // 2)]
             if len(running) == 1:
                 break
@@ -316,12 +321,13 @@ class _Course:
             arms, key=lambda arm: (statistics.fmean(self._values[arm][:n_instances]), arm)
         )
 
-    def _ended(self, best: int) -> Race:
-        rows = [self._row(arm, best) for arm in range(len(self._values))]
+    def _finish(self, best: int) -> Race:
+        rows = [self._arm_row(arm, best) for arm in range(len(self._values))]
         rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
         return Race(best, tuple(rows), sum(map(len, self._values)))
 
-    def _row(self, arm: int, best: int) -> ArmRow:
+    def _arm_row(self, arm: int, best: int) -> ArmRow:
+        """Return the mean difference of an arm to the best, with its interval."""
         pairs = list(zip(self._values[arm], self._values[best], strict=False))
         differences = [own - least for own, least in pairs]
         mean = statistics.fmean(differences)

@@ -383,7 +383,7 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
     if study is not None:
         message = f"is valid only for stores, is {study}: this file contains one study"
         raise ResultsError([ValidationIssue(key="study", message=message)], str(path))
-    return _of_lines(path)
+    return _read_lines(path)
 
 
 def _of_store(path: str | Path, study: int | None) -> Results:
@@ -392,7 +392,8 @@ def _of_store(path: str | Path, study: int | None) -> Results:
     return _with_known_axes(Results(lambda: store.rows(number), axes=axes), path)
 
 
-def _of_lines(path: str | Path) -> Results:
+def _read_lines(path: str | Path) -> Results:
+    """Return the results of a file of JSON lines."""
     head, *lines = read_text(path, ResultsError).splitlines() or [""]
     if not head.lstrip().startswith("{"):
         raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))

@@ -277,14 +277,15 @@ class _Lines(ValueType):
     def accept(self, value: Any) -> list[str]:
         if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
             raise RejectedValueError(f"must be a list of tables, is {format_value(value)}")
-        entries = ((f"[{number}]", _line, row) for number, row in enumerate(value))
+        entries = ((f"[{number}]", _format_row, row) for number, row in enumerate(value))
         lines, problems = collected(entries)
         if problems:
             raise RejectedValueError(problems)
         return lines
 
 
-def _line(row: Any) -> str:
+def _format_row(row: Any) -> str:
+    """Return a row as a line of JSON."""
     if not isinstance(row, Mapping):
         hint = "for a DataFrame use `frame.to_dict('records')`"
         raise RejectedValueError(f"must be a table of columns, is {format_value(row)} ({hint})")

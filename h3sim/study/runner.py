@@ -110,7 +110,7 @@ class _Processes(WorkerPool):
 
     def __init__(self, workers: int) -> None:
         self._n = workers
-        super().__init__(self._made())
+        super().__init__(self._make_executor())
 
     @property
     def workers(self) -> int:
@@ -132,16 +132,16 @@ class _Processes(WorkerPool):
     def renew(self) -> bool:
         """Start new processes: a process that dies breaks the pool."""
         # Without waiting: a broken pool returns no more results.
-        self._stop()
-        self._executor = self._made()
+        self._stop_executor()
+        self._executor = self._make_executor()
         return True
 
     def close(self) -> None:
         """Terminate the processes and their running loads."""
-        for process in self._stop():
+        for process in self._stop_executor():
             process.join()
 
-    def _stop(self) -> list[Any]:
+    def _stop_executor(self) -> list[Any]:
         """Shut the executor down; return its processes, which are terminating."""
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
         # First, so that no replacement is started for a process terminated here; `shutdown` alone
@@ -153,7 +153,7 @@ class _Processes(WorkerPool):
             process.terminate()
         return processes
 
-    def _made(self) -> ProcessPoolExecutor:
+    def _make_executor(self) -> ProcessPoolExecutor:
         # Not fork: threads of the parent (a notebook's, numpy's) may hold locks.
         method = (
             "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -408,7 +408,7 @@ class Driver:
             keys = self._noted_keys(range(first, min(first + _CHUNK, n)))
             known = self._store.known(keys)
             for index, key in enumerate(keys, first):
-                yield index, self._state(index, known.get(key))
+                yield index, self._cell_state(index, known.get(key))
 
     def _noted_keys(self, indices: range) -> list[bytes]:
         """Return the keys of some cells, registering those that are not yet registered."""
@@ -418,7 +418,8 @@ class Driver:
             self._store.register_keys(self.study_id, indices[0], keys)
         return keys
 
-    def _state(self, index: int, known: CellOutcome | None) -> _State:
+    def _cell_state(self, index: int, known: CellOutcome | None) -> _State:
+        """Return whether the store has the row of a cell."""
         if known is None:
             return _State.MISSING
         if known.error is not None:
@@ -436,7 +437,7 @@ class Driver:
         while self._n_pending and len(self._seconds) < _RECENT:
             (index,) = self._take(1)
             done = self._work.run(index)
-            self._keep([done])
+            self._store_outcomes([done])
             spent += done.seconds
             # At most half of the time goes into the trial, so the total stays within the limit.
             if spent > seconds / 2:
@@ -449,7 +450,7 @@ class Driver:
         if pool.is_serial:
             self._run_here()
         else:
-            self._run_in(pool)
+            self._run_in_pool(pool)
 
     def _run_here(self) -> None:
         """Run in this process, storing results every half second and at any exit."""
@@ -458,9 +459,10 @@ class Driver:
             try:
                 done.extend(map(self._work.run, indices))
             finally:
-                self._keep(done)
+                self._store_outcomes(done)
 
-    def _run_in(self, pool: WorkerPool) -> None:
+    def _run_in_pool(self, pool: WorkerPool) -> None:
+        """Run all batches in *pool*, and store rows as batches finish."""
         payload = self._payload()
         token = hashlib.blake2b(payload, digest_size=16).hexdigest()
         in_flight: dict[Future[Any], _Batch] = {}
@@ -508,6 +510,7 @@ class Driver:
     def _collect(
         self, pool: WorkerPool, in_flight: dict[Future[Any], _Batch], finished: list[Future[Any]]
     ) -> None:
+        """Store finished batches; loads of broken workers run again."""
         for future in finished:
             batch = in_flight.pop(future, None)
             if batch is None:  # lost with a broken pool
@@ -529,7 +532,7 @@ class Driver:
             if done is None:
                 self._suspects.appendleft(batch._replace(with_payload=True))
             else:
-                self._keep(done)
+                self._store_outcomes(done)
 
     def _renew(
         self, pool: WorkerPool, in_flight: dict[Future[Any], _Batch], error: Exception | None = None
@@ -558,7 +561,7 @@ class Driver:
             elif lost <= _TRIES:
                 self._suspects.append(_Batch(batch.indices, lost))
             else:
-                self._keep(Done(index, None, None, _LOST, 0.0) for index in batch.indices)
+                self._store_outcomes(Done(index, None, None, _LOST, 0.0) for index in batch.indices)
 
     def _keep_finished(self, in_flight: dict[Future[Any], _Batch]) -> None:
         """Store all finished batches."""
@@ -567,9 +570,10 @@ class Driver:
                 done = future.result()
                 if done is not None:  # None: the worker needs the study, nothing ran
                     del in_flight[future]
-                    self._keep(done)
+                    self._store_outcomes(done)
 
-    def _keep(self, done: Iterable[Done]) -> None:
+    def _store_outcomes(self, done: Iterable[Done]) -> None:
+        """Store the outcomes of loads; raise the first error of a strict study."""
         outcomes, retained = [], list(done)
         for one in retained:
             error = one.error

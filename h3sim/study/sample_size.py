@@ -134,7 +134,8 @@ def _means(pairs: Iterable[Pair]) -> dict[str, list[float]]:
     }
 
 
-def _spread(means: Mapping[str, list[float]]) -> _Spread:
+def _estimate_spread(means: Mapping[str, list[float]]) -> _Spread:
+    """Return the variance between pages, and between seeds of a page."""
     own = list(means.values())
     freedom = sum(len(seeds) - 1 for seeds in own)
     squares = math.fsum(_squares(seeds) for seeds in own)
@@ -158,7 +159,8 @@ def _squares(values: list[float]) -> float:
 def _power_row(
     scheme: str, means: Mapping[str, list[float]], shift: float, level: float, power: float
 ) -> PowerRow:
-    spread = _spread(means)
+    """Return the sample sizes for which a difference of *shift* is significant."""
+    spread = _estimate_spread(means)
     n_seeds = max(map(len, means.values()))
     has_many = n_seeds > 1
 

@@ -600,9 +600,10 @@ class _Builder:
             case EntryKind.WRITTEN if stream_id in self._streams:
                 stream = self._streams[stream_id]
                 stream.written = (stream.written or 0) + entry.value
-                self._settle(stream_id, entry.at_ns)
+                self._update_activity(stream_id, entry.at_ns)
 
     def _raise_limit(self, entry: Entry) -> None:
+        """Apply a flow control limit of the client."""
         if entry.stream_id == INITIAL_LIMIT:
             self._limit = entry.value
             for stream in self._streams.values():
@@ -611,7 +612,7 @@ class _Builder:
             stream = self._streams[entry.stream_id]
             if stream.limit is not None:
                 stream.limit = max(stream.limit, entry.value)
-                self._settle(entry.stream_id, entry.at_ns)
+                self._update_activity(entry.stream_id, entry.at_ns)
 
     def _receive(self, at_ns: int) -> None:
         """Pass on what arrived since the last packet: signals first, which requests refer to."""
@@ -624,9 +625,10 @@ class _Builder:
                 self._signal(element_id, signal, opens=opens, at_ns=at_ns)
         requests, self._requests = self._requests, []
         for stream_id in requests:
-            self._open(stream_id, at_ns)
+            self._open_stream(stream_id, at_ns)
 
-    def _open(self, stream_id: int, at_ns: int) -> None:
+    def _open_stream(self, stream_id: int, at_ns: int) -> None:
+        """Open a stream in the replayed scheduler, with the priority it has by now."""
         stream = self._streams.get(stream_id)
         if stream is None or stream.is_open:
             return
@@ -655,7 +657,7 @@ class _Builder:
         """Activate the streams that were opened last."""
         fresh, self._fresh = self._fresh, {}
         for stream_id in fresh:
-            self._settle(stream_id, at_ns)
+            self._update_activity(stream_id, at_ns)
 
     def ready(self, stream_id: int, at_ns: int) -> None:
         """Note that the stream has surely something to send."""
@@ -694,48 +696,51 @@ class _Builder:
         for frame in packet.frames:
             stream = self._streams[frame.stream_id]
             if not stream.is_open:
-                self._open(frame.stream_id, packet.at_ns)  # the log lacks its request
+                self._open_stream(frame.stream_id, packet.at_ns)  # the log lacks its request
                 self._activate(packet.at_ns)
             stop = frame.offset + frame.n_bytes
             if frame.n_bytes and stop <= stream.next:
-                self._resend(packet, frame, stream)
+                self._replay_resend(packet, frame, stream)
             elif frame.n_bytes:
-                self._send(packet, frame, stream, stop)
+                self._replay_send(packet, frame, stream, stop)
 
-    def _send(self, packet: _Packet, frame: StreamFrame, stream: _Stream, stop: int) -> None:
+    def _replay_send(self, packet: _Packet, frame: StreamFrame, stream: _Stream, stop: int) -> None:
+        """Replay new bytes of a stream in a packet."""
         stream_id = frame.stream_id
         if stream.written is not None:
             stream.written = max(stream.written, stop)
         if stream.limit is not None:
             stream.limit = max(stream.limit, stop)
-        self._settle(stream_id, packet.at_ns)
+        self._update_activity(stream_id, packet.at_ns)
         n_others = self._n_ready - (stream.is_active and stream.is_ready)
         is_head = self._is_http2 and not frame.offset and stop < stream.end
         # HEADERS of HTTP/2 leave before all bodies, whatever the scheduler (`HeadersFirstSender`).
         is_charged = not (is_head and frame.n_bytes < self._packet_bytes // 2)
         if is_charged:
             is_choice = n_others + len(self._pending) > 0
-            self._step(StepKind.SENT, packet, frame, is_choice=is_choice)
+            self._add_step(StepKind.SENT, packet, frame, is_choice=is_choice)
         if not stream.is_ready:
             self.ready(stream_id, packet.at_ns)
         stream.next = stop
-        self._settle(stream_id, packet.at_ns)
+        self._update_activity(stream_id, packet.at_ns)
 
-    def _resend(self, packet: _Packet, frame: StreamFrame, stream: _Stream) -> None:
+    def _replay_resend(self, packet: _Packet, frame: StreamFrame, stream: _Stream) -> None:
+        """Replay bytes of a stream that were sent before."""
         stream_id, stop = frame.stream_id, frame.offset + frame.n_bytes
         stream.resent.popleft()
         was_lost = bool(stream.lost)
         is_choice = was_lost and self._n_ready + len(self._pending) > 1
-        self._step(StepKind.RESENT, packet, frame, is_choice=is_choice)
+        self._add_step(StepKind.RESENT, packet, frame, is_choice=is_choice)
         stream.lost = [*_within(stream.lost, 0, frame.offset), *_within(stream.lost, stop)]
         if was_lost and not stream.lost:
             del self._pending[stream_id]
             self.steps.append(Step(StepKind.REPAIRED, packet.at_ns, stream_id))
         self._close_if_done(stream_id, stream, packet.at_ns)
 
-    def _step(
+    def _add_step(
         self, kind: StepKind, packet: _Packet, frame: StreamFrame, *, is_choice: bool
     ) -> None:
+        """Add a step that charges the stream."""
         self.steps.append(
             Step(
                 kind,
@@ -747,7 +752,8 @@ class _Builder:
             )
         )
 
-    def _settle(self, stream_id: int, at_ns: int) -> None:
+    def _update_activity(self, stream_id: int, at_ns: int) -> None:
+        """Activate or deactivate a stream by whether it can send now."""
         stream = self._streams[stream_id]
         if not stream.is_open or stream.can_send == stream.is_active:
             return

@@ -150,7 +150,7 @@ def run_until(study: Study, rule: StoppingRule, **how: Any) -> Sequential:
             # Loads of an earlier analysis count as run, not as reused.
             done = results.counts.reused + results.counts.ran
             results.counts = results.counts._replace(reused=done - ran, ran=ran)
-        rows = _rows(results, rule)
+        rows = _sequential_rows(results, rule)
         # Not by the ratio: the lower end of a very wide interval is 0. A scheme whose loads failed
         # has no interval yet, so it is not narrow.
         narrow = [row.high - row.low < rule.width * row.low for row in rows]
@@ -170,7 +170,8 @@ def _check_study(study: Study, rule: StoppingRule) -> int:
     return len(names) - 1
 
 
-def _rows(results: StudyRows, rule: StoppingRule) -> list[SequentialRow]:
+def _sequential_rows(results: StudyRows, rule: StoppingRule) -> list[SequentialRow]:
+    """Return the ratio of each scheme to the baseline so far."""
     rows = []
     for scheme, pairs in pairs_by_scheme(results, rule.baseline, rule.value).items():
         if scheme == rule.baseline:

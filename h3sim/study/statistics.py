@@ -80,7 +80,7 @@ def mean_interval(
 
     known = np.asarray(values, dtype=float)
     if method == "bca":
-        return _bca(stats, known, confidence, seed)
+        return _bca_interval(stats, known, confidence, seed)
     tails = None if len(known) < _LEAST_FOR_T else _studentized_tails(known, confidence, seed)
     if tails is None:
         return student_interval(values, confidence)
@@ -145,7 +145,8 @@ def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
-def _bca(stats: Any, values: Any, confidence: float, seed: int) -> tuple[float, float]:
+def _bca_interval(stats: Any, values: Any, confidence: float, seed: int) -> tuple[float, float]:
+    """Return a bias-corrected and accelerated bootstrap interval of the mean."""
     import numpy as np
 
     found = stats.bootstrap(
@@ -586,6 +587,7 @@ def _scheme_row(
     ratios: Mapping[str, Sequence[float]],
     interval: Callable[[list[float]], tuple[float, float] | tuple[None, None]],
 ) -> SchemeRow:
+    """Return the mean ratio of a scheme, with pages or seeds as clusters."""
     every = [ratio for cluster in ratios.values() for ratio in cluster]
     logs = [
         math.fsum(math.log(ratio) for ratio in cluster) / len(cluster)
@@ -700,6 +702,7 @@ def relative_medians(
 def _relative_row(
     key: tuple[Any, ...], axes: Sequence[str], scheme: str, values: list[float], base: list[float]
 ) -> RelativeRow:
+    """Return the relative difference of medians, with a Mann-Whitney test."""
     median, base_median = _median(values), _median(base)
     p = None
     # Deterministic loads are equal for all seeds: there is nothing to test.

@@ -166,7 +166,7 @@ class Store:
         Raises:
             StoreError: if one, or a cell of one, is damaged.
         """
-        return [self._study_of(*values) for values in self._studies()]
+        return [self._stored_study(*values) for values in self._studies()]
 
     def axes_of(self, study: int | None = None) -> tuple[int, tuple[str, ...]]:
         """Return the number and the axes of a *study* (default: the last).
@@ -197,7 +197,10 @@ class Store:
             raise file.damaged(f"study {last} is lost")
         return found
 
-    def _study_of(self, study: int, token: bytes, name: bytes, n: int, axes: bytes) -> StoredStudy:
+    def _stored_study(
+        self, study: int, token: bytes, name: bytes, n: int, axes: bytes
+    ) -> StoredStudy:
+        """Return a study of the store, with its counts of loads."""
         del token
         done = failed = 0
         for row, _, _ in self.rows(study):

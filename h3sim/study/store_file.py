@@ -289,12 +289,13 @@ class StoreFile:
         self._may_write = may_write
         self._watch = _Watch(0)
         try:
-            self._open(may_be_unsealed)
+            self._open_database(may_be_unsealed)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, may_be_unsealed: bool) -> None:
+    def _open_database(self, may_be_unsealed: bool) -> None:
+        """Open the file, and refuse one of another format or version."""
         path, may_write = self.path, self._may_write
         with self.with_advice():
             try:

@@ -185,7 +185,7 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
     """Return the damage of a store, and pass each intact row to *keep*."""
     found = [
         escape_control(line.decode(errors="replace"))
-        for line in _lines(file)
+        for line in _integrity_lines(file)
         if line != b"ok"
     ]  # fmt: skip
     studies: set[int] = set()
@@ -218,7 +218,8 @@ def _examined(file: StoreFile, keep: Keep) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _lines(file: StoreFile) -> Iterator[Any]:
+def _integrity_lines(file: StoreFile) -> Iterator[Any]:
+    """Yield the lines of SQLite's integrity check."""
     try:
         for (line,) in file.db.execute("PRAGMA integrity_check"):
             yield from line.splitlines()

@@ -150,7 +150,7 @@ def prioritization_test(
             [LoadTask(page, scheme, given) for scheme in selected for page in pages]
         )
     rows = [
-        _row(scheme.name, together, alone)
+        _test_row(scheme.name, together, alone)
         for scheme, together, alone in zip(selected, measured[::2], measured[1::2], strict=True)
     ]
     if not all(row.waiting_bytes for row in rows):
@@ -215,9 +215,10 @@ def _measured(load: Load, _: str) -> dict[str, Any]:
     }
 
 
-def _row(
+def _test_row(
     scheme: str, together: Mapping[str, Any], alone: Mapping[str, Any]
 ) -> PrioritizationTestRow:
+    """Return the verdict on a scheme: urgent alone and behind others."""
     meanwhile_bytes, waiting_bytes = together["meanwhile_bytes"], together["waiting_bytes"]
     return PrioritizationTestRow(
         scheme=scheme,

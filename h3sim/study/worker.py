@@ -191,7 +191,7 @@ class LoadWork(StudyWork):
         subject, scheme_of = self.design.pages[page], self.design.schemes[scheme]
         named = _as_named(self.design.settings[setting], config)
         if isinstance(subject, HeaderLists):
-            return self._of_lists(subject, scheme_of, config, named, seeded)
+            return self._run_lists(subject, scheme_of, config, named, seeded)
         spec = resolve_config(subject, scheme_of, config)
         load = engine.simulate(replace(spec, seed=seeded))
         row = row_of(load, metrics=self.design.metrics) | named
@@ -199,7 +199,7 @@ class LoadWork(StudyWork):
         text = None if rows is None else json.dumps(rows, allow_nan=False)
         return json.dumps(row, allow_nan=False), text
 
-    def _of_lists(
+    def _run_lists(
         self,
         lists: HeaderLists,
         scheme: Scheme,
@@ -207,6 +207,7 @@ class LoadWork(StudyWork):
         named: dict[str, Any],
         seed: int,
     ) -> tuple[str, str | None]:
+        """Return the rows of a header list."""
         from h3sim.study.header_models import header_row  # lazy: most studies load pages
 
         row, waited = header_row(lists, scheme, config, named, seed=seed)

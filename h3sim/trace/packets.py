@@ -131,7 +131,7 @@ class PacketRows(Sequence[PacketRow]):
         """
         if self._is_in_order is None:
             arrived = self.columns.arrived_at_ns
-            self._is_in_order = all(map(eq, arrived, self.columns.delivered_at_ns)) and _rises(
+            self._is_in_order = all(map(eq, arrived, self.columns.delivered_at_ns)) and _is_rising(
                 arrived
             )
         return self._is_in_order
@@ -242,7 +242,7 @@ class PacketRows(Sequence[PacketRow]):
 
 def rows_of(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketRows:
     """Return the rows of a trace, each with the time at which its bytes were delivered."""
-    return PacketRows(len(sent), partial(_joined, sent, delivered_at_ns))
+    return PacketRows(len(sent), partial(_join_columns, sent, delivered_at_ns))
 
 
 def first_times_by_stream(
@@ -261,6 +261,7 @@ def first_times_by_stream(
 
 
 def _off_sequence(columns: PacketColumns) -> list[tuple[int, int]]:
+    """Return rows that do not continue their stream, and how far it had come."""
     off_rows: list[tuple[int, int]] = []
     reached: dict[int, int] = {}
     known = reached.get
@@ -277,7 +278,7 @@ def _off_sequence(columns: PacketColumns) -> list[tuple[int, int]]:
     return off_rows
 
 
-def _joined(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:
+def _join_columns(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:
     # Not `zip(*sent)`: it creates an iterator per row, and takes three times as long once these
     # no longer fit into the cache.
     columns = (list(map(itemgetter(number), sent)) for number in range(_N_SENT))
@@ -288,7 +289,7 @@ def _columns_of(rows: tuple[PacketRow, ...]) -> PacketColumns:
     return PacketColumns._make(zip(*rows, strict=True) if rows else [()] * 7)
 
 
-def _rises(times: Sequence[int | None]) -> bool:
+def _is_rising(times: Sequence[int | None]) -> bool:
     """Return whether *times* never decrease and contain no None."""
     later = iter(times)
     next(later, None)
@@ -448,7 +449,7 @@ class _SteadyRows(PacketRows):
         delay_ns: int,
         is_apart: bool,
     ) -> None:
-        super().__init__(len(sent_at_ns), self._derived)
+        super().__init__(len(sent_at_ns), self._derive_numbers)
         self._sent_at_ns = sent_at_ns
         self._chunks = chunks
         self._delay_ns = delay_ns
@@ -481,7 +482,7 @@ class _SteadyRows(PacketRows):
                 times[stream_id] += delay_ns
         return first, last
 
-    def _derived(self) -> PacketColumns:
+    def _derive_numbers(self) -> PacketColumns:
         """Return the columns; arrivals and deliveries are derived, numbers are a range."""
         sent_at_ns, delay_ns = self._sent_at_ns, self._delay_ns
         arrived_at_ns: Sequence[int] = [at_ns + delay_ns for at_ns in sent_at_ns]

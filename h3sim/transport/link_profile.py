@@ -486,6 +486,7 @@ class LinkProfile:
             )
 
     def _queue_problems(self) -> Iterator[ValidationIssue]:
+        """Yield contradictions between the settings of the queue."""
         raw = [name for name in _QUEUES if getattr(self, name) is not None]
         for name in raw[1:]:
             yield ValidationIssue(key=name, message=f"says the same as {raw[0]}: give only one")
@@ -504,6 +505,7 @@ class LinkProfile:
                 yield ValidationIssue(key=name, message=message)
 
     def _loss_problems(self) -> Iterator[ValidationIssue]:
+        """Yield contradictions between the settings of losses."""
         if self.loss_list and (self.loss or self.loss_burst is not None):
             message = "says which packets are lost: give no loss or loss_burst beside it"
             yield ValidationIssue(key="loss_list", message=message)

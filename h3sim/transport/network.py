@@ -483,16 +483,17 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
             message = f"must be such as {_EXAMPLE}, is {format_value(part.strip())}"
             problems.append(ValidationIssue(key="cross_traffic", message=message))
             continue
-        errors = list(_errors(match))
+        errors = list(_flow_errors(match))
         problems += (ValidationIssue(key="cross_traffic", message=message) for message in errors)
         if not errors:
-            flows.append(_flow(match))
+            flows.append(_read_flow(match))
     if problems:
         raise NetworkError(problems)
     return tuple(flows)
 
 
-def _errors(match: re.Match[str]) -> Iterator[str]:
+def _flow_errors(match: re.Match[str]) -> Iterator[str]:
+    """Yield what is wrong with one flow of a description of cross traffic."""
     name, rates = match["name"], match["rates"].split(":")[1:]
     text_value = format_value(match[0])
     if name == _ON_OFF:
@@ -518,7 +519,8 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _flow(match: re.Match[str]) -> CrossFlow:
+def _read_flow(match: re.Match[str]) -> CrossFlow:
+    """Return the flow that a valid part of a description stands for."""
     starts_at_ns = ms(float(match["start"] or 0))
     if match["name"] != _ON_OFF:
         return CrossFlow(cc=match["name"], starts_at_ns=starts_at_ns)

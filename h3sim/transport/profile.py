@@ -9,7 +9,7 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, Flag, Integer, Number, Text
-from h3sim.transport.congestion.settings import MAX_WINDOW_BYTES
+from h3sim.transport.congestion.registry import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings

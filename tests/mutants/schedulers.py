@@ -36,7 +36,7 @@ class StaleAfterUpdate(TreeScheduler):
     """Holds on to the first thing it was told."""
 
     def update(self, stream_id: int, signal: Any) -> None:
-        self._tree._checked(stream_id, signal)
+        self._tree._check_priority(stream_id, signal)
 
 
 class ForgetfulTree(TreeScheduler):

@@ -148,7 +148,7 @@ BROKEN: list[tuple[str, Callable[[Trace], Trace]]] = [
 
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
-def test_a_whole_load_keeps_every_rule(transport: str) -> None:
+def test_a_complete_load_keeps_every_rule(transport: str) -> None:
     assert violations(complete(transport)) == []
 
 

@@ -156,7 +156,7 @@ def named(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("law", "make", "complete"), BROKEN, ids=named)
-def test_the_law_fails_on_the_broken_codec_and_holds_on_the_whole_one(
+def test_the_law_fails_on_the_broken_codec_and_holds_on_the_correct_one(
     law: Any, make: Any, complete: Any
 ) -> None:
     with pytest.raises((AssertionError, CodecError, KeyError)):

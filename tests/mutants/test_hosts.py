@@ -92,7 +92,7 @@ def test_a_law_finds_streams_that_are_taken_for_those_of_others(
         check_bytes_of_all_connections(from_hosts(PAGE, LOSING))
 
 
-def test_a_law_finds_a_near_server_that_answers_before_it_is_asked(
+def test_a_law_finds_a_near_server_that_answers_before_it_gets_the_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Nearer(RemoteLink):

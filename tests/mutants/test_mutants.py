@@ -409,7 +409,7 @@ def test_every_law_has_a_mutant() -> None:
     assert named | {TreeMachine, TreeOptionsMachine, BucketMachine, EpsMachine} == proved
 
 
-def test_the_table_of_mutants_says_which_law_each_proves() -> None:
+def test_the_table_of_mutants_states_which_law_each_proves() -> None:
     text = (Path(__file__).parent / "README.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == sorted({f"| `{name_of(m.law)}` | `{name_of(m.mutant)}` |" for m in MUTATIONS})

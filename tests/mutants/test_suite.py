@@ -179,7 +179,7 @@ def test_every_law_of_the_suite_has_a_mutant() -> None:
     assert {row.law for row in ROWS} == set(Law)
 
 
-def test_the_table_of_the_suite_says_which_law_each_mutant_breaks() -> None:
+def test_the_table_of_the_suite_states_which_law_each_mutant_breaks() -> None:
     text = (Path(__file__).parent / "README.md").read_text("utf-8")
     reported_rows = [line for line in text.splitlines() if line.startswith("| ")]
     rows = [line for line in reported_rows if line.split(" ")[1] in {law.value for law in Law}]

@@ -78,7 +78,7 @@ def test_a_full_queue_delays_by_its_size_over_the_rate() -> None:
     assert set(delays[50:]) == {ms(100)}  # each takes the place of one that just left
 
 
-def test_packets_that_come_at_random_wait_as_pollaczek_and_khinchine_say() -> None:
+def test_packets_that_arrive_at_random_wait_as_pollaczek_and_khinchine_derive() -> None:
     # M/D/1 at load 1/2: on average half a service time, within 3 %: waits of neighbours are
     # correlated, and over seeds the mean of 200000 has a deviation of about 0.7 %.
     service_ns, load = ms(1), 0.5

@@ -165,7 +165,7 @@ def test_a_probe_timeout_is_doubled_up_to_a_minute() -> None:
     assert 15 * 60_000 < load.page_load_ms < 30 * 60_000
 
 
-def test_a_load_whose_requests_are_all_lost_is_given_up_and_says_what_it_waited_for() -> None:
+def test_a_load_whose_requests_are_all_lost_is_given_up_and_names_what_it_waited_for() -> None:
     lost = LinkProfile(loss_list=tuple(range(1000)))
     path = Network(name="mute", rtt_ns=ms(50), down=LinkProfile(), up=lost)
     with pytest.raises(StalledError, match=r"given up after 3600 s .* waiting for /"):

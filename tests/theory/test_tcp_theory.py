@@ -70,7 +70,7 @@ def test_periodic_loss_leaves_reno_the_rate_of_mathis(every: Any, recovery: Any)
 
 
 @pytest.mark.parametrize("loss", [0.02, 0.1])
-def test_segments_are_sent_as_often_as_a_geometric_distribution_says(loss: Any) -> None:
+def test_the_number_of_transmissions_is_geometrically_distributed(loss: Any) -> None:
     lots = random.Random(7)
     pair = Pair(
         rtt_ms=RTT_MS,
@@ -107,7 +107,7 @@ def test_timeouts_add_up_to_a_geometric_series(n_lost: int) -> None:
         (HandshakeMode.ONE_RTT, "1.2", 4),
     ],
 )
-def test_the_first_byte_comes_after_whole_round_trips(
+def test_the_first_byte_arrives_after_an_integer_number_of_round_trips(
     mode: Any, tls: Any, round_trips: Any
 ) -> None:
     pair = Pair(mode=mode, rtt_ms=RTT_MS, settings=TcpSettings(tls=tls), answer={0: 100})

@@ -99,7 +99,7 @@ def test_a_turn_ends_where_the_stream_has_nothing_more() -> None:
 
 
 @pytest.mark.parametrize("leave", ["deactivate", "close"])
-def test_who_leaves_in_the_middle_of_a_turn_has_a_whole_one_when_it_comes_back(leave: str) -> None:
+def test_a_stream_that_leaves_within_a_quantum_gets_a_full_one_on_its_return(leave: str) -> None:
     scheduler = two()
     lose(scheduler, 5)
     scheduler.close(0)

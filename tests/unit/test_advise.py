@@ -49,7 +49,7 @@ def test_one_command_makes_of_a_har_a_table_a_picture_and_a_sentence(
     assert printed.err.splitlines() == ["wrote shop-advice.png", "wrote shop.html"]
 
 
-def test_every_mistake_of_a_har_and_of_the_options_is_told(
+def test_every_error_of_a_har_and_of_the_options_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = {"log": {"entries": [{"request": 5}, {"request": {"url": "https://a.example/"}}]}}
@@ -85,7 +85,7 @@ def test_every_mistake_of_a_har_and_of_the_options_is_told(
         ("no-such.json", "no-such.json: cannot be read: No such file or directory"),
     ],
 )
-def test_what_is_not_there_is_told(
+def test_what_is_not_there_is_reported(
     name: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["recommend", name]) == 2
@@ -117,7 +117,7 @@ def test_without_anything_seen_all_resources_are_compared() -> None:
     assert "ByteIndex of all resources" in advice.sentence
 
 
-def test_a_load_that_no_seed_changes_is_told_without_an_interval() -> None:
+def test_a_load_that_no_seed_changes_is_reported_without_an_interval() -> None:
     advice = h3sim.recommend("davies-meenan", network_within=1, **QUICK)
     assert [row.pairs for row in advice.found.rows] == [1, 1, 1]
     assert advice.sentence == (
@@ -126,7 +126,7 @@ def test_a_load_that_no_seed_changes_is_told_without_an_interval() -> None:
     )
 
 
-def test_schemes_that_cannot_be_told_apart_are_named() -> None:
+def test_schemes_that_cannot_be_distinguished_are_named() -> None:
     page = h3sim.load_page("davies-meenan")
     one = replace(page, resources=page.resources[:1])
     advice = h3sim.recommend(one, **QUICK)

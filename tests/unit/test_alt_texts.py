@@ -45,7 +45,7 @@ PAGE = page_of(
 )
 
 
-def test_each_picture_is_told_in_words() -> None:
+def test_each_picture_is_reported_in_words() -> None:
     loads = [h3sim.simulate(PAGE, scheme=scheme) for scheme in ("fifo", "rr")]
     one, two = LoadPlots(loads[:1]), LoadPlots(loads)
     # A packet each 10 ms: the document, then the image and the script, or both in turn.
@@ -73,7 +73,7 @@ def test_each_picture_is_told_in_words() -> None:
         one.alt_text("portrait")
 
 
-def test_windows_are_told_where_recovery_was_recorded() -> None:
+def test_windows_are_reported_where_recovery_was_recorded() -> None:
     load = h3sim.simulate(PAGE, network="cable", record_packets=True)
     assert re.fullmatch(
         r"The window grows to [\d,]+ bytes at most; 0 packets were declared lost.",
@@ -81,7 +81,7 @@ def test_windows_are_told_where_recovery_was_recorded() -> None:
     )
 
 
-def test_pages_and_logs_are_told_as_well(tmp_path: Path) -> None:
+def test_pages_and_logs_are_reported_as_well(tmp_path: Path) -> None:
     assert PAGE.plot.alt_text() == (
         "A bar per kind: 1 of kind image with 3 kB, 1 of kind document with 1 kB, 1 of kind script"
         " with 1 kB. A tree of what asks for what, in 2 steps."
@@ -197,7 +197,7 @@ def _parameters(made: type, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("picture", _drawing())
-def test_whatever_is_drawn_is_told_in_words(picture: str) -> None:
+def test_whatever_is_drawn_is_reported_in_words(picture: str) -> None:
     made, name = _drawing()[picture]
     drawn = getattr(_subjects()[made], name)(*GIVEN.get(picture, ()), **OVER.get(picture, {}))
     words = alt_text(drawn)
@@ -278,7 +278,7 @@ def test_words_of_a_figure_are_those_of_its_parts_in_order() -> None:
     assert page.alt_text() == f"{alt_text(page.kinds())} {alt_text(page.dependencies())}"
 
 
-def test_a_figure_that_is_not_told_in_words_cannot_be_written(tmp_path: Path) -> None:
+def test_a_figure_that_is_not_reported_in_words_cannot_be_written(tmp_path: Path) -> None:
     silent = output.ShownFigure()
     silent.subplots()
     with pytest.raises(ValueError, match="not told in words"):
@@ -298,7 +298,7 @@ def test_figures_are_written_in_one_place_only() -> None:
     assert found == ["h3sim/reporting/output.py"]
 
 
-def test_figures_of_studies_say_their_numbers() -> None:
+def test_figures_of_studies_state_their_numbers() -> None:
     plots = _subjects()[StudyPlots]
     assert alt_text(plots.lines("rtt_ms", "ms", baseline=None)) == (
         "A line per scheme over rtt_ms, mean ms, band: one standard deviation: rr from 101 at 0 to"
@@ -317,7 +317,7 @@ def test_figures_of_studies_say_their_numbers() -> None:
     )
 
 
-def test_figures_of_header_studies_are_told_a_panel_each() -> None:
+def test_figures_of_header_studies_are_described_panel_by_panel() -> None:
     rows: list[Any] = [
         SimpleNamespace(scheme=scheme, rtt_ms=rtt_ms, loss=0.0, hol_mean_ms=rtt_ms / 2, ratio=0.25)
         for scheme in ("hpack", "qpack")

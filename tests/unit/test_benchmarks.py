@@ -25,7 +25,7 @@ def outcome(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> obje
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_the_help_of_a_benchmark_says_how_it_is_called_and_what_it_measures(
+def test_the_help_of_a_benchmark_states_how_it_is_called_and_what_it_measures(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert outcome(monkeypatch, name, "--help") == 0

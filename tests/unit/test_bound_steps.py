@@ -51,7 +51,7 @@ def test_a_step_is_as_far_for_each_packet_and_moves_no_more_than_there_is() -> N
     assert [ascended(parts, n_steps) for n_steps in range(2)] == pytest.approx([34, 38])
 
 
-def test_the_steepest_slope_says_how_far_the_others_go() -> None:
+def test_the_steepest_slope_determines_how_far_the_others_go() -> None:
     """Two that wait: slopes 2 + 3 - 1 = 4 for the one, 5 + 3 - 2 = 6 for that behind a lag of 5.
 
     By 4 * 4 / 6 = 8/3 and 4 * 6 / 6 = 4, which is all that the second has. Before, 4 * 1 + 4 * 2;

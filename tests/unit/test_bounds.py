@@ -77,7 +77,7 @@ def test_what_follows_from_a_request_waits_for_what_that_request_waits_for() -> 
     assert [(part.after, part.lag_ticks, part.first_tick) for part in others] == [(0, 5, 8)] * 2
 
 
-def test_what_is_asked_for_at_a_time_or_after_a_request_waits_for_no_more() -> None:
+def test_what_is_requested_at_a_time_or_after_a_request_waits_for_no_more() -> None:
     # a comes 10 after navigation start, 30 up, 10 to think: tick 5; b is asked for 10 after c is,
     # at the end of the root: 20 down, 10, 30 up are 6 ticks.
     page = page_of(
@@ -101,7 +101,7 @@ def test_what_is_asked_for_at_a_time_or_after_a_request_waits_for_no_more() -> N
     assert found == [(3, 1), (5, 1), (8, 5), (9, 6)]
 
 
-def test_what_is_asked_for_with_a_response_cuts_it_nowhere() -> None:
+def test_what_is_requested_with_a_response_cuts_it_nowhere() -> None:
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 4200},
         {"id": "a", "kind": "image", "bytes": 1400, "discovered": {"by": "/", "at": "request"}},
@@ -117,7 +117,7 @@ def test_execution_delays_what_follows_from_it() -> None:
     assert weighed(page)[1].lag_ticks == 10  # 20 down, 10 and 40, 30 up
 
 
-def test_an_interval_that_is_no_whole_number_leaves_room_for_cut_ticks() -> None:
+def test_an_interval_that_is_no_integer_leaves_room_for_cut_ticks() -> None:
     # Ticks fall at 3, 6 (of 6.67), 10, ...: from 6 on, 4 later is tick 3, though 4 exceed 10/3.
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 2800},
@@ -361,7 +361,7 @@ def test_over_links_a_load_of_one_response_cannot_be_improved() -> None:
     )
 
 
-def test_what_has_no_bound_says_why() -> None:
+def test_what_has_no_bound_states_why() -> None:
     linked = h3sim.simulate("davies-meenan", network="fibre")
     with pytest.raises(NothingToMeasureError, match="fibre has no constant rate"):
         linked.lower_bound(given="page")

@@ -131,7 +131,7 @@ def test_a_trigger_waits_for_bytes_to_be_handed_over(transport: str, expected_ms
     assert asked["x"] == expected_ms
 
 
-def test_the_browser_tells_what_it_still_waits_for() -> None:
+def test_the_browser_reports_what_it_still_waits_for() -> None:
     page = page_of(ROOT, resource("a", 1, **by("/", "complete")))
     browser = ReplayBrowser(page)
     assert browser.on_navigation(5 * MS) == [ScheduledRequest(5 * MS, 0)]
@@ -145,7 +145,7 @@ def test_the_browser_tells_what_it_still_waits_for() -> None:
     assert (browser.waiting, browser.is_done) == ([], True)
 
 
-def test_a_delivery_told_twice_triggers_once() -> None:
+def test_a_delivery_reported_twice_triggers_once() -> None:
     page = page_of(
         ROOT,
         resource("a", 1, **by("/", "complete")),

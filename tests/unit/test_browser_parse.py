@@ -174,7 +174,7 @@ def test_the_preload_scanner_looks_beyond_a_script_at_which_the_parser_stands() 
     assert requested(parsed(*resources, preload_scanner=False))["i.png"] == 37
 
 
-def test_a_font_is_asked_for_once_there_is_a_layout_with_its_stylesheet() -> None:
+def test_a_font_is_requested_once_there_is_a_layout_with_its_stylesheet() -> None:
     """The stylesheet is ready at 32, but the head only parsed when its script has run, at 47."""
     font = later("f.woff2", "font", "s.css", "complete", delay_ms=500)
     sheet = named("s.css", 100, in_head=True, parse_ms=2)
@@ -218,7 +218,7 @@ def test_what_layout_needs_follows_on_the_import_that_was_parsed_last() -> None:
     assert began.ended_at_ns == requested(load)["f.woff2"] * 1e6 > load.first_paint_ms * 1e6
 
 
-def test_only_what_is_said_to_block_rendering_does_where_the_page_says_so() -> None:
+def test_only_marked_resources_block_rendering_where_the_page_has_marks() -> None:
     """A stylesheet for printing stands in the head, too."""
     printed = named("print.css", 100, packets=5, in_head=True)
     seen = named("s.css", 200, in_head=True)
@@ -278,7 +278,7 @@ def test_no_more_requests_are_open_to_a_host_than_there_may_be() -> None:
     assert requested(parsed(*resources, max_concurrent_requests_per_host=2))["c.png"] == 10
 
 
-def test_the_parser_stands_at_a_stylesheet_where_that_is_asked_for() -> None:
+def test_the_parser_stands_at_a_stylesheet_where_that_is_requested() -> None:
     """Without the scanner the image behind it is met once the style is there, and parsed."""
     resources = (
         document(2, parse_ms=8),
@@ -313,7 +313,7 @@ def test_chrome_of_2021_holds_images_while_two_requests_are_open() -> None:
     assert requested(parsed(*head_with(*images)))["b.png"] == 10
 
 
-def test_chrome_of_today_lets_two_of_the_first_five_images_go_beside_whatever_is_open() -> None:
+def test_chrome_of_today_lets_two_of_the_first_five_images_go_next_to_whatever_is_open() -> None:
     """One that is declared small waits, though it comes first; so does what a stylesheet shows."""
     images = (
         named("icon.png", 100, small=True),
@@ -402,7 +402,7 @@ def test_the_first_paint_is_a_frame_later_and_layout_with_it() -> None:
     assert slow.first_paint_ms == 84
 
 
-def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_once_all_is_loaded() -> None:
+def test_a_lazy_image_is_requested_when_it_is_in_sight_or_once_all_is_loaded() -> None:
     load = parsed(
         document(1),
         named("s.css", 50, in_head=True, parse_ms=4),
@@ -460,7 +460,7 @@ def test_what_is_seen_largest_is_the_hero_or_has_the_largest_share() -> None:
     assert hero.largest_paint_ms == 20
 
 
-def test_the_largest_paint_is_unknown_where_nobody_said_what_is_seen() -> None:
+def test_the_largest_paint_is_unknown_without_viewport_shares() -> None:
     """Unknown is None; where the page says that no image is seen, the text is the largest."""
     image = named("a.png", 100)
     assert parsed(document(1), image).largest_paint_ms is None
@@ -471,7 +471,7 @@ def test_the_largest_paint_is_unknown_where_nobody_said_what_is_seen() -> None:
     assert parsed(document(1, above_the_fold=True), marked).largest_paint_ms is None
 
 
-def test_the_critical_path_says_what_each_step_waited_for() -> None:
+def test_the_critical_path_states_what_each_step_waited_for() -> None:
     """5 ms of latency each way; a script waits for a stylesheet, and asks for data."""
     load = parsed(
         document(1),
@@ -497,7 +497,7 @@ def test_the_critical_path_says_what_each_step_waited_for() -> None:
     assert [getattr(path[2], name) for name in columns] == [0, 0, 20, 0]
 
 
-def test_the_critical_path_tells_of_waiting_for_a_turn() -> None:
+def test_the_critical_path_reports_waiting_for_a_turn() -> None:
     """The parser has come to the end at 20, but the main thread is taken until 50."""
     load = parsed(document(2), named("a.js", 100, execute_ms=20, **{"async": True}))
     assert load.dom_content_loaded_ms == 20
@@ -568,7 +568,7 @@ def test_a_thread_has_tasks_while_one_runs_or_waits() -> None:
 @pytest.mark.parametrize(
     ("display", "seen_ms"), [("block", 56), ("auto", 56), ("swap", 36), ("optional", 36)]
 )
-def test_text_that_is_the_main_element_waits_for_its_font_as_that_says(
+def test_text_that_is_the_main_element_waits_for_its_font_as_font_display_requires(
     display: str, seen_ms: float
 ) -> None:
     """The stylesheet is there at 20 and painted at 36; the font, asked for then, is there at 40."""

@@ -37,7 +37,7 @@ def test_schemes_are_listed_in_the_order_of_the_table_and_then_by_name() -> None
     assert catalog.scheme_set("sander-2022") == SANDER_2022
 
 
-def test_summaries_say_what_the_pages_themselves_say() -> None:
+def test_summaries_agree_with_the_pages() -> None:
     assert catalog.page_summaries() == [
         (
             page.name,
@@ -219,7 +219,7 @@ GOOD_SCHEME = {
         ({"placeholders": [{"name": "group"}, {"name": "group"}]}, ["placeholders[1].name"]),
     ],
 )
-def test_a_mistake_in_a_scheme_is_told_with_its_place(
+def test_an_error_in_a_scheme_is_reported_with_its_place(
     change: dict[str, object], positions: list[str]
 ) -> None:
     scheme_from_dict(GOOD_SCHEME)
@@ -261,7 +261,7 @@ def test_every_name_in_a_set_is_shipped() -> None:
         assert {name for names in named.values() for name in names} <= shipped[kind]
 
 
-def test_a_set_that_is_no_list_of_names_is_told_with_its_key() -> None:
+def test_a_set_that_is_no_list_of_names_is_reported_with_its_key() -> None:
     with pytest.raises(InputError) as caught:
         NameSets(schemes={"mine": ("rr", 4)}, pages={"mine": "creative"})  # type: ignore[dict-item]
     assert str(caught.value) == (

@@ -46,7 +46,7 @@ def test_the_table_has_every_scheme_with_every_buffer(capsys: pytest.CaptureFixt
     assert [row[0] for row in rows_of(means) if len(row) == 5 and row[0] in ELEVEN] == ELEVEN
 
 
-def test_a_row_tells_the_byte_indexes_speedups_and_what_came_last(
+def test_a_row_reports_the_byte_indexes_speedups_and_what_came_last(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = printed(capsys, "davies-meenan", "--scheme", "rr,fifo", "--send-buffer-kb", "0")
@@ -58,7 +58,7 @@ def test_a_row_tells_the_byte_indexes_speedups_and_what_came_last(
     assert row[5:] == ["30.0", "3,860.0", "hero.jpg"]
 
 
-def test_sampled_byte_indexes_stand_beside_the_others_and_say_so(
+def test_sampled_byte_indexes_are_next_to_the_others_and_marked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = (
@@ -171,7 +171,7 @@ def test_pages_without_anything_above_the_fold_do_not_count_in_that_mean(
 
 
 @pytest.mark.parametrize(("mean", "expected"), [("arithmetic", "8.50"), ("geometric", "4.00")])
-def test_means_are_of_the_kind_that_is_asked_for(
+def test_means_are_of_the_kind_that_is_requested(
     tmp_path: Path, mean: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # fifo against dfifo. On "one" both take 20: 1. On "two" the image of 30 packets, not above the
@@ -195,7 +195,7 @@ def test_means_are_of_the_kind_that_is_asked_for(
     assert rows_of(out.partition("mean speedups")[2])[4][2] == expected
 
 
-def test_what_a_reader_must_know_of_a_scheme_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_reader_must_know_of_a_scheme_is_stated(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, "davies-meenan", "--scheme", "zeroweight,fifo", "--send-buffer-kb", "0")
     lines = out.splitlines()
     assert any(line.startswith("zeroweight: ") and "reconstruction" in line for line in lines)
@@ -203,7 +203,7 @@ def test_what_a_reader_must_know_of_a_scheme_is_said(capsys: pytest.CaptureFixtu
     assert not any(line.startswith("fifo: ") for line in lines)
 
 
-def test_many_pages_are_shown_by_their_means_and_by_page_where_asked(
+def test_many_pages_are_shown_by_their_means_and_by_page_on_request(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ("--scheme", "fifo", "--send-buffer-kb", "0")
@@ -293,7 +293,7 @@ def test_many_seeds_give_intervals_and_wins(
         (4, 4, ""),
     ],
 )
-def test_a_line_says_why_there_is_no_interval_or_p(
+def test_a_line_states_why_there_is_no_interval_or_p(
     clusters: int, schemes: int, reason: str
 ) -> None:
     study = Results.of(
@@ -329,7 +329,7 @@ def test_tables_of_many_seeds_can_be_sorted_and_be_markdown(
         (("--seeds", "2", "--csv", "/nowhere/x.csv"), "--csv: "),
     ],
 )
-def test_options_that_do_not_go_together_are_told(
+def test_options_that_do_not_go_together_are_reported(
     capsys: pytest.CaptureFixture[str], options: tuple[str, ...], complaint: str
 ) -> None:
     assert main(["compare", "davies-meenan", *options]) == 2

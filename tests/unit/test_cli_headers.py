@@ -43,7 +43,7 @@ def test_a_table_stands_below_each_path(lists: Any, capsys: pytest.CaptureFixtur
     assert "RTT 10 ms, loss 5 %" in out
 
 
-def test_json_tells_the_interval_as_it_was_read(
+def test_json_reports_the_interval_as_it_was_read(
     lists: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([COMMAND, lists, "--schemes", "hpack", "--interval-ms", " 0.50", "--json"]) == 0
@@ -115,7 +115,9 @@ def test_a_figure_is_drawn_over_round_trip_times_or_losses(
     capsys.readouterr()
 
 
-def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_error_is_reported_in_one_line(
+    lists: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     argv = [COMMAND, lists, "--schemes", "hpak,qpack", "--rtt-ms", "x", "--loss", "2"]
     argv += ["--runs", "0", "--table-bytes", "-1", "--seed", "-5", "--interval-ms", "1,2"]
     assert main([*argv, "--direction", "responses", "--network", "fibre"]) == 2
@@ -134,7 +136,7 @@ def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFix
     ]
 
 
-def test_lists_go_over_quic_where_that_is_asked_for(
+def test_lists_go_over_quic_where_that_is_requested(
     lists: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = [COMMAND, lists, "--schemes", "hpack", "--runs", "1", "--model", "quic"]
@@ -161,7 +163,7 @@ def test_a_path_that_is_given_twice_is_run_once(
     assert capsys.readouterr().out.count("\nhpack ") == 1
 
 
-def test_the_largest_table_that_may_be_asked_for_can_be_used(
+def test_the_largest_table_that_may_be_requested_can_be_used(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     argv = [COMMAND, "creative", "--schemes", "qpack", "--runs", "1"]

@@ -39,7 +39,7 @@ def test_the_page_or_the_report_can_go_to_standard_output(
     assert json.loads(capsys.readouterr().out)["format"] == "h3sim-import/1"
 
 
-def test_mistakes_are_a_line_each_and_nothing_is_written(
+def test_errors_are_a_line_each_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(write_recording(tmp_path, har(entry("/", 0, 100), 7, [])))

@@ -162,7 +162,7 @@ def test_people_get_figures_and_a_row_for_each_stream(
     assert err == ""
 
 
-def test_what_a_log_does_not_say_is_told_beside_the_figures(
+def test_what_a_log_does_not_state_is_reported_next_to_the_figures(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = json.loads(log.read_text())
@@ -184,7 +184,7 @@ def test_what_a_log_does_not_say_is_told_beside_the_figures(
     assert "HOL blocking across streams      -" in out
 
 
-def test_a_bad_log_is_told_line_by_line_with_exit_code_2(
+def test_a_bad_log_is_reported_line_by_line_with_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.qlog"

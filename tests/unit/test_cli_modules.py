@@ -90,7 +90,7 @@ def test_whoever_calls_the_command_line_as_a_function_keeps_its_garbage_collecto
 
 
 @pytest.mark.parametrize("first", ["import simpy", "import h3sim; h3sim.simulate('davies-meenan')"])
-def test_simpy_is_whole_to_whoever_imports_it_before_or_after(first: str) -> None:
+def test_simpy_is_complete_for_others_that_import_it_before_or_after(first: str) -> None:
     code = (
         f"{first}; import simpy, simpy.core, h3sim.engine.environment as ours;"
         " from simpy import Store, Environment; print(Environment is simpy.core.Environment,"

@@ -38,7 +38,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return captured.err.splitlines()
 
 
-def test_every_mistake_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_error_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("nothing", "-o", "no/such/page.json", "--log", "nor/log.json", "--repeat", "0")
     assert refused(capsys, *arguments) == [
         "h3sim record: nothing: must be an http(s) URL, an HTML file or a folder with index.html",
@@ -49,7 +49,7 @@ def test_every_mistake_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("how", ["option", "variable", "path"])
-def test_without_a_chromium_one_line_says_what_to_do(
+def test_without_a_chromium_one_line_states_what_to_do(
     how: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = [str(folder), "-o", str(folder / "page.json")]
@@ -67,7 +67,7 @@ def test_without_a_chromium_one_line_says_what_to_do(
     assert not (folder / "page.json").exists()
 
 
-def test_other_marks_than_those_of_chromium_can_be_asked_for(
+def test_other_marks_than_those_of_chromium_can_be_requested(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = made(loaded("1", f"{ROOT}b.png?size=2", 2.0, "Image"))
@@ -122,7 +122,7 @@ def test_a_served_site_is_reached_over_http(folder: Path) -> None:
         assert answer.read() == b"<p>home"
 
 
-def test_of_a_browser_that_hangs_up_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_browser_that_hangs_up_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     server = web_server._Server(("127.0.0.1", 0), web_server._Handler)
     message = []
     for error in (ConnectionResetError(), BrokenPipeError(), ValueError("a fault of ours")):

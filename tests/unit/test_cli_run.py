@@ -190,7 +190,7 @@ def test_the_table_shows_each_resource_and_the_figures(capsys: pytest.CaptureFix
     assert lines[-1] == "0x3 4x36 8x76 12x76 16x76 20x35 24x9 28x75 32x72"
 
 
-def test_a_page_without_anything_above_the_fold_says_so(
+def test_a_page_without_anything_above_the_fold_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = printed(capsys, "run", page_file(tmp_path, ROOT))
@@ -300,7 +300,7 @@ def test_lists_are_json_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("what", ["controllers", "schedulers"])
-def test_no_two_parts_are_told_in_the_same_words(
+def test_no_two_parts_have_the_same_description(
     what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = printed(capsys, "list", what, "--no-truncate").splitlines()[2:]
@@ -327,7 +327,7 @@ def test_no_name_reaches_the_terminal_raw(
     assert [char for char in out if not char.isprintable() and char != "\n"] == []
 
 
-def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_of_pages_reports_their_size(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line.split() for line in printed(capsys, "list", "pages").splitlines()]
     # 635 kB: 634.5; 1 611 kB: 1610.6.
     assert ["davies-meenan", "9", "635", "4"] in [row[:4] for row in rows]

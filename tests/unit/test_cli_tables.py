@@ -161,7 +161,7 @@ def test_what_is_shown_as_a_file_is_one_to_start_from(
         ),
     ],
 )
-def test_what_cannot_be_shown_is_said_in_one_line(
+def test_what_cannot_be_shown_is_stated_in_one_line(
     arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", *arguments]) == 2
@@ -175,14 +175,14 @@ def program(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", [("list", "schemes"), ("run", "davies-meenan", "--json")])
-def test_a_full_disk_behind_the_output_is_told_in_one_line(arguments: tuple[str, ...]) -> None:
+def test_a_full_disk_behind_the_output_is_reported_in_one_line(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = program(*arguments, stdout=full)
     assert done.returncode == 1
     assert done.stderr == ("h3sim: standard output cannot be written: No space left on device\n")
 
 
-def test_a_closed_output_is_told_in_one_line() -> None:
+def test_a_closed_output_is_reported_in_one_line() -> None:
     done = program("list", "schemes", preexec_fn=lambda: os.close(1))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("h3sim: standard output cannot be written: ")
@@ -198,7 +198,9 @@ def printed_in(encoding: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) 
     return stream.buffer.getvalue()
 
 
-def test_what_the_output_cannot_say_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_that_the_output_cannot_encode_are_escaped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     text = printed_in("ascii", monkeypatch, "list", "networks", "--no-truncate")
     assert rb"Marx 2019, \xa7 4.2" in text
     assert "Marx 2019, § 4.2".encode("cp1252") in printed_in(
@@ -231,7 +233,7 @@ def test_no_number_is_cut_in_a_narrow_table() -> None:
 @pytest.mark.parametrize(
     "arguments", [["show", "scheme", "chrome-eps"], ["list", "networks"], ["list", "pages"]]
 )
-def test_what_is_asked_for_is_shown_in_full_at_80_columns(
+def test_what_is_requested_is_shown_in_full_at_80_columns(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -264,7 +266,7 @@ def test_the_help_of_run_fits_two_screens(
     ],
     ids=" ".join,
 )
-def test_no_table_of_80_columns_elides_what_was_asked_for(
+def test_no_table_of_80_columns_elides_what_was_requested(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -61,7 +61,7 @@ WAYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_store_tells_schedulers_of_one_class_by_what_they_are_made_with(
+def test_a_store_distinguishes_schedulers_of_one_class_by_their_arguments(
     way: Any, tmp_path: Path
 ) -> None:
     found = {}
@@ -148,7 +148,9 @@ def test_a_plug_in_that_is_edited_is_another_one_whatever_its_version(
     reported = []
     for turns in (10, 200, 10):
         module(BASE.format(turns=turns))
-        reported += [found for found in cache_key._plugins() if found.startswith("own-part 1.2 ")]
+        reported += [
+            found for found in cache_key._plugin_versions() if found.startswith("own-part 1.2 ")
+        ]
     assert reported[0] == reported[2] != reported[1]
 
 

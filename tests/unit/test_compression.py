@@ -129,7 +129,7 @@ def test_qpack_uses_inserts_that_it_knows_of_even_where_no_stream_may_be_blocked
     assert sizes[0] > 10
 
 
-def test_static_qpack_sends_nothing_beside_its_sections() -> None:
+def test_static_qpack_sends_nothing_next_to_its_sections() -> None:
     _, encoded = sent("static", [(AGENT, TRACE)] * 9)
     assert {(len(e.section), e.instructions) for e in encoded} == {(len(encoded[0].section), b"")}
 
@@ -278,7 +278,7 @@ def test_qif_holds_bytes_comments_and_lines_of_any_system() -> None:
     )
 
 
-def test_every_line_that_is_no_field_is_told(tmp_path: Path) -> None:
+def test_every_line_that_is_no_field_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "broken.qif"
     path.write_bytes(b"a\t1\nno tab\n\n\tno name\n")
     with pytest.raises(HeaderListError) as error:
@@ -290,6 +290,6 @@ def test_every_line_that_is_no_field_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# nothing\n"])
-def test_a_file_without_a_list_is_told(data: Any) -> None:
+def test_a_file_without_a_list_is_reported(data: Any) -> None:
     with pytest.raises(HeaderListError, match="no header list"):
         parse_qif(data)

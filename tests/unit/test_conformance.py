@@ -408,7 +408,7 @@ def test_round_robin_shares_turns_and_not_bytes() -> None:
         check_law(in_bytes, Law.BYTE_SHARES)
 
 
-def test_a_wait_is_told_in_turns_of_the_other() -> None:
+def test_a_wait_is_reported_in_quanta_of_the_other() -> None:
     fifo = Candidate(
         factory=FifoScheduler, claims=(BoundedWait(turns=lambda waiting, other: 3, joining=2),)
     )
@@ -479,7 +479,7 @@ def test_a_tolerance_allows_for_shares_that_are_rounded() -> None:
         check_law(exact, Law.WEIGHTED_SHARES)
 
 
-def test_what_another_process_cannot_import_is_said() -> None:
+def test_what_another_process_cannot_import_is_stated() -> None:
     with pytest.raises(NotCheckedError, match="defined in a function"):
         check_law(Candidate(factory=lambda: FifoScheduler()), Law.SAME_IN_EVERY_PROCESS)
 
@@ -544,7 +544,7 @@ def test_hypothesis_knows_the_types_of_h3sim(
     assert 1 <= bucket.level <= 3
 
 
-def test_without_hypothesis_the_error_says_what_to_install() -> None:
+def test_without_hypothesis_the_error_states_what_to_install() -> None:
     code = (
         "import sys\nsys.modules['hypothesis'] = None\n"
         "try:\n    import h3sim.conformance\nexcept ImportError as error:\n    print(error)"
@@ -628,7 +628,7 @@ class InWords(FifoScheduler):
         return None if picked is None else str(picked)
 
 
-def test_a_pick_that_is_no_stream_id_is_told_as_it_was_returned() -> None:
+def test_a_pick_that_is_no_stream_id_is_reported_as_it_was_returned() -> None:
     with pytest.raises(BrokenLawError) as caught:
         check_scheduler(InWords)
     message = str(caught.value)
@@ -636,7 +636,7 @@ def test_a_pick_that_is_no_stream_id_is_told_as_it_was_returned() -> None:
     assert message.endswith("pick() -> '0'")
 
 
-def test_a_suite_without_a_scheduler_or_with_a_misspelt_claim_is_told() -> None:
+def test_a_suite_without_a_scheduler_or_with_a_misspelt_claim_is_reported() -> None:
     class Empty(SchedulerSuite):
         pass
 
@@ -697,7 +697,7 @@ def test_what_no_law_would_look_at_is_refused(wrong: dict[str, Any], key: str) -
         Suite().candidate()
 
 
-def test_a_maker_that_is_misspelt_is_told_though_it_is_a_method() -> None:
+def test_a_maker_that_is_misspelt_is_reported_though_it_is_a_method() -> None:
     class Misspelt(SchedulerSuite):
         def make_schedular(self) -> FifoScheduler:
             return FifoScheduler()

@@ -179,7 +179,7 @@ def test_of_one_ack_only_what_was_sent_after_the_loss_was_noticed_grows_the_wind
 
 
 @pytest.mark.parametrize(("name", "window"), [("newreno", 2500), ("cubic", 4900)])
-def test_of_packets_lost_together_the_one_sent_last_says_whether_the_window_is_reduced(
+def test_of_packets_lost_together_the_last_sent_decides_whether_the_window_is_reduced(
     name: str, window: int
 ) -> None:
     """RFC 9002 § B.8 (OnPacketsLost)."""
@@ -230,7 +230,7 @@ def test_a_window_is_not_paced_by_its_controller(name: str) -> None:
     assert sender.controller.pacing_rate_bps(sender.rtt) is None
 
 
-def test_cube_roots_are_cut_to_whole_numbers() -> None:
+def test_cube_roots_are_cut_to_integers() -> None:
     values = [*range(200), 10**27 - 1, 10**27, 10**27 + 1, (1 << 90) - 1, 75 * 10**27]
     for value in values:
         root = cube_root(value)

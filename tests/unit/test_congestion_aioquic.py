@@ -77,7 +77,7 @@ def test_slow_start_ends_with_the_ack_that_shows_the_rise_full_or_not(name: str)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_rise_after_a_loss_says_nothing(name: str) -> None:
+def test_a_rise_after_a_loss_is_ignored(name: str) -> None:
     sender = Sender(name, window=20_000)
     sender.others_bytes = 20_000
     sender.send(at_ms=0)

@@ -215,7 +215,7 @@ def test_a_window_that_persistent_congestion_took_is_the_one_before_the_loss() -
     assert sender.ack(10, at_ms=200) >= 20_000
 
 
-def test_the_first_window_of_deliveries_grows_the_window_whatever_the_model_says() -> None:
+def test_the_first_window_of_deliveries_grows_the_window_whatever_the_model() -> None:
     sender = Sender("bbr1")
     sender.send(10, at_ms=0)
     # One packet in 100 ms would make a target of 2885 bytes and three quanta of 2000.

@@ -50,7 +50,7 @@ def test_a_round_whose_smallest_rtt_has_risen_by_the_threshold_begins_conservati
     assert rounds.hystart.is_conservative == is_conservative
 
 
-def test_seven_samples_do_not_tell() -> None:
+def test_seven_samples_are_not_enough() -> None:
     rounds = RoundRing()
     rounds.round(*[100] * 10)
     rounds.round(*[200] * 7)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.congestion.linux import LinuxHyStart
+from h3sim.transport.congestion.slow_start import LinuxHyStart
 from h3sim.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
 
@@ -71,7 +71,7 @@ def test_the_train_is_compared_with_the_smallest_round_trip_yet_whenever_it_was(
     assert ends.index(True) == 31  # half of 60, and one
 
 
-def test_a_loss_leaves_seven_tenths_in_whole_segments() -> None:
+def test_a_loss_leaves_seven_tenths_in_full_segments() -> None:
     sender = after_loss("cubic-linux", 19_000)
     assert (sender.window, sender.controller.ssthresh) == (13_000, 13_000)
 

@@ -32,7 +32,7 @@ def after_loss_at(segments: int) -> Sender:
         (9000, 2),  # 100 + int(43.8) = 143: 70 // 73 is none
     ],
 )
-def test_the_distance_to_the_curve_says_how_many_are_acknowledged_for_one_more(
+def test_the_distance_to_the_curve_determines_how_many_acknowledged_segments_add_one(
     t_ms: int, cnt: int
 ) -> None:
     """bictcp_update: cnt = cwnd / (bic_target - cwnd)."""

@@ -162,7 +162,7 @@ def test_the_names_are_listed_in_alphabetical_order(plug_in: Any) -> None:
     assert controller_names() == tuple(sorted((*BUILT_IN, "fixed")))
 
 
-def test_an_unknown_name_is_told_with_those_that_are_spelt_alike(plug_in: Any) -> None:
+def test_an_unknown_name_is_reported_with_those_that_are_spelt_alike(plug_in: Any) -> None:
     plug_in(rena=f"{HERE}:fixed")
     with pytest.raises(UnknownNameError) as caught:
         make_controller("reno", SETTINGS)
@@ -233,7 +233,7 @@ def test_what_a_plug_in_does_wrong_in_a_load_is_a_sentence_with_its_name(
         ("alike", "makes a LookAlike, which derives from no CongestionController"),
     ],
 )
-def test_a_plug_in_that_cannot_be_made_is_a_mistake_in_what_was_given(
+def test_a_plug_in_that_cannot_be_made_is_an_error_in_what_was_given(
     plug_in: Any, name: Any, what: Any
 ) -> None:
     plug_in(**{name: f"{HERE}:{'LookAlike' if name == 'alike' else name}"})
@@ -242,13 +242,13 @@ def test_a_plug_in_that_cannot_be_made_is_a_mistake_in_what_was_given(
     assert str(caught.value).startswith(f"congestion control: {name}: {what}")
 
 
-def test_a_plug_in_without_a_window_is_told_so(plug_in: Any) -> None:
+def test_a_plug_in_without_a_window_is_reported(plug_in: Any) -> None:
     plug_in(bare=f"{HERE}:Bare")
     with pytest.raises(ControllerError, match="'bare' has no congestion_window when it is made"):
         make_controller("bare", SETTINGS)
 
 
-def test_what_the_settings_lack_a_plug_in_says_itself(plug_in: Any) -> None:
+def test_a_plug_in_reports_what_the_settings_lack_itself(plug_in: Any) -> None:
     plug_in(fixed=f"{HERE}:fixed")
     with pytest.raises(InputError, match=r"^congestion control: rate_bps: is missing"):
         make_controller("fixed", ControllerSettings(max_datagram_bytes=1200))
@@ -265,7 +265,7 @@ def test_on_the_command_line_that_is_one_line_and_exit_code_1(
     )
 
 
-def test_whole_numbers_of_any_type_are_taken_over(plug_in: Any) -> None:
+def test_integers_of_any_type_are_taken_over(plug_in: Any) -> None:
     plug_in(counts=f"{HERE}:counts")
     made = make_controller("counts", SETTINGS)
     made.on_persistent_congestion(0)
@@ -327,7 +327,7 @@ def test_a_constant_rate_needs_a_rate() -> None:
         make_controller("constant", ControllerSettings(max_datagram_bytes=1200))
 
 
-def test_every_mistake_in_the_settings_is_told() -> None:
+def test_every_error_in_the_settings_is_reported() -> None:
     with pytest.raises(InputError) as caught:
         ControllerSettings(max_datagram_bytes=0, initial_window_bytes=-1, beta=1, rate_bps=0)
     assert caught.value.lines() == [

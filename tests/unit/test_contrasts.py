@@ -104,7 +104,7 @@ def test_an_edited_page_is_compared_with_its_original_over_seeds() -> None:
     assert row.low < 1 / mean < (row.high or 0)
 
 
-def test_mistakes_are_told_together() -> None:
+def test_errors_are_reported_together() -> None:
     results = study(quic=0.5)
     with pytest.raises(InputError) as caught:
         results.compare("sctp", over="transport", value="ms", by=["netwrk"])

@@ -32,7 +32,7 @@ def test_there_are_at_least_sixty_recorded_pages_from_the_list_of_sources() -> N
         assert page.provenance["licence"] == sources[page.name].site.licence
 
 
-def test_every_recorded_resource_knows_what_chrome_said_of_its_priority() -> None:
+def test_every_recorded_resource_has_the_priority_that_chrome_gave_it() -> None:
     resources = [resource for page in RECORDED for resource in page.resources]
     assert all(resource.recorded[0].when is None for resource in resources)
     later = [r for r in resources if len(r.recorded) > 1]

@@ -197,7 +197,7 @@ def test_a_disk_that_is_full_leaves_the_old_file(
 
 @every_writer
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that refuses even root")
-def test_a_folder_that_takes_no_file_is_told_in_one_line(
+def test_a_folder_that_takes_no_file_is_reported_in_one_line(
     name: str, tmp_path: Path, target: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(command(name, tmp_path, Path("/proc") / target.name))
@@ -273,7 +273,7 @@ STORES: dict[str, Callable[[Path], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_store_that_cannot_be_written_is_told_in_one_line(
+def test_a_store_that_cannot_be_written_is_reported_in_one_line(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [*STORES[name](tmp_path), "-j", "1", "--store"]

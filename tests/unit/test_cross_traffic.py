@@ -62,7 +62,7 @@ def test_it_shares_with_every_connection(transport: str) -> None:
     assert busy.cross_traffic[0].n_bytes > 0
 
 
-def test_flows_are_said_in_text() -> None:
+def test_flows_are_stated_in_text() -> None:
     flows = parse_cross_traffic(" cubic+newreno@1.5 + on-off:3:4000@100")
     video = CrossFlow(cc="cubic", starts_at_ns=ms(100), mean_bps=mbps(3), period_ns=ms(4000))
     assert flows == (CrossFlow(cc="cubic"), CrossFlow(cc="newreno", starts_at_ns=ms(1.5)), video)
@@ -70,7 +70,7 @@ def test_flows_are_said_in_text() -> None:
     assert parse_cross_traffic(" + ".join(flow.text for flow in flows)) == flows
 
 
-def test_a_load_says_its_flows_and_runs_again(capsys: Any) -> None:
+def test_a_load_describes_its_flows_and_runs_again(capsys: Any) -> None:
     load = loaded("cubic + on-off:0.5")
     document = json.loads(json.dumps(load.to_dict()))
     assert document["configuration"]["cross_traffic"] == "cubic + on-off:0.5:2000"
@@ -92,7 +92,7 @@ def test_a_load_says_its_flows_and_runs_again(capsys: Any) -> None:
         ("on-off:1.2.3@900000", ["1.2.3 must be more than 0", "900000 must be 0 to 600,000"]),
     ],
 )
-def test_every_mistake_is_told(text: str, issues: list[str]) -> None:
+def test_every_error_is_reported(text: str, issues: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         h3sim.LoadConfig(network="fibre", cross_traffic=text)
     assert [problem.key for problem in caught.value.problems] == ["cross_traffic"] * len(issues)

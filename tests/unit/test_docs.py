@@ -315,7 +315,7 @@ def test_every_extra_that_users_install_is_named() -> None:
     assert set(first_column((ROOT / "docs" / "install.md").read_text("utf-8"))) == extras
 
 
-def test_what_is_said_of_speed_is_what_the_table_says() -> None:
+def test_statements_about_speed_agree_with_the_table() -> None:
     table = (ROOT / "docs" / "validation.md").read_text("utf-8")
     (pure, compiled), = re.findall(
         r"^QUIC, CUBIC, 2 % loss +([\d.]+) .*(?:yes|NO) +([\d.]+) .*(?:yes|NO)$", table, re.M
@@ -379,7 +379,7 @@ def test_every_make_target_that_is_named_exists(path: Any) -> None:
     assert {first or second for first, second in named} <= set(targets)
 
 
-def test_contributors_are_told_of_the_targets_that_make_shows_first() -> None:
+def test_the_contributing_guide_names_the_targets_that_make_shows_first() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     (shown,) = re.findall(r"grep -E '\^\(([\w|]+)\):", makefile)
     assert {name for name in shown.split("|") if f"\n{name}: " in makefile} == set(shown.split("|"))
@@ -389,7 +389,7 @@ def test_contributors_are_told_of_the_targets_that_make_shows_first() -> None:
     assert sorted(reported) == sorted(shown.split("|"))
 
 
-def test_every_name_that_a_page_says_is_new_is_there() -> None:
+def test_every_name_that_a_document_calls_new_exists() -> None:
     text = (ROOT / "docs" / "migrating.md").read_text("utf-8")
     rows = re.findall(r"^\| `\w+` \| `(\w+)` \| `([\w.]+)` \|$", text, re.M)
     assert len(rows) > 30
@@ -489,7 +489,7 @@ def test_every_key_of_a_network_file_is_explained() -> None:
 
 
 @pytest.mark.parametrize("cls", [TransportProfile, QuicSettings, TcpSettings])
-def test_every_setting_of_a_profile_says_what_it_means(cls: Any) -> None:
+def test_every_setting_of_a_profile_states_what_it_means(cls: Any) -> None:
     # A controller given as code is in no file.
     fields = [field.name for field in dataclasses.fields(cls) if field.name != "controller"]
     assert [entry.attribute for entry in fields_of(cls) if entry.about] == fields

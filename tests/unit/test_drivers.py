@@ -235,7 +235,7 @@ def test_another_protocol_is_refused() -> None:
         DriverScheduler(["sh", "-c", f"echo '{answer}'; cat"]).start()
 
 
-def test_every_type_of_signal_reaches_a_driver_as_the_schema_says(tmp_path: Path) -> None:
+def test_every_type_of_signal_reaches_a_driver_as_its_schema_requires(tmp_path: Path) -> None:
     validator = jsonschema.Draft202012Validator(protocol_schema())
     log, program = tmp_path / "lines", tmp_path / "echo.py"
     program.write_text(ECHO)
@@ -262,7 +262,7 @@ def test_the_schema_refuses_what_is_no_line(line: str) -> None:
     assert not validator.is_valid(json.loads(line))
 
 
-def test_the_command_says_what_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_states_what_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["conform", "--profile", "quick", "--claim", "urgency-order", "--", sys.executable]
     assert main([*words, "-c", PRELUDE + FIFO]) == 1
     out = capsys.readouterr().out

@@ -49,7 +49,7 @@ def drawn(message: str) -> str:
     return next(line for line in message.splitlines() if "drawn" in line)
 
 
-def test_the_usual_run_draws_the_same_and_says_no_seed(tmp_path: Path) -> None:
+def test_the_usual_run_draws_the_same_and_states_no_seed(tmp_path: Path) -> None:
     first, second = (run(tmp_path, profile="ci") for _ in range(2))
     assert drawn(first) == drawn(second)
     assert "drawn False 5 40 [1]" in first

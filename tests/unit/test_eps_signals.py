@@ -45,7 +45,7 @@ def eps(urgency: int, *, incremental: bool = False) -> Eps:
         ("u=1, i=?0", eps(1)),
     ],
 )
-def test_a_field_says_urgency_and_incremental(field: str, expected: Eps) -> None:
+def test_a_field_carries_urgency_and_incremental(field: str, expected: Eps) -> None:
     assert parse_priority(field) == expected
 
 
@@ -88,7 +88,7 @@ def test_what_is_unknown_out_of_range_or_of_another_type_is_ignored(
         *("u=1, x=:a:", "u=1, x=?2", "u=1; X=2", "\tu=1", "u=1, é=2", 'u=1, x="é"', "u=1, x=@5"),
     ],
 )
-def test_a_field_that_is_not_a_dictionary_is_ignored_as_a_whole(field: str) -> None:
+def test_a_field_that_is_not_a_dictionary_is_ignored_entirely(field: str) -> None:
     """RFC 8941 § 4.2: if parsing fails, the entire field value is ignored."""
     assert parse_priority(field) == DEFAULT
     assert not is_well_formed(field)
@@ -125,7 +125,7 @@ def test_defaults_are_left_out() -> None:
     assert format_priority(eps(5, incremental=True)) == "u=5, i"
 
 
-def test_fields_are_well_formed_where_a_whole_parser_says_so() -> None:
+def test_fields_are_well_formed_where_a_complete_parser_accepts_them() -> None:
     """10,000 fields from pieces of the grammar; of which some hundreds are well-formed."""
     http_sfv = pytest.importorskip("http_sfv")
     source = Random(9218)
@@ -209,7 +209,7 @@ def test_a_request_without_a_field_has_the_defaults() -> None:
     assert StreamPriorities().on_request(0, None) == [(0, DEFAULT)]
 
 
-def test_a_request_with_a_field_has_what_it_says() -> None:
+def test_a_request_with_a_field_has_the_priority_of_the_field() -> None:
     assert StreamPriorities().on_request(4, "u=1, i") == [(4, eps(1, incremental=True))]
 
 

@@ -218,7 +218,7 @@ class TestAts:
         scheduler = tree(Queueing.ATS, s0=on(None, 16), s4=on(None, 32))
         assert turns(scheduler, 7) == [0, 4, 4, 0, 4, 4, 0]
 
-    def test_points_are_cut_to_whole_ones(self) -> None:
+    def test_points_are_truncated_to_integers(self) -> None:
         # One byte at weight 3 costs 85: 0 at 0, 85, 170, 255; 4 at 4, and then at 260.
         scheduler = tree(Queueing.ATS, s0=on(None, 3), s4=on(None, 1))
         assert turns(scheduler, 7, n_bytes=1) == [0, 4, 0, 0, 0, 4, 0]
@@ -310,7 +310,7 @@ class TestExactTime:
         opened(scheduler, {0: on(None)})
         assert turns(scheduler, 4) == [4, 0, 4, 0]
 
-    def test_a_group_pays_a_whole_turn_and_a_stream_what_it_sent(self) -> None:
+    def test_a_group_is_charged_a_full_quantum_and_a_stream_what_it_sent(self) -> None:
         # Both join at 22,400, the stream first. A turn of 700 bytes moves it on by 11,200 and the
         # group by 22,400: 4 at 22,400, 33,600 | the group at 22,400 | 4 at 33,600, 44,800 ...
         for weights in (Weights.SHARES, Weights.QUICKER_ZERO):

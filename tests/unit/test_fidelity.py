@@ -73,7 +73,7 @@ def written(folder: Path, page: str, network: str) -> Page:
 
 
 @pytest.mark.parametrize("network", ["dsl", "cable", "4g", "fibre", "fast-3g"])
-def test_the_har_of_a_load_tells_its_network_and_replays_as_it_was(
+def test_the_har_of_a_load_reports_its_network_and_replays_as_it_was(
     tmp_path: Path, network: str
 ) -> None:
     page = written(tmp_path, "davies-meenan", network)
@@ -100,7 +100,7 @@ def test_ids_that_an_edit_took_away_are_not_judged(tmp_path: Path) -> None:
     assert replay.grade is Grade.GOOD
 
 
-def test_a_recording_of_which_bytes_were_left_out_says_so(tmp_path: Path) -> None:
+def test_omitted_bytes_of_a_recording_are_reported(tmp_path: Path) -> None:
     page = written(tmp_path, "davies-meenan", "cable")
     assert page.recorded_load is not None
     many = 2 * sum(page.stream_bytes)
@@ -117,7 +117,7 @@ def test_a_page_survives_its_file_with_what_it_is_judged_by(tmp_path: Path) -> N
     assert fidelity(again) == fidelity(page)
 
 
-def test_a_recording_that_begins_with_a_frame_is_told(tmp_path: Path) -> None:
+def test_a_recording_that_begins_with_a_frame_is_reported(tmp_path: Path) -> None:
     from tests.recordings import entry, har
 
     script = entry("/a.js", 0, 10, mime="text/javascript")

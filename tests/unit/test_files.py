@@ -115,7 +115,7 @@ def test_a_pipe_without_a_name_is_written_to() -> None:
         assert file.read() == "to whoever reads"
 
 
-def test_import_and_record_replace_a_page_only_with_a_whole_one(
+def test_import_and_record_replace_a_page_only_with_a_complete_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = str(write_recording(tmp_path, SAMPLES["har"]))

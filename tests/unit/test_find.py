@@ -139,7 +139,7 @@ def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
     assert "(no seed changes it)" in found.verdict
 
 
-def test_where_two_seeds_happen_to_lose_nothing_others_are_asked() -> None:
+def test_where_two_seeds_happen_to_lose_nothing_others_are_drawn() -> None:
     reported: Any = {"network": "cable", "loss": 0.007}
     digests = [
         h3sim.simulate(PAGE, scheme="rr", seed=n, **reported).trace.digest() for n in range(12)
@@ -149,7 +149,7 @@ def test_where_two_seeds_happen_to_lose_nothing_others_are_asked() -> None:
     assert found.rows[0].pairs > 1
 
 
-def test_an_interval_that_says_nothing_is_no_error() -> None:
+def test_an_unbounded_interval_is_no_error() -> None:
     reported: Any = {"rtt_ms": 50, "loss": 0.02, "confidence": 1 - 1e-10, "networks": None}
     found = h3sim.search("davies-meenan", schemes=["rr", "fifo"], n_seeds=3, **reported)
     assert found.rows[-1].high < float("inf")
@@ -163,7 +163,7 @@ def test_schemes_that_do_the_same_are_level() -> None:
     assert {row.loss for row in found.robustness} == {0.0}
 
 
-def test_what_the_choice_loses_elsewhere_is_told() -> None:
+def test_what_the_choice_loses_elsewhere_is_reported() -> None:
     found = h3sim.search(
         ["davies-meenan", "http2rulez"],
         schemes=["fifo", "bucket-html"],
@@ -198,7 +198,7 @@ def test_what_was_found_is_found_again_by_its_document_alone() -> None:
     assert again.to_dict() == message
 
 
-def test_mistakes_are_told_together() -> None:
+def test_errors_are_reported_together() -> None:
     with pytest.raises(InputError) as caught:
         h3sim.search("davies-meenan", which="most", n_seeds=0)  # type: ignore[arg-type]
     assert caught.value.lines() == [
@@ -285,7 +285,7 @@ def test_each_scheme_is_tried_with_the_values_that_it_can_have() -> None:
     assert arms[1].config(h3sim.LoadConfig()).send_buffer_kb == 14
 
 
-def test_values_that_no_scheme_can_have_are_told_by_key() -> None:
+def test_values_that_no_scheme_can_have_are_reported_by_key() -> None:
     schemes = [h3sim.load_scheme(name) for name in ("rr", "fifo")]
     with pytest.raises(InputError) as caught:
         arms_of(schemes, {"classes.font.weight": [8], "turn_packets": [4, 0], "send_buffer_kb": []})
@@ -333,7 +333,7 @@ def test_the_best_parameters_are_found_where_they_are_known() -> None:
     ]
 
 
-def test_a_buffer_is_tried_beside_schemes_and_the_baseline_stays_as_it_is() -> None:
+def test_a_buffer_is_tried_next_to_schemes_and_the_baseline_stays_as_it_is() -> None:
     found = h3sim.search(
         "davies-meenan",
         schemes=["bucket-html"],

@@ -55,7 +55,7 @@ def test_table_2_has_means_of_ratios_to_rr_without_a_buffer() -> None:
     assert found["unequal-downloads"].value == 0
 
 
-def test_sizes_of_pages_stand_beside_what_they_gain() -> None:
+def test_sizes_of_pages_are_next_to_what_they_gain() -> None:
     schemes = dict.fromkeys(("wrr", "s+", "firefox", "fifo"), (500.0, 500.0))
     small = table_2_rows("a", {"rr": (1000.0, 1000.0), **schemes})
     large = [row | {"page": "b", "page_bytes": 2_000_000} for row in small]
@@ -139,7 +139,7 @@ def test_first_paint_accounts_for_what_it_moves_of_the_speed_index() -> None:
     assert found["2pct.rr.paint-share"].value == pytest.approx(1 / 3)
 
 
-def test_browsers_schemes_are_beside_chromes_in_the_same_client_and_network() -> None:
+def test_browsers_schemes_are_next_to_chromes_in_the_same_client_and_network() -> None:
     times = {("off", "chrome-h2"): 100.0, ("off", "edge-h2"): 150.0}
     times |= {("chrome-95", "chrome-h2"): 200.0, ("chrome-95", "edge-h2"): 220.0}
     rows = [
@@ -181,7 +181,7 @@ def test_a_page_and_seed_that_one_scheme_did_not_finish_is_left_out_for_all() ->
     assert found["2pct.rr.si"].value == pytest.approx(-0.1)
 
 
-def test_correlations_are_within_pages_and_told_by_size() -> None:
+def test_correlations_are_within_pages_and_reported_by_size() -> None:
     rows = []
     for page, n_bytes, sign in (("small", 100_000, 1), ("large", 2_000_000, -1)):
         for n, loss in enumerate(("", "-1pct", "-2pct", "-5pct")):

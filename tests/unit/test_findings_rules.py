@@ -97,7 +97,7 @@ def test_the_shipped_findings_are_57_and_name_experiments_that_there_are() -> No
     assert all(found.claims or found.cannot for found in findings)
 
 
-def test_every_mistake_in_a_file_of_findings_is_told() -> None:
+def test_every_error_in_a_file_of_findings_is_reported() -> None:
     document: dict[str, Any] = {
         "format": "h3sim-findings/2",
         "findings": [

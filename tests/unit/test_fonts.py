@@ -58,7 +58,7 @@ def _fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     style._families.cache_clear()
 
 
-def test_what_no_font_has_is_a_square_and_told_once() -> None:
+def test_what_no_font_has_is_a_square_and_reported_once() -> None:
     with pytest.warns(UserWarning, match="no font that is installed has \u4eac: .*CJK") as reported:
         assert [plain(NAME), plain("\u90fd")] == ["\u25a1.jpg", "\u25a1"]
     assert len(reported) == 1
@@ -88,5 +88,5 @@ def test_a_font_that_is_installed_or_chosen_shows_what_dejavu_has_not(
     assert any(NAME in text for text in texts)
 
 
-def test_no_font_that_is_not_installed_is_asked_for() -> None:
+def test_no_font_that_is_not_installed_is_requested() -> None:
     assert style.families() == ["DejaVu Sans"]

@@ -77,7 +77,7 @@ def test_an_error_without_a_word_is_found(tmp_path: Path) -> None:
         check(reader, b"", tmp_path)
 
 
-def test_every_mistake_in_saved_rows_is_named(tmp_path: Path) -> None:
+def test_every_error_in_saved_rows_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"format": "h3sim-results/1", "axes": "seed"}\n{"a": 1}\n[2]\nx', "utf-8")
     with pytest.raises(InputError) as caught:
@@ -89,7 +89,7 @@ def test_every_mistake_in_saved_rows_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_blind_fuzzing_says_how_much_it_read(tmp_path: Path) -> None:
+def test_blind_fuzzing_states_how_much_it_read(tmp_path: Path) -> None:
     # A finder that finds no atheris stands for an installation without it.
     code = (
         "import importlib.util as u, sys; find = u.find_spec\n"

@@ -155,7 +155,7 @@ def test_later_words_on_priority_stand_with_their_times() -> None:
     assert "_priorityChanges" not in found["hidden2.jpg"]
 
 
-def test_the_page_has_its_milestones_and_says_what_was_run() -> None:
+def test_the_page_has_its_milestones_and_states_what_was_run() -> None:
     load = h3sim.simulate("davies-meenan", scheme="dfifo", browser="parse")
     (page,) = load.to_har()["log"]["pages"]
     assert page["title"] == "davies-meenan"

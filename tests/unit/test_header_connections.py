@@ -86,7 +86,7 @@ def test_losses_hold_up_hpack_and_static_qpack_not() -> None:
     assert not any(static)
 
 
-def test_rows_say_what_came_of_either_direction() -> None:
+def test_rows_state_what_came_of_either_direction() -> None:
     both = [
         sweep(
             HeaderLists(exchanges=tuple(exchanges()), of_responses=of_responses),

@@ -129,7 +129,7 @@ def test_all_schemes_meet_the_same_accidents() -> None:
     assert again.sections == runs[0].sections
 
 
-def test_rows_are_in_the_order_asked_for_and_sum_over_runs() -> None:
+def test_rows_are_in_the_order_requested_and_sum_over_runs() -> None:
     sections = [TimedSection(ms(10 * n), TRACE) for n in range(40)]
     results = sweep(
         HeaderLists.of(sections),

@@ -106,7 +106,9 @@ def test_a_har_is_read_wherever_it_lies(tmp_path: Path) -> None:
         ('{"log": {"entries": [', "ends at character"),
     ],
 )
-def test_a_har_without_headers_is_told_in_one_line(tmp_path: Path, text: Any, message: Any) -> None:
+def test_a_har_without_headers_is_reported_in_one_line(
+    tmp_path: Path, text: Any, message: Any
+) -> None:
     path = tmp_path / "load.har"
     path.write_text(text)
     with pytest.raises(HeaderListError, match=message) as error:

@@ -61,7 +61,7 @@ def test_a_stream_carries_what_the_codec_makes_of_its_section_and_the_body(codec
     assert [r.length_bytes for r in loaded(codec).trace.requests] == [300 + n for n in sizes]
 
 
-def test_headers_that_are_not_compressed_take_what_the_page_says() -> None:
+def test_headers_that_are_not_compressed_take_what_the_page_states() -> None:
     load = h3sim.simulate(PAGE, network=NETWORK, header_compression="none")
     assert load.trace == h3sim.simulate(PAGE, network=NETWORK).trace
     assert [request.length_bytes for request in load.trace.requests] == [399, 300, 300]
@@ -119,7 +119,7 @@ def test_streams_of_header_compression_are_not_in_the_trace() -> None:
         ({"header_compression": "hpack"}, "header_compression: needs links: at a constant rate"),
     ],
 )
-def test_what_cannot_be_compressed_is_told(options: Any, message: Any) -> None:
+def test_what_cannot_be_compressed_is_reported(options: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
         h3sim.simulate(PAGE, **options)
 

@@ -135,7 +135,7 @@ def test_tables_of_two_sizes_are_rows_of_their_own() -> None:
     assert rows[0].ratio > rows[1].ratio
 
 
-def test_every_mistake_is_told_before_anything_runs(store: Path) -> None:
+def test_every_error_is_reported_before_anything_runs(store: Path) -> None:
     def issues(subject: Any, **changed: Any) -> set[str]:
         with pytest.raises(InputError) as caught:
             study(subject, store=store, **changed)
@@ -206,7 +206,7 @@ def test_a_command_of_which_runs_failed_ends_with_1(
     )
 
 
-def test_an_interrupted_command_says_what_is_kept(
+def test_an_interrupted_command_states_what_is_kept(
     command: list[str],
     store: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -143,7 +143,7 @@ def test_a_byte_that_is_not_utf_8_is_named(read: Callable[[Path], object], tmp_p
 
 
 @every_toml_reader
-def test_a_byte_order_mark_is_no_mistake(read: Callable[[Path], object], tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_error(read: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "marked.toml"
     path.write_bytes(b'\xef\xbb\xbfformat = "h3sim-other/1"')
     assert "format: must be 'h3sim-" in complaint(read, path)
@@ -167,7 +167,7 @@ source = "an example"
 """
 
 
-def test_what_a_scheme_with_many_mistakes_says_stays_short(tmp_path: Path) -> None:
+def test_the_message_about_a_scheme_with_many_errors_stays_short(tmp_path: Path) -> None:
     classes = "".join(f"[classes.c{number}]\nweight = 1\n" for number in range(2000))
     rules = "".join('[[rules]]\nclass = "c"\n' for _ in range(2000))
     path = tmp_path / "many.toml"
@@ -181,7 +181,7 @@ def test_what_a_scheme_with_many_mistakes_says_stays_short(tmp_path: Path) -> No
     assert len(lines) == 101
 
 
-def test_a_class_that_can_say_nothing_is_told_so(tmp_path: Path) -> None:
+def test_a_class_that_can_have_no_effect_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "plain.toml"
     text = SCHEME.replace('"tree"', '"fifo"')
     path.write_text(f"{text}\n[classes.all]\nweight = 1\n")
@@ -195,7 +195,7 @@ def test_jitter_is_written_in_ascii_digits() -> None:
         Jitter.parse("\u0664:\u0661")
 
 
-def test_of_a_page_with_very_many_mistakes_the_rest_is_not_read(tmp_path: Path) -> None:
+def test_of_a_page_with_very_many_errors_the_rest_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "page.json"
     for entries, key in ((["{}"] * 50_000, "resources[1666]"), (["0"] * 50_000, "resources[5000]")):
         path.write_text(

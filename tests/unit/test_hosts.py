@@ -69,7 +69,7 @@ def test_requests_are_in_the_order_made_where_one_waits_for_its_name() -> None:
 
 
 class TestOneOfItsOwn:
-    def test_a_host_is_looked_up_and_connected_to_when_it_is_asked_for(self) -> None:
+    def test_a_host_is_looked_up_and_connected_to_when_it_is_requested(self) -> None:
         load = recorded({"cdn": {"rtt_ms": 60, "dns_ms": 7}}, child("a", "cdn"), dns_ms=5)
         # www: looked up until 5, connected until 45, asked, and there at 65. cdn: looked up until
         # 72, connected until 192, and there a round trip later.
@@ -114,7 +114,7 @@ class TestOneOfItsOwn:
         load = recorded({"cdn": {"rtt_ms": 60}}, child("a", "cdn"), handshake=False, dns_ms=5)
         assert finished(load) == {"/": 5 + 20, "a": 25 + 5 + 60}
 
-    def test_a_server_may_be_nearer_than_the_network_says(self) -> None:
+    def test_a_server_may_be_nearer_than_the_rtt_of_the_network(self) -> None:
         load = recorded({"cdn": {"rtt_ms": 1}}, child("a", "cdn"))
         assert finished(load) == {"/": 60, "a": 63}
 
@@ -198,7 +198,7 @@ class TestTheTrace:
         ids = [[r.stream_id for r in c.trace.requests] for c in self.LOAD.connections]
         assert ids == [[0, 4], [0]]
 
-    def test_rows_say_which_connection(self) -> None:
+    def test_rows_state_which_connection(self) -> None:
         packets = self.LOAD.trace.packets
         assert packets.columns[-1] == "connection"
         assert {(row.stream_id, row.connection) for row in packets} == {(0, 0), (4, 1), (8, 0)}
@@ -264,7 +264,7 @@ class TestAroundIt:
         # What one connection has said, another does not know.
         assert runs["per-host"].n_bytes > runs["single"].n_bytes
 
-    def test_the_progress_of_all_connections_is_told_as_one(self) -> None:
+    def test_the_progress_of_all_connections_is_reported_as_one(self) -> None:
         big = child("a", "cdn", "request", 3_000_000), child("b", "www", "request", 3_000_000)
         reported: list[int] = []
         h3sim.study.run_config(
@@ -276,7 +276,7 @@ class TestAroundIt:
         assert reported == sorted(reported)
         assert reported[-1] > 3000
 
-    def test_a_process_beside_the_load_meets_all_connections(self) -> None:
+    def test_a_process_next_to_the_load_meets_all_connections(self) -> None:
         def busy(env: Any) -> Generator[Any, Any, Any]:
             yield env.timeout(0)
             env.down.send(12_500)
@@ -290,7 +290,7 @@ class TestAroundIt:
 
 
 class TestMistakes:
-    def test_of_the_page_are_told_all(self) -> None:
+    def test_all_of_the_page_is_reported(self) -> None:
         hosts = {
             "www": {**SHARED, "rtt_ms": 30},
             "cdn": {**SHARED, "rtt_ms": 40},
@@ -320,7 +320,7 @@ class TestMistakes:
         assert made.digest != page({}, child("a", "cdn")).digest
 
 
-def test_a_host_that_is_described_twice_is_a_mistake() -> None:
+def test_a_host_that_is_described_twice_is_an_error() -> None:
     root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=1000, host="www")
     with pytest.raises(PageError, match=r"hosts\.www: is duplicated"):
         Page(name="x", resources=(root,), hosts=(Host(name="www"), Host(name="www")))

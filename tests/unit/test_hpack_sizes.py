@@ -104,5 +104,5 @@ def test_requests_of_http2_cost_what_hpack_makes_of_them() -> None:
     assert requests("tcp") == [417 + 9 + 22, 119 + 21 + 2 * 9 + 22]
 
 
-def test_what_a_page_says_of_a_request_counts_and_the_table_knows_it_all_the_same() -> None:
+def test_the_request_size_of_a_page_counts_and_is_indexed_all_the_same() -> None:
     assert requests("tcp", request_bytes=200) == [200 + 9 + 22, 119 + 21 + 2 * 9 + 22]

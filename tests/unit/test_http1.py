@@ -98,7 +98,7 @@ def test_responses_are_not_framed() -> None:
     assert sent["http1"] < sent["tcp"]
 
 
-def test_nothing_is_signalled_and_a_har_says_the_version() -> None:
+def test_nothing_is_signalled_and_a_har_states_the_version() -> None:
     load = load_of(h3sim.load_page("davies-meenan"), "chrome-eps", network="cable")
     assert load.trace.signals == ()
     assert sum(connection.n_frames for connection in load.connections) == 0

@@ -48,7 +48,7 @@ def test_import_and_numbers_load_simpy_and_the_standard_library_only(
     assert python(code, tmp_path) == loaded
 
 
-def test_every_public_name_is_there_once_it_is_asked_for(tmp_path: Path) -> None:
+def test_every_public_name_is_there_once_it_is_requested(tmp_path: Path) -> None:
     code = (
         "import h3sim\n"
         "print(all(getattr(h3sim, name) is not None for name in h3sim.__all__),"

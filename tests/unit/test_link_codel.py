@@ -93,7 +93,7 @@ def test_a_delay_is_refused_where_it_could_be_negative(values: Any, keys: list[s
     assert {problem.key for problem in caught.value.problems} >= set(keys)
 
 
-def test_each_flow_that_cannot_be_read_is_told_as_it_was_written() -> None:
+def test_each_flow_that_cannot_be_read_is_reported_as_it_was_written() -> None:
     with pytest.raises(NetworkError) as caught:
         parse_cross_traffic("Cubic + on-off:0 + b b")
     lines = [problem.message for problem in caught.value.problems]

@@ -89,7 +89,7 @@ def test_what_a_frame_adds_takes_its_time(form: Any) -> None:
 
 
 @FORMS
-def test_a_rate_that_is_no_whole_number_of_nanoseconds_is_kept_at_any_time(form: Any) -> None:
+def test_a_rate_of_fractional_nanoseconds_is_kept_at_any_time(form: Any) -> None:
     # 375 bytes are 3000 bits: a millisecond at 3 Mbit/s. Tokens for 1000 bytes are there.
     down = made(form, rate_bps=mbps(3), burst_bytes=1000)
     packets = [(10, 1000), (10, 375), (10, 375), (20, 1375), (20, 375)]
@@ -138,7 +138,7 @@ class TestTokenBucket:
         assert [bucket.leaves_at_ns(ms(10), n) for n in (1000, 750)] == [ms(10), ms(12)]
         assert [bucket.ready_at_ns(ms(at)) for at in (10, 12, 13)] == [ms(12), ms(12), ms(13)]
 
-    def test_what_was_taken_in_leaves_when_it_was_said_to_whatever_the_rate(self) -> None:
+    def test_accepted_packets_leave_at_their_announced_time_whatever_the_rate(self) -> None:
         # A byte takes 8000 ns, then 4000; 500 of the 1500 are beyond the tokens.
         bucket = TokenBucket(rate_bps=mbps(1), burst_bytes=1000)
         assert bucket.leaves_at_ns(0, 1500) == ms(4)

@@ -130,7 +130,7 @@ def test_every_key_of_a_link_is_read() -> None:
     )
 
 
-def test_a_link_of_a_file_has_what_it_does_not_say_by_default() -> None:
+def test_a_link_of_a_file_has_what_it_does_not_state_by_default() -> None:
     network = network_from_dict(links(down={"jitter_ms": 4, "codel": False}, up={}))
     jitter = LinkJitter(mean_ns=ms(4), deviation_ns=ms(2))
     assert (network.down, network.up) == (LinkProfile(jitter=jitter), LinkProfile())
@@ -139,7 +139,7 @@ def test_a_link_of_a_file_has_what_it_does_not_say_by_default() -> None:
     assert held.down.hold == Jitter(every=4, min_overtaken=1, max_overtaken=3)
 
 
-def test_every_mistake_of_a_file_is_listed_with_its_key() -> None:
+def test_every_error_of_a_file_is_listed_with_its_key() -> None:
     document = links(
         cc=5,
         rtt_ms="fast",
@@ -211,7 +211,7 @@ def test_a_file_without_a_network_in_it_is_one_line(tables: Any, line: Any) -> N
 HEAD = 'format = "h3sim-network/1"\nname = "x"\n'
 
 
-def test_a_trace_is_looked_for_beside_the_file_that_names_it(tmp_path: Path) -> None:
+def test_a_trace_is_looked_for_next_to_the_file_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "lte.trace").write_text("2\n2\n5\n")
     file = tmp_path / "network.toml"
     file.write_text(HEAD + '[down]\nmahimahi = "lte.trace"\n')
@@ -246,7 +246,7 @@ def test_a_trace_that_cannot_be_used_is_one_line(
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_network_goes_by_the_name_of_its_file_and_says_where_it_is_from(
+def test_a_shipped_network_goes_by_the_name_of_its_file_and_states_where_it_is_from(
     name: str,
 ) -> None:
     network = SHIPPED[name]
@@ -325,7 +325,7 @@ def test_an_access_network_has_the_rates_of_its_source_and_a_modem_s_queue(
 
 
 @pytest.mark.parametrize("wrong", ["rate_mbps = -5", 'mahimahi = "nosuch.trace"'])
-def test_of_a_wrong_rate_it_is_not_said_that_there_is_none(tmp_path: Path, wrong: str) -> None:
+def test_an_invalid_rate_is_not_reported_as_missing(tmp_path: Path, wrong: str) -> None:
     file = tmp_path / "x.toml"
     file.write_text(HEAD + f"[down]\n{wrong}\nqueue_bytes = 50000\n")
     with pytest.raises(NetworkError) as caught:

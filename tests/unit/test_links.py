@@ -104,7 +104,7 @@ def test_an_odd_nanosecond_of_the_round_trip_is_spent_upward() -> None:
 # The queue
 
 
-def test_the_queue_of_sander_holds_nineteen_full_packets_beside_the_one_that_left() -> None:
+def test_the_queue_of_sander_holds_nineteen_full_packets_next_to_the_one_that_left() -> None:
     down = make_link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
     accepted = [down.send(0, 1308) is not None for _ in range(30)]
     assert accepted == [True] * 20 + [False] * 10  # 19 * 1322 = 25118 of 26215, 20 are too many

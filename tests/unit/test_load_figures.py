@@ -96,7 +96,7 @@ def test_no_byte_that_arrived_is_left_out_of_the_throughput() -> None:
         assert n_bytes == pytest.approx(sum(n for at_ns, n in came if at_ns is not None))
 
 
-def test_a_range_says_when_it_came_when_it_was_of_use_and_whether_it_was_sent_again() -> None:
+def test_a_range_has_its_arrival_its_delivery_and_whether_it_was_retransmitted() -> None:
     assert [tuple(part) for part in time_series.ranges_of(LOST_AND_SENT_AGAIN)] == [
         (0, 30.0, 60.0, 1000, 1000, False),
         (4, 40.0, 40.0, 0, 500, False),
@@ -262,7 +262,7 @@ def test_a_waterfall_folds_by_kind_and_by_host() -> None:
 @pytest.mark.parametrize(
     "name", ["throughput", "byte_ranges", "dependencies", "congestion", "waterfall"]
 )
-def test_titles_say_page_scheme_and_network(name: str) -> None:
+def test_titles_state_page_scheme_and_network(name: str) -> None:
     load = lossy("chrome-eps", record_packets=True)
     title = getattr(load.plot, name)().get_title(loc="left")
     assert all(word in title for word in ("davies-meenan", "chrome-eps", "sander-2mbps"))

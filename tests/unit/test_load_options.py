@@ -43,7 +43,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
-def test_a_misspelt_option_is_told_with_those_spelt_alike(function: Any) -> None:
+def test_a_misspelt_option_is_reported_with_those_spelt_alike(function: Any) -> None:
     with pytest.raises(UnknownOptionError, match=r"rtt_m: .*did you mean rtt_ms") as caught:
         function(PAGE, rtt_m=5)
     assert isinstance(caught.value, TypeError)
@@ -119,7 +119,7 @@ def test_a_baseline_that_is_not_the_scheme_of_its_name_is_refused() -> None:
         )
 
 
-def test_a_load_over_links_is_given_up_when_it_is_told_to() -> None:
+def test_a_load_over_links_is_given_up_at_its_limit() -> None:
     network = "sander-2mbps-100ms-2pct"
     with pytest.raises(StalledError, match="given up after 3 s of simulated time"):
         h3sim.simulate("davies-meenan", network=network, time_limit_s=3)
@@ -155,7 +155,7 @@ def test_a_study_keeps_why_a_load_was_given_up_and_goes_on() -> None:
         ({"network": "sander-2mbps-100ms"}, True),
     ],
 )
-def test_a_profile_is_read_where_there_are_links_or_it_is_asked_for(
+def test_a_profile_is_read_where_there_are_links_or_it_is_requested(
     options: dict[str, Any], is_read: bool
 ) -> None:
     assert (h3sim.LoadConfig(**options).path.profile is not None) is is_read
@@ -172,7 +172,7 @@ def test_a_constant_rate_with_loss_becomes_links_with_the_usual_profile() -> Non
     assert suggested.trace.digest() == asked.trace.digest()
 
 
-def test_help_of_the_options_says_what_each_is_for() -> None:
+def test_help_of_the_options_states_what_each_is_for() -> None:
     text = inspect.getdoc(h3sim.LoadConfig) or ""
     reported = re.findall(
         r"^    (\w+): ", text.partition("Args:\n")[2].partition("\nRaises:")[0], re.M

@@ -105,7 +105,7 @@ def test_marks_of_a_file_are_ids_and_globs(tmp_path: Path) -> None:
     assert marked.above_the_fold_from is MarksFrom.HAND
 
 
-def test_every_line_of_marks_that_names_nothing_is_told(tmp_path: Path) -> None:
+def test_every_line_of_marks_that_names_nothing_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "seen.txt"
     path.write_text("/\nx\ny*\n", encoding="utf-8")
     with pytest.raises(InputError) as caught:
@@ -116,7 +116,7 @@ def test_every_line_of_marks_that_names_nothing_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_a_recording_that_knows_no_marks_gets_them_inferred_and_says_so(tmp_path: Path) -> None:
+def test_a_recording_that_knows_no_marks_gets_them_inferred_and_reports_it(tmp_path: Path) -> None:
     imported = import_page(write_recording(tmp_path, SAMPLES["har"]))
     assert imported.page.above_the_fold_from is MarksFrom.HEURISTIC
     assert imported.inferred["above the fold by heuristic"] == 3
@@ -210,7 +210,7 @@ def test_a_changed_page_can_go_to_standard_output(
     assert not (tmp_path / "-").exists()
 
 
-def test_mark_tells_every_mistake_and_writes_nothing(
+def test_mark_reports_every_error_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write_page(tmp_path)

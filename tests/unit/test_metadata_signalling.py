@@ -175,7 +175,7 @@ class TestOrder:
                 signals.on_message_arrived(int(coming), 1)
         assert heard.expected == {4: Eps(urgency=2, incremental=True)}
 
-    def test_of_what_is_finished_nothing_is_said(self) -> None:
+    def test_of_what_is_finished_nothing_is_reported(self) -> None:
         signals, resource, _, frames = self.speaking()
         signals.on_requested(4, resource)
         signals.on_finished(4)
@@ -194,14 +194,14 @@ class TestOrder:
 
 
 class TestAsAnOption:
-    def test_a_scheme_file_can_say_it(self) -> None:
+    def test_a_scheme_file_can_state_it(self) -> None:
         scheme = announced("p+")
         document = scheme_to_dict(scheme)
         assert document is not None
         assert document["signalling"] == "metadata"
         assert scheme_from_dict(document) == scheme
 
-    def test_results_tell_it(self) -> None:
+    def test_results_report_it(self) -> None:
         load = replay([(0, "document", 1)], "rr", signalling="metadata")
         assert load.configuration["signalling"] == "metadata"
         assert "priorities by metadata" in in_words(load).values()

@@ -202,7 +202,7 @@ def test_over_tcp_the_wait_for_a_record_is_not_blocking() -> None:
     assert hol_blocking(trace) == (0, 0, 0, 0)
 
 
-def test_a_late_copy_does_not_delay_what_was_whole() -> None:
+def test_a_late_copy_does_not_delay_what_was_complete() -> None:
     trace = made_trace((1, 11, A, 0, 10), (2, 12, A, 10, 10), (3, 99, A, 10, 10))
     assert [t.finished_at_ns for t in timings(trace)] == [12]
 

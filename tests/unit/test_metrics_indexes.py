@@ -76,7 +76,7 @@ def test_a_load_gives_its_indexes_from_the_first_request_on() -> None:
     assert load.page_load_ms == 230
 
 
-def test_what_cannot_be_measured_is_an_error_that_says_why() -> None:
+def test_what_cannot_be_measured_is_an_error_that_states_why() -> None:
     load = replay([(0, "document", 0), (0, "image", 1, BELOW)], "fifo")
     with pytest.raises(NothingToMeasureError, match="above the fold"):
         load.byte_index("atf")
@@ -100,7 +100,7 @@ def test_only_all_and_atf_are_known() -> None:
         replay([(0, "document", 1)], "fifo").byte_index("hero")  # type: ignore[arg-type]
 
 
-def test_timings_tell_of_each_resource() -> None:
+def test_timings_report_each_resource() -> None:
     # rr: r0 at 10 and 30, r1 (asked for at 5) at 20.
     load = replay([(0, "document", 2), (5, "image", 1, ABOVE)], "rr")
     assert load.timings.columns == (
@@ -147,7 +147,7 @@ def test_a_response_without_a_byte_weighs_nothing() -> None:
     assert lower_bound_ns([], interval_ns=Fraction(10)) is None
 
 
-def test_a_sequential_load_of_whole_packets_attains_its_lower_bound() -> None:
+def test_a_sequential_load_of_full_packets_attains_its_lower_bound() -> None:
     # 2 and 1 packets, one way 50: from the request at 100 they arrive at 110, 120, 130 after; the
     # requests take 50, and the first tick at or after 150 is 150 itself.
     load = replay([(0, "document", 2), (0, "image", 1)], "fifo", rtt_ms=100)
@@ -180,7 +180,7 @@ def test_header_bytes_are_sent_and_not_counted() -> None:
     assert load.lower_bound() == 20
 
 
-def test_milliseconds_are_rounded_to_whole_nanoseconds_halves_to_even() -> None:
+def test_milliseconds_are_rounded_to_integer_nanoseconds_halves_to_even() -> None:
     assert ms(0.0000005) == 0
     assert ms(0.0000015) == 2
     assert ms(1.5) == 1_500_000

@@ -93,7 +93,7 @@ class TestPriorities:
 
 
 class TestLosses:
-    def test_a_load_tells_its_bursts(self) -> None:
+    def test_a_load_reports_its_bursts(self) -> None:
         load = h3sim.simulate("davies-meenan", scheme="rr", network="sander-2mbps-100ms-5pct")
         bursts = load.multiplexing.loss_bursts
         assert sum(length * n for length, n in bursts.items()) == load.packets.lost
@@ -116,7 +116,7 @@ class TestWhatIsSeen:
     def test_without_shares_nothing_is_known(self) -> None:
         assert seen_at_ns(50, [Element(None, True, 100)], Fraction(1, 2)) is None
 
-    def test_a_load_tells_when_so_much_was_seen(self) -> None:
+    def test_a_load_reports_when_a_share_was_visible(self) -> None:
         found = {"by": "/", "at": "offset", "offset_bytes": 10}
         page = page_of(
             {"id": "/", "kind": "document", "bytes": 1400},
@@ -149,13 +149,13 @@ class TestInversions:
         ]
         assert [*map(rank_of, signals)] == [(2,), (-9,), (7,), (-5,), None, None]
 
-    def test_what_is_told_at_the_instant_of_a_packet_counts_for_it(self) -> None:
+    def test_what_is_reported_at_the_instant_of_a_packet_counts_for_it(self) -> None:
         reported = [(0, 0, Eps(urgency=3)), (1, 4, Eps(urgency=1))]
         sent = [Sent(0, 0, 9), Sent(1, 0, 9), Sent(2, 0, 9), Sent(3, 0, 9)]
         # At 0 stream 4 is not known yet; at 3 it has nothing left.
         assert inversion_bytes(sent, self.SPANS, reported) == 18
 
-    def test_what_is_told_behind_a_packet_does_not_count_for_it(self) -> None:
+    def test_what_is_reported_behind_a_packet_does_not_count_for_it(self) -> None:
         reported = [(0, 0, Eps(urgency=3)), (2, 4, Eps(urgency=1))]
         sent = [Sent(1, 0, 9), Sent(2, 0, 9)]
         # Both streams have something left at 1, but that 4 goes first is known from 2 on only.

@@ -31,7 +31,7 @@ def test_nothing_is_painted_before_the_first_paint() -> None:
     assert largest_paint_ns(50, [element(20, 0.5)]) == 50
 
 
-def test_elements_that_overlap_are_scaled_to_the_whole() -> None:
+def test_elements_that_overlap_are_scaled_to_the_viewport() -> None:
     """0.8 and 0.8 of the viewport are half each: (100 + 300) / 2, and no text beside them."""
     overlapping = [element(100, 0.8), element(300, 0.8)]
     assert speed_index_ns(10, overlapping) == 200

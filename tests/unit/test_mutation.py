@@ -155,7 +155,7 @@ def test_a_sample_takes_each_package_in_turn_and_weighs_it_by_its_size() -> None
     ]
 
 
-def test_the_interval_of_one_stratum_is_its_own_and_what_was_not_drawn_says_nothing() -> None:
+def test_the_interval_of_one_stratum_is_its_own_and_undrawn_strata_have_none() -> None:
     low, high = wilson(81, 263)
     assert of_strata([(900, 81, 263), (50, 0, 0)]) == pytest.approx((81 / 263, low, high))
 
@@ -184,7 +184,7 @@ print(children.in_child(lambda: [None for _ in iter(int, 1)], cpu_seconds=1, wal
 """
 
 
-def test_a_mistake_is_there_in_a_child_alone_and_one_without_end_is_ended() -> None:
+def test_an_error_is_there_in_a_child_alone_and_one_without_end_is_ended() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _SEEN],
         cwd=CHECKOUT,
@@ -218,7 +218,7 @@ warm.close()
 """
 
 
-def test_a_process_that_has_collected_tests_tries_one_mistake_after_the_other() -> None:
+def test_a_process_that_has_collected_tests_tries_one_error_after_the_other() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _WARM],
         cwd=CHECKOUT,

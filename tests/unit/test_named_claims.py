@@ -53,7 +53,7 @@ def documented() -> dict[str, dict[str, bool]]:
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_the_table_says_which_claims_a_design_keeps(design: str) -> None:
+def test_the_table_states_which_claims_a_design_keeps(design: str) -> None:
     table = documented()
     assert {*next(iter(table.values()))} == {*DESIGNS}
     kept = suggest_claims(DESIGNS[design], names=table, settings=UNSHORTENED).held
@@ -61,7 +61,7 @@ def test_the_table_says_which_claims_a_design_keeps(design: str) -> None:
 
 
 @pytest.mark.parametrize("mixed", Mixed)
-def test_each_design_is_told_from_the_others_by_its_reference(mixed: Mixed) -> None:
+def test_each_design_is_distinguished_from_the_others_by_its_reference(mixed: Mixed) -> None:
     names = [f"same-as-eps-{other.value}" for other in Mixed]
     suggested = suggest_claims(DESIGNS[mixed.value], names=names, settings=UNSHORTENED)
     assert suggested.held == (f"same-as-eps-{mixed.value}",)
@@ -80,7 +80,7 @@ def test_a_scheduler_that_sends_incremental_ones_first_may_claim_that() -> None:
         check_law(other, Law.STRICT_ORDER)
 
 
-def test_what_is_suggested_says_what_breaks_the_other_claims() -> None:
+def test_what_is_suggested_states_what_breaks_the_other_claims() -> None:
     suggested = suggest_claims("buckets", signals="bucket", settings=UNSHORTENED)
     assert suggested.held == ("bucket-order",)
     assert {*suggested.held, *suggested.broken} == set(CLAIMS["bucket"])

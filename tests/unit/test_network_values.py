@@ -53,12 +53,12 @@ def test_a_constant_rate_beyond_its_limits_is_refused() -> None:
 
 
 @pytest.mark.parametrize("rate_bps", [0, -1, 1.5, True, "1"])
-def test_a_rate_is_a_whole_number_above_0(rate_bps: Any) -> None:
+def test_a_rate_is_an_integer_above_0(rate_bps: Any) -> None:
     (line,) = refused(lambda: ConstantRate.at_rate(packet_bytes=1400, rate_bps=rate_bps))
     assert line.startswith("rate_mbps: must be a whole number above 0, is ")
 
 
-def test_a_rate_of_packets_that_no_network_sends_says_so_of_the_packets_alone() -> None:
+def test_a_rate_with_impossible_packets_reports_the_packets_alone() -> None:
     for packet_bytes in (0, 65_508):
         (line,) = refused(lambda n=packet_bytes: ConstantRate.at_rate(packet_bytes=n, rate_bps=1))
         assert line.startswith("packet_bytes: ")
@@ -73,7 +73,7 @@ def test_of_packets_that_are_no_number_the_rate_asks_nothing() -> None:
     assert line.startswith("packet_bytes: must be a whole number")
 
 
-def test_ticks_are_whole_multiples_of_an_interval_that_need_not_be_whole() -> None:
+def test_ticks_are_integer_multiples_of_an_interval_that_may_be_fractional() -> None:
     pace = ConstantRate.at_rate(packet_bytes=1, rate_bps=mbps(3))  # 2666 and 2/3 ns
     assert [pace.tick_at_ns(number) for number in range(4)] == [0, 2666, 5333, 8000]
     # The first at or after: that at 2666.67 is over 2667 ns later.
@@ -121,7 +121,7 @@ class TestFullPackets:
             "x: down.queue_bytes: must hold a full packet of this load (1,601 bytes), holds 1,600"
         ]
 
-    def test_a_link_without_a_limit_hides_no_mistake_of_the_other(self) -> None:
+    def test_a_link_without_a_limit_hides_no_error_of_the_other(self) -> None:
         up = LinkProfile(rate_bps=mbps(1), queue_bytes=1600)
         network = Network(name="x", rtt_ns=ms(100), down=LinkProfile(), up=up)
         (line,) = refused(lambda: network.check_packets(down_bytes=9999, up_bytes=1601))
@@ -130,7 +130,7 @@ class TestFullPackets:
         assert Network(name="x", constant_rate=pace).down is None
         Network(name="x", constant_rate=pace).check_packets(down_bytes=9999, up_bytes=9999)
 
-    def test_both_directions_are_told_in_the_words_of_the_profile(self) -> None:
+    def test_both_directions_are_reported_in_the_words_of_the_profile(self) -> None:
         # A product of 1 Mbit/s and 100 ms is 12,500 bytes.
         network = self.network(rate_bps=mbps(1), queue_bdp=0.2, frame_overhead_bytes=0)
         network.check_packets(down_bytes=1500, up_bytes=2500)
@@ -155,7 +155,7 @@ class TestHolding:
     """Every n-th packet waits until k others have left, and half an interval more."""
 
     @pytest.mark.parametrize(("text", "jitter"), [("4:2", (4, 2, 2)), ("1:0-3", (1, 0, 3))])
-    def test_it_is_said_in_text(self, text: str, jitter: tuple[int, int, int]) -> None:
+    def test_it_is_stated_in_text(self, text: str, jitter: tuple[int, int, int]) -> None:
         made = Jitter.parse(text)
         assert made is not None
         assert (made.every, made.min_overtaken, made.max_overtaken) == jitter
@@ -203,5 +203,5 @@ class TestFlows:
             ("on-off:0@0", 1),  # a start may be 0, a rate may not
         ],
     )
-    def test_flows_beyond_their_limits_are_told(self, text: str, n_issues: int) -> None:
+    def test_flows_beyond_their_limits_are_reported(self, text: str, n_issues: int) -> None:
         assert len(refused(lambda: parse_cross_traffic(text))) == n_issues

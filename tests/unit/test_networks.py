@@ -77,7 +77,7 @@ def test_a_pace_may_be_an_interval() -> None:
         ("interval_ns = [7, 1]", 7),
     ],
 )
-def test_a_pace_may_be_said_in_parts_of_a_unit(message: str, interval_ns: int | Fraction) -> None:
+def test_a_pace_may_be_stated_in_parts_of_a_unit(message: str, interval_ns: int | Fraction) -> None:
     network = network_from_toml(GOOD.replace("rate_mbps = 3", message), source="x")
     assert network.constant_rate.interval_ns == interval_ns
     assert type(network.constant_rate.interval_ns) is Fraction
@@ -133,12 +133,12 @@ def test_the_jitter_networks_hold_every_fourth_packet(
         ("max_overtaken = 3", "max_overtaken = 3\nseed = 1", "jitter.seed"),
     ],
 )
-def test_a_single_mistake_is_told_with_its_place(old: str, new: str, position: str) -> None:
+def test_a_single_error_is_reported_with_its_place(old: str, new: str, position: str) -> None:
     assert old in GOOD
     assert positions(GOOD.replace(old, new)) == [position]
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_error_is_reported_at_once() -> None:
     text = (
         GOOD.replace("rtt_ms = 12.5", "rtt_ms = -1")
         .replace("packet_bytes = 1200", "packet_bytes = 0")
@@ -156,7 +156,7 @@ def test_every_mistake_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("content", "message"), [(b"rtt_ms = ", "not TOML"), (b'name = "\xff"', "not UTF-8")]
 )
-def test_a_file_that_is_no_network_is_told_in_one_line(
+def test_a_file_that_is_no_network_is_reported_in_one_line(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = tmp_path / "lab.toml"
@@ -168,13 +168,13 @@ def test_a_file_that_is_no_network_is_told_in_one_line(
     assert message in line
 
 
-def test_a_file_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match=r"none\.toml: cannot be read: "):
         h3sim.read_network(tmp_path / "none.toml")
 
 
 class TestSettings:
-    def test_what_is_not_said_stays_as_the_network_has_it(self) -> None:
+    def test_what_is_not_stated_stays_as_the_network_has_it(self) -> None:
         named = h3sim.LoadConfig(network="marx-2019-jitter")
         assert named.path.network == h3sim.load_network("marx-2019-jitter")
 
@@ -193,7 +193,7 @@ class TestSettings:
         network = h3sim.LoadConfig(packet_bytes=700, rate_mbps=1.12).path.network
         assert network.constant_rate.interval_ns == 5_000_000
 
-    def test_every_mistake_is_told_at_once(self) -> None:
+    def test_every_error_is_reported_at_once(self) -> None:
         with pytest.raises(InputError) as caught:
             h3sim.LoadConfig(
                 transport="sctp",
@@ -209,7 +209,7 @@ class TestSettings:
             *("rtt_ms", "reorder", "send_buffer_kb"),
         }
 
-    def test_rate_and_interval_say_the_same_and_only_one_is_taken(self) -> None:
+    def test_rate_and_interval_agree_and_only_one_is_taken(self) -> None:
         with pytest.raises(InputError, match="only one"):
             h3sim.LoadConfig(rate_mbps=1, interval_ms=1)
 
@@ -218,7 +218,7 @@ class TestSettings:
             h3sim.LoadConfig(network="marx-2020")
 
 
-def test_ticks_fall_on_whole_multiples_and_are_cut_to_nanoseconds() -> None:
+def test_ticks_fall_on_integer_multiples_and_are_cut_to_nanoseconds() -> None:
     constant_rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=3_000_000)
     assert [constant_rate.tick_at_ns(n) for n in (0, 1, 3)] == [0, 3_733_333, 11_200_000]
     # The first tick from an instant on: at it, or the next.

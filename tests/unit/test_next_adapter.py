@@ -114,7 +114,7 @@ class HighestRank:
 
 
 @pytest.mark.parametrize("asks", [False, True])
-def test_all_that_is_said_is_passed_on(asks: bool) -> None:
+def test_all_that_is_stated_is_passed_on(asks: bool) -> None:
     # Asked in between or not: the copy that was a turn ahead is made anew.
     scheduler = NextAdapter(HighestRank())
 

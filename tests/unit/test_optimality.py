@@ -43,7 +43,7 @@ def test_a_page_with_nothing_above_the_fold_has_no_figure_there() -> None:
     assert [(row.which, row.n_pages) for row in table.schemes] == [("all", 1), ("atf", 0)]
 
 
-def test_mistakes_in_a_table_of_optimality_ratios_are_told() -> None:
+def test_errors_in_a_table_of_optimality_ratios_are_reported() -> None:
     with pytest.raises(InputError, match="given: must be 'page' or 'requests', is 'all'"):
         h3sim.optimality("davies-meenan", given="all")  # type: ignore[arg-type]
     with pytest.raises(NothingToMeasureError, match="no constant rate"):
@@ -90,7 +90,9 @@ def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Optim
     assert (of_rr[1].low, of_rr[1].high) == (None, None)
 
 
-def test_what_pages_are_not_told_apart_by_is_refused(over_two_networks: h3sim.Optimality) -> None:
+def test_what_pages_are_not_distinguished_by_is_refused(
+    over_two_networks: h3sim.Optimality,
+) -> None:
     with pytest.raises(InputError, match="by: must be one of size, resources, origin, is 'colour'"):
         over_two_networks.by_class("colour")
     with pytest.raises(InputError, match="network: must be one of marx-2019, cable, is dsl"):
@@ -114,7 +116,7 @@ def test_a_figure_of_optimality_ratios_has_a_lane_for_each_network_and_class(
     assert reported == ["small (4)", "medium (1)"]
 
 
-def test_documents_are_as_their_schema_says(over_two_networks: h3sim.Optimality) -> None:
+def test_documents_are_as_their_schema_states(over_two_networks: h3sim.Optimality) -> None:
     document = over_two_networks.to_dict()
     assert schema_problems(document) == []
     del document["rows"][0]["scheme"]
@@ -138,7 +140,7 @@ def test_a_table_has_the_byte_indexes_of_its_loads(capsys: pytest.CaptureFixture
     assert f"{exact_ms:,.1f}" in reported
 
 
-def test_the_factors_of_a_ratio_that_are_told_do_not_stand_on_each_other() -> None:
+def test_the_labelled_factors_of_a_ratio_axis_do_not_overlap() -> None:
     pages = ["davies-meenan", "creative", "http2rulez"]
     ax = h3sim.optimality(pages, schemes="marx-2019").plot.classes()
     ax.figure.draw_without_rendering()

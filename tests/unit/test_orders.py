@@ -10,7 +10,7 @@ from h3sim.errors import H3SimError, InputError, MissingExtraError
 from tests import orders
 
 
-def test_without_its_plugin_the_pip_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_plugin_the_pip_line_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "random_order", None)
     monkeypatch.setattr(orders, "_run", None)  # a run that was started would raise otherwise
     with pytest.raises(MissingExtraError, match=r"pytest-random-order: pip install 'h3sim\[dev\]'"):
@@ -24,6 +24,6 @@ def test_what_is_no_number_of_runs_is_refused(given: str) -> None:
     assert str(caught.value) == f"RUNS: must be a number of runs, from 1 on, is '{given}'"
 
 
-def test_a_pytest_that_does_not_begin_is_told() -> None:
+def test_a_pytest_that_does_not_begin_is_reported() -> None:
     with pytest.raises(H3SimError, match="pytest ended with 4 before it wrote what it found"):
         orders.main(["1", "--no-such-option"])

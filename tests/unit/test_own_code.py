@@ -181,7 +181,7 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_an_interrupt_says_what_is_kept(tmp_path: Path) -> None:
+def test_an_interrupt_states_what_is_kept(tmp_path: Path) -> None:
     def notes(call: Any) -> str:
         with pytest.raises(KeyboardInterrupt) as caught:
             call()

@@ -13,7 +13,7 @@ from tests.tcp_pair import FixedWindow
 
 
 class TestRoundTrips:
-    def test_a_first_sample_is_taken_whole(self) -> None:
+    def test_a_first_sample_is_taken_without_smoothing(self) -> None:
         rtt = RttEstimator(initial_ns=ms(333))
         assert (rtt.smoothed_rtt_ns, rtt.rttvar_ns, rtt.has_sample) == (ms(333), ms(166.5), False)
         rtt.on_sample(ms(100), ms(60))  # a delay says nothing yet

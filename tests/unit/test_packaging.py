@@ -93,7 +93,7 @@ def test_the_command_leads_to_main() -> None:
     assert callable(getattr(importlib.import_module(module), function))
 
 
-def test_the_version_is_said_once() -> None:
+def test_the_version_is_stated_once() -> None:
     assert config()["metadata"]["version"] == "attr: h3sim._version.__version__"
     assert re.fullmatch(r"\d+\.\d+\.\d+", h3sim.__version__)
 
@@ -131,7 +131,7 @@ def test_the_demo_installs_no_tools_of_developers() -> None:
     assert rules["lint"].split() == ["$(DEV)"]
 
 
-def test_every_library_that_is_imported_is_asked_for() -> None:
+def test_every_library_that_is_imported_is_required() -> None:
     asked_for = {
         re.match(r"[A-Za-z0-9_-]+", line)[0].replace("-", "_").lower()
         for option in ("install_requires",)
@@ -160,7 +160,7 @@ def test_what_is_compiled_is_there_once_and_in_order() -> None:
     assert [name for name in names if not (CHECKOUT / name).is_file()] == []
 
 
-def test_what_is_compiled_holds_no_values_and_no_protocols_that_are_asked_for() -> None:
+def test_compiled_modules_hold_no_values_and_no_runtime_protocols() -> None:
     """mypyc checks the fields of dataclasses by their types, and `isinstance` knows no traits."""
     for name in (CHECKOUT / "compiled.txt").read_text("utf-8").split():
         text = (CHECKOUT / name).read_text("utf-8")

@@ -27,7 +27,9 @@ def image(id_: str, **entry: Any) -> dict[str, Any]:
     ("n_resources", "name"),
     [(20, "up to 20 resources"), (21, "21 to 31"), (31, "21 to 31"), (32, "32 and more")],
 )
-def test_pages_are_told_apart_by_how_many_resources_they_have(n_resources: int, name: str) -> None:
+def test_pages_are_distinguished_by_how_many_resources_they_have(
+    n_resources: int, name: str
+) -> None:
     page = page_of(ROOT, *(image(f"{n}.png") for n in range(n_resources - 1)))
     assert class_of(page, "resources") == name
 

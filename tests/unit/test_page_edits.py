@@ -61,7 +61,7 @@ def test_the_root_stays(page: Any) -> None:
         page.without("/")
 
 
-def test_an_unknown_resource_is_told_with_those_spelt_alike(page: Any) -> None:
+def test_an_unknown_resource_is_reported_with_those_spelt_alike(page: Any) -> None:
     with pytest.raises(
         UnknownNameError, match=r"did you mean s\.css\? \(`page\.index` shows all\)"
     ):
@@ -85,7 +85,7 @@ def test_a_key_that_there_is_not_is_refused(page: Any) -> None:
         page.with_("s.css", xyzzy=True)
 
 
-def test_every_wrong_value_is_told_with_its_key(page: Any) -> None:
+def test_every_wrong_value_is_reported_with_its_key(page: Any) -> None:
     with pytest.raises(PageError) as caught:
         page.with_("s.css", bytes=-1, kind="picture", defer="yes", discovered={"at": "soon"})
     keys = [line.split(": ")[1] for line in caught.value.lines()]

@@ -101,7 +101,7 @@ def test_logs_stand_one_above_the_other_over_one_axis(tmp_path: Path) -> None:
         LogPlots([])
 
 
-def test_the_command_draws_a_log_beside_another(
+def test_the_command_draws_a_log_next_to_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real, simulated = (str(log_of(tmp_path, scheme)) for scheme in ("rr", "fifo"))

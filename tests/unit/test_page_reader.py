@@ -171,7 +171,7 @@ def test_the_root_need_not_stand_first() -> None:
     assert page.children == {1: (0,)}
 
 
-def test_whole_numbers_may_be_written_with_a_point() -> None:
+def test_integers_may_be_written_with_a_point() -> None:
     assert page_from_dict(document(child(bytes=10.0))).resources[1].size_bytes == 10
 
 
@@ -200,7 +200,7 @@ def test_a_parent_that_is_missing_is_named() -> None:
     assert "'b'" in found["resources[1].discovered.by"]
 
 
-def test_a_circle_is_told_once_with_its_members() -> None:
+def test_a_cycle_is_reported_once_with_its_members() -> None:
     ring = [
         child("a", discovered={"by": "c", "at": "complete"}),
         child("b", discovered={"by": "a", "at": "complete"}),
@@ -220,7 +220,7 @@ def test_a_circle_is_told_once_with_its_members() -> None:
         (9, "a0 waits for a8 waits for a7 waits for a6 waits for a5 waits for 4 more waits for a0"),
     ],
 )
-def test_of_a_long_circle_five_members_are_told_and_how_many_more(
+def test_of_a_long_cycle_five_members_are_reported_and_how_many_more(
     n_members: int, steps: str
 ) -> None:
     ring = [
@@ -236,7 +236,7 @@ def test_a_resource_that_waits_for_itself_is_a_circle() -> None:
     assert "a waits for a" in found["resources[1].discovered.by"]
 
 
-def test_two_circles_are_told_each() -> None:
+def test_two_cycles_are_reported_one_by_one() -> None:
     pairs = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")]
     rings = [child(id_, discovered={"by": by, "at": "complete"}) for id_, by in pairs]
     assert list(problems(document(*rings))) == [
@@ -245,13 +245,13 @@ def test_two_circles_are_told_each() -> None:
     ]
 
 
-def test_a_second_root_is_told() -> None:
+def test_a_second_root_is_reported() -> None:
     found = problems(document({"id": "b", "kind": "document", "bytes": 1}))
     assert list(found) == ["resources[1]"]
     assert "second root" in found["resources[1]"]
 
 
-def test_a_page_without_a_root_is_told() -> None:
+def test_a_page_without_a_root_is_reported() -> None:
     given = document()
     given["resources"] = [child("a", discovered={"at": "time"})]
     assert "no root" in problems(given)["resources"]
@@ -266,13 +266,13 @@ def test_a_page_needs_a_resource(resources: list[object] | None) -> None:
     assert list(problems(given)) == ["resources"]
 
 
-def test_an_id_that_stands_twice_is_told() -> None:
+def test_a_duplicated_id_is_reported() -> None:
     found = problems(document(child("a"), child("b"), child("a")))
     assert list(found) == ["resources[3].id"]
     assert "resources[1]" in found["resources[3].id"]
 
 
-def test_an_offset_behind_the_end_of_the_parent_is_told() -> None:
+def test_an_offset_behind_the_end_of_the_parent_is_reported() -> None:
     late = {"by": "/", "at": "offset", "offset_bytes": 1001}
     found = problems(document(child(discovered=late)))
     assert list(found) == ["resources[1].discovered.offset_bytes"]
@@ -295,7 +295,7 @@ def test_the_schema_accepts_what_the_reader_accepts(given: dict[str, Any]) -> No
 # Many mistakes at once, and files that are no pages
 
 
-def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+def test_every_error_is_reported_at_once(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     given = document(
         child("a", bytes=-5, colour="red"),
@@ -326,13 +326,13 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_a_key_that_stands_twice_in_an_object_is_told(tmp_path: Path) -> None:
+def test_a_duplicated_key_of_an_object_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "page.json"
     text = json.dumps(document(child()))
     path.write_text(text.replace('"bytes": 10,', '"bytes": 10, "bytes": 20,'), encoding="utf-8")
     (line,) = reported(path)
     assert line.startswith(f"{path}: resources[1].bytes: ")
-    assert "twice" in line
+    assert "is duplicated" in line
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_key_that_stands_twice_in_an_object_is_told(tmp_path: Path) -> None:
     ],
     ids=["bytes", "cut off", "empty", "html", "list", "deep list", "deep object", "long number"],
 )
-def test_what_is_no_page_is_told_in_one_line(
+def test_what_is_no_page_is_reported_in_one_line(
     tmp_path: Path, content: bytes, shown_text: str
 ) -> None:
     path = tmp_path / "page.json"
@@ -359,7 +359,7 @@ def test_what_is_no_page_is_told_in_one_line(
     assert shown_text in line
 
 
-def test_nesting_of_any_depth_is_told_and_never_breaks_the_reader(tmp_path: Path) -> None:
+def test_nesting_of_any_depth_is_reported_and_never_breaks_the_reader(tmp_path: Path) -> None:
     # Near the limit of the interpreter a value may be read and not be shown any more.
     path = tmp_path / "page.json"
     for depth in range(800, 1001):
@@ -369,7 +369,7 @@ def test_nesting_of_any_depth_is_told_and_never_breaks_the_reader(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["missing.json", "folder.json"])
-def test_a_path_that_cannot_be_read_is_told_in_one_line(tmp_path: Path, name: str) -> None:
+def test_a_path_that_cannot_be_read_is_reported_in_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.json").mkdir()
     (line,) = reported(tmp_path / name)
     assert line.startswith(f"{tmp_path / name}: cannot be read: ")

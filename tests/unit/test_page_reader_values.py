@@ -134,7 +134,7 @@ SINGLE = {
 
 
 @pytest.mark.parametrize("flaw", SINGLE)
-def test_a_single_mistake_is_told_with_its_place_and_refused_by_the_schema(flaw: str) -> None:
+def test_a_single_error_is_reported_with_its_place_and_refused_by_the_schema(flaw: str) -> None:
     change, position = SINGLE[flaw]
     given = copy.deepcopy(document())
     change(given)

@@ -159,7 +159,7 @@ def test_half_of_the_styles_of_the_head_goes_into_the_document() -> None:
     assert complete.resources[0].size_bytes == 2800 + 1001
 
 
-def test_what_a_cached_copy_would_have_asked_for_by_the_clock_still_comes_by_it() -> None:
+def test_what_a_cached_copy_would_have_requested_by_the_clock_still_comes_by_it() -> None:
     by_clock = {"by": "a", "at": "time", "delay_ms": 7}
     page = page_of(
         ROOT,
@@ -192,7 +192,7 @@ def test_hosts_share_a_connection_where_both_are_known(
         ("", ["cdn", ""], ("(page)", "cdn")),
     ],
 )
-def test_a_host_that_is_not_said_is_that_of_the_root(
+def test_a_resource_without_a_host_has_that_of_the_root(
     root: str, others: list[str], names: tuple[str, ...]
 ) -> None:
     images = [named(str(n), "image", host=host) for n, host in enumerate(others)]
@@ -213,7 +213,7 @@ def test_a_host_is_ten_minutes_away_at_most(key: str) -> None:
     ("marks", "knows"),
     [({}, False), ({"above_the_fold": True}, True), ({"viewport": 0.0}, True)],
 )
-def test_a_page_knows_its_fold_if_a_mark_or_a_share_says_so(
+def test_a_page_knows_its_fold_if_it_has_a_mark_or_a_viewport_share(
     marks: dict[str, Any], knows: bool
 ) -> None:
     assert page_of(ROOT, named("a", "image", **marks)).knows_above_the_fold is knows
@@ -228,7 +228,7 @@ def test_a_page_knows_its_fold_if_a_mark_or_a_share_says_so(
         ({"above_the_fold": True, "bytes": 0}, "the labelled resources have no bytes"),
     ],
 )
-def test_a_page_says_why_nothing_of_it_is_visible(marks: dict[str, Any], why: str) -> None:
+def test_a_page_states_why_nothing_of_it_is_visible(marks: dict[str, Any], why: str) -> None:
     assert page_of(ROOT, named("a", "image", **marks)).nothing_visible_reason == why
 
 
@@ -256,7 +256,7 @@ def test_a_group_of_a_recording_has_a_name_of_its_own(names: list[str], keys: li
         ({"source": "made up by hand"}, "made up"),
     ],
 )
-def test_provenance_says_where_a_page_is_from(provenance: dict[str, str], origin: str) -> None:
+def test_provenance_states_where_a_page_is_from(provenance: dict[str, str], origin: str) -> None:
     assert origin_of(replace(ONE, provenance=provenance)) == origin
 
 

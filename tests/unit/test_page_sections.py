@@ -43,7 +43,7 @@ def test_responses_are_those_that_the_server_of_the_recorder_gave(name: str) -> 
     assert sorted(map(field_bytes, made)) == sorted(map(field_bytes, given))
 
 
-def test_a_page_that_says_little_has_sections_too() -> None:
+def test_a_page_that_has_little_data_has_sections_too() -> None:
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 10},
         {"id": "\u00e9.js", "kind": "fetch", "bytes": 0, "discovered": {"at": "time"}},

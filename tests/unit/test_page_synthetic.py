@@ -136,7 +136,7 @@ def test_made_up_pages_load(browser: Any) -> None:
         assert len(load.timings) == 20
 
 
-def test_every_value_out_of_range_is_told() -> None:
+def test_every_value_out_of_range_is_reported() -> None:
     with pytest.raises(PageError) as caught:
         synthetic(n_resources=0, total_bytes=-1, max_depth=9, script_share=2, html_bytes=-1)
     assert [problem.key for problem in caught.value.problems] == [

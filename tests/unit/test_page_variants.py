@@ -81,7 +81,7 @@ def test_early_hints_come_before_the_answer() -> None:
     assert all(page.resources[page.index[id_]].preload for id_ in ("a.css", "f/a.woff2"))
 
 
-def test_hints_of_a_stage_are_asked_for_when_the_stage_before_is_there() -> None:
+def test_hints_of_a_stage_are_requested_when_the_stage_before_is_there() -> None:
     page = transforms.with_staged_hints(PAGE)
     triggers = {r.id: r.discovered for r in page.resources}
     assert {id_: when and (when.by, when.at.value) for id_, when in triggers.items()} == {
@@ -102,7 +102,7 @@ def test_an_empty_stage_is_passed_over() -> None:
     assert page.resources[1].discovered.offset_bytes == 0
 
 
-def test_a_document_with_its_styles_in_it_names_what_they_and_scripts_asked_for() -> None:
+def test_a_document_with_its_styles_in_it_names_what_they_and_scripts_requested() -> None:
     page = transforms.with_inlined_styles(PAGE, share=0.5)
     assert [r.id for r in page.resources] == ["/", "f/a.woff2", "a.js", "b.png"]
     assert page.resources[0].size_bytes == 14_000 + 1400
@@ -122,7 +122,7 @@ def test_a_root_that_is_a_style_or_a_script_stays_what_it_was(of: dict[str, Any]
     assert page.resources == (grown, image)
 
 
-def test_what_a_fresh_copy_asks_for_is_asked_for_where_that_was() -> None:
+def test_what_a_fresh_copy_asks_for_is_requested_where_that_was() -> None:
     page = transforms.with_cached(PAGE, ["a.css", "a.js"])
     assert [r.id for r in page.resources] == ["/", "f/a.woff2", "b.png"]
     # 140 ms, parsed for 7 and 1 of delay; 190 ms, run for 30 and 2 of delay.
@@ -158,7 +158,7 @@ def test_a_stale_copy_costs_a_header() -> None:
     assert (style.by, style.at.value, style.offset_bytes) == ("/", "offset", 7000)
 
 
-def test_every_name_that_means_nothing_is_told() -> None:
+def test_every_name_that_means_nothing_is_reported() -> None:
     with pytest.raises(InputError) as caught:
         transforms.selected(PAGE, ["image", "*.gif", "/", "sound"])
     assert [problem.key for problem in caught.value.problems] == ["*.gif", "/", "sound"]
@@ -217,7 +217,7 @@ def test_changes_are_made_in_the_order_given(tmp_path: Path) -> None:
     assert page.resources == expected.resources
 
 
-def test_a_name_of_ones_own_is_what_results_say(
+def test_a_given_name_is_the_one_in_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert written(tmp_path, "--cached", "a.css", "--name", "second visit").name == "second visit"
@@ -226,7 +226,7 @@ def test_a_name_of_ones_own_is_what_results_say(
     )
 
 
-def test_every_mistake_is_told_and_nothing_is_written(
+def test_every_error_is_reported_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "no" / "edited.json"

@@ -30,24 +30,24 @@ def _found(ax: Axes) -> list[str]:
     return list(errors_in(figure))
 
 
-def test_a_plain_figure_has_no_mistakes(ax: Axes) -> None:
+def test_a_plain_figure_has_no_errors(ax: Axes) -> None:
     ax.text(2, 0.9, "here")
     ax.text(6, 0.9, "there")
     assert _found(ax) == []
 
 
-def test_texts_that_overlap_are_told(ax: Axes) -> None:
+def test_texts_that_overlap_are_reported(ax: Axes) -> None:
     ax.text(2, 0.9, "here")
     ax.text(2.3, 0.91, "there")
     assert _found(ax) == ["overlap: 'here' and 'there'"]
 
 
-def test_a_text_that_is_cut_is_told(ax: Axes) -> None:
+def test_a_text_that_is_cut_is_reported(ax: Axes) -> None:
     ax.text(9, 0.5, "what is far too long for what is left of a line").set_in_layout(False)
     assert _found(ax) == ["cut: 'what is far too long for what is left of a line'"]
 
 
-def test_a_legend_over_a_line_is_told_and_one_beside_it_is_not(ax: Axes) -> None:
+def test_a_legend_over_a_line_is_reported_and_one_next_to_it_is_not(ax: Axes) -> None:
     ax.legend(loc="upper right")
     assert _found(ax) == ["legend over the line 'a line'"]
     ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))

@@ -57,7 +57,7 @@ def _hostile_toml(folder: Path, table: str) -> Path:
     return path
 
 
-def test_no_mistake_of_a_file_reaches_the_terminal_raw(tmp_path: Path) -> None:
+def test_no_error_of_a_file_reaches_the_terminal_raw(tmp_path: Path) -> None:
     for read, path in (
         (load_page, _hostile_page(tmp_path)),
         (load_scheme, _hostile_toml(tmp_path, "classes.all")),

@@ -58,7 +58,7 @@ class TestTheChainOfChrome:
         # But it is of the class now: what is raised next goes behind it.
         assert policy.on_changed(resources[3], SEEN) == [(12, below(4, 220))]
 
-    def test_what_was_said_once_is_not_said_again(self) -> None:
+    def test_a_signal_that_was_sent_is_not_sent_again(self) -> None:
         policy, resources = talking("chrome-h2", "document", "image", "image")
         assert policy.on_changed(resources[2], SEEN) == [(8, below(0, 220))]
         assert policy.on_changed(resources[2], SEEN) == []
@@ -91,7 +91,7 @@ class TestOtherSignals:
         change = ResourceState(visible=True, fetchpriority=FetchPriority.LOW)
         assert policy.on_changed(resources[1], change) == [(4, Eps(urgency=3, incremental=True))]
 
-    def test_firefox_says_of_open_streams_only_that_the_tab_is_hidden(self) -> None:
+    def test_firefox_updates_open_streams_only_when_the_tab_is_hidden(self) -> None:
         policy, resources = talking("firefox-eps", "document", "image", "script")
         assert policy.on_changed(resources[1], SEEN) == []
         assert policy.on_changed(None, HIDDEN) == [
@@ -104,7 +104,7 @@ class TestOtherSignals:
         policy, _ = talking("firefox-h2", "document", "image")
         assert policy.on_changed(None, HIDDEN) == [(4, below(-3, 22, exclusive=False))]
 
-    def test_what_is_known_before_a_request_is_said_with_it(self) -> None:
+    def test_what_is_known_before_a_request_is_signalled_with_it(self) -> None:
         page = scripted_page([(0, "document", 1), (0, "image", 1)])
         policy = make_policy(h3sim.load_scheme("firefox-eps"), page)
         assert policy.on_changed(page.resources[1], SEEN) == []
@@ -188,7 +188,7 @@ class TestLoads:
         assert heard(page(above_the_fold=True)) == [asked, raised]
         assert heard(page(viewport=0.2)) == [asked, raised]
 
-    def test_what_is_asked_for_after_the_first_paint_is_raised_right_after_its_request(
+    def test_what_is_requested_after_the_first_paint_is_raised_right_after_its_request(
         self,
     ) -> None:
         late = image("late", above_the_fold=True, discovered={"at": "time", "delay_ms": 100})
@@ -231,7 +231,7 @@ class TestLoads:
 
 
 class TestPages:
-    def test_every_mistake_has_its_key(self) -> None:
+    def test_every_error_has_its_key(self) -> None:
         changes = [
             {"when": {"by": "nobody", "at": "complete"}, "visible": True},
             {"when": {"by": "/", "at": "offset", "offset_bytes": 2000}, "fetchpriority": "low"},

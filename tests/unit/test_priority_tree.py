@@ -50,7 +50,7 @@ def test_a_chain_stands_as_it_did_at_the_instant() -> None:
     ]
 
 
-def test_before_anything_is_asked_for_there_is_a_root_alone() -> None:
+def test_before_anything_is_requested_there_is_a_root_alone() -> None:
     page = scripted_page([(0, "document", 1), (100, "image", 1)])
     load = h3sim.simulate(page, scheme="dfifo", network="4g")
     assert reported(load, 0) == [(None, None, "root", "group", 0)]
@@ -79,7 +79,7 @@ def test_urgencies_are_groups_in_the_order_served() -> None:
     assert [each.parent for each in elements] == [None, 0, 1, 0, 3, 0, 5]
 
 
-def test_buckets_are_told_with_how_they_share() -> None:
+def test_buckets_are_reported_with_how_they_share() -> None:
     load = h3sim.simulate("davies-meenan", scheme="bucket-html")
     labels = [each.label for each in elements_of(load, 30 * MS) if each.parent == 0]
     assert labels[0].startswith("bucket 63.")

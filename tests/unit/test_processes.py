@@ -110,7 +110,7 @@ class Idle(FifoScheduler):
         return None
 
 
-def test_a_load_that_cannot_end_is_given_up_whatever_goes_on_beside_it() -> None:
+def test_a_load_that_cannot_end_is_given_up_whatever_goes_on_next_to_it() -> None:
     def clock(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         while True:
             yield env.timeout(ms(60_000))
@@ -131,7 +131,7 @@ def test_a_process_that_goes_round_without_time_is_given_up(monkeypatch: Any) ->
 
 
 @pytest.mark.parametrize("value", [5, None, ms(5), "x"])
-def test_what_a_process_yields_that_is_no_event_is_told_with_its_name(value: Any) -> None:
+def test_what_a_process_yields_that_is_no_event_is_reported_with_its_name(value: Any) -> None:
     def hasty(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         yield env.timeout(1)
         yield value
@@ -143,7 +143,7 @@ def test_what_a_process_yields_that_is_no_event_is_told_with_its_name(value: Any
 
 
 @pytest.mark.parametrize("delay", [1.5, float("nan"), float("inf")])
-def test_a_delay_that_is_no_whole_number_is_refused_as_one(delay: Any) -> None:
+def test_a_delay_that_is_no_integer_is_refused_as_one(delay: Any) -> None:
     def clock(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         yield env.timeout(delay)
 
@@ -199,7 +199,7 @@ def test_what_a_process_raises_comes_out() -> None:
         (lambda env: env.up.set_rate(1), "rate_mbps: cannot change: this link has no rate"),
     ],
 )
-def test_a_change_that_cannot_be_is_told(change: Any, message: str) -> None:
+def test_an_impossible_change_is_reported(change: Any, message: str) -> None:
     def process(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         change(env)
         yield env.timeout(1)
@@ -208,7 +208,7 @@ def test_a_change_that_cannot_be_is_told(change: Any, message: str) -> None:
         finished_ms(processes=[process])
 
 
-def test_a_process_without_a_yield_is_told_by_its_name() -> None:
+def test_a_process_without_a_yield_is_reported_by_its_name() -> None:
     def forgetful(env: LoadEnvironment) -> Any:
         env.timeout(1)
 

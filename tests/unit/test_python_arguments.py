@@ -49,7 +49,7 @@ def test_other_seeds_of_a_study_are_checked() -> None:
     assert keys_of(lambda: study.with_seeds("x")) == ["seeds"]
 
 
-def test_how_a_study_runs_is_told_with_what_it_is_of() -> None:
+def test_errors_in_how_a_study_runs_are_reported_with_those_of_its_axes() -> None:
     keys = keys_of(lambda: h3sim.sweep("pge", workers=0, executor="thread", progress=3, store=5))
     assert sorted(keys) == ["executor", "pages", "progress", "store", "workers"]
     assert keys_of(lambda: h3sim.sweep(PAGE, retry_failed="yes", **SERIAL)) == ["retry_failed"]
@@ -91,12 +91,12 @@ def test_find_begins_at_the_seed_that_is_given() -> None:
     assert behind[0].ratio != behind[1].ratio
 
 
-def test_advice_with_one_scheme_says_that_nothing_was_compared() -> None:
+def test_advice_with_one_scheme_states_that_nothing_was_compared() -> None:
     advice = h3sim.recommend(PAGE, schemes=["chrome-eps"], n_seeds=2)
     assert advice.sentence == "Nothing was compared: chrome-eps is the only scheme."
 
 
-def test_advise_tells_every_mistake() -> None:
+def test_advise_reports_every_error() -> None:
     call = lambda: h3sim.recommend(PAGE, n_seeds=0, which="x", keep_loads="m")  # noqa: E731
     assert keys_of(call) == ["which", "n_seeds", "keep_loads"]
 
@@ -116,7 +116,7 @@ def test_an_option_that_compare_would_not_use_is_refused() -> None:
     assert keys_of(lambda: h3sim.compare(PAGE, send_buffer_kb=14)) == ["send_buffer_kb"]
 
 
-def test_a_sensitivity_tells_every_mistake_and_takes_numbers_of_numpy() -> None:
+def test_a_sensitivity_reports_every_error_and_takes_numbers_of_numpy() -> None:
     ranges: dict[str, Any] = {
         "rtt_ms": h3sim.Range(low=1, high=20),
         "rate_mbps": h3sim.Range(low=1, high=20),
@@ -131,7 +131,7 @@ def test_a_sensitivity_tells_every_mistake_and_takes_numbers_of_numpy() -> None:
     ]
 
 
-def test_statistics_tell_every_mistake() -> None:
+def test_statistics_report_every_error() -> None:
     call = lambda: RESULTS.compare("x", value="ms", confidence=9, interval="z", seed=-1)  # noqa: E731
     assert keys_of(call) == ["confidence", "interval", "seed", "value", "baseline"]
     assert keys_of(lambda: RESULTS.power(-1, baseline="x", level=2)) == [
@@ -142,7 +142,7 @@ def test_statistics_tell_every_mistake() -> None:
     assert keys_of(lambda: RESULTS.ranks("ms", level=3)) == ["value", "level"]
 
 
-def test_rows_that_do_not_say_which_load_they_are_cannot_be_compared() -> None:
+def test_rows_that_do_not_state_which_load_they_are_cannot_be_compared() -> None:
     rows = h3sim.Results.of([{"scheme": "rr", "ms": 3.0}])
     assert keys_of(lambda: rows.compare(value="ms")) == ["rows"]
 
@@ -190,17 +190,17 @@ def test_what_is_no_row_is_refused(rows: Any) -> None:
         h3sim.Results.of(rows)
 
 
-def test_a_notebook_says_of_few_rows_that_these_are_all() -> None:
+def test_a_notebook_states_of_few_rows_that_these_are_all() -> None:
     assert "The first" not in RESULTS._repr_html_()
     joined = h3sim.Results.of([{"a": 1}, {"b": 2}])
     assert joined._repr_html_().count("<tr>") == 3
 
 
-def test_figures_that_cannot_stand_over_axes_are_told() -> None:
+def test_figures_that_cannot_stand_over_axes_are_reported() -> None:
     assert keys_of(lambda: RESULTS.to_xarray("page_laod_ms", "seed")) == ["values", "values"]
 
 
-def test_a_study_of_a_store_is_asked_for_by_a_whole_number(tmp_path: Path) -> None:
+def test_a_study_of_a_store_is_requested_by_an_integer(tmp_path: Path) -> None:
     store, saved, parquet = (tmp_path / name for name in ("s.db", "r.jsonl", "r.parquet"))
     h3sim.sweep(PAGE, store=store, **SERIAL)
     RESULTS.save(saved)
@@ -212,7 +212,7 @@ def test_a_study_of_a_store_is_asked_for_by_a_whole_number(tmp_path: Path) -> No
         h3sim.read_results(parquet)
 
 
-def test_a_study_that_adds_seeds_says_how_far_it_came() -> None:
+def test_a_study_that_adds_seeds_states_how_far_it_came() -> None:
     reported: dict[str, Any] = {"schemes": ["rr", "fifo"], "rtt_ms": 50, "loss": 0.02}
     found = [
         h3sim.sequential_sweep("creative", width=width, most_seeds=8, executor="serial", **reported)

@@ -35,7 +35,7 @@ def test_a_table_without_rows_keeps_its_columns() -> None:
     assert list(frame.columns) == list(load.timings.columns)
 
 
-def test_datasets_say_the_units_of_figures_and_axes() -> None:
+def test_datasets_state_the_units_of_figures_and_axes() -> None:
     pytest.importorskip("xarray")
     results = h3sim.sweep(
         PAGE, schemes=["rr", "fifo"], rate_mbps=[2, 5], send_buffer_kb=[0, 14], executor="serial"
@@ -56,7 +56,7 @@ def test_every_time_and_size_among_figures_has_a_unit() -> None:
 
 
 @pytest.mark.parametrize(("stored", "reported"), [(True, "kept in "), (False, "use a store")])
-def test_an_interrupted_sweep_says_what_is_kept(
+def test_an_interrupted_sweep_states_what_is_kept(
     tmp_path: Path, stored: bool, reported: str
 ) -> None:
     store = tmp_path / "study.db" if stored else None

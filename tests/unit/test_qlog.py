@@ -191,7 +191,7 @@ def test_a_sequence_that_was_cut_off_is_read_up_to_there(tmp_path: Path) -> None
     assert "what came after line 7, where the log is cut off" in log.unknown
 
 
-def test_who_does_not_say_which_end_it_is_is_told_by_who_speaks_first(tmp_path: Path) -> None:
+def test_a_log_without_a_vantage_point_is_classified_by_who_sends_first(tmp_path: Path) -> None:
     unsaid = {key: value for key, value in trace(SMALL).items() if key != "vantage_point"}
     log = reading(tmp_path, unsaid)
     assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
@@ -251,7 +251,7 @@ def test_a_frame_without_bytes_counts_only_if_it_ends_its_stream(tmp_path: Path)
     assert measured_to_dict(log)["page_load_ms"] == 3
 
 
-def test_a_client_that_says_what_was_delivered_when_is_believed(tmp_path: Path) -> None:
+def test_delivery_times_that_a_client_logs_are_used(tmp_path: Path) -> None:
     moved = {"stream_id": 0, "offset": 0, "length": 1500, "from": "transport", "to": "application"}
     others = [{**moved, "to": "transport", "from": "application"}, {**moved, "stream_id": 3}]
     events = [
@@ -264,7 +264,7 @@ def test_a_client_that_says_what_was_delivered_when_is_believed(tmp_path: Path) 
     assert log.trace.delivered_at_ns == [30 * MS, 21 * MS + 1, 30 * MS]
 
 
-def test_a_body_is_as_long_as_its_header_says(tmp_path: Path) -> None:
+def test_a_body_is_as_long_as_its_header_states(tmp_path: Path) -> None:
     events = [
         headers(0, "created", 0, path="/index.html"),
         headers(0, "created", 4, path="/too-long"),
@@ -277,7 +277,7 @@ def test_a_body_is_as_long_as_its_header_says(tmp_path: Path) -> None:
     assert log.unknown[1:] == ("how long bodies are; all bytes of the stream stand in: stream 4",)
 
 
-def test_a_response_shorter_than_it_says_that_breaks_off_is_left_out(tmp_path: Path) -> None:
+def test_a_response_cut_off_before_its_declared_length_is_left_out(tmp_path: Path) -> None:
     events = [
         packet(1, "received", 0, frame(0, 0, 60), frame(4, 0, 60), frame(8, 0, 60, fin=True)),
         *(headers(1, "parsed", id_, content_length=n) for id_, n in ((0, "99"), (4, "40"))),
@@ -345,7 +345,9 @@ def test_responses_whose_end_never_came_are_left_out_and_named(tmp_path: Path) -
     assert "what was asked for: streams 0, 36" in log.unknown
 
 
-def test_figures_are_of_the_responses_that_are_whole_beside_one_that_is_not(tmp_path: Path) -> None:
+def test_figures_are_of_the_responses_that_are_complete_next_to_one_that_is_not(
+    tmp_path: Path,
+) -> None:
     """All arrives in the order sent, and one response is empty; of another the end is missing."""
     events = [headers(0, "created", stream_id, path=f"/{stream_id}") for stream_id in (0, 4, 8, 12)]
     events += [

@@ -27,7 +27,7 @@ SERVED = [
 ]
 
 
-def test_a_server_tells_arrivals_from_acknowledgements(tmp_path: Path) -> None:
+def test_a_server_derives_arrivals_from_acknowledgements(tmp_path: Path) -> None:
     log = reading(tmp_path, trace(SERVED, "server"))
     assert [row[:2] for row in log.trace.packet_rows] == [
         (50 * MS, 70 * MS),
@@ -64,7 +64,7 @@ def lost(number: int) -> dict[str, Any]:
         ([lost(2), SERVED[8]], [True, False, True]),
     ],
 )
-def test_what_a_server_says_decides_what_arrived(
+def test_the_log_of_the_server_decides_what_arrived(
     tmp_path: Path, events: list[Any], arrived: list[bool]
 ) -> None:
     sent = [*SERVED[:4], packet(91, "sent", 3, frame(0, 100, 100, fin=True))]

@@ -63,7 +63,7 @@ def short(event: dict[str, Any]) -> tuple[Any, ...]:
     return (event["time"], name, data["stream_id"], fields)
 
 
-def test_the_whole_log_of_a_small_load() -> None:
+def test_the_complete_log_of_a_small_load() -> None:
     logs = ends(qlog_document(made(), title="small", resources=RESOURCES))
     assert [short(event) for event in logs["server"]] == [
         (2, "packet_received", 0, 65, (0, 0, 40, True)),
@@ -92,7 +92,7 @@ def test_the_whole_log_of_a_small_load() -> None:
     ]
 
 
-def test_the_head_says_what_readers_of_0_3_look_for() -> None:
+def test_the_head_states_what_readers_of_0_3_look_for() -> None:
     document = qlog_document(made(), title="small")
     assert {key: value for key, value in document.items() if key != "traces"} == {
         "qlog_version": "0.3",
@@ -313,7 +313,7 @@ def test_priorities_are_fields_of_requests_and_updates_as_rfc_9218_has_them() ->
     } in [event["data"].get("frame") for event in drafts["client"]]
 
 
-def test_what_a_tree_is_told_goes_in_priority_frames() -> None:
+def test_changes_of_a_tree_are_logged_as_priority_frames() -> None:
     logs = ends(qlog_document(made(signals=TREE), title="x"))
     frames = [
         (event["time"], event["data"]["frame"])
@@ -334,7 +334,7 @@ def test_what_a_tree_is_told_goes_in_priority_frames() -> None:
     assert priorities(logs["client"]) == []
 
 
-def test_nothing_stands_in_the_log_where_nothing_was_said(tmp_path: Path) -> None:
+def test_nothing_is_logged_where_nothing_was_signalled(tmp_path: Path) -> None:
     text = [SignalSent(4 * MS, 4, BucketPriority(bucket=63, level=3)), *SIGNALS]
     silent = ends(qlog_document(made(signals=(text[0],)), title="x"))
     known = ends(qlog_document(made(signals=tuple(text)), title="x", signals_are_sent=False))
@@ -346,7 +346,7 @@ def test_nothing_stands_in_the_log_where_nothing_was_said(tmp_path: Path) -> Non
         assert ("priority" in path.read_text(encoding="utf-8")) == is_known
 
 
-def test_a_response_that_arrives_as_it_is_asked_for_stands_behind_its_request() -> None:
+def test_a_response_that_arrives_as_it_is_requested_stands_behind_its_request() -> None:
     # Asked for, sent and there at 5: a tick of the pace, and no delay.
     at_ns = 5 * MS
     trace = made(
@@ -403,7 +403,7 @@ def test_the_file_holds_the_document(tmp_path: Path, dialect: str) -> None:
     assert json.loads(path.read_text()) == document
 
 
-def test_a_file_is_written_whole_or_not_at_all(
+def test_a_file_is_written_completely_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "load.qlog"

@@ -29,7 +29,7 @@ def spans_of(numbers: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_an_ack_tells_of_the_last_eight_spans_whatever_the_order_of_arrival(seed: int) -> None:
+def test_an_ack_reports_the_last_eight_spans_whatever_the_order_of_arrival(seed: int) -> None:
     source = random.Random(seed)
     numbers = [number for number in range(120) if source.random() < 0.8]
     for position in range(0, len(numbers), 4):  # packets overtake, and some come twice

@@ -43,7 +43,7 @@ def test_with_an_ack_the_rest_of_a_window_is_filled_from_32_bytes_of_a_frame_on_
         assert sizes(server.packets_to_send(0)) == expected
 
 
-def test_a_packet_with_an_ack_says_that_the_window_is_in_use_again() -> None:
+def test_a_packet_with_an_ack_marks_the_window_as_used_again() -> None:
     server = end(FULL)
     server.recovery.on_nothing_to_send()
     server.on_packet(peer_packet(0), 0)
@@ -62,7 +62,7 @@ def test_an_ack_alone_takes_limits_with_it_that_wait() -> None:
 
 
 @pytest.mark.parametrize("ack_ping_every", [0, 1])
-def test_packets_are_numbered_one_by_one_and_say_how_late_their_acks_are(
+def test_packets_are_numbered_consecutively_and_carry_their_ack_delay(
     ack_ping_every: int,
 ) -> None:
     client = idle(10_000, ack_ping_every=ack_ping_every)

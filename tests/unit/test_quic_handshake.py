@@ -149,7 +149,9 @@ def test_probes_of_a_server_keep_to_three_times_what_came(
 
 
 @pytest.mark.parametrize(("loss", "seed"), [(0.3, 59), (0.3, 69), (0.45, 1)])
-def test_a_flight_of_which_a_probe_brought_a_part_arrives_whole(loss: float, seed: int) -> None:
+def test_a_flight_of_which_a_probe_delivered_a_part_arrives_completely(
+    loss: float, seed: int
+) -> None:
     """The probe is cut to what an unvalidated address may get, and comes; its packet is lost."""
     load = h3sim.simulate("creative", scheme="rr", network="4g", loss=loss, seed=seed)
     assert load.page_load_ms < 3_600_000

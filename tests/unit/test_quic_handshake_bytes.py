@@ -41,7 +41,7 @@ def filled(handshake: Handshake, room: int = 10_000) -> list[tuple[int, int]]:
         (Role.SERVER, HandshakeMode.ZERO_RTT, False, False, False),
     ],
 )
-def test_how_a_connection_begins_says_who_may_send(
+def test_the_handshake_mode_decides_who_may_send(
     role: Role, mode: HandshakeMode, may_send: bool, has_data: bool, may_deadlock: bool
 ) -> None:
     handshake = made(role, mode)

@@ -243,7 +243,7 @@ def test_a_bare_ack_that_asks_for_one_is_in_flight() -> None:
     assert client.recovery.bytes_in_flight == sent[0].size_bytes == 27 + 5 + 2 + 1
 
 
-def test_so_is_one_of_an_end_that_has_nothing_else_to_say() -> None:
+def test_so_is_one_of_an_end_that_has_nothing_else_to_send() -> None:
     client = idle(10_000, ack_every=1, ack_ping_every=1)
     assert client.packets_to_send(0) == []
     for number in (0, 2):
@@ -261,7 +261,7 @@ def test_an_ack_that_waits_leaves_when_it_is_due() -> None:
     assert sizes(client.packets_to_send(ms(25))) == [32]
 
 
-def test_an_ack_tells_of_all_that_came_unless_older_packets_may_be_forgotten() -> None:
+def test_an_ack_reports_all_that_came_unless_older_packets_may_be_forgotten() -> None:
     # Packet 0 of the server carried an ACK of 0, and arrived.
     for every, spans in ((0, ((0, 1),)), (64, ((1, 1),))):
         server = end(2000, ack_ping_every=every)
@@ -271,7 +271,7 @@ def test_an_ack_tells_of_all_that_came_unless_older_packets_may_be_forgotten() -
         assert server.packets_to_send(ms(100))[0].ack == spans
 
 
-def test_an_ack_says_how_long_ago_the_highest_came() -> None:
+def test_an_ack_carries_the_delay_of_the_largest_packet() -> None:
     """RFC 9000 § 13.2.5: since the largest packet number was received."""
     state = AckState(every=2, max_delay_ns=ms(25))
     state.on_packet(1, ms(100), True)

@@ -68,7 +68,7 @@ def test_a_delay_is_taken_off_where_what_is_left_is_not_below_the_shortest(
     assert rtt.smoothed_rtt_ns == ms(smoothed_ms)
 
 
-def test_of_a_reported_delay_no_more_counts_than_the_peer_said_it_would_take() -> None:
+def test_a_reported_delay_counts_up_to_the_max_ack_delay_of_the_peer() -> None:
     """RFC 9002 § 5.3: the lesser of the acknowledgment delay and max_ack_delay, 25 ms here."""
     recovery, _ = sender(0, 100)
     acknowledge(recovery, (0, 0), at_ms=100)
@@ -124,7 +124,7 @@ def test_before_the_first_ack_congestion_is_persistent_only_where_the_path_was_k
     assert reported.persistent_at_ns == ([ms(1010)] if is_known else [])
 
 
-def test_what_was_forgotten_is_not_told_again_when_an_older_ack_is_acknowledged() -> None:
+def test_what_was_forgotten_is_not_reported_again_when_an_older_ack_is_acknowledged() -> None:
     """RFC 9000 § 13.2.4; acknowledgements of ACKs may come out of order."""
     state = AckState(every=2, max_delay_ns=25)
     for number in range(10):

@@ -178,7 +178,7 @@ def test_a_packet_may_leave_whenever_something_happens() -> None:
     assert pacer.ready_at_ns(ms(50) + 1) == ms(50) + 1
 
 
-def test_a_paced_end_says_when_its_next_packet_leaves() -> None:
+def test_a_paced_end_sets_its_timer_to_its_next_packet() -> None:
     server = end(10_000, pacing_gain=1.0, pacing_bucket="aioquic")
     assert len(server.packets_to_send(ms(500))) == 3  # 2.5 packets' time: a rest counts as one
     assert server.timer_at_ns() == ms(510)

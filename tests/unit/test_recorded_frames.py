@@ -59,7 +59,7 @@ class TestTheTreeOfFirefox:
         groups=GROUPS,
     )
 
-    def test_groups_and_places_are_told_as_they_were_recorded(self) -> None:
+    def test_groups_and_places_are_reported_as_they_were_recorded(self) -> None:
         load = h3sim.simulate(self.PAGE, scheme="recorded-firefox")
         assert reported(load)[:5] == [
             (-1, H2Priority(weight=200)),
@@ -142,7 +142,7 @@ class TestChrome:
         )
         assert load.trace.order[:4] == [0, 4, 8, 4]
 
-    def test_a_parent_that_was_not_asked_for_yet_is_the_root(self) -> None:
+    def test_a_parent_that_was_not_requested_yet_is_the_root(self) -> None:
         frames = page(
             child("a.png", "image", CHROME | below("z.png", 9)),
             child("z.png", "image", CHROME | below("a.png", 7)),
@@ -182,7 +182,7 @@ class TestFiles:
         (entry,) = without.resources[2].recorded
         assert (entry.depends_on, entry.weight) == ("", 12)
 
-    def test_mistakes_have_their_keys(self) -> None:
+    def test_errors_have_their_keys(self) -> None:
         groups = [
             {"name": "a"},
             {"name": "a"},

@@ -79,7 +79,7 @@ class TestWhoSharesAConnection:
         apart = seen(WWW, connection="1", **allowed), seen(IMG, connection="2", **allowed)
         assert groups(*apart) == []
 
-    def test_connections_of_http_1_say_nothing(self) -> None:
+    def test_connections_of_http_1_have_no_information(self) -> None:
         allowed: dict[str, Any] = {"address": NEAR, "certificate_names": ("*.shop.example",)}
         apart = seen(WWW, connection="1", **allowed), seen(IMG, connection="2", **allowed)
         for request in apart:
@@ -141,14 +141,16 @@ class TestAHar:
             page = import_page(write_recording(tmp_path, document)).page
             assert {host.certificate for host in page.hosts} == {"shop.example"}
 
-    def test_a_page_of_one_host_says_nothing_of_hosts(self, tmp_path: Path) -> None:
+    def test_a_page_of_one_host_lists_no_hosts(self, tmp_path: Path) -> None:
         document = har(entry("/", 0, 100, mime="text/html", serverIPAddress=NEAR,
                              timings=timings(15, 90, 60)))  # fmt: skip
         page = import_page(write_recording(tmp_path, document)).page
         assert page.hosts == ()
         assert page.resources[0].host == ""
 
-    def test_the_requests_to_one_host_alone_say_nothing_of_hosts(self, tmp_path: Path) -> None:
+    def test_the_requests_to_one_host_alone_have_no_information_of_hosts(
+        self, tmp_path: Path
+    ) -> None:
         path = write_recording(tmp_path, from_hosts(serverIPAddress=FAR))
         page = import_page(path, host="shop.example").page
         assert page.hosts == ()
@@ -174,7 +176,7 @@ def events(number: str, url: str, at_s: float, type_: str, **answer: Any) -> lis
     ]
 
 
-def test_a_log_of_devtools_tells_connection_certificate_and_times(tmp_path: Path) -> None:
+def test_a_log_of_devtools_reports_connection_certificate_and_times(tmp_path: Path) -> None:
     names = {"subjectName": "shop.example", "sanList": ["shop.example", "*.shop.example"],
              "issuer": "CA", "validFrom": 1, "validTo": 2}  # fmt: skip
     timing = {"requestTime": 5.1, "dnsStart": 1, "dnsEnd": 13, "connectStart": 13,
@@ -225,7 +227,7 @@ def test_a_graph_of_wprofx_has_the_hosts_of_its_addresses(tmp_path: Path) -> Non
     assert [resource.host for resource in page.resources] == ["shop.example", ADS]
 
 
-def test_a_recording_runs_over_the_connections_that_it_tells_of(
+def test_a_recording_runs_over_the_connections_that_it_reports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = from_hosts(timings=timings(15, 90, 60), response_bodySize=40_000)

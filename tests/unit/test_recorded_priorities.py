@@ -180,7 +180,7 @@ class TestReading:
         assert (first.level, later.level) == (Level.LOW, Level.HIGH)
         assert later.when == Discovery(at=TriggerEvent.REQUEST, by=root.id, delay_ns=250_000_000)
 
-    def test_mistakes_have_their_keys(self) -> None:
+    def test_errors_have_their_keys(self) -> None:
         entries: list[dict[str, Any]] = [
             {},
             {"weight": 3, "urgency": 1},
@@ -246,17 +246,17 @@ class TestRules:
         assert document["format"] == "h3sim-rule-check/1"
         assert len(document["disagreements"]) == 2
 
-    def test_the_command_says_how_to_record(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_the_command_states_how_to_record(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["validate-scheme", "davies-meenan"]) == 0
         assert "`h3sim import` keeps those of a HAR" in capsys.readouterr().out.replace("\n", " ")
 
-    def test_the_command_tells_mistakes(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_the_command_reports_errors(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["validate-scheme", "nobody", "--scheme", "nothing"]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 2
         assert main(["validate-scheme", "davies-meenan", "--scheme", "fifo"]) == 2
 
 
-def test_a_fact_table_brings_along_what_chrome_said() -> None:
+def test_a_fact_table_brings_along_what_chrome_stated() -> None:
     rows = [
         {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
          "chrome_priority": "VeryHigh"},

@@ -98,7 +98,7 @@ def test_what_comes_from_the_cache_did_not_come_over_the_network() -> None:
     assert not exchange.is_complete
 
 
-def test_a_request_that_fails_says_why_and_is_not_whole() -> None:
+def test_a_request_that_fails_states_why_and_is_not_complete() -> None:
     exchange = only(
         asked("1", "http://other/a.png", 1.0),
         event("loadingFailed", "1", timestamp=1.1, errorText="net::ERR_NAME_NOT_RESOLVED"),

@@ -144,7 +144,7 @@ FAR = {"remoteIPAddress": "198.51.100.7", "protocol": "h2"}
     [(FAR, (100.0, 0.4)), (FAR | {"remoteIPAddress": "[::1]"}, None)],
     ids=["over a network", "by this machine"],
 )
-def test_a_recording_tells_how_long_the_load_took_and_over_what(
+def test_a_recording_reports_how_long_the_load_took_and_over_what(
     served: dict[str, str], network: tuple[float, float] | None
 ) -> None:
     events = everything_of(loaded("1", f"{ROOT}b.png?size=2", 2.0, "Image"))
@@ -200,7 +200,7 @@ def test_without_a_document_there_is_no_page(change: dict[str, Any], message: st
         made(**change)
 
 
-def test_a_document_that_fails_says_why() -> None:
+def test_a_document_that_fails_states_why() -> None:
     events = [
         asked("0", ROOT, 1.0, type="Document"),
         event("loadingFailed", "0", timestamp=1.1, errorText="net::ERR_CONNECTION_RESET"),

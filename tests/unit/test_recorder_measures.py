@@ -111,7 +111,7 @@ def test_the_times_of_several_recordings_are_medians() -> None:
     assert differences(pages, position) == []
 
 
-def test_the_most_frequent_graph_wins_and_what_differs_is_told() -> None:
+def test_the_most_frequent_graph_wins_and_what_differs_is_reported() -> None:
     pages = [page(1, by="a"), page(2), page(6), page(3, hero=True)]
     middle, position = merged(pages)
     assert (middle, position) == (page(2), 1)
@@ -120,7 +120,7 @@ def test_the_most_frequent_graph_wins_and_what_differs_is_told() -> None:
     ]
 
 
-def test_a_resource_that_is_not_in_every_recording_is_told() -> None:
+def test_a_resource_that_is_not_in_every_recording_is_reported() -> None:
     shorter = Page(name="p", resources=page(1).resources[:2])
     assert differences([page(1), shorter, page(1)], 0) == ["b: in 2 of 3 recordings"]
 

@@ -42,14 +42,14 @@ def test_a_reference_ends_behind_its_tag() -> None:
         ("<script src=a.js type=module async>", True, False),
     ],
 )
-def test_a_script_is_async_or_deferred_as_its_tag_says(
+def test_a_script_is_async_or_deferred_as_its_tag_states(
     tag: str, is_async: bool, is_defer: bool
 ) -> None:
     found = references(f"{tag}</script>")["http://x/dir/a.js"]
     assert ("is_async" in found.flags, "is_defer" in found.flags) == (is_async, is_defer)
 
 
-def test_images_and_frames_are_lazy_where_they_say_so() -> None:
+def test_images_and_frames_are_lazy_where_they_report_it() -> None:
     found = references("<img src=a loading=LAZY><img src=b><video src=c loading=lazy></video>")
     assert ["is_lazy" in r.flags for r in found.values()] == [True, False, False]
 
@@ -136,7 +136,7 @@ def test_what_a_person_names_is_found_as_the_browser_calls_it() -> None:
     assert document.mention("http://x/caf%C3%A9%202.png") == end
 
 
-def test_a_script_says_whether_it_is_a_module() -> None:
+def test_a_script_states_whether_it_is_a_module() -> None:
     found = references(
         "<script src=a.js></script><script type=module src=b.js></script>"
         "<link rel=modulepreload href=c.js><link rel=preload as=script href=d.js>"
@@ -144,7 +144,7 @@ def test_a_script_says_whether_it_is_a_module() -> None:
     assert ["module" in r.flags for r in found.values()] == [False, True, True, False]
 
 
-def test_a_stylesheet_says_whether_its_media_query_matches() -> None:
+def test_a_stylesheet_states_whether_its_media_query_matches() -> None:
     found = references(
         "<link rel=stylesheet href=a.css><link rel=stylesheet media=print href=b.css>"
         "<link rel=stylesheet media=screen href=c.css>"

@@ -92,7 +92,7 @@ def test_what_inline_style_names_waits_for_its_place() -> None:
     )
 
 
-def test_what_no_tag_names_waits_for_the_place_that_the_browser_tells() -> None:
+def test_what_no_tag_names_waits_for_the_place_that_the_browser_reports() -> None:
     end = HTML.index("\n") + 1 + 4
     found = trigger(exchange("other.png", 20.0, parser(line=1, column=4)))
     assert message(found)[:3] == (0, TriggerEvent.OFFSET, end)

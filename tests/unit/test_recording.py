@@ -113,7 +113,7 @@ def test_scripts_take_time_and_the_document_is_parsed(page: Page) -> None:
     assert by_id["hero.png"].parse_ns == by_id["hero.png"].execute_ns == 0
 
 
-def test_no_other_host_is_contacted_and_the_recording_says_so(recording: PageRecording) -> None:
+def test_no_other_host_is_contacted_and_the_recording_reports_it(recording: PageRecording) -> None:
     assert "blocked requests to other hosts: 1" in recording.load.notes
     assert not any("elsewhere" in resource.id for resource in recording.page.resources)
 
@@ -134,7 +134,7 @@ def test_priorities_are_kept_with_their_times(recording: PageRecording) -> None:
     assert "defer.js:1" in next(t.stack for t in recording.load.timings if t.id == "late.png")
 
 
-def test_the_command_writes_what_it_says(
+def test_the_command_writes_what_it_states(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output, log = tmp_path / "page.json", tmp_path / "log.json"

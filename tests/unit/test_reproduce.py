@@ -65,7 +65,7 @@ def test_requests_of_a_load_go_when_the_browser_made_them() -> None:
     assert len({section.fields for section in lists.sections}) == len(load.page.resources)
 
 
-def test_every_mistake_of_a_study_of_headers_is_told() -> None:
+def test_every_error_of_a_study_of_headers_is_reported() -> None:
     document = {"name": "x", "title": "y", "pages": "a", "recorded_rtt_ms": -1, "losses": [0, 2]}
     with pytest.raises(StudyError) as caught:
         read_document(
@@ -159,14 +159,14 @@ def test_other_pages_take_the_place_of_the_corpus(tmp_path: Path) -> None:
     assert verdicts["marx-8"] is not Verdict.CANNOT_BE_JUDGED
 
 
-def test_the_document_tells_verdicts_that_can_be_read_back(tiny: Reproduction) -> None:
+def test_the_document_reports_verdicts_that_can_be_read_back(tiny: Reproduction) -> None:
     text = report.markdown(tiny)
     assert report.verdicts_in(text) == {
         judged.finding.id: judged.verdict.value for judged in tiny.judgements
     }
 
 
-def test_a_full_run_gives_the_published_verdict_and_the_quick_one_is_said(
+def test_a_full_run_gives_the_published_verdict_and_the_quick_one_is_stated(
     tiny: Reproduction, tmp_path: Path
 ) -> None:
     run = replace(tiny.runs[TINY], is_complete=False)
@@ -220,7 +220,7 @@ def test_a_document_that_is_no_text_is_refused_before_anything_runs(
     assert path.read_bytes() == b"caf\xe9"
 
 
-def test_every_mistake_of_a_command_is_told_in_a_line(
+def test_every_error_of_a_command_is_reported_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = ["reproduce", "nope", "--pages", str(tmp_path), "-j", "0", "--markdown", str(tmp_path)]
@@ -283,7 +283,7 @@ def test_an_experiment_with_few_numbers_has_no_figure(tiny: Reproduction) -> Non
     )
 
 
-def test_a_study_file_says_what_is_wrong_with_what_is_published() -> None:
+def test_a_study_file_states_what_is_wrong_with_what_is_published() -> None:
     document = {"format": "h3sim-study/1", "pages": ["davies-meenan"], "paper": 3, "title": 1}
     with pytest.raises(StudyError) as caught:
         study_from_dict(document)
@@ -309,7 +309,7 @@ def test_between_the_marks_of_a_document_only_results_are_written(tmp_path: Path
     assert path.read_text(encoding="utf-8") == text
 
 
-def test_a_dry_run_says_how_many_loads_there_are_and_keeps_none(
+def test_a_dry_run_states_how_many_loads_there_are_and_keeps_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "papers.db"
@@ -323,7 +323,7 @@ def test_a_dry_run_says_how_many_loads_there_are_and_keeps_none(
     assert not store.exists()
 
 
-def test_a_buffer_is_told_by_how_it_is_filled() -> None:
+def test_a_buffer_is_reported_by_how_it_is_filled() -> None:
     def row(scheme: str, kb: float, model: str | None, ms: float) -> dict[str, Any]:
         times = {"byte_index_sampled_all_ms": ms, "byte_index_sampled_atf_ms": ms}
         return {
@@ -340,7 +340,7 @@ def test_a_buffer_is_told_by_how_it_is_filled() -> None:
     assert found["as-fifo"].value == 0.5
 
 
-def test_a_size_that_only_goes_with_the_share_tells_nothing_beside_it() -> None:
+def test_a_size_that_only_goes_with_the_share_has_no_information_next_to_it() -> None:
     speedups = {"fifo": {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 5.0, "f": 6.5}}
     shares = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.5, "e": 0.6, "f": 0.3}
     same = marx._what_helps(speedups, shares, {page: 10 - 9 * shares[page] for page in shares})

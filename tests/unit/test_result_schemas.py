@@ -118,7 +118,7 @@ def test_every_format_of_results_is_made_here() -> None:
 
 
 @pytest.mark.parametrize("format_", MADE)
-def test_a_document_is_as_its_schema_says(format_: str) -> None:
+def test_a_document_is_as_its_schema_states(format_: str) -> None:
     document = MADE[format_]()
     assert document["format"] == format_
     assert schema_problems(document) == []
@@ -156,7 +156,7 @@ def test_a_key_that_is_left_out_where_there_is_none_may_be_given_empty() -> None
     assert only.write({"n": 2}, roots=()) == {"roots": [], "n": 2}
 
 
-def test_the_document_of_a_reproduction_is_as_its_schema_says() -> None:
+def test_the_document_of_a_reproduction_is_as_its_schema_states() -> None:
     document = reproduce("marx-2019-case-study-1", executor="serial").to_dict()
     assert schema_problems(document) == []
 

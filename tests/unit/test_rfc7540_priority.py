@@ -194,7 +194,7 @@ class TestStateManagement:
         made.close(A)
         assert drawn(made, NAMES, weights=True) == "B:3 C:3"
 
-    def test_what_is_shared_out_is_rounded_as_the_option_says(self) -> None:
+    def test_what_is_shared_out_is_rounded_as_the_option_states(self) -> None:
         # 16 for three of 10 each, 5.33; for 12 and 16, 6.86 and 9.14.
         for orphans, thirds, others in (
             (Orphans.SHARE, "B:5 C:5 D:5", "B:7 C:9"),
@@ -275,7 +275,7 @@ class TestStateManagement:
 class TestDefaultPriorities:
     """§ 5.3.5."""
 
-    def test_a_stream_of_which_nothing_is_said_depends_on_the_root_with_weight_16(self) -> None:
+    def test_a_stream_of_which_nothing_is_reported_depends_on_the_root_with_weight_16(self) -> None:
         made = tree({A: H2Priority(), B: H2Priority()})
         assert drawn(made, NAMES, weights=True) == "A:16 B:16"
         assert DEFAULT_WEIGHT == 16

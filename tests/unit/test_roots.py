@@ -94,7 +94,7 @@ class TestThePage:
         assert TWO.graph.graph["roots"] == ["/", "b/"]
         assert not list(TWO.graph.predecessors("b/"))
 
-    def test_a_second_resource_without_a_trigger_says_that_it_is_meant(self) -> None:
+    def test_a_second_root_has_to_be_marked_as_one(self) -> None:
         two = [ROOT, {**ROOT, "id": "b/"}]
         with pytest.raises(PageError, match="without 'discovered' it needs 'root' to be true"):
             page(*two)
@@ -117,7 +117,7 @@ class TestThePage:
 
 
 class TestTheLoad:
-    def test_each_root_is_asked_for_at_its_time(self) -> None:
+    def test_each_root_is_requested_at_its_time(self) -> None:
         # In turn from 50 ms on, 10 ms a packet: "/" has five more until 150, "b/" until 200.
         load = h3sim.simulate(TWO, scheme="rr")
         assert requested(load) == {"/": 0, "b/": 50, "a": 150, "b": 210}
@@ -135,7 +135,7 @@ class TestTheLoad:
         assert both["id"] == "b/"
         assert both["load_event_ms"] is None
 
-    def test_a_page_of_one_root_says_nothing_of_roots(self) -> None:
+    def test_a_page_of_one_root_lists_no_roots(self) -> None:
         load = h3sim.simulate("davies-meenan", scheme="rr")
         assert "roots" not in load.to_dict()
         (row,) = load.roots
@@ -221,7 +221,7 @@ class TestABrowserThatParses:
         # The hop takes a packet, until 10 ms; the first packet of the document comes at 20 ms.
         assert (load.first_paint_ms, load.load_event_ms) == (20, 120)
 
-    def test_layout_tells_of_the_images_of_its_own_tab(self) -> None:
+    def test_layout_reports_the_images_of_its_own_tab(self) -> None:
         def seen_in(root: str) -> list[dict[str, Any]]:
             style = child(f"{root}.css", root, "offset", kind="stylesheet", in_head=True)
             image = child(f"{root}.png", root, "offset", above_the_fold=True, bytes=28_000)
@@ -241,7 +241,7 @@ class TestABrowserThatParses:
 
 
 class TestTheBackground:
-    def test_a_tab_in_the_background_says_so_with_its_requests(self) -> None:
+    def test_requests_of_a_hidden_tab_are_marked_as_such(self) -> None:
         hidden = [{"when": {"at": "time"}, "hidden": True}]
         both = page(ROOT, tab(50, priority_changes=hidden))
         load = h3sim.simulate(both, scheme="firefox-eps")

@@ -61,7 +61,7 @@ def test_a_saved_load_runs_again_byte_for_byte(config: Any) -> None:
 
 
 @pytest.mark.parametrize("config", SETTINGS, ids=str)
-def test_the_configuration_has_every_setting_that_was_asked_for(config: Any) -> None:
+def test_the_configuration_has_every_setting_that_was_requested(config: Any) -> None:
     configuration = h3sim.simulate(PAGE, **config).configuration
     for key, value in config.items():
         if key in ("browser", "network") and not isinstance(value, str):
@@ -86,7 +86,7 @@ def test_a_changed_network_is_called_so() -> None:
     assert h3sim.simulate(PAGE, rtt_ms=50.0).network == h3sim.simulate(PAGE, rtt_ms=50).network
 
 
-def test_other_outputs_say_what_was_run(tmp_path: Path) -> None:
+def test_other_outputs_state_what_was_run(tmp_path: Path) -> None:
     load = h3sim.simulate(PAGE, loss=0.02, mean_loss_burst=5, rtt_ms=50, handshake="0-rtt")
     write_load_qlog(load, tmp_path / "load.qlog")
     log = json.loads((tmp_path / "load.qlog").read_text(encoding="utf-8"))
@@ -132,7 +132,7 @@ def test_a_saved_load_brings_its_own_settings(
     assert "--scheme: does not go with a saved load" in complained
 
 
-def test_a_load_of_another_version_is_told(
+def test_a_load_of_another_version_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = tmp_path / "load.json"
@@ -219,7 +219,7 @@ def test_a_document_that_cannot_run_again_is_refused(document: Any, message: Any
 
 
 @pytest.mark.parametrize("config", SETTINGS[:5], ids=str)
-def test_a_saved_load_is_as_its_schema_says(config: Any) -> None:
+def test_a_saved_load_is_as_its_schema_states(config: Any) -> None:
     document = h3sim.simulate(PAGE, **config).to_dict()
     assert schema_problems(document) == []
     document["inputs"]["network"]["rtt_ms"] = "soon"
@@ -227,7 +227,7 @@ def test_a_saved_load_is_as_its_schema_says(config: Any) -> None:
     assert len(schema_problems(document)) == 2
 
 
-def test_the_document_of_a_log_is_as_the_schema_of_loads_says(tmp_path: Path) -> None:
+def test_the_document_of_a_log_is_as_the_schema_of_loads_states(tmp_path: Path) -> None:
     write_load_qlog(h3sim.simulate(PAGE), tmp_path / "load.qlog")
     measured = h3sim.measure(tmp_path / "load.qlog").to_dict()
     assert schema_problems(measured) == []
@@ -238,7 +238,7 @@ def test_the_document_of_a_log_is_as_the_schema_of_loads_says(tmp_path: Path) ->
     )
 
 
-def test_every_mistake_of_a_saved_load_is_told_at_once() -> None:
+def test_every_error_of_a_saved_load_is_reported_at_once() -> None:
     document = broken(inputs__network__rtt_ms="x", inputs__page__name=5, configuration=3)
     with pytest.raises(SavedLoadError) as caught:
         load_from_dict(document | {"transport": "udp", "seed": -1})
@@ -256,7 +256,7 @@ def test_a_file_that_is_no_json_is_refused(tmp_path: Path, text: Any) -> None:
         h3sim.read_load(path)
 
 
-def test_a_recording_says_what_it_is_loaded_over() -> None:
+def test_a_recording_states_what_it_is_loaded_over() -> None:
     hosts = replace(PAGE, provenance={"source": "x.har", "hosts": "264"})
     notes = h3sim.simulate(hosts).notes
     assert notes[0] == "264 hosts of the recording share one connection here"
@@ -268,7 +268,7 @@ def test_a_recording_says_what_it_is_loaded_over() -> None:
     assert h3sim.compare(hosts, schemes="rr").to_dict()["notes"] == {"page": notes}
 
 
-def test_the_command_line_says_it_of_every_load(
+def test_the_command_line_states_it_of_every_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "page.json"
@@ -278,14 +278,14 @@ def test_the_command_line_says_it_of_every_load(
         assert "264 hosts of the recording share one connection" in capsys.readouterr().out
 
 
-def test_a_seed_that_is_refused_is_told_once() -> None:
+def test_a_seed_that_is_refused_is_reported_once() -> None:
     with pytest.raises(SavedLoadError) as raised:
         load_from_dict(broken(seed=-4))
     assert [problem.key for problem in raised.value.problems] == ["seed"]
 
 
 @pytest.mark.parametrize("classes", [True, 1, 1.5, None, "x", [True], {"x": True}])
-def test_classes_of_another_type_are_a_mistake_of_the_scheme(classes: Any) -> None:
+def test_classes_of_another_type_are_an_error_of_the_scheme(classes: Any) -> None:
     document = broken()
     document["inputs"]["scheme"]["classes"] = classes
     with pytest.raises(SavedLoadError) as raised:

@@ -44,7 +44,7 @@ def steps(tmp_path: Path) -> dict[str, str]:
     return found
 
 
-def test_the_first_test_passes_and_says_what_it_leaves_out(
+def test_the_first_test_passes_and_states_what_it_leaves_out(
     steps: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "test_my_scheduler.py").write_text(steps["test_my_scheduler.py"], "utf-8")
@@ -64,7 +64,7 @@ def test_the_claims_that_the_page_makes_are_suggested(
     assert expected | {"non-incremental-first"} <= {*kept}
 
 
-def test_a_mistake_is_found_and_its_history_can_be_pasted(
+def test_an_error_is_found_and_its_history_can_be_pasted(
     steps: dict[str, str], tmp_path: Path
 ) -> None:
     complete = steps["my_scheduler.py"]

@@ -158,7 +158,7 @@ def test_simulate_takes_the_name_of_a_plug_in(package: Any) -> None:
 
 
 @taken
-def test_a_scheme_file_names_a_plug_in_and_what_its_clients_say(
+def test_a_scheme_file_names_a_plug_in_and_what_its_clients_state(
     package: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.toml").write_text(SCHEME, encoding="utf-8")
@@ -171,7 +171,7 @@ def test_a_scheme_file_names_a_plug_in_and_what_its_clients_say(
 
 
 @broken
-def test_an_unknown_mechanism_in_a_file_is_told_with_those_that_there_are(
+def test_an_unknown_mechanism_in_a_file_is_reported_with_those_that_there_are(
     package: Any, tmp_path: Path
 ) -> None:
     text = SCHEME.replace("newest-first", "oldest-first")
@@ -194,7 +194,7 @@ def test_an_object_is_copied_for_each_load_and_stays_as_it_was() -> None:
     assert scheduler.ids == []
 
 
-def test_a_scheduler_hears_what_clients_of_the_scheme_say() -> None:
+def test_a_scheduler_hears_what_clients_of_the_scheme_state() -> None:
     load = h3sim.simulate(PAGE, scheme="wrr", scheduler=TreeScheduler)
     wrr = h3sim.simulate(PAGE, scheme="wrr")
     assert load.trace.order == wrr.trace.order
@@ -202,14 +202,14 @@ def test_a_scheduler_hears_what_clients_of_the_scheme_say() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["nghttp3", "google-quiche", "sander-batched-rr"])
-def test_what_a_scheme_sets_for_its_own_scheduler_another_one_is_not_told(scheme: Any) -> None:
+def test_settings_of_a_scheme_for_its_own_scheduler_do_not_reach_another(scheme: Any) -> None:
     """Mixed urgencies, and turns."""
     load = h3sim.simulate(PAGE, scheme=scheme, scheduler=FifoScheduler)
     assert load.scheme.mixed is load.scheme.turn is None  # type: ignore[comparison-overlap]
     assert load.trace.order == h3sim.simulate(PAGE, scheme="fifo").trace.order
 
 
-def test_a_scheduler_stands_beside_schemes_in_a_comparison() -> None:
+def test_a_scheduler_is_next_to_schemes_in_a_comparison() -> None:
     comparison = h3sim.compare(PAGE, schemes=["rr", ReferenceRounds], send_buffers_kb=[0])
     assert [(row.scheme, row.speedup_all) for row in comparison.rows] == [
         ("rr", 1.0),
@@ -350,7 +350,7 @@ class OfNumpy(FifoScheduler):
         return picked if picked is None else np.int64(picked)
 
 
-def test_ids_may_be_whole_numbers_of_any_type() -> None:
+def test_ids_may_be_integers_of_any_type() -> None:
     load = h3sim.simulate(PAGE, scheduler=OfNumpy)
     assert load.trace == h3sim.simulate(PAGE, scheduler=FifoScheduler).trace
     assert {type(packet.stream_id) for packet in load.trace.packets} == {int}
@@ -448,7 +448,7 @@ def test_on_the_command_line_such_a_plug_in_is_one_line_and_exit_code_1(
     )
 
 
-def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given() -> None:
+def test_one_that_cannot_be_made_is_an_error_in_what_was_given() -> None:
     class Unmakeable(FifoScheduler):
         def __init__(self) -> None:
             sys.exit(3)
@@ -458,7 +458,7 @@ def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given() -> None:
     assert str(caught.value) == "Unmakeable: scheduler: creating one raised SystemExit: 3"
 
 
-def test_one_that_queues_streams_anew_is_asked_to_and_no_other_is() -> None:
+def test_only_a_scheduler_that_requeues_is_asked_to_requeue() -> None:
     queues = CheckedScheduler(RoundRobinScheduler(), name="rr")
     assert isinstance(queues, SupportsRequeue)
     assert not isinstance(CheckedScheduler(FifoScheduler(), name="fifo"), SupportsRequeue)

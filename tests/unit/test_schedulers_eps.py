@@ -291,7 +291,7 @@ def test_a_stream_that_joins_during_the_first_turn_waits_for_the_next_round() ->
     assert turns(scheduler, 5) == [8, 4, 4, 8, 8]
 
 
-def test_a_turn_of_round_robin_that_was_broken_off_is_whole_when_the_stream_comes_back() -> None:
+def test_an_interrupted_quantum_of_round_robin_is_full_when_the_stream_returns() -> None:
     scheduler = opened(RoundRobinScheduler(turn=Quantum(packets=3)), {0: ALONE, 4: ALONE})
     assert turns(scheduler, 4) == [0, 0, 0, 4]
     scheduler.deactivate(4)
@@ -326,7 +326,7 @@ def test_what_a_packet_is_of_a_turn(
     "level", [RoundRobinAll, H2oFirstSlice, SplitHalf, NonIncrementalFirstLevel, SharedRing]
 )
 @pytest.mark.parametrize("is_incremental", [False, True])
-def test_a_level_says_with_which_packet_a_turn_is_over(
+def test_a_level_reports_with_which_packet_a_quantum_ends(
     level: type[NonIncrementalFirstLevel] | type[SharedRing], is_incremental: bool
 ) -> None:
     streams = level(Quantum(packets=2))

@@ -20,7 +20,7 @@ def at(strict: int = 16, weight: int = 16, below: int | None = None) -> StrictPr
 
 
 class TestSignal:
-    def test_what_is_not_said_is_16(self) -> None:
+    def test_the_default_weight_is_16(self) -> None:
         assert StrictPriority() == at(strict=16, weight=16, below=None)
 
     @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ class TestOrder:
         scheduler.update(4, at(9, 32))
         assert turns(scheduler, 6) == [0, 4, 4, 0, 4, 4]
 
-    def test_what_is_said_anew_holds_from_the_next_pick_on(self) -> None:
+    def test_a_new_signal_holds_from_the_next_pick_on(self) -> None:
         scheduler = opened(StrictScheduler(), {0: at(), 4: at()})
         scheduler.update(4, at(17))
         assert turns(scheduler, 3) == [4, 4, 4]
@@ -75,7 +75,7 @@ class TestPlaceholders:
         signals = {-1: at(20), -2: at(10), 0: at(255, below=-2), 4: at(0, below=-1), 8: at(15)}
         assert drain_order(opened(StrictScheduler(), signals), 4) == [4, 8, 0, None]
 
-    def test_placeholders_share_with_streams_and_pay_for_whole_turns(self) -> None:
+    def test_placeholders_share_with_streams_and_are_charged_full_quanta(self) -> None:
         # 8 and -1 are level; below -1 are 0 and 4, level again. Streams before placeholders.
         signals = {-1: at(), 0: at(below=-1), 4: at(below=-1), 8: at()}
         scheduler = opened(StrictScheduler(), signals)
@@ -191,7 +191,7 @@ class TestPlaceholders:
         with pytest.raises(SelfDependencyError):
             scheduler.update(-1, at(below=-1))
 
-    def test_a_copy_goes_on_as_the_whole_does(self) -> None:
+    def test_a_copy_continues_as_the_original_does(self) -> None:
         signals = {-1: at(), 0: at(below=-1), 4: at(), 8: at(weight=99, below=-1)}
         scheduler = opened(StrictScheduler(), signals)
         turns(scheduler, 3)

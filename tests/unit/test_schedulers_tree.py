@@ -36,7 +36,7 @@ class TestTreeShares:
             scheduler.charge(stream_id, 700 if stream_id == 0 else 1400)
         assert picked == [0, 4, 0, 0, 4, 0, 0, 4]
 
-    def test_a_placeholder_is_charged_a_whole_turn_for_a_single_byte(self) -> None:
+    def test_a_placeholder_is_charged_a_full_quantum_for_a_single_byte(self) -> None:
         scheduler = opened(TreeScheduler(), {-1: on(None), 0: on(-1), 4: on(None)})
         picked = []
         for _ in range(4):
@@ -283,7 +283,7 @@ class TestZeroWeightsOfPr2723:
         assert drain_order(scheduler, 3) == [4, 8, 0]
 
     @pytest.mark.parametrize("weights", [Weights.ZERO, Weights.ZERO_LAST])
-    def test_where_nothing_is_said_the_weight_is_0(self, weights: Weights) -> None:
+    def test_where_nothing_is_reported_the_weight_is_0(self, weights: Weights) -> None:
         scheduler = tree(
             weights,
             s0=BucketPriority(bucket=63, level=3),  # type: ignore[arg-type]

@@ -425,14 +425,14 @@ def test_servers_differ_in_where_a_new_stream_stands(scheme: str, order: list[in
     assert replay(SHARED, scheme).trace.order == order
 
 
-def test_only_mvfst_lets_what_chrome_says_nothing_of_share() -> None:
+def test_only_mvfst_lets_streams_without_a_signal_of_chrome_share() -> None:
     steps = [(0, "document", 1), (0, "script", 2, ASYNC), (0, "script", 2, ASYNC)]
     assert replay(steps, "mvfst").trace.order == [0, 4, 8, 4, 8]
     assert replay(steps, "lsquic").trace.order == [0, 4, 4, 8, 8]
 
 
 @pytest.mark.parametrize("scheme", ["quic-go", "go-h2"])
-def test_a_client_that_has_said_nothing_yet_gets_turns(scheme: str) -> None:
+def test_a_client_without_signals_so_far_gets_quanta(scheme: str) -> None:
     """Chrome sends no field for the default; after any field the default is that of RFC 9218."""
     silent = [(0, "script", 2, ASYNC), (0, "script", 2, ASYNC)]
     assert replay(silent, scheme).trace.order == [0, 4, 0, 4]
@@ -447,7 +447,7 @@ def test_google_quiche_passes_the_turn_on_after_twelve_packets() -> None:
     assert replay(steps, "google-quiche").trace.order == [0] + [4] * 12 + [8] + [4] * 2
 
 
-def test_h3sim_1_sends_what_is_seen_first_once_layout_says_so() -> None:
+def test_h3sim_1_sends_what_is_seen_first_once_layout_reports_it() -> None:
     # One packet of the document; a stylesheet of 2 blocks layout. Of two images of 4 packets the
     # second is seen: until layout nobody knows, and the stylesheet goes first anyway. A script of
     # the body would go before images that nobody knows to be seen, and goes behind the one that is.

@@ -57,7 +57,7 @@ def test_bucket_63_overtakes_from_the_next_packet_on() -> None:
 
 
 @BOTH
-def test_async_and_defer_are_asked_about_before_all_else(scheme: str) -> None:
+def test_async_and_defer_are_checked_before_all_else(scheme: str) -> None:
     steps = [
         (0, "image", 1),  # 31, level 1
         (0, "script", 2, {"in_head": True, "critical": True, "async": True}),  # 31, level 2

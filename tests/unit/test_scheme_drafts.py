@@ -31,7 +31,7 @@ def test_what_is_behind_in_a_chain_goes_while_its_parent_is_not_ready(scheme: st
 
 
 @pytest.mark.parametrize("scheme", FIREFOX)
-def test_firefoxs_groups_share_by_weight_however_they_are_said(scheme: str) -> None:
+def test_firefoxs_groups_share_by_weight_in_either_signalling(scheme: str) -> None:
     steps = [(0, "document", 2), (0, "stylesheet", 4), (0, "script", 3, {"async": True})]
     load = replay(steps, scheme, rtt_ms=40, handshake=False)
     # Weights 241, 201 and 101. In units of 1/241: document at 1 and 2; leaders at 1.2, 2.4, 3.6

@@ -25,7 +25,7 @@ def test_while_a_response_is_not_ready_the_next_one_goes() -> None:
     assert finished_ms(load) == {0: 40, 4: 60}
 
 
-def test_a_page_in_file_order_is_asked_for_by_time() -> None:
+def test_a_page_in_file_order_is_requested_by_time() -> None:
     load = replay([(0, "document", 1), (40, "image", 1), (20, "script", 2)], "fifo")
     # The script is asked for first, and is stream 4.
     assert [(row.id, row.stream_id) for row in load.timings] == [("r0", 0), ("r2", 4), ("r1", 8)]

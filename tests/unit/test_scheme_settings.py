@@ -73,7 +73,7 @@ def test_a_mechanism_without_turns_takes_none(mechanism: str) -> None:
     assert reported == ["mixed: is only allowed with the mechanism 'eps'"]
 
 
-def test_every_mistake_of_a_setting_is_told() -> None:
+def test_every_error_of_a_setting_is_reported() -> None:
     reported = problems(
         mixed="both",
         turn_packets=0,
@@ -109,7 +109,7 @@ def order_of(profile: str, **changed: Any) -> list[int]:
     return h3sim.simulate(PAGE, scheme=scheme, transport_profile=profile, **LOSSY).trace.order
 
 
-def test_what_is_asked_for_goes_before_what_the_scheme_says() -> None:
+def test_an_option_takes_precedence_over_the_scheme() -> None:
     scheme = scheme_from_dict(document(classes=ALL, retransmission="first"))
     load = h3sim.simulate(
         PAGE, scheme=scheme, transport_profile="quicly", retransmission_order="turn", **LOSSY
@@ -129,7 +129,7 @@ def test_ranks_need_to_know_what_they_are_by() -> None:
     )
 
 
-def test_every_mistake_of_a_rule_is_told() -> None:
+def test_every_error_of_a_rule_is_reported() -> None:
     reported = problems(rules=[{"class": "all", "fetchpriority": "urgent", "first_images": 0}])
     assert reported == [
         "rules[0].fetchpriority: 'urgent' is not one of high, low, auto",
@@ -137,7 +137,7 @@ def test_every_mistake_of_a_rule_is_told() -> None:
     ]
 
 
-def test_the_scheme_says_when_lost_bytes_go_and_else_the_profile() -> None:
+def test_the_scheme_orders_retransmissions_and_else_the_profile() -> None:
     # quicly sends lost bytes in the turn of their stream, where nothing else is said.
     unsaid, first, turn = (
         order_of("quicly"),

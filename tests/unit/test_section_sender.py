@@ -61,7 +61,7 @@ def test_sections_are_encoded_in_the_order_in_which_they_leave() -> None:
     assert [chunk[0] for chunk in taken(made)] == encoded == [4, 0]
 
 
-def test_what_an_encoder_has_to_say_goes_before_the_section_that_needs_it() -> None:
+def test_encoder_instructions_precede_the_section_that_needs_them() -> None:
     made, _, _ = sender({0: 50})
     made.take_sections(lambda _: made.on_critical(3, 20) or 50, lambda _: None)
     respond(made, 0, 100, 0)
@@ -97,7 +97,7 @@ def test_lost_critical_bytes_go_again_and_first() -> None:
     assert taken(made) == [(3, 0, 30), (0, 0, 60)]
 
 
-def test_it_is_told_when_a_section_has_arrived_for_good() -> None:
+def test_the_acknowledgement_of_a_section_is_reported() -> None:
     made, _, acked = sender({0: 500})
     respond(made, 0, 1000, 0)
     assert taken(made) == [(0, 0, 1000), (0, 1000, 500)]

@@ -13,7 +13,7 @@ def filled(*chunks: tuple[int, int, int]) -> SendBuffer:
     return buffer
 
 
-def test_a_chunk_goes_whole_or_is_cut_and_stays_first() -> None:
+def test_a_chunk_leaves_completely_or_is_cut_and_stays_first() -> None:
     buffer = filled((0, 10, 300), (4, 0, 200))
     assert buffer.take(100) == (0, 10, 100)
     assert buffer.take(200) == (0, 110, 200)

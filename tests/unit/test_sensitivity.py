@@ -54,13 +54,13 @@ def test_shares_of_a_sum_are_those_of_its_variances() -> None:
         ),
     ],
 )
-def test_mistakes_are_told(options: Any, message: Any) -> None:
+def test_errors_are_reported(options: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
         h3sim.sensitivity(PAGE, **options)
     with pytest.raises(InputError, match="samples: must be a power of two"):
         h3sim.sensitivity(PAGE, samples=10, rtt_ms=h3sim.Range(low=0, high=1))
 
 
-def test_figures_that_do_not_vary_or_are_not_there_are_told() -> None:
+def test_figures_that_do_not_vary_or_are_not_there_are_reported() -> None:
     with pytest.raises(NothingToMeasureError, match="not all loads have byte_index_atf_ms"):
         of("byte_index_atf_ms", **TWO)

@@ -20,7 +20,7 @@ def test_what_overtakes_takes_as_long_as_alone() -> None:
     assert row.meanwhile_bytes == 0
 
 
-def test_who_is_told_nothing_sends_in_order() -> None:
+def test_a_server_without_signals_sends_in_order() -> None:
     fifo, rr = h3sim.prioritization_test(["fifo", "rr"]).rows
     assert not fifo.passes
     assert fifo.meanwhile_bytes == fifo.waiting_bytes
@@ -39,7 +39,7 @@ def test_a_full_buffer_comes_first() -> None:
     assert 280_000 - 3 * 1400 < results[2].meanwhile_bytes <= 280_000
 
 
-def test_an_image_that_comes_late_matters_only_to_who_says_so() -> None:
+def test_a_late_image_matters_only_to_schemes_that_use_it() -> None:
     rows = h3sim.prioritization_test(["chrome-h2", "firefox-h2", "bucket"], late="image").rows
     # Chrome says what layout shows; Firefox does not; the third knows by itself.
     assert [row.passes for row in rows] == [True, False, True]
@@ -73,7 +73,7 @@ def test_nobody_passes_where_nothing_is_left_to_overtake(
     )
 
 
-def test_mistakes_are_told() -> None:
+def test_errors_are_reported() -> None:
     with pytest.raises(InputError, match="late: 'movie' is not one of"):
         h3sim.prioritization_test("rr", late="movie")
     with pytest.raises(InputError, match="at least one is needed"):
@@ -99,7 +99,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["surveyed"] == {"servers": 35, "passed": 9, "year": 2018}
 
 
-def test_the_command_lists_every_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_every_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(
             ["prioritization-test", "nobody", "nothing", "--loss", "2", "--send-buffer-kb", "many"]

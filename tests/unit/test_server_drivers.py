@@ -11,7 +11,7 @@ from validation.server_drivers import DRIVERS, build, outcomes
 from validation.server_workloads import compare
 
 
-def test_schedulers_that_differ_are_told_apart() -> None:
+def test_schedulers_that_differ_are_distinguished() -> None:
     rings = compare(EpsScheduler(), EpsScheduler(), 3)
     assert rings.same == rings.frames > 100
     other = compare(EpsScheduler(), EpsScheduler(mixed=Mixed.HALVES), 3)

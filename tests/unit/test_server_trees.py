@@ -205,7 +205,7 @@ class TestSiblingsOfNghttp2:
         tree.update(1, on(None, 50))
         assert drawn(tree, weights=True) == "1:50(3:8) 5:9"
 
-    def test_graphs_say_who_is_closed_and_who_came_exclusively(self) -> None:
+    def test_graphs_mark_closed_and_exclusive_nodes(self) -> None:
         tree = nghttp2(s1=on(None), s3=on(None, exclusive=True))
         tree.close(1)
         nodes = tree.to_networkx().nodes

@@ -164,7 +164,7 @@ def test_davies_meenan_has_the_sizes_of_its_source() -> None:
     assert above == ["index.html", "top.js", "font.woff2", "hero.jpg"]
 
 
-def test_davies_meenan_is_asked_for_in_the_order_of_its_figure_under_rr() -> None:
+def test_davies_meenan_is_requested_in_the_order_of_its_figure_under_rr() -> None:
     # Marx 2019, Fig. 8: the legend stands in request order.
     load = h3sim.simulate("davies-meenan", scheme="rr")
     assert [timing.id for timing in load.timings] == [row[0] for row in DAVIES_MEENAN_FIFO]

@@ -41,7 +41,7 @@ def heard(changes: Iterable[SchedulerUpdate]) -> list[tuple[str, int, Signal]]:
 
 class TestPriorityReceiver:
     @pytest.mark.parametrize("signalling", [Signalling.H2, Signalling.DRAFT_20])
-    def test_a_request_says_where_its_stream_goes(self, signalling: Signalling) -> None:
+    def test_a_request_carries_the_position_of_its_stream(self, signalling: Signalling) -> None:
         receiver = PriorityReceiver(signalling)
         assert heard(receiver.on_request(0, on(None, 7))) == [("open", 0, on(None, 7))]
         assert heard(receiver.on_request(4, None)) == [("open", 4, DEFAULT)]
@@ -111,7 +111,7 @@ class TestPriorityReceiver:
         message = receiver.on_request(0, Eps(urgency=5))
         assert heard(message) == [("open", 0, Eps(urgency=2, incremental=True))]
 
-    def test_a_priority_update_replaces_all_that_the_request_said(self) -> None:
+    def test_a_priority_update_replaces_all_that_the_request_stated(self) -> None:
         receiver = PriorityReceiver(Signalling.EPS)
         receiver.on_request(0, Eps(urgency=5, incremental=True))
         assert heard(receiver.on_message(0, Eps(urgency=1))) == [("update", 0, Eps(urgency=1))]
@@ -256,7 +256,7 @@ class TestWireSignalling:
             ("open", 4, on(-1, 14)),
         ]
 
-    def test_what_was_said_of_a_stream_that_has_gone_is_not_passed_on(self) -> None:
+    def test_what_was_stated_of_a_stream_that_has_gone_is_not_passed_on(self) -> None:
         log, signals, _ = talking(Signalling.DRAFT_22)
         signals.on_connected()
         signals.on_requested(0, SOME)
@@ -359,12 +359,12 @@ def problems(**changed: Any) -> list[str]:
 class TestSchemes:
     @pytest.mark.parametrize("signalling", ["h2", "draft-20", "draft-22"])
     @pytest.mark.parametrize("mechanism", ["fifo", "round-robin", "eps"])
-    def test_places_in_a_tree_are_said_to_a_tree(self, mechanism: str, signalling: str) -> None:
+    def test_places_in_a_tree_are_stated_to_a_tree(self, mechanism: str, signalling: str) -> None:
         assert problems(mechanism=mechanism, signalling=signalling) == [
             f"signalling: '{signalling}' requires a tree mechanism"
         ]
 
-    def test_eps_is_said_to_eps(self) -> None:
+    def test_eps_is_stated_to_eps(self) -> None:
         assert problems(signalling="eps") == ["signalling: 'eps' requires the mechanism 'eps'"]
 
     def test_draft_20_has_nothing_exclusive(self) -> None:

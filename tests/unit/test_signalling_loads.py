@@ -150,7 +150,7 @@ class TestLinks:
         assert runs(load) == ["X", "A", "B"]
         assert first_heard(load) == [0, 4, 8]
 
-    def test_frames_leave_before_the_request_that_is_said_with_them(self) -> None:
+    def test_frames_leave_before_the_request_that_is_stated_with_them(self) -> None:
         """So a parent that is declared at once is there, and nothing gets a default priority."""
         page = page_up("X", "A", "B", kinds="image")
         for scheme in ("firefox-h2", "firefox-draft-20", "firefox-draft-22"):
@@ -158,7 +158,7 @@ class TestLinks:
             assert first_heard(load) == [-1, -2, -3, -4, -5, -6, 0, 4, 8], scheme
 
     @pytest.mark.parametrize("scheme", ["fifo-h2", "fifo-draft-20", "fifo-draft-22"])
-    def test_over_tcp_what_was_said_first_is_heard_first(self, scheme: str) -> None:
+    def test_over_tcp_what_was_stated_first_is_heard_first(self, scheme: str) -> None:
         load = over(XAB, scheme, losing(1), transport="tcp")
         assert first_heard(load) == [0, 4, 8]
         assert runs(load) == ["X", "A", "B"]

@@ -85,7 +85,7 @@ def test_a_number_has_its_default_and_its_limits(
 
 
 @pytest.mark.parametrize("name", ["acks_gaps_at_once", "bundles_acks", "has_persistent_congestion"])
-def test_a_quic_stack_does_what_the_rfcs_have_unless_it_is_told_otherwise(name: str) -> None:
+def test_a_quic_stack_does_what_the_rfcs_have_unless_it_is_reported_otherwise(name: str) -> None:
     # RFC 9000 §§ 13.2.1, 13.2; RFC 9002 § 7.6.
     assert getattr(QuicSettings(), name) is True
 

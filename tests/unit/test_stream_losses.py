@@ -257,7 +257,7 @@ def test_who_chose_a_stream_is_charged_for_its_lost_bytes(
     assert (new.charged, lost.charged) == (turns, own)
 
 
-def test_a_stream_has_come_whole_with_its_last_byte_and_its_end() -> None:
+def test_a_stream_is_complete_with_its_last_byte_and_its_end() -> None:
     stream = OutgoingStream(30, 100)
     assert not stream.ack(0, 30)  # that there is no more was not said yet
     stream.has_ended = True

@@ -65,7 +65,7 @@ def test_a_stream_without_a_response_is_not_sent() -> None:
     assert all_of(server) == [(4, 0, 100)]
 
 
-def test_streams_are_told_as_drained_when_the_scheduler_gives_out_their_last_chunk() -> None:
+def test_streams_are_reported_as_drained_when_the_scheduler_gives_out_their_last_chunk() -> None:
     server = server_of(FifoScheduler(), 0, s0=TURN, s4=2 * TURN)
     assert not server.has_drained
     server.take()
@@ -79,7 +79,7 @@ def test_streams_are_told_as_drained_when_the_scheduler_gives_out_their_last_chu
 
 
 class TestSendBuffer:
-    def test_a_turn_enters_whole_or_not_at_all(self) -> None:
+    def test_a_quantum_enters_completely_or_not_at_all(self) -> None:
         # Stream 4 has turns of 1400 and 500. A buffer of 1900 takes both before stream 0, which
         # fifo would put first, is there; one of 1899 takes only the first.
         for buffer_bytes, order in ((1900, [4, 4, 0]), (1899, [4, 0, 4])):
@@ -147,7 +147,7 @@ class TestSendBuffer:
             (SendBufferRefill.CONTINUOUS, [4, 4, 4, 4, 4, 0]),
         ],
     )
-    def test_a_burst_leaves_whole_before_the_next_is_chosen(
+    def test_a_burst_leaves_completely_before_the_next_is_chosen(
         self, send_buffer_refill: SendBufferRefill, order: list[int]
     ) -> None:
         server = StreamSender(

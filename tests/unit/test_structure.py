@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDERS = ("h3sim", "tools", "validation", "benchmarks")
@@ -36,27 +31,27 @@ SHARED_NAMES = {
 """Names that two public classes have, as they are the same thing in two packages."""
 
 
-@cache
-def files() -> dict[str, str]:
-    return {
-        str(path.relative_to(CHECKOUT)): path.read_text("utf-8")
+Nodes = list[tuple[str, ast.AST]]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Nodes:
+    """Return classes, functions and calls of all files: parsed once, as that takes seconds."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Call)
+    return [
+        (str(path.relative_to(CHECKOUT)), node)
         for folder in FOLDERS
         for path in sorted((CHECKOUT / folder).rglob("*.py"))
-    }
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, kinds)
+    ]
 
 
-def nodes(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
-    for name, text in files().items():
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, kinds):
-                yield name, node
-
-
-def too_long(limit: int, *kinds: type[ast.AST]) -> set[str]:
+def too_long(nodes: Nodes, limit: int, *kinds: type[ast.AST]) -> set[str]:
     return {
         f"{name} {node.name}"  # type: ignore[attr-defined]
-        for name, node in nodes(*kinds)
-        if node.end_lineno - node.lineno >= limit  # type: ignore[attr-defined]
+        for name, node in nodes
+        if isinstance(node, kinds) and node.end_lineno - node.lineno >= limit  # type: ignore[attr-defined]
     }
 
 
@@ -64,31 +59,34 @@ STATE_MACHINES = {"h3sim/transport/congestion/bbr.py BbrController"}
 """Classes that are one state machine of one document, whose parts share nearly all of its state."""
 
 
-def test_no_class_is_longer_than_400_lines() -> None:
-    assert too_long(CLASS_LINES, ast.ClassDef) == STATE_MACHINES
+def test_no_class_is_longer_than_400_lines(nodes: Nodes) -> None:
+    assert too_long(nodes, CLASS_LINES, ast.ClassDef) == STATE_MACHINES
 
 
-def test_two_classes_have_one_name_only_where_they_are_one_thing_in_two_packages() -> None:
+def test_two_classes_have_one_name_only_where_they_are_one_thing_in_two_packages(
+    nodes: Nodes,
+) -> None:
     names = Counter(
-        node.name  # type: ignore[attr-defined]
-        for file, node in nodes(ast.ClassDef)
-        if file.startswith("h3sim/")
+        node.name
+        for file, node in nodes
+        if file.startswith("h3sim/") and isinstance(node, ast.ClassDef)
     )
     public = (name for name in names if not name.startswith("_"))
     assert {name for name in public if names[name] > 1} == set(SHARED_NAMES)
 
 
-def test_no_function_is_longer_than_80_lines() -> None:
-    assert too_long(FUNCTION_LINES, ast.FunctionDef, ast.AsyncFunctionDef) == set()
+def test_no_function_is_longer_than_80_lines(nodes: Nodes) -> None:
+    assert too_long(nodes, FUNCTION_LINES, ast.FunctionDef, ast.AsyncFunctionDef) == set()
 
 
 @pytest.mark.parametrize("call", ["import_module", "__import__"])
-def test_only_loaders_import_modules_of_h3sim_by_name(call: str) -> None:
+def test_only_loaders_import_modules_of_h3sim_by_name(nodes: Nodes, call: str) -> None:
     found = set()
-    for name, node in nodes(ast.Call):
-        function = node.func  # type: ignore[attr-defined]
-        called = getattr(function, "attr", getattr(function, "id", ""))
-        given = node.args[:1]  # type: ignore[attr-defined]
+    for name, node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        given = node.args[:1]
         is_others = all(isinstance(a, ast.Constant) and "h3sim" not in str(a.value) for a in given)
         if called == call and not is_others:
             found.add(name)
@@ -111,10 +109,10 @@ def writes(call: ast.Call) -> bool:
     return called in ("write_text", "write_bytes") or is_opened
 
 
-def test_one_function_writes_files() -> None:
+def test_one_function_writes_files(nodes: Nodes) -> None:
     found = {
         name
-        for name, node in nodes(ast.Call)
+        for name, node in nodes
         if name.startswith("h3sim/") and isinstance(node, ast.Call) and writes(node)
     }
     assert found == WRITERS.keys()

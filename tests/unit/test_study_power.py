@@ -96,7 +96,7 @@ def test_of_one_page_seeds_are_counted_and_where_nothing_is_random_pages_are() -
     assert row.sd_pages == pytest.approx(0.1)
 
 
-def test_what_cannot_be_asked_is_told_at_once() -> None:
+def test_what_cannot_be_requested_is_reported_at_once() -> None:
     with pytest.raises(InputError) as caught:
         power_of([[0.1, 0.2]], speedup=1, level=5, power=0)
     assert [problem.key for problem in caught.value.problems] == ["speedup", "level", "power"]

@@ -103,7 +103,7 @@ def test_where_nothing_is_random_the_first_look_is_enough() -> None:
     assert found.rows[0].low == pytest.approx(found.rows[0].high)
 
 
-def test_every_mistake_is_told() -> None:
+def test_every_error_is_reported() -> None:
     with pytest.raises(InputError) as caught:
         h3sim.sequential_sweep(PAGE, width=0, confidence=95, most_seeds=1, seeds=3)
     keys = [problem.key for problem in caught.value.problems]
@@ -147,7 +147,7 @@ def test_the_command_line_adds_seeds_as_python_does(
     assert f"{len(found.results):,} loads: reused 0, ran {len(found.results)}, failed 0" in reported
 
 
-def test_the_command_line_says_where_intervals_stay_wide(
+def test_the_command_line_reports_intervals_that_stay_wide(
     study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study_file.write_text(STUDY.replace("most_seeds = 60", "most_seeds = 21"), encoding="utf-8")
@@ -159,7 +159,7 @@ def test_the_command_line_says_where_intervals_stay_wide(
     assert "40 loads: reused 40, ran 0" in capsys.readouterr().out  # the first look is enough
 
 
-def test_a_width_on_the_command_line_is_told_among_other_mistakes(
+def test_a_width_on_the_command_line_is_reported_among_other_errors(
     study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere = tmp_path / "none" / "rows.csv"
@@ -172,7 +172,7 @@ def test_a_width_on_the_command_line_is_told_among_other_mistakes(
     )
 
 
-def test_the_command_line_shows_an_interval_that_says_nothing(
+def test_the_command_line_shows_an_unbounded_interval(
     study_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wide = STUDY.replace("most_seeds = 60", "most_seeds = 3\nconfidence = 0.999999999999")
@@ -182,7 +182,7 @@ def test_the_command_line_shows_an_interval_that_says_nothing(
     assert (line.split()[0], line.split()[3]) == ("fifo", "0.000")
 
 
-def test_a_dry_run_says_what_seeds_cost_at_first_and_at_most(
+def test_a_dry_run_states_what_seeds_cost_at_first_and_at_most(
     study_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sweep", str(study_file), "--dry-run"]) == 0
@@ -208,7 +208,7 @@ def test_a_dry_run_says_what_seeds_cost_at_first_and_at_most(
         ("most_seeds = 60", 'baseline = "x"', "baseline: must be one of several schemes"),
     ],
 )
-def test_every_mistake_of_a_rule_in_a_file_is_a_line(
+def test_every_error_of_a_rule_in_a_file_is_a_line(
     study_file: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, message: str
 ) -> None:
     study_file.write_text(STUDY.replace(before, after, 1), encoding="utf-8")
@@ -218,7 +218,7 @@ def test_every_mistake_of_a_rule_in_a_file_is_a_line(
     assert "Traceback" not in reported
 
 
-def test_an_interval_that_says_nothing_is_no_error() -> None:
+def test_an_unbounded_interval_is_no_error() -> None:
     # Two degrees of freedom, nearly certain: the exponential of such a quantile overflows.
     found = h3sim.study.sequential_sweep(
         "creative",

@@ -130,7 +130,7 @@ def test_correlations_are_those_of_scipy() -> None:
         Results.of(rows[:2]).correlation("x", "y")
 
 
-def test_what_cannot_be_compared_is_told() -> None:
+def test_what_cannot_be_compared_is_reported() -> None:
     with pytest.raises(InputError, match="baseline: no load has scheme 'fifo'"):
         FAST.compare("fifo", value="ms")
     with pytest.raises(InputError, match="value: there is no column 'sec'; there are "):
@@ -161,7 +161,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("spread", "pages"), some([("exponential", 15)], KEPT))
-def test_intervals_cover_the_truth_as_often_as_they_say(spread: str, pages: int) -> None:
+def test_intervals_cover_the_truth_as_often_as_they_state(spread: str, pages: int) -> None:
     assert 0.93 <= coverage(spread, pages) <= 0.97
 
 
@@ -200,12 +200,12 @@ def test_a_studentized_interval_of_many_normal_values_is_that_of_student() -> No
     assert mean_interval(values) == pytest.approx(expected, abs=0.01)
 
 
-def test_an_interval_that_is_not_known_is_told() -> None:
+def test_an_interval_that_is_not_known_is_reported() -> None:
     with pytest.raises(InputError, match="interval: must be bootstrap-t or bca, is 'z'"):
         FAST.compare("rr", value="ms", interval="z")
 
 
-def test_loads_of_the_baseline_that_no_axis_tells_apart_are_refused() -> None:
+def test_loads_of_the_baseline_that_no_axis_distinguishes_are_refused() -> None:
     # Over two networks of one name, say: each pair would meet the baseline of the second.
     one, two = (results_of({("p", "rr", 0): 100.0 * n, ("p", "x", 0): 50.0 * n}) for n in (1, 2))
     for alone in (one, two, one.join(one)):

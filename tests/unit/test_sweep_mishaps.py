@@ -82,7 +82,7 @@ def test_a_disk_that_is_full_loses_nothing_and_the_sweep_goes_on_with_room(
     assert list(results) == list(study().run(executor="serial"))
 
 
-def test_the_command_line_tells_a_full_disk_without_a_traceback(
+def test_the_command_line_reports_a_full_disk_without_a_traceback(
     small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page_file(tmp_path, ROOT)
@@ -98,13 +98,15 @@ def test_the_command_line_tells_a_full_disk_without_a_traceback(
         assert kept.verify() == []
 
 
-def test_a_disk_that_is_full_from_the_start_is_told(small_disk: Path) -> None:
+def test_a_disk_that_is_full_from_the_start_is_reported(small_disk: Path) -> None:
     (small_disk / "fill").write_bytes(bytes(255 * 1024))
     with pytest.raises(StoreError, match="free some space"):
         study().run(store=small_disk / "study.db", executor="serial")
 
 
-def test_a_disk_that_may_only_be_read_is_told_and_its_rows_can_be_read(small_disk: Path) -> None:
+def test_a_disk_that_may_only_be_read_is_reported_and_its_rows_can_be_read(
+    small_disk: Path,
+) -> None:
     store = small_disk / "study.db"
     before = list(study(n_seeds=5).run(store=store, executor="serial"))
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -152,7 +154,7 @@ def test_a_plug_in_that_hangs_is_ended_where_a_time_is_given(tmp_path: Path) -> 
     assert "took longer than 4 s" in results.errors[0]
 
 
-def test_a_store_of_an_older_version_is_told_and_left_as_it_was(tmp_path: Path) -> None:
+def test_a_store_of_an_older_version_is_reported_and_left_as_it_was(tmp_path: Path) -> None:
     store = tmp_path / "study.db"
     study(n_seeds=2).run(store=store, executor="serial")
     with sqlite3.connect(store) as database:
@@ -198,7 +200,7 @@ class Contested(sqlite3.Connection):
         return super().execute(sql, *parameters)
 
 
-def test_a_store_that_another_sweep_switches_as_well_is_asked_again(
+def test_a_store_that_another_sweep_switches_as_well_is_requested_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = sqlite3.connect
@@ -219,7 +221,7 @@ def test_no_thread_is_left_behind(tmp_path: Path) -> None:
     assert threading.active_count() <= before + 1  # the server that forks, perhaps
 
 
-def test_all_names_that_nobody_knows_and_files_that_cannot_be_read_are_told_at_once(
+def test_all_names_that_nobody_knows_and_files_that_cannot_be_read_are_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "study.toml"
@@ -241,7 +243,7 @@ def test_all_names_that_nobody_knows_and_files_that_cannot_be_read_are_told_at_o
     ]
 
 
-def test_values_that_cannot_be_are_told_with_names_and_keys_that_nobody_knows(
+def test_values_that_cannot_be_are_reported_with_names_and_keys_that_nobody_knows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "study.toml"
@@ -270,7 +272,7 @@ def test_values_that_cannot_be_are_told_with_names_and_keys_that_nobody_knows(
         ("pyarrow", ["sweep", "study.toml", "--parquet", "rows.parquet"]),
     ],
 )
-def test_a_library_that_the_end_needs_is_asked_for_before_anything_runs(
+def test_a_library_that_the_end_needs_is_requested_before_anything_runs(
     package: str,
     command: list[str],
     tmp_path: Path,

@@ -107,7 +107,7 @@ def test_a_study_that_was_interrupted_goes_on(store: Any) -> None:
     assert list(rest) == complete
 
 
-def test_what_failed_keeps_its_error_and_runs_again_where_asked(store: Any) -> None:
+def test_what_failed_keeps_its_error_and_runs_again_on_request(store: Any) -> None:
     def fail(cell: Any) -> Any:
         if cell.seed == 2:
             raise ValueError("odd")
@@ -239,7 +239,7 @@ def test_a_file_that_is_no_store_is_left_alone(store: Any) -> None:
         run(study(1), foreign)
 
 
-def test_a_store_of_another_version_is_told(store: Any) -> None:
+def test_a_store_of_another_version_is_reported(store: Any) -> None:
     run(study(1), store)
     with sqlite3.connect(store) as database:
         database.execute("PRAGMA user_version = 7")
@@ -581,7 +581,7 @@ def test_what_sqlite_quotes_of_a_damaged_file_is_shown_in_one_line(store: Any) -
     assert str(caught.value).isprintable()
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no folder '"):
         run(study(1), tmp_path / "nowhere" / "study.db")
     with pytest.raises(StoreError, match="is a folder"):
@@ -590,14 +590,14 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
         Store(tmp_path / "study.db", may_write=False)
 
 
-def test_a_store_that_may_only_be_read_is_told(store: Any) -> None:
+def test_a_store_that_may_only_be_read_is_reported(store: Any) -> None:
     # Root may write to any file, so the file is opened as one that may not.
     run(study(1), store)
     with Store(store, may_write=False) as kept, pytest.raises(StoreError, match="use another"):
         kept.begin_study("t", "n", 1, [])
 
 
-def test_a_full_store_is_told_and_what_was_finished_is_kept(store: Any) -> None:
+def test_a_full_store_is_reported_and_what_was_finished_is_kept(store: Any) -> None:
     run(study(2), store)
     with Store(store) as kept:
         (pages,) = kept._file.db.execute("PRAGMA page_count").fetchone()
@@ -704,7 +704,7 @@ def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:
         ("[0, 50]", "[[0], 50]", r"axes.rtt_ms\[0\]: must be one value, is \[0\]"),
     ],
 )
-def test_every_mistake_of_a_study_is_a_line(
+def test_every_error_of_a_study_is_a_line(
     study_file: Any, capsys: pytest.CaptureFixture[str], before: Any, after: Any, message: Any
 ) -> None:
     import re
@@ -716,7 +716,7 @@ def test_every_mistake_of_a_study_is_a_line(
     assert "Traceback" not in reported
 
 
-def test_outputs_that_cannot_be_written_are_told_before_anything_runs(
+def test_outputs_that_cannot_be_written_are_reported_before_anything_runs(
     study_file: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sweep", str(study_file), "--csv", "/nowhere/rows.csv"]) == 2
@@ -744,7 +744,7 @@ def test_what_is_no_store_is_bad_input_and_stays_as_it_was(
     assert (store.read_bytes() if store.exists() else None) == content
 
 
-def test_to_forget_it_must_be_said_what(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_to_forget_it_must_be_stated_what(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "prune", str(store)]) == 2
     assert "choose what to delete: --failed, --other-models" in capsys.readouterr().err
 

@@ -97,7 +97,7 @@ class BreakingPool(WorkerPool):
         return True
 
 
-def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
+def test_a_batch_whose_worker_requested_the_study_is_not_lost_with_the_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(runner, "pool_of", lambda *_, **__: BreakingPool())
@@ -138,7 +138,7 @@ def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
     errors: list[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = ClosingExecutor(errors)
-    monkeypatch.setattr(runner._Processes, "_made", lambda _: executor)
+    monkeypatch.setattr(runner._Processes, "_make_executor", lambda _: executor)
     results = stood_in(standins.reported).run(executor="processes", workers=2)
     assert results.counts == (0, 40, 0)
     assert list(results) == list(stood_in(standins.reported).run(executor="serial"))
@@ -299,7 +299,7 @@ def test_dask_workers_that_join_late_take_part(cluster: Any, tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) >= 3  # a mark of each process that ran a load
 
 
-def test_a_script_that_does_not_guard_its_main_module_is_told(tmp_path: Path) -> None:
+def test_a_script_that_does_not_guard_its_main_module_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import h3sim\n"

@@ -73,7 +73,7 @@ def test_values_of_an_axis_may_come_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("others", [50, [50, 60], Range(low=10, high=90)])
-def test_what_cells_have_is_refused_beside_them(others: Any) -> None:
+def test_what_cells_have_is_refused_next_to_them(others: Any) -> None:
     with pytest.raises(
         InputError, match="rtt_ms: is given both in cells and as an argument"
     ) as caught:
@@ -137,7 +137,7 @@ def test_every_mistake_is_told_before_anything_runs(arguments: Any, message: Any
         sweep(PAGE, **{"schemes": "rr", **arguments})
 
 
-def test_unknown_names_are_told_with_those_spelt_alike() -> None:
+def test_unknown_names_are_reported_with_those_spelt_alike() -> None:
     with pytest.raises(UnknownNameError, match="4g"):
         sweep(PAGE, network=["4gg"])
     with pytest.raises(UnknownOptionError):
@@ -228,7 +228,7 @@ def test_resources_are_kept_on_request() -> None:
         sweep(PAGE, **FEW).resources()
 
 
-def test_a_load_that_fails_is_told_and_the_others_stand() -> None:
+def test_a_load_that_fails_is_reported_and_the_others_stand() -> None:
     study = load_study(PAGE, schemes=["rr", "fifo"], seeds=2)
 
     def stand_in(cell: Any) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def test_a_load_that_takes_too_long_is_ended() -> None:
     assert "took longer than 0.05 s" in results.errors[0]
 
 
-def test_progress_is_told_of_every_load() -> None:
+def test_progress_is_reported_every_load() -> None:
     reported = []
     sweep(PAGE, progress=lambda done, total: reported.append((done, total)), **FEW)
     assert reported[-1] == (4, 4)
@@ -265,7 +265,7 @@ def test_progress_is_told_of_every_load() -> None:
 
 
 @pytest.mark.parametrize("is_kernel", [False, True])
-def test_a_notebook_is_told_from_what_only_starts_one(
+def test_a_notebook_is_reported_from_what_only_starts_one(
     is_kernel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What starts kernels, as nbclient, loads their modules without being one."""
@@ -377,7 +377,7 @@ def test_a_notebook_shows_results_and_what_became_of_the_loads() -> None:
     assert "page_load_ms" in shown
 
 
-def test_a_plan_says_how_many_loads_and_how_long() -> None:
+def test_a_plan_states_how_many_loads_and_how_long() -> None:
     plan = load_study(PAGE, schemes=["rr", "fifo"], seeds=50).plan()
     assert (plan.loads, plan.reused, plan.to_run) == (100, 0, 100)
     assert plan.seconds > 0

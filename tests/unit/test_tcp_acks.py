@@ -127,7 +127,7 @@ def test_an_ack_is_as_large_as_its_header() -> None:
     assert [sack_option_bytes(n_blocks) for n_blocks in range(4)] == [0, 12, 20, 28]
 
 
-def test_of_many_spans_the_32_highest_are_told_to_a_log() -> None:
+def test_of_many_spans_the_32_highest_are_reported_to_a_log() -> None:
     received = Reassembly(every=2, max_delay_ns=0)
     for number in range(0, 66, 2):
         received.on_segment(Segment(number, 0, 10 * number, 10, 0, None, 0), 0)

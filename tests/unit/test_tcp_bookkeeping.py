@@ -17,7 +17,7 @@ from h3sim.transport.tcp.recovery import (
     Recovery,
     RetransmissionTimer,
     WindowUsage,
-    _duplicate_of,
+    _find_duplicate,
 )
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
@@ -139,11 +139,11 @@ def test_a_tail_is_rescued_when_its_ack_is_overdue_and_not_before() -> None:
         (2, ((5, 8), (9, 12), (3, 9)), None),
     ],
 )
-def test_a_first_block_tells_of_a_duplicate_below_the_ack_or_within_the_second(
+def test_a_first_block_reports_a_duplicate_below_the_ack_or_within_the_second(
     number: int, blocks: Any, duplicate: Any
 ) -> None:
     """RFC 2883 § 4."""
-    assert _duplicate_of(number, blocks) == duplicate
+    assert _find_duplicate(number, blocks) == duplicate
 
 
 class TestReassembly:
@@ -161,7 +161,7 @@ class TestReassembly:
         received.on_segment(Segment(2, 0, 20, 10, 0, None, 0), ms(7))
         assert received.due_at_ns == ms(47)
 
-    def test_spans_that_meet_are_one_and_the_one_that_grew_is_told_first(self) -> None:
+    def test_spans_that_meet_are_one_and_the_one_that_grew_is_reported_first(self) -> None:
         received = Reassembly(every=2, max_delay_ns=ms(40))
         for number, seq in enumerate((50, 30, 10, 40, 20)):
             received.on_segment(Segment(number, 0, seq, 10, 0, None, 0), ms(1))
@@ -182,7 +182,7 @@ class TestReassembly:
         received.on_segment(Segment(9, 0, 0, 10, 0, None, 0), ms(6))
         assert received.take_blocks() == ((0, 10),)
 
-    def test_numbers_that_came_are_told_from_the_highest_on(self) -> None:
+    def test_numbers_that_came_are_reported_from_the_highest_on(self) -> None:
         received = Reassembly(every=2, max_delay_ns=0)
         for number in (0, 1, 4, 2, 7):
             received.on_segment(Segment(number, 0, 10 * number, 10, 0, None, 0), 0)
@@ -354,7 +354,7 @@ def test_slow_start_may_go_on_up_to_twice_what_was_out_of_a_window_of_data() -> 
     assert not usage.may_double()
 
 
-def test_a_reduction_is_rounded_up_to_whole_segments() -> None:
+def test_a_reduction_is_rounded_up_to_full_segments() -> None:
     """RFC 9937 § 6.2: 70 for 100; 18 for 25 are two segments of 10."""
     prr = ProportionalRateReduction(mss_bytes=10)
     prr.begin(target_bytes=70, flight_bytes=100)

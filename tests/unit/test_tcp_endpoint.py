@@ -228,7 +228,7 @@ def test_what_lies_above_a_hole_is_not_what_an_ack_is_measured_by() -> None:
     assert [ack.echo_ns for ack in client.packets_to_send(ms(81))] == [ms(10)]
 
 
-def test_what_sack_has_to_say_is_said_once_for_each_segment_that_comes() -> None:
+def test_each_arriving_segment_elicits_one_sack() -> None:
     client = Pair().ends[CLIENT]
     for now_ms in (80, 81):
         client.on_packet(Segment(1, ms(30), now_ms * 100, 10, 0, None, 1), ms(now_ms))

@@ -177,7 +177,7 @@ def test_an_end_is_ready_once_its_keys_are_made() -> None:
     assert ready == [(False, False)] * 3 + [(False, True)] * 2 + [(True, True)]
 
 
-def test_a_server_says_nothing_before_it_is_asked() -> None:
+def test_a_server_sends_nothing_before_a_request() -> None:
     pair = Pair(mode=HandshakeMode.ONE_RTT)
     pair.put(SERVER, 0, 10)
     assert pair.ends[SERVER].packets_to_send(0) == []

@@ -25,7 +25,7 @@ class TestClock:
         # It took 90 ms; the window is a quarter of the least so far, of 100 ms.
         assert flight.detector.due_at_ns == ms(1 + 90 + 25)
 
-    def test_beside_a_retransmission_too_quick_to_count_what_else_came_counts(self) -> None:
+    def test_next_to_a_retransmission_too_quick_to_count_what_else_came_counts(self) -> None:
         flight = Flight(5, by_time=True)
         flight.again(0, number=5, now_ms=60)
         # 0 went again 44 ms ago, so it is its first transmission that came; 3 took 101 ms.
@@ -160,7 +160,7 @@ class TestDuplicates:
 class TestTimers:
     """Of the three timers of Linux's sender the first that is due counts."""
 
-    def test_the_reordering_timer_is_asked_when_it_is_due_and_not_before(self) -> None:
+    def test_the_reordering_timer_is_requested_when_it_is_due_and_not_before(self) -> None:
         sender = Sender(4, RACK)
         sender.ack(0, (2, 3), at_ms=102)
         # 0 could be told lost at 125 ms, but both are decided together.

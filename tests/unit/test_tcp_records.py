@@ -180,7 +180,7 @@ def test_a_late_response_overtakes_less_the_larger_the_socket_is() -> None:
     assert sizes == sorted(sizes) == sorted(set(sizes))
 
 
-def test_the_source_hears_of_whole_records_that_were_acknowledged() -> None:
+def test_the_source_is_notified_of_completely_acknowledged_records() -> None:
     pair = Pair(server_controller=FixedWindow(20 * MSS), drop=drops(5))
     pair.put(SERVER, 0, FULL + 1000)
     pair.run(until_ms=110)
@@ -223,7 +223,7 @@ def test_a_script_gives_what_was_put_in() -> None:
 CLEARTEXT = TcpSettings(tls="none")  # type: ignore[arg-type]
 
 
-def test_in_cleartext_a_frame_can_be_read_when_it_is_whole() -> None:
+def test_in_cleartext_a_frame_can_be_read_once_it_is_complete() -> None:
     pair = load((0, 100), (4, 200), settings=CLEARTEXT)
     assert pair.data()[0].segment.length == 300 + 2 * 9
     assert len(pair.data()[0].segment.records) == 2
@@ -250,7 +250,7 @@ def test_the_last_frame_of_a_write_is_cut_to_what_is_left_of_it() -> None:
     ]
 
 
-def test_a_server_that_cuts_no_frames_writes_the_last_one_whole() -> None:
+def test_a_server_that_cuts_no_frames_writes_the_last_one_completely() -> None:
     settings = TcpSettings(
         tls="none",  # type: ignore[arg-type]
         notsent_lowat_bytes=1,

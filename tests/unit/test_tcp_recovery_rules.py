@@ -82,7 +82,7 @@ class Numbered(Reporting):
         self.next_numbers.append(next_number)
 
 
-def test_an_acknowledgement_without_loss_tells_of_all_that_was_out() -> None:
+def test_an_acknowledgement_without_loss_covers_all_in_flight() -> None:
     sender = Sender(5, SACK)
     sender.ack(2, at_ms=100)
     assert sender.window.reported == [("acked", 5 * SIZE, False)]
@@ -229,7 +229,9 @@ class TestGoingOn:
         assert sender.window.reported[reported:] == [("lost", SIZE, False), ("acked", SIZE, True)]
 
     @pytest.mark.parametrize("settings", [SACK, RACK], ids=["sack", "rack"])
-    def test_what_waits_to_go_again_is_told_as_if_it_were_out(self, settings: TcpSettings) -> None:
+    def test_what_waits_to_go_again_is_reported_as_if_it_were_out(
+        self, settings: TcpSettings
+    ) -> None:
         sender = self.sender(settings, resends=False)
         reported = len(sender.window.reported)
         sender.ack(4, (5, 8), at_ms=206)

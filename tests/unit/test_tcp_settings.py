@@ -80,7 +80,7 @@ def test_the_smallest_write_brings_a_page_to_its_end(write: Any) -> None:
     assert pair.run().bytes_of(CLIENT, 0) == 500
 
 
-def test_all_mistakes_are_listed() -> None:
+def test_all_errors_are_listed() -> None:
     with pytest.raises(NetworkError) as caught:
         TcpSettings(mss_bytes=0, record_bytes=0, recovery="none")  # type: ignore[arg-type]
     assert len(caught.value.problems) == 3

@@ -100,7 +100,7 @@ class TestRetention:
         )
         assert kept.trace.order == gone.trace.order == [0] + [4] * 4 + [8] * 4
 
-    def test_a_scheme_file_can_say_both(self) -> None:
+    def test_a_scheme_file_can_state_both(self) -> None:
         document = {
             "format": "h3sim-scheme/1",
             "name": "forgets",

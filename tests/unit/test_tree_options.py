@@ -346,7 +346,7 @@ class TestViews:
             ("root", -1), ("root", 16), (-1, 0), (-1, 4), (0, 8), (16, 12), (4, 20),
         ]  # fmt: skip
 
-    def test_a_graph_says_of_each_node_what_the_tree_knows(self) -> None:
+    def test_a_graph_shows_the_state_of_each_node_of_the_tree(self) -> None:
         nodes = self.tree().to_networkx().nodes
         usual = {"active": False, "exclusive": False, "closed": False, "idle": False, "position": 0}
         assert nodes["root"] == {}

@@ -88,7 +88,7 @@ def test_what_is_validated_stands_on_the_page_and_in_a_module() -> None:
             assert find_spec(command.words[1]) is not None, command
 
 
-def test_what_takes_long_or_needs_servers_is_left_out_unless_all_is_asked_for() -> None:
+def test_what_takes_long_or_needs_servers_is_left_out_unless_all_is_requested() -> None:
     short, every = everything.commands(is_all=False), everything.commands(is_all=True)
     long = [each for each in every if each not in short]
     assert [each for each in every if each in short] == short

@@ -89,7 +89,7 @@ def test_bursts_are_runs_of_lost_packets_in_the_order_of_their_numbers() -> None
     assert loss_bursts([]) == {}
 
 
-def test_losses_are_told_by_their_shares() -> None:
+def test_losses_are_reported_by_their_shares() -> None:
     losses = Losses(rates=(0.0, 0.1, 0.0, 0.2), bursts={1: 4, 2: 1, 10: 1})
     assert losses.without == 0.5
     assert losses.rate_at(0.5) == 0.1
@@ -195,7 +195,7 @@ def test_the_command_prints_a_table_and_a_verdict(capsys: pytest.CaptureFixture[
         (["--page", "no such page"], "--page: no page's name holds 'no such page'"),
     ],
 )
-def test_what_cannot_be_loaded_is_told_in_a_line(
+def test_what_cannot_be_loaded_is_reported_in_a_line(
     argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exited:

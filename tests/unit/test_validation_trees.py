@@ -35,7 +35,7 @@ def test_a_script_lets_every_byte_go_and_never_more(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("server", MODELS)
-def test_a_model_sends_every_body_whole(server: str, kind: str) -> None:
+def test_a_model_sends_every_body_completely(server: str, kind: str) -> None:
     rounds = script(2, kind)
     asked = {WARM_UP.stream_id: WARM_UP.size_bytes}
     for each in rounds:

@@ -19,7 +19,7 @@ def test_a_load_writes_the_frames_that_the_server_wrote(workload: object) -> Non
     assert modelled(workload, recorded.header_bytes) == recorded  # type: ignore[arg-type]
 
 
-def test_what_was_recorded_has_headers_with_little_room_beside_them_and_with_none() -> None:
+def test_what_was_recorded_has_headers_with_little_room_next_to_them_and_with_none() -> None:
     """Of a write of 17,376 bytes, from which h2o's turns of 16,384 stand in pairs."""
     section_bytes = [
         sum(length + 9 for length in RECORDED[workload.name].header_bytes[1:])

@@ -149,7 +149,7 @@ def test_contributions_by_anything_else_are_refused(load: Any) -> None:
         load.contributions("colour")
 
 
-def test_the_graph_has_the_rows_and_says_why(load: Any) -> None:
+def test_the_graph_has_the_rows_and_states_why(load: Any) -> None:
     graph, rows = load.activity_graph(), load.activities()
     assert [graph.nodes[index] for index in range(len(rows))] == [row._asdict() for row in rows]
     last = {after: before for before, after, is_last in graph.edges(data="is_last") if is_last}
@@ -168,7 +168,7 @@ def test_a_load_that_was_not_computed_has_none_of_it() -> None:
 # What if
 
 
-def test_what_would_be_is_told_of_every_page() -> None:
+def test_what_would_be_is_reported_every_page() -> None:
     found = h3sim.what_if([PAGE, "davies-meenan"], scheme="fifo", network="cable", **AT_ONCE)
     assert [(row.page, row.what) for row in found.rows] == [
         (page, what) for page in ("page", "davies-meenan") for what in WHAT_IFS
@@ -210,7 +210,7 @@ def test_the_command_shows_a_table_and_where_time_goes(capsys: pytest.CaptureFix
     assert "critical path by blocking rule: " in shown
 
 
-def test_every_mistake_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_error_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["what-if", "nope", "--scheme", "nor-this", "--network", "cablex"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 3
 

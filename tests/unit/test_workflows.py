@@ -21,7 +21,7 @@ def targets() -> set[str]:
 
 
 @every_workflow
-def test_every_action_is_pinned_to_a_commit_and_says_its_version(path: Path) -> None:
+def test_every_action_is_pinned_to_a_commit_and_states_its_version(path: Path) -> None:
     used = re.findall(r"uses: (?!\./)(.*)", path.read_text("utf-8"))
     pinned = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
     assert [line for line in used if not pinned.fullmatch(line)] == []

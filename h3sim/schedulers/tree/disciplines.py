@@ -165,7 +165,7 @@ def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
     """Return the stream that is next if blocked ones are skipped, or None."""
     # Sorted copies: a heap can be read in order only by emptying it, and a pick changes nothing.
     # This runs only while a stream is blocked by flow control.
-    waiting = [iter(sorted(_listed(root)))]
+    waiting = [iter(sorted(_valid_entries(root)))]
     while waiting:
         entry = next(waiting[-1], None)
         if entry is None:
@@ -175,11 +175,12 @@ def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
         if node.has_data and node.id not in blocked:
             return node.id
         # A blocked stream makes no progress, so its dependents may send (RFC 7540 § 5.3.1).
-        waiting.append(iter(sorted(_listed(node))))
+        waiting.append(iter(sorted(_valid_entries(node))))
     return None
 
 
-def _listed(parent: Node) -> list[Entry]:
+def _valid_entries(parent: Node) -> list[Entry]:
+    """Return the entries of the heap that are not stale."""
     return [entry for entry in parent.heap if entry[2].entry is entry]
 
 
@@ -326,7 +327,7 @@ class QuickerZeroTime(ExactTime):
         if line[0] == node.id:
             line[0] = line[-1]
             line.pop()
-            self._lead(parent, line)
+            self._move_first_to_front(parent, line)
         else:
             line.remove(node.id)
 
@@ -343,7 +344,7 @@ class QuickerZeroTime(ExactTime):
                 if line[0] == node.id:
                     line[0], line[-1] = line[-1], node.id
                     self._reposition(parent, node, _WAITING)
-                    self._lead(parent, line)
+                    self._move_first_to_front(parent, line)
             elif node.fixed_time is None:
                 charged = self.turn_bytes if node.is_placeholder else n_bytes
                 parent.last = node.entry[0]
@@ -363,14 +364,16 @@ class QuickerZeroTime(ExactTime):
         for node in shared:
             self._reposition(parent, node, _WAITING)
         parent.line = line = [node.id for node in shared]
-        self._lead(parent, line)
+        self._move_first_to_front(parent, line)
 
-    def _lead(self, parent: Node, line: list[int]) -> None:
+    def _move_first_to_front(self, parent: Node, line: list[int]) -> None:
+        """Give the first of the line the position before the others."""
         if line:
             self._reposition(parent, parent.children[line[0]], _FRONT)
 
     @staticmethod
     def _reposition(parent: Node, node: Node, tie: int) -> None:
+        """List a child at an infinite time, with *tie* as its position."""
         entry = node.entry
         moved: Entry = (_AFTER_ALL, tie, node)
         node.entry = moved
@@ -576,7 +579,7 @@ class StrictGroup:
         if is_first:
             # The heap returns the lowest rank first, and the highest strict priority goes first.
             self._active.put(strict, -strict)
-            self._find_highest()
+            self._update_highest()
 
     def deactivate(self, element_id: int, strict: int) -> None:
         """Deactivate an element."""
@@ -584,7 +587,7 @@ class StrictGroup:
         self._queueing.rest(level.children[element_id])
         if not level.heap:
             self._active.drop(strict)
-            self._find_highest()
+            self._update_highest()
 
     def pick(self) -> int | None:
         """Return the next element: of the highest strict priority, by weight."""
@@ -594,6 +597,7 @@ class StrictGroup:
         node: Node = self.highest.heap[0][2]
         return node.id
 
-    def _find_highest(self) -> None:
+    def _update_highest(self) -> None:
+        """Set `highest` to the level of the highest active strict priority."""
         strict = self._active.first
         self.highest = None if strict is None else self._levels[strict]

@@ -52,7 +52,7 @@ def as_text(root: Node) -> str:
         lines.append(f"{before}{'└─ ' if is_last else '├─ '}{_line(node)}")
         below = before + ("   " if is_last else "│  ")
         if node.children and len(below) >= 3 * _LEVELS_SHOWN:
-            lines.append(f"{below}└─ ... {_n_below(node):,} more below")
+            lines.append(f"{below}└─ ... {_count_descendants(node):,} more below")
             continue
         waiting += _children_of(node, below)
     return "\n".join(lines)
@@ -80,7 +80,8 @@ def _kind(node: Node) -> str:
     return "placeholder" if node.is_placeholder else "stream"
 
 
-def _n_below(node: Node) -> int:
+def _count_descendants(node: Node) -> int:
+    """Return the number of nodes below *node*."""
     count, waiting = 0, [node]
     while waiting:
         below = waiting.pop().children

@@ -67,7 +67,7 @@ class Nghttp2Tree(DependencyTree):
         idle = self.nodes.get(node_id)
         if idle is not None and not (idle.is_implied or idle.is_idle):
             raise ValueError(f"stream {node_id} is open already")
-        priority = self._checked(node_id, signal)
+        priority = self._check_priority(node_id, signal)
         if node_id > self._newest_id:
             self._newest_id = node_id
         if idle is not None:
@@ -132,7 +132,7 @@ class Nghttp2Tree(DependencyTree):
     def _prune(self, node: Node) -> None:
         """Do nothing: idle streams are removed when there are too many."""
 
-    def _change(self, node: Node, parent: Node, priority: H2Priority) -> None:
+    def _reprioritize(self, node: Node, parent: Node, priority: H2Priority) -> None:
         """Remove the node and insert it again (nghttp2_session_reprioritize_stream).
 
         A group that becomes inactive meanwhile is unlisted, so it starts again even if the node
@@ -208,7 +208,7 @@ class H2oTree(DependencyTree):
             retain=0,
         )
 
-    def _change(self, node: Node, parent: Node, priority: H2Priority) -> None:
+    def _reprioritize(self, node: Node, parent: Node, priority: H2Priority) -> None:
         """Rejoin a node, even for a change of weight alone (..._scheduler_rebind)."""
         is_same = parent is node.parent and priority.weight == node.weight
         # h2o_http2_scheduler_rebind returns early then, and the stream keeps its slot.

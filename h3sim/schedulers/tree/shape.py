@@ -105,35 +105,35 @@ class DependencyTree:
         node = self.nodes.get(node_id)
         if node is not None and node.is_open:
             raise ValueError(f"stream {node_id} is open already")
-        priority = self._checked(node_id, signal)
+        priority = self._check_priority(node_id, signal)
         if node_id > self._newest_id:
             self._newest_id = node_id
         parent, priority = self._resolved(node_id, priority)
         if node is None:
-            node = self._new(node_id)
+            node = self._make_node(node_id)
             self._queueing.reweigh(node, priority.weight)
             self._insert(node, parent, is_exclusive=priority.exclusive)
             return
         node.is_implied = node.is_idle = node.is_closed = False
         self._retained.pop(node_id, None)
-        self._change(node, parent, priority)
+        self._reprioritize(node, parent, priority)
 
     def update(self, node_id: int, signal: Signal) -> None:
         """Change the weight or parent of a node; its descendants move along."""
         node = self.nodes[node_id]
-        priority = self._checked(node_id, signal)
+        priority = self._check_priority(node_id, signal)
         is_known = priority.depends_on is None or priority.depends_on in self.nodes
         if not is_known and self._unknown_parent is UnknownParent.ANCESTOR:  # Apache Traffic Server
             return
         parent, priority = self._resolved(node_id, priority)
-        self._change(node, parent, priority)
+        self._reprioritize(node, parent, priority)
 
     def prioritize(self, node_id: int, signal: Signal) -> None:
         """Handle a PRIORITY frame: change a node in the tree, or add an idle one."""
         if node_id in self.nodes:
             self.update(node_id, signal)
         elif node_id > self._newest_id:
-            self._insert_idle(node_id, self._checked(node_id, signal))
+            self._insert_idle(node_id, self._check_priority(node_id, signal))
 
     def close(self, node_id: int) -> None:
         """Close a node, and remove the oldest retained one beyond the limit."""
@@ -161,7 +161,8 @@ class DependencyTree:
 
     # Signals
 
-    def _checked(self, node_id: int, signal: Signal) -> H2Priority:
+    def _check_priority(self, node_id: int, signal: Signal) -> H2Priority:
+        """Return the priority of a signal, if the tree can apply it."""
         priority = signal if isinstance(signal, H2Priority) else self._default
         if priority.depends_on == node_id:
             raise SelfDependencyError(node_id)
@@ -199,7 +200,7 @@ class DependencyTree:
             above = self._gone.get(above)
         return None if above is None else self.nodes[above]
 
-    def _new(self, node_id: int) -> Node:
+    def _make_node(self, node_id: int) -> Node:
         """Return a new node without a parent, and forget its former one."""
         # The former parent may become its descendant: the search for an ancestor would not end.
         self._gone.pop(node_id, None)
@@ -207,7 +208,7 @@ class DependencyTree:
 
     def _imply(self, node_id: int) -> Node:
         """Add a node below the root because another depends on it."""
-        node = self._new(node_id)
+        node = self._make_node(node_id)
         node.is_implied = True
         self._queueing.reweigh(node, self._default.weight)
         self._attach(node, self.nodes.get(ORPHANS, self.root))
@@ -216,14 +217,15 @@ class DependencyTree:
     def _insert_idle(self, node_id: int, priority: H2Priority) -> None:
         """Add a node of which only the priority is known yet."""
         parent, priority = self._resolved(node_id, priority)
-        node = self._new(node_id)
+        node = self._make_node(node_id)
         node.is_idle = True
         self._queueing.reweigh(node, priority.weight)
         self._insert(node, parent, is_exclusive=priority.exclusive)
 
     # Moves
 
-    def _change(self, node: Node, parent: Node, priority: H2Priority) -> None:
+    def _reprioritize(self, node: Node, parent: Node, priority: H2Priority) -> None:
+        """Apply a new priority to a node; an inserted parent may move with it."""
         if parent is node.parent and not priority.exclusive:  # it keeps its turn
             self._queueing.reweigh(node, priority.weight)
             return
@@ -242,6 +244,7 @@ class DependencyTree:
             self._prune(one)
 
     def _insert(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
+        """Attach a node; if it is exclusive, its new siblings become its children."""
         node.is_exclusive = is_exclusive
         # Only an exclusive insertion reads the siblings: there may be thousands. The orphan
         # placeholder is outside the tree: none of its siblings can adopt it.

@@ -18,7 +18,7 @@ from h3sim.units import NS_PER_MS, NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
@@ -150,9 +150,10 @@ class AioquicCubicController(LossBasedController):
         self._monitor = _RttMonitor()
         self._latest_rtt_ns = _FIRST_RTT_NS
         self._acked_sent_at_ns: int | None = None
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
+        """Return to slow start with the initial window."""
         self.congestion_window = self._w_max = self._first_window_bytes
         self.ssthresh = None
         self._has_plateau = False
@@ -165,7 +166,7 @@ class AioquicCubicController(LossBasedController):
         """Restart if the packet acknowledged last was sent 2 s ago or more."""
         acked_sent_at_ns = self._acked_sent_at_ns
         if acked_sent_at_ns is not None and packet.sent_at_ns - acked_sent_at_ns >= _MAX_IDLE_NS:
-            self._begin_anew()
+            self._reset()
 
     def on_acked(
         self,
@@ -181,7 +182,7 @@ class AioquicCubicController(LossBasedController):
             if self.ssthresh is None or self.congestion_window < self.ssthresh:
                 self.congestion_window += packet.size_bytes
             else:
-                self._grow(packet.size_bytes, now_ns)
+                self._grow_in_avoidance(packet.size_bytes, now_ns)
         # After the packets, as in aioquic: the curve looks ahead by the RTT of the previous ACK.
         self._latest_rtt_ns = rtt.latest_rtt_ns
         if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
@@ -209,7 +210,8 @@ class AioquicCubicController(LossBasedController):
         self.congestion_window = self.ssthresh
         self._begins = self._has_plateau = True
 
-    def _grow(self, size_bytes: int, now_ns: int) -> None:
+    def _grow_in_avoidance(self, size_bytes: int, now_ns: int) -> None:
+        """Grow the window by an acknowledged packet in congestion avoidance."""
         window = self.congestion_window
         if self._begins:
             self._begin_avoidance(now_ns)

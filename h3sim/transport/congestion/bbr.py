@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
@@ -649,6 +649,7 @@ class BbrController(ModelBasedController):
                 self._start_down(now_ns)
 
     def _start_down(self, now_ns: int) -> None:
+        """Enter ProbeBW_DOWN, and draw when to probe next (§ 5.3.3.1)."""
         self._is_loss_in_round = False
         self._bandwidth_latest_bps = self._inflight_latest = 0
         self._up_bytes_per_packet = UNLIMITED
@@ -662,6 +663,7 @@ class BbrController(ModelBasedController):
         self._enter(_DOWN)
 
     def _start_refill(self) -> None:
+        """Enter ProbeBW_REFILL: fill the path before probing (§ 5.3.3.3)."""
         self._reset_shortterm()
         self._up_rounds = self._up_acked_bytes = 0
         self._was_precautionary = False
@@ -670,6 +672,7 @@ class BbrController(ModelBasedController):
         self._enter(_REFILL)
 
     def _start_up(self) -> None:
+        """Enter ProbeBW_UP: probe for more bandwidth (§ 5.3.3.4)."""
         self._is_probe_sample = True
         self._ack_phase = AckPhase.STARTING
         self._start_round()
@@ -811,6 +814,7 @@ class BbrController(ModelBasedController):
             self._enter(_STARTUP)
 
     def _restart_from_idle(self, now_ns: int) -> None:
+        """Resume at the estimated bandwidth after idle time (§ 5.4.1)."""
         self._is_idle_restart = True
         self._aggregation.restart(now_ns)
         if self.state in _PROBE_BW:

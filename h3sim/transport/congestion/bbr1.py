@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 

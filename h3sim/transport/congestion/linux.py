@@ -1,4 +1,4 @@
-"""CUBIC and HyStart as Linux 6 has them (net/ipv4/tcp_cubic.c)."""
+"""CUBIC as Linux 6 has it (net/ipv4/tcp_cubic.c)."""
 
 # ruff: noqa: ARG002 - a controller need not use every argument
 from __future__ import annotations
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.loss_based import cube_root_ns, cubed_seconds
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.transport.congestion.slow_start import LinuxHyStart
+from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
@@ -30,85 +31,6 @@ _SLOWEST: Final = 100
 _SLOWEST_AT_FIRST: Final = 20
 """The largest number of acknowledged segments per segment of growth before the first loss."""
 _EIGHTHS: Final = 8
-
-
-class LinuxHyStart:
-    """Leaves slow start when delay rises, or when a train of ACKs gets long (HyStart, Ha 2011).
-
-    Delay: the smallest of 8 round-trip times of a round lies an eighth of the smallest of all above
-    that, 4 ms at least and 16 ms at most; the ninth decides. Train: ACKs that follow one another
-    within 2 ms last for half of the smallest round-trip time. Either only with 16 segments or more;
-    rounds are counted from the first ACK on, whatever the window (since Linux 5.16).
-
-    >>> hystart = LinuxHyStart()
-    >>> hystart.on_sent(0)
-    >>> hystart.on_ack(0, 100_000_000, 100_000_000, 16)
-    False
-    """
-
-    __slots__ = (
-        "_current_ns",
-        "_largest_sent",
-        "_last_ack_at_ns",
-        "_min_ns",
-        "_round_at_ns",
-        "_round_end",
-        "_samples",
-    )
-
-    _LEAST_SEGMENTS = 16
-    _LEAST_SAMPLES = 8
-    _ACK_GAP_NS = 2 * NS_PER_MS
-    _LEAST_RISE_NS = 4 * NS_PER_MS
-    _MOST_RISE_NS = 16 * NS_PER_MS
-
-    def __init__(self) -> None:
-        self._largest_sent = -1
-        self._round_end = -1
-        """The last segment that was sent when the round began."""
-        self._round_at_ns = 0
-        self._last_ack_at_ns = 0
-        self._min_ns: int | None = None
-        self._current_ns: int | None = None
-        self._samples = 0
-
-    def on_sent(self, number: int) -> None:
-        """Record a segment that is sent."""
-        self._largest_sent = number
-
-    def on_ack(self, number: int, rtt_ns: int, now_ns: int, segments: int) -> bool:
-        """Handle an ACK up to *number*; return whether slow start ends."""
-        if self._min_ns is None or rtt_ns < self._min_ns:
-            self._min_ns = rtt_ns
-        # Rounds go on below 16 segments, too: else the first long one would begin with the
-        # connection, and look like a long train (fixed in Linux 5.16).
-        if number > self._round_end:
-            self._round_end = self._largest_sent
-            self._round_at_ns = self._last_ack_at_ns = now_ns
-            self._current_ns = None
-            self._samples = 0
-        if segments < self._LEAST_SEGMENTS:
-            return False
-        return self._is_long_train(now_ns) or self._has_risen(rtt_ns)
-
-    def _is_long_train(self, now_ns: int) -> bool:
-        assert self._min_ns is not None  # noqa: S101 - set before
-        # A larger gap ends the train for the rest of the round: its last ACK is not moved on.
-        if now_ns - self._last_ack_at_ns > self._ACK_GAP_NS:
-            return False
-        self._last_ack_at_ns = now_ns
-        # Half, as for a sender without pacing; `hystart_update` allows a pacing one twice as long.
-        return now_ns - self._round_at_ns > self._min_ns // 2
-
-    def _has_risen(self, rtt_ns: int) -> bool:
-        assert self._min_ns is not None  # noqa: S101 - set before
-        if self._current_ns is None or rtt_ns < self._current_ns:
-            self._current_ns = rtt_ns
-        if self._samples < self._LEAST_SAMPLES:
-            self._samples += 1
-            return False
-        rise_ns = min(max(self._min_ns // 8, self._LEAST_RISE_NS), self._MOST_RISE_NS)
-        return self._current_ns > self._min_ns + rise_ns
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -229,7 +151,7 @@ class LinuxCubicController(CongestionController):
             n_acked -= grown - self._segments
             self._segments = grown
         if n_acked:
-            self._look(n_acked, now_ns)
+            self._check_exit(n_acked, now_ns)
             self._avoid(n_acked)
         self.congestion_window = self._segments * self._segment_bytes
 
@@ -249,6 +171,7 @@ class LinuxCubicController(CongestionController):
             self._reduce(now_ns)
 
     def _reduce(self, now_ns: int) -> None:
+        """Reduce the window for a loss or mark (bictcp_recalc_ssthresh)."""
         self._reduced_at_ns = now_ns
         window = self._segments
         is_shrinking = window < self._last_max
@@ -298,7 +221,7 @@ class LinuxCubicController(CongestionController):
             self._hystart = None
             self._leave_slow_start()
 
-    def _look(self, n_acked: int, now_ns: int) -> None:
+    def _check_exit(self, n_acked: int, now_ns: int) -> None:
         """Set how many acknowledged segments the next segment of growth takes (bictcp_update)."""
         self._acked += n_acked
         window = self._segments

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from h3sim._mypyc import mypyc_attr
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.transport.congestion.slow_start import HyStart
+from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
@@ -61,114 +62,6 @@ def cube_root_ns(seconds_cubed: float) -> int:
     2000000000
     """
     return cube_root(int(seconds_cubed * _NS3_PER_S3)) if seconds_cubed > 0 else 0
-
-
-# RFC 9406 § 4.3
-_MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS
-_MAX_RTT_THRESH_NS: Final = 16 * NS_PER_MS
-_MIN_RTT_DIVISOR: Final = 8
-_N_RTT_SAMPLE: Final = 8
-_CSS_GROWTH_DIVISOR: Final = 4
-_CSS_ROUNDS: Final = 5
-_L: Final = 8
-"""The limit of growth per ACK, in packets, for senders without pacing (L, RFC 9406 § 4.3)."""
-
-
-class HyStart:
-    """The HyStart++ algorithm: the smallest RTT of each round ends slow start (RFC 9406 § 4.2).
-
-    A round ends when a packet is acknowledged that was sent after its beginning. If a round's
-    smallest RTT has risen, Conservative Slow Start (CSS) begins, in which the window grows by a
-    quarter of what it did; it is left when the RTT falls again, and ends slow start after five
-    rounds. Only the initial slow start uses it (§ 4.3).
-
-    >>> hystart = HyStart(max_datagram_bytes=1000)
-    >>> hystart.on_sent(0)
-    >>> hystart.growth_bytes(2000), hystart.on_ack(0, 50_000_000), hystart.is_conservative
-    (2000, False, False)
-    """
-
-    __slots__ = (
-        "_baseline_ns",
-        "_current_ns",
-        "_largest_acked",
-        "_largest_sent",
-        "_last_ns",
-        "_most_bytes",
-        "_round_end",
-        "_rounds",
-        "_samples",
-    )
-
-    def __init__(self, *, max_datagram_bytes: int) -> None:
-        self._most_bytes = _L * max_datagram_bytes
-        self._largest_sent = -1
-        self._largest_acked = -1
-        self._round_end = 0
-        """First packet number of the next round (windowEnd)."""
-        self._last_ns: int | None = None
-        """lastRoundMinRTT; None for infinity, as in the next two."""
-        self._current_ns: int | None = None
-        """currentRoundMinRTT."""
-        self._baseline_ns: int | None = None
-        """cssBaselineMinRtt; None outside CSS."""
-        self._samples = 0
-        self._rounds = 0
-
-    @property
-    def is_conservative(self) -> bool:
-        """True in Conservative Slow Start."""
-        return self._baseline_ns is not None
-
-    def on_sent(self, number: int) -> None:
-        """Record a packet that is sent."""
-        self._largest_sent = number
-
-    def growth_bytes(self, acked_bytes: int) -> int:
-        """Return by how much the window grows when one ACK covers *acked_bytes* more."""
-        growth_bytes = min(acked_bytes, self._most_bytes)
-        return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
-
-    def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
-        """Handle an ACK whose highest new packet is *number*; return whether slow start ends."""
-        # Before the sample: the ACK that ends a round is the first of the next one.
-        if number >= self._round_end and self._ends_in_new_round():
-            return True
-        if number > self._largest_acked:
-            # Only such an ACK gives an RTT sample (RFC 9002 § 5.1).
-            self._largest_acked = number
-            self._sample(latest_rtt_ns)
-        return False
-
-    def _sample(self, latest_rtt_ns: int) -> None:
-        self._samples += 1
-        current_ns = self._current_ns
-        if current_ns is None or latest_rtt_ns < current_ns:
-            self._current_ns = current_ns = latest_rtt_ns
-        # A few samples may all include a queue that is gone a moment later.
-        if self._samples < _N_RTT_SAMPLE:
-            return
-        if self._baseline_ns is not None:
-            if current_ns < self._baseline_ns:
-                self._baseline_ns = None  # The exit was spurious: back to slow start.
-        elif self._last_ns is not None:
-            threshold_ns = self._last_ns // _MIN_RTT_DIVISOR
-            threshold_ns = max(_MIN_RTT_THRESH_NS, min(threshold_ns, _MAX_RTT_THRESH_NS))
-            if current_ns >= self._last_ns + threshold_ns:
-                self._baseline_ns = current_ns
-                self._rounds = 0
-
-    def _ends_in_new_round(self) -> bool:
-        """Begin a round; return whether slow start ends after enough rounds of CSS."""
-        self._last_ns = self._current_ns
-        self._current_ns = None
-        self._samples = 0
-        self._round_end = self._largest_sent + 1
-        if self._baseline_ns is None:
-            return False
-        # The round in which CSS began counts too, however little of it was left.
-        self._rounds += 1
-        return self._rounds >= _CSS_ROUNDS
 
 
 _UNLIMITED_BYTES: Final = 1 << 62
@@ -363,6 +256,7 @@ class NewRenoController(LossBasedController):
         """The remainder of the division below, so that no fraction of a byte is lost."""
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+        """Grow the window by one packet per window of acknowledged bytes."""
         # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the
         # remainder, a window above max_datagram_size squared would not grow at all.
         window = self.congestion_window
@@ -374,6 +268,7 @@ class NewRenoController(LossBasedController):
         self._credit = credit
 
     def _reduce(self) -> None:
+        """Reduce the window for a loss or mark, once per recovery period."""
         # RFC 9002 § B.6
         # `ssthresh` is not held to the minimum, as in § B.6: then the window is above it and in
         # congestion avoidance.
@@ -463,6 +358,7 @@ class CubicController(LossBasedController):
         self._starts_flat = True
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+        """Grow the window along the cubic curve, or as Reno if that is larger."""
         # W_cubic in bytes, now and a round trip later (RFC 9438 § 4.2): once for all packets of the
         # ACK, which arrive at one instant.
         t_ns = self._elapsed_ns(now_ns) - self._k_ns
@@ -498,6 +394,7 @@ class CubicController(LossBasedController):
         return now_ns - self._epoch_at_ns
 
     def _begin_epoch(self) -> None:
+        """Fix the curve's origin and K at the start of congestion avoidance."""
         self._window = self._w_est = float(self.congestion_window)
         # Flat after a timeout (RFC 9438 § 4.8), and after a slow start without a loss (§ 4.10),
         # where W_max is unknown.
@@ -507,6 +404,7 @@ class CubicController(LossBasedController):
         self._k_ns = cube_root_ns(segments / _C)  # RFC 9438 § 4.2
 
     def _reduce(self) -> None:
+        """Reduce the window for a loss or mark, and remember it as the plateau."""
         window = self.congestion_window
         # RFC 9438 § 4.7
         is_shrinking = self._has_fast_convergence and window < self._w_max

@@ -18,7 +18,7 @@ from h3sim.transport.congestion.loss_based import cube_root_ns, cubed_seconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
@@ -181,6 +181,7 @@ class QuiclyCubicController(_QuiclyController):
         return int(segments * self._datagram_bytes + self._w_max)
 
     def _on_reduced(self, window: int, now_ns: int) -> None:
+        """Start a new curve after the window was reduced from *window*."""
         self._start_at_ns = now_ns
         self._w_max = window
         if window < self._w_last_max:

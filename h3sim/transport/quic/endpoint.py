@@ -84,7 +84,7 @@ class FlowReceiver:
         self._total = total = self._total + end - before
         if total <= self._connection_half and end <= self._stream_half:
             return _NOTHING
-        return self._raised(stream_id, end)
+        return self._raise_limits(stream_id, end)
 
     def limit(self, stream_id: int | None) -> int:
         """Return the last announced limit of a stream, or (None) of the connection."""
@@ -93,7 +93,8 @@ class FlowReceiver:
         half = self._stream_halves.get(stream_id, self._stream_half)
         return half + self._stream_window // 2
 
-    def _raised(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
+    def _raise_limits(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
+        """Raise the limits of which more than half is used; return them."""
         raised: list[tuple[int | None, int]] = []
         # The connection first: its limit applies to all streams.
         if self._total > self._connection_half:
@@ -350,6 +351,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         return full if self._pacer.allows_part(full, now_ns) else 0
 
     def _on_sent(self, packet: QuicPacket) -> None:
+        """Count a packet that leaves now in handshake, recovery and pacing."""
         if not self._handshake.is_over:
             self._handshake.on_sent(packet)
         if not packet.is_ack_eliciting:
@@ -360,6 +362,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
     # Outcomes of packets
 
     def _on_acked(self, packets: list[QuicPacket]) -> None:
+        """Report what acknowledged packets carried to where it came from."""
         source, forgets_acks = self._source, self._forgets_acks
         for packet in packets:
             if forgets_acks and packet.ack is not None:
@@ -371,6 +374,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                     self._handshake.on_acked(offset, n_bytes)
 
     def _on_lost(self, packet: QuicPacket) -> None:
+        """Return what a lost packet carried to where it came from, to be sent again."""
         for stream_id, offset, n_bytes in packet.frames:
             self._source.on_lost(stream_id, offset, n_bytes)
         for offset, n_bytes in packet.crypto:

@@ -155,6 +155,7 @@ class Handshake:
         self._end += n_bytes
 
     def _advance(self) -> None:
+        """Queue the answer once the peer's flight is complete."""
         settings, got = self._settings, self._received.contiguous
         if self._role is Role.CLIENT:
             if got >= settings.server_flight_bytes:

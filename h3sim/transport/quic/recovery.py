@@ -369,6 +369,7 @@ class Recovery:
         return acked
 
     def _take_span(self, low: int, high: int, acked: list[QuicPacket]) -> None:
+        """Move the packets from *low* to *high* that are in flight to *acked*."""
         stop, sent, in_flight = high + 1, self._sent, self.bytes_in_flight
         if low <= self._lowest:
             low = self._lowest
@@ -412,6 +413,7 @@ class Recovery:
         return lost
 
     def _on_lost(self, lost: list[QuicPacket], now_ns: int) -> None:
+        """Remove lost packets from those in flight, and report them."""
         before = self.bytes_in_flight
         for packet in lost:
             del self._sent[packet.number]
@@ -429,10 +431,10 @@ class Recovery:
         rtt = self.rtt
         base_ns = rtt.smoothed_rtt_ns + max(4 * rtt.rttvar_ns, K_GRANULARITY_NS)
         period_ns = (base_ns + self._peer_max_ack_delay_ns) * _K_PERSISTENT_CONGESTION_THRESHOLD
-        return _span_in_a_row(lost, self._first_sample_at_ns) > period_ns
+        return _longest_loss_period_ns(lost, self._first_sample_at_ns) > period_ns
 
 
-def _span_in_a_row(lost: list[QuicPacket], after_ns: int) -> int:
+def _longest_loss_period_ns(lost: list[QuicPacket], after_ns: int) -> int:
     """Return the longest time between two packets of *lost* with none acknowledged between.
 
     Only packets sent after the first RTT sample count (RFC 9002 § 7.6.2).

@@ -227,7 +227,7 @@ class SackDetector(Detector):
         threshold = self._threshold(runs)
         # Below an earlier threshold everything is decided: each segment is checked once.
         if threshold > self._lost_to:
-            lost = self._between(self._lost_to, threshold)
+            lost = self._lost_between(self._lost_to, threshold)
             self._lost_to = threshold
         if not is_advance:  # called only if something new was SACKed: a duplicate ACK (§ 2)
             self._dup_acks += 1
@@ -281,7 +281,8 @@ class SackDetector(Detector):
                 return start
         return 0
 
-    def _between(self, start: int, stop: int) -> list[SentSegment]:
+    def _lost_between(self, start: int, stop: int) -> list[SentSegment]:
+        """Return the segments from *start* to *stop* that are lost."""
         sent = self._board.sent
         seq = max(start, self._board.una)
         lost = []
@@ -381,7 +382,7 @@ class RackDetector(Detector):
         And set the time of the next check (RFC 8985 § 6.2, steps 2-5).
         """
         del is_advance
-        self._take_out(delivered, now_ns)
+        self._remove_entry(delivered, now_ns)
         self.due_at_ns = None
         under_way, newest = self._under_way, self._newest
         first = next(iter(under_way.values()), None)
@@ -417,7 +418,7 @@ class RackDetector(Detector):
             del self._under_way[segment.number]
         return lost
 
-    def _take_out(self, delivered: list[SentSegment], now_ns: int) -> None:
+    def _remove_entry(self, delivered: list[SentSegment], now_ns: int) -> None:
         """Remove delivered segments, and update RACK.segment (RFC 8985 § 6.2, steps 1-3)."""
         under_way, newest, highest = self._under_way, self._newest, self._highest_delivered
         for segment in delivered:

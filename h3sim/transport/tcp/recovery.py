@@ -480,7 +480,7 @@ class Recovery:
         news = board.take_acked(ack) if is_advance else []
         if is_advance:
             self._on_advance(ack, segment.echo_ns, now_ns)
-        duplicate = _duplicate_of(ack, blocks) if blocks else None
+        duplicate = _find_duplicate(ack, blocks) if blocks else None
         if duplicate is not None:
             self._detector.on_duplicate()
         if blocks:
@@ -515,7 +515,7 @@ class Recovery:
         if not self._is_due_known:
             self._due_at_ns = None
             if self.board.sent:  # rare at a client: without data in flight nothing is due
-                self._due_at_ns = _soonest(self._timer, self.probe, self._detector)
+                self._due_at_ns = _earliest_deadline(self._timer, self.probe, self._detector)
             self._is_due_known = True
         return self._due_at_ns
 
@@ -584,9 +584,9 @@ class Recovery:
         if point is not None and ack >= point:
             self.episode.end()
             self._detector.on_recovered()
-            self._go_on(now_ns)
+            self._continue_recovery(now_ns)
 
-    def _go_on(self, now_ns: int) -> None:
+    def _continue_recovery(self, now_ns: int) -> None:
         """Begin the next episode if a segment sent within the last one is lost too.
 
         Linux counts segments resent and still in flight (lost_out in tcp_time_to_recover).
@@ -665,18 +665,20 @@ class Recovery:
             self._report_lost([repaired], self.board.pipe_bytes, now_ns)
 
     def _report_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
+        """Report lost segments to the controller, once per window of data."""
         if self.board.una < self._marked_to:  # RFC 3168 § 6.1.2: a mark has reduced this window
             return
         self.controller.on_lost(lost, now_ns, in_flight, self._next_number)
 
 
 def _make_detector(settings: TcpSettings, board: Scoreboard, rtt: RttEstimator) -> Detector:
+    """Return the loss detection that the settings name."""
     if settings.recovery is LossDetection.RACK:
         return RackDetector(board, rtt)
     return SackDetector(board, rtt, settings.mss_bytes)
 
 
-def _soonest(
+def _earliest_deadline(
     timer: RetransmissionTimer, probe: TailLossProbe | None, detector: Detector
 ) -> int | None:
     """Return the earliest deadline of the three."""
@@ -690,7 +692,7 @@ def _soonest(
     return at_ns
 
 
-def _duplicate_of(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int, int] | None:
+def _find_duplicate(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int, int] | None:
     """Return the span that arrived twice (D-SACK, RFC 2883 § 4), or None.
 
     The first block is one if it lies below the acknowledgement or within the second block.

@@ -117,7 +117,7 @@ def test_of_several_that_may_be_lost_the_timer_is_that_of_the_first() -> None:
     assert recovery.due_at_ns == ms(113.5)
 
 
-def test_doubling_ends_at_a_minute_if_nothing_else_is_said() -> None:
+def test_doubling_ends_at_a_minute_by_default() -> None:
     recovery, _ = heard_by(0)
     for _ in range(10):
         at_ns = recovery.due_at_ns
@@ -161,7 +161,7 @@ def test_what_was_sent_until_the_first_sample_is_no_part_of_the_period(
 # The receiving side
 
 
-def test_an_ack_says_how_long_ago_the_highest_came_if_it_came_in_order() -> None:
+def test_an_ack_carries_the_delay_of_the_largest_packet_if_it_arrived_in_order() -> None:
     state = AckState(every=2, max_delay_ns=ms(25))
     state.on_packet(0, ms(100), True)
     state.on_packet(1, ms(110), True)
@@ -191,7 +191,7 @@ def test_after_an_ack_packets_are_counted_from_the_beginning() -> None:
         (9, ((8, 9), (5, 6), (1, 2))),  # one range at least must remain
     ],
 )
-def test_of_what_the_peer_knows_no_more_is_told(reported_to: int, spans: Any) -> None:
+def test_ranges_that_the_peer_knows_are_not_reported_again(reported_to: int, spans: Any) -> None:
     """RFC 9000 §§ 13.2.4, 19.3."""
     state = AckState(every=2, max_delay_ns=25)
     for number in (1, 2, 5, 6, 8, 9):

@@ -98,13 +98,13 @@ OF_OPTIONS = ["network", "cc", "rtt_ms"]
         ),
     ],
 )
-def test_every_mistake_is_told_at_once(call: Callable[[], object], keys: list[str]) -> None:
+def test_every_error_is_reported_at_once(call: Callable[[], object], keys: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert sorted(problem.key for problem in caught.value.problems) == sorted(keys)
 
 
-def test_a_name_that_is_not_known_says_beside_others_what_it_says_alone() -> None:
+def test_an_unknown_name_gives_the_same_message_next_to_others_as_alone() -> None:
     with pytest.raises(InputError) as caught:
         h3sim.simulate("davies-meenam", scheme="buket")
     assert str(caught.value).splitlines() == [
@@ -130,7 +130,7 @@ def test_a_single_unknown_name_keeps_its_error(call: Callable[[], object]) -> No
     assert caught.value.nearest == ("bucket", "bucket-html")
 
 
-def test_who_gives_what_holds_a_page_is_told_to_take_that() -> None:
+def test_an_object_that_holds_a_page_is_refused_with_the_advice_to_take_the_page() -> None:
     load: Any = h3sim.simulate("davies-meenan")
     with pytest.raises(InputError, match=r"^page: must be a name, .*: use its `page`$"):
         h3sim.simulate(load)
@@ -149,13 +149,15 @@ def test_who_gives_what_holds_a_page_is_told_to_take_that() -> None:
         (lambda: h3sim.what_if("creative", scheme="servers"), "scheme: 'servers' is a set of"),
     ],
 )
-def test_a_set_is_told_as_one_where_one_is_needed(call: Callable[[], object], text: str) -> None:
+def test_a_set_is_reported_as_one_where_one_is_needed(
+    call: Callable[[], object], text: str
+) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value).startswith(text)
 
 
-def test_a_study_file_is_told_of_unknown_names_and_of_all_else(tmp_path: Path) -> None:
+def test_unknown_names_in_a_study_file_are_reported_with_all_else(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text(STUDY, encoding="utf-8")
     with pytest.raises(InputError) as caught:
@@ -165,14 +167,14 @@ def test_a_study_file_is_told_of_unknown_names_and_of_all_else(tmp_path: Path) -
     ]
 
 
-def test_an_option_that_there_is_not_is_a_type_error_beside_other_mistakes_too() -> None:
+def test_an_option_that_there_is_not_is_a_type_error_next_to_other_errors_too() -> None:
     wrong: dict[str, Any] = {"rtt": 5, "rate_mbps": -1}
     with pytest.raises(UnknownOptionError) as caught:
         h3sim.simulate("davies-meenan", **wrong)
     assert [problem.key for problem in caught.value.problems] == ["rtt", "rate_mbps"]
 
 
-def test_the_mistakes_of_a_file_are_told_with_its_name(tmp_path: Path) -> None:
+def test_the_errors_of_a_file_are_reported_with_its_name(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     path.write_text('format = "h3sim-network/1"\nnam = "bad"\n', encoding="utf-8")
     with pytest.raises(NetworkError) as alone:
@@ -190,7 +192,7 @@ def gather(*reads: Callable[[], object]) -> None:
             errors.collect("", read)
 
 
-def test_one_mistake_found_twice_is_told_once() -> None:
+def test_one_error_found_twice_is_reported_once() -> None:
     def refuse() -> None:
         raise InputError([ValidationIssue(key="seed", message="must be 1")])
 
@@ -199,6 +201,6 @@ def test_one_mistake_found_twice_is_told_once() -> None:
     assert str(caught.value) == "seed: must be 1"
 
 
-def test_what_goes_wrong_otherwise_is_not_hidden_by_mistakes() -> None:
+def test_what_goes_wrong_otherwise_is_not_hidden_by_errors() -> None:
     with pytest.raises(ZeroDivisionError):
         gather(lambda: h3sim.load_page("pge"), lambda: 1 // 0)

@@ -56,7 +56,7 @@ class TestMerging:
         # 2,000 bytes are passed with the second packet of 1,400; then all others go first.
         assert load.trace.order == [8, 8, 0] + [4] * 5 + [8] * 3
 
-    def test_what_the_client_says_later_replaces_it(self) -> None:
+    def test_a_later_signal_of_the_client_replaces_it(self) -> None:
         seen = [{"when": {"at": "time", "delay_ms": 35}, "fetchpriority": "low"}]
         page = page_of(
             ROOT, image("a", server_priorities=[{"urgency": 0}], priority_changes=seen), image("b")
@@ -69,7 +69,7 @@ class TestMerging:
             Eps(urgency=3, incremental=True),
         ]
 
-    def test_a_later_word_is_merged_with_what_the_client_says_by_then(self) -> None:
+    def test_a_later_server_priority_is_merged_with_the_current_one_of_the_client(self) -> None:
         seen = [{"when": {"at": "time", "delay_ms": 15}, "fetchpriority": "low"}]
         word = [{"after_bytes": 6000, "incremental": False}]
         page = page_of(ROOT, image("a", server_priorities=word, priority_changes=seen))
@@ -101,7 +101,7 @@ class TestMerging:
 
 
 class TestHints:
-    def test_a_scheme_says_it_by_path(self) -> None:
+    def test_a_scheme_states_it_by_path(self) -> None:
         hints = (ServerHint(path="*.jpg", server_priority=ServerPriority(urgency=0)),)
         page = page_of(ROOT, image("a.png"), image("b.jpg"))
         load = h3sim.simulate(page, scheme=replace(CHROME, hints=hints))
@@ -188,7 +188,7 @@ class TestDoubts:
         assert judge.on_open(4, Kind.STYLESHEET, Eps()) == []
         assert judge.on_update(0, Eps()) is None
 
-    def test_a_client_that_says_nothing_is_helped(self) -> None:
+    def test_a_client_without_signals_gets_a_server_priority(self) -> None:
         mute = replace(
             CHROME,
             name="mute",
@@ -208,7 +208,7 @@ class TestReading:
         ("field", "urgency", "incremental"),
         [("u=1", 1, None), ("i", None, True), ("u=5, i=?0", 5, False)],
     )
-    def test_a_field_says_what_it_says(
+    def test_a_field_is_parsed_as_written(
         self, field: str, urgency: int | None, incremental: bool | None
     ) -> None:
         request = RecordedRequest(key="k", url="u", response_priority=field)
@@ -225,7 +225,7 @@ class TestReading:
             ServerPriority(bucket=10, level=2, after_bytes=90_000),
         )
 
-    def test_what_says_nothing_is_left_out(self) -> None:
+    def test_default_parameters_are_left_out(self) -> None:
         for field in ("", "x=1", "U=1"):
             assert priority_fields(RecordedRequest(key="k", url="u", response_priority=field)) == ()
 
@@ -240,6 +240,6 @@ class TestReading:
         (root,) = h3sim.import_page(str(path)).page.resources
         assert root.server_priorities == (ServerPriority(urgency=2),)
 
-    def test_a_word_that_says_nothing_is_a_mistake(self) -> None:
+    def test_a_word_that_has_no_information_is_an_error(self) -> None:
         with pytest.raises(PageError, match=r"server_priorities\[0\]: at least one of urgency"):
             page_of(ROOT, image("a", server_priorities=[{"after_bytes": 3}]))

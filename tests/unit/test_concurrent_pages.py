@@ -30,7 +30,7 @@ def requested(page: Page, **options: Any) -> dict[str, float]:
     return {row.id: row.requested_ms for row in h3sim.simulate(page, **options).timings}
 
 
-def test_the_other_page_is_asked_for_later_with_all_that_it_brings() -> None:
+def test_the_other_page_is_requested_later_with_all_that_it_brings() -> None:
     both = merge_pages(ONE, TWO, after_ms=50)
     # The clock of the other starts with its own root.
     assert requested(both, scheme="fifo") == {"/": 0, "two:/": 50, "two:x": 80, "a": 100}
@@ -38,7 +38,7 @@ def test_the_other_page_is_asked_for_later_with_all_that_it_brings() -> None:
     assert both.name.startswith("one~")
 
 
-def test_a_page_stands_beside_itself_as_often_as_one_likes() -> None:
+def test_a_page_can_be_merged_with_itself_any_number_of_times() -> None:
     thrice = merge_pages(merge_pages(ONE, ONE), ONE, name="thrice")
     ids = [resource.id for resource in thrice.resources]
     assert ids == ["/", "a", "one:/", "one:a", "one (2):/", "one (2):a"]
@@ -63,7 +63,7 @@ def test_a_tab_in_the_background_waits_for_the_one_in_front() -> None:
     assert ended["front"] == {"/": 210, "two:/": 100}
 
 
-def test_a_page_that_goes_to_the_background_says_so_of_what_is_open() -> None:
+def test_a_page_that_goes_to_the_background_reprioritizes_its_open_streams() -> None:
     load = h3sim.simulate(merge_pages(ONE, TWO, after_ms=50, opened="front"), scheme="firefox-eps")
     message = [
         (reported.at_ns, reported.element_id, reported.signal.urgency)
@@ -72,7 +72,7 @@ def test_a_page_that_goes_to_the_background_says_so_of_what_is_open() -> None:
     assert message[:3] == [(0, 0, 0), (ms(50), 0, 6), (ms(50), 4, 0)]
 
 
-def test_hosts_of_both_are_known_and_what_the_first_says_counts() -> None:
+def test_hosts_of_both_are_known_and_the_first_description_counts() -> None:
     shared = {"certificate": "c", "server": "192.0.2.1"}
 
     def from_hosts(name: str, rtt_ms: int, *hosts: str) -> Page:
@@ -135,7 +135,7 @@ class TestTheCommand:
         assert written == merge_pages(ONE, TWO, **expected)
 
     @pytest.mark.parametrize("how", ["@soon", "@5,behind", "@"])
-    def test_a_mistake_is_told(
+    def test_an_error_is_reported(
         self, tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         target = tmp_path / "both.json"

@@ -92,7 +92,7 @@ CONTRACT = (
 
 @pytest.mark.parametrize("law", CONTRACT, ids=lambda law: law.value)
 @pytest.mark.parametrize("scheduler", [InAList, AsAFloat, AsTruth, ListWhereNobody])
-def test_a_pick_that_is_no_id_is_told_as_that_whatever_is_looked_at(
+def test_a_pick_that_is_no_id_is_reported_as_that_whatever_is_looked_at(
     scheduler: Any, law: Any
 ) -> None:
     with pytest.raises(BrokenLawError, match="which is no id of a stream") as caught:
@@ -100,7 +100,7 @@ def test_a_pick_that_is_no_id_is_told_as_that_whatever_is_looked_at(
     assert caught.value.law is Law.PICKS_ONLY_READY
 
 
-def test_ids_may_be_whole_numbers_of_any_type() -> None:
+def test_ids_may_be_integers_of_any_type() -> None:
     for law in (*CONTRACT, Law.SAME_IN_EVERY_PROCESS):
         check_law(Candidate(factory=OfNumpy), law, settings=SOME)
 
@@ -197,7 +197,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_cannot_be_said_of_a_scheduler_is_refused_by_name(wrong: Any) -> None:
+def test_what_cannot_be_stated_of_a_scheduler_is_refused_by_name(wrong: Any) -> None:
     send_signal, message = WRONG[wrong]
     with pytest.raises(InputError, match=f"^{message}"):
         send_signal()
@@ -205,7 +205,7 @@ def test_what_cannot_be_said_of_a_scheduler_is_refused_by_name(wrong: Any) -> No
 
 @pytest.mark.parametrize("weight", [0, -1, 0.5, None, True, "16"])
 @pytest.mark.parametrize("kind", [WeightedShares, ByteShares])
-def test_a_weight_that_is_no_whole_number_is_a_mistake_of_the_claim(kind: Any, weight: Any) -> None:
+def test_a_weight_that_is_no_integer_is_an_error_of_the_claim(kind: Any, weight: Any) -> None:
     candidate = Candidate(factory=RoundRobinScheduler, claims=(kind(weight=lambda signal: weight),))
     shown_text = (
         f"{kind.__name__}: weight: must return a whole number, at least 1, and returned {weight!r}"
@@ -215,7 +215,7 @@ def test_a_weight_that_is_no_whole_number_is_a_mistake_of_the_claim(kind: Any, w
 
 
 @pytest.mark.parametrize("turns", [-1, 1.5, "1"])
-def test_a_number_of_turns_that_is_none_is_a_mistake_of_the_claim(turns: Any) -> None:
+def test_a_number_of_turns_that_is_none_is_an_error_of_the_claim(turns: Any) -> None:
     claim = BoundedWait(turns=lambda waiting, other: turns)
     shown_text = (
         f"BoundedWait: turns: must return a whole number, or None, and returned {turns!r} for"
@@ -236,9 +236,7 @@ def forgets_to_return(*reported: Any) -> None:
         (RoundRobinInUrgency(signals=st.just(Eps())), (Law.BOUNDED_WAIT,)),
     ],
 )
-def test_a_claim_that_says_nothing_of_any_stream_is_not_kept_but_skipped(
-    claim: Any, laws: Any
-) -> None:
+def test_a_claim_that_applies_to_no_stream_is_skipped(claim: Any, laws: Any) -> None:
     of_all = StrictOrder(rank=lambda stream_id, signal: -stream_id)
     for law in laws:
         with pytest.raises(NotCheckedError, match="returns None whatever it is asked"):
@@ -315,7 +313,7 @@ def test_a_suite_takes_histories_and_settings_as_the_others_do() -> None:
     assert len(seen) <= 3
 
 
-def test_signals_that_are_words_are_told_as_they_would_be_typed() -> None:
+def test_signals_that_are_words_are_reported_as_they_would_be_typed() -> None:
     candidate = Candidate(factory=AsAFloat, signals=st.just("low"))
     with pytest.raises(BrokenLawError) as caught:
         check_law(candidate, Law.WORK_CONSERVING)

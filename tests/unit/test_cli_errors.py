@@ -76,7 +76,7 @@ def test_a_rate_and_a_queue_want_a_bottleneck_that_has_them(
     ]
 
 
-def test_a_queue_can_be_said_of_a_link_that_follows_a_trace(
+def test_a_queue_can_be_stated_of_a_link_that_follows_a_trace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = tmp_path / "trace.toml"
@@ -124,7 +124,7 @@ def test_what_a_command_does_not_know_is_refused_with_its_own_help(
         ["list", "browsers"],
     ],
 )
-def test_bad_usage_is_told_in_one_line_that_points_to_the_help(
+def test_bad_usage_is_reported_in_one_line_that_points_to_the_help(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = complaints(capsys, *arguments)
@@ -158,14 +158,14 @@ def test_bad_usage_is_told_in_one_line_that_points_to_the_help(
     ],
 )
 @pytest.mark.parametrize("command", ["run", "compare"])
-def test_a_value_that_is_out_of_range_is_told_by_its_option(
+def test_a_value_that_is_out_of_range_is_reported_by_its_option(
     command: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = complaints(capsys, command, "http2rulez", f"{option}={value}")
     assert line.startswith(f"h3sim {command}: {option}: ")
 
 
-def test_an_unknown_kind_of_figure_is_told_before_anything_runs(
+def test_an_unknown_kind_of_figure_is_reported_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -175,7 +175,7 @@ def test_an_unknown_kind_of_figure_is_told_before_anything_runs(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_several_mistakes_give_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_errors_give_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     lines = complaints(
         capsys,
         *("run", "nowhere", "--scheme", "nothing", "--network", "nobody"),
@@ -191,7 +191,7 @@ def test_several_mistakes_give_a_line_each(capsys: pytest.CaptureFixture[str]) -
         assert len([line for line in lines if line.startswith(f"h3sim run: {start}")]) == 1
 
 
-def test_words_that_are_no_values_are_told_together_with_what_else_is_wrong(
+def test_words_that_are_no_values_are_reported_together_with_what_else_is_wrong(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = complaints(
@@ -210,7 +210,7 @@ def test_words_that_are_no_values_are_told_together_with_what_else_is_wrong(
     ]
 
 
-def test_all_of_a_command_line_that_cannot_be_read_is_told_at_once(
+def test_all_of_a_command_line_that_cannot_be_read_is_reported_at_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = complaints(capsys, "compare", "--seeds", "x", "-j", "y", "--mean", "arithmetik")
@@ -241,7 +241,7 @@ def test_all_of_a_command_line_that_cannot_be_read_is_told_at_once(
         ),
     ],
 )
-def test_commands_that_nobody_knows_are_told_with_those_spelt_alike(
+def test_commands_that_nobody_knows_are_reported_with_those_spelt_alike(
     arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert complaints(capsys, *arguments) == [line]
@@ -254,13 +254,13 @@ def test_commands_that_nobody_knows_are_told_with_those_spelt_alike(
         ("--no-preload-scanner", "goes only with browser = 'parse'"),
     ],
 )
-def test_what_a_flag_says_is_told_by_that_flag(
+def test_an_error_in_the_value_of_a_flag_names_that_flag(
     flag: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert complaints(capsys, "run", "http2rulez", flag) == [f"h3sim run: {flag}: {message}"]
 
 
-def test_unknown_names_and_wrong_numbers_are_told_together(
+def test_unknown_names_and_wrong_numbers_are_reported_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = complaints(
@@ -301,14 +301,14 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
         (["--scheme", "fifo,rr"], "'fifo,rr' names several schemes: use `h3sim compare`"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(
+def test_options_that_do_not_go_together_are_reported(
     options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (line,) = complaints(capsys, "run", "http2rulez", *options)
     assert message in line
 
 
-def test_several_mistakes_of_a_comparison_give_a_line_each(
+def test_several_errors_of_a_comparison_give_a_line_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = complaints(
@@ -330,7 +330,7 @@ def test_several_mistakes_of_a_comparison_give_a_line_each(
     assert all(any(message in line for line in lines) for message in reported)
 
 
-def test_a_broken_page_file_lists_all_its_mistakes(
+def test_a_broken_page_file_lists_all_its_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = page_file(
@@ -346,7 +346,7 @@ def test_a_broken_page_file_lists_all_its_mistakes(
     ]
 
 
-def test_broken_files_of_several_kinds_are_told_at_once(
+def test_broken_files_of_several_kinds_are_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, scheme, network = (tmp_path / name for name in ("p.json", "s.toml", "n.toml"))
@@ -360,7 +360,7 @@ def test_broken_files_of_several_kinds_are_told_at_once(
         assert len([line for line in lines if f": {path}: is not " in line]) == 1
 
 
-def test_an_empty_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_page_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.json"
     path.write_text('{"resources": []}', encoding="utf-8")
     lines = complaints(capsys, "run", str(path))
@@ -369,7 +369,7 @@ def test_an_empty_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("name", ["missing.json", "folder.json", "missing/page.json"])
-def test_a_file_that_cannot_be_read_is_told(
+def test_a_file_that_cannot_be_read_is_reported(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "folder.json").mkdir()
@@ -378,7 +378,7 @@ def test_a_file_that_cannot_be_read_is_told(
 
 
 @pytest.mark.parametrize("option", ["--scheme", "--network"])
-def test_a_file_of_another_kind_that_cannot_be_read_is_told(
+def test_a_file_of_another_kind_that_cannot_be_read_is_reported(
     tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "none.toml"
@@ -438,7 +438,7 @@ def test_two_pages_of_one_name_are_refused(
 
 @pytest.mark.parametrize("command", [["annotate"], ["show", "page"]], ids=" ".join)
 @pytest.mark.parametrize("name", ["shop.har", "shop.HAR.gz", "index.html"])
-def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
+def test_a_recording_in_the_place_of_a_page_is_reported_with_how_to_be_imported(
     command: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / name
@@ -494,7 +494,7 @@ def test_no_output_takes_the_place_of_what_is_read_or_of_another(
     assert {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()} == files
 
 
-def test_rare_options_of_a_load_are_settings_and_every_mistake_in_them_is_listed(
+def test_rare_options_of_a_load_are_settings_and_every_error_in_them_is_listed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = complaints(

@@ -176,7 +176,7 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("error", EVENTS)
-def test_a_mistake_in_an_event_is_told_with_its_place(tmp_path: Path, error: str) -> None:
+def test_an_error_in_an_event_is_reported_with_its_place(tmp_path: Path, error: str) -> None:
     event, line = EVENTS[error]
     text = json.dumps(document(trace(received(9), event)), default=lambda _: None)
     (reported,) = lines_of(tmp_path, text)
@@ -187,14 +187,14 @@ def test_a_mistake_in_an_event_is_told_with_its_place(tmp_path: Path, error: str
         assert reported.startswith(f"line 3{line}")
 
 
-def test_a_mistake_in_what_a_server_received_is_told_once(tmp_path: Path) -> None:
+def test_an_error_in_what_a_server_received_is_reported_once(tmp_path: Path) -> None:
     text = json.dumps(document(trace(received(frames="x"), end="server")))
     line = 'traces[0].events[0].data.frames: must be a list, is "x"'
     assert lines_of(tmp_path, text).count(line) == 1
 
 
 @pytest.mark.parametrize("ranges", [["1-3"], [[1, 2, 3]], [[]], [[3, 1]], [[-1]], "all"])
-def test_an_acknowledgement_that_says_nothing_is_told(tmp_path: Path, ranges: Any) -> None:
+def test_an_invalid_acknowledgement_is_reported(tmp_path: Path, ranges: Any) -> None:
     ack = received(1, [{"frame_type": "ack", "acked_ranges": ranges}])
     (line,) = lines_of(tmp_path, document(trace(received(), ack, end="server")))
     assert line == (
@@ -203,7 +203,7 @@ def test_an_acknowledgement_that_says_nothing_is_told(tmp_path: Path, ranges: An
     )
 
 
-def test_every_mistake_is_told_up_to_twenty(tmp_path: Path) -> None:
+def test_every_error_is_reported_up_to_twenty(tmp_path: Path) -> None:
     events = [received(-n) for n in range(1, 4)]
     assert [line.partition(":")[0] for line in lines_of(tmp_path, document(trace(*events), 7))] == [
         *(f"traces[0].events[{n}].data.header.packet_number" for n in range(3)),
@@ -230,7 +230,7 @@ def test_several_connections_are_not_mixed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_log_in_which_nothing_arrived_whole_is_refused(tmp_path: Path) -> None:
+def test_a_log_without_a_complete_response_is_refused(tmp_path: Path) -> None:
     only = received(frames=[frame(offset=5)])
     assert lines_of(tmp_path, document(trace(only))) == [
         "holds no response that arrived to its end"

@@ -1,0 +1,196 @@
+"""The end of slow start before a loss: HyStart++ (RFC 9406), and HyStart as Linux 6 has it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from h3sim.units import NS_PER_MS
+
+# RFC 9406 § 4.3
+_MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS
+_MAX_RTT_THRESH_NS: Final = 16 * NS_PER_MS
+_MIN_RTT_DIVISOR: Final = 8
+_N_RTT_SAMPLE: Final = 8
+_CSS_GROWTH_DIVISOR: Final = 4
+_CSS_ROUNDS: Final = 5
+_L: Final = 8
+"""The limit of growth per ACK, in packets, for senders without pacing (L, RFC 9406 § 4.3)."""
+
+
+class HyStart:
+    """The HyStart++ algorithm: the smallest RTT of each round ends slow start (RFC 9406 § 4.2).
+
+    A round ends when a packet is acknowledged that was sent after its beginning. If a round's
+    smallest RTT has risen, Conservative Slow Start (CSS) begins, in which the window grows by a
+    quarter of what it did; it is left when the RTT falls again, and ends slow start after five
+    rounds. Only the initial slow start uses it (§ 4.3).
+
+    >>> hystart = HyStart(max_datagram_bytes=1000)
+    >>> hystart.on_sent(0)
+    >>> hystart.growth_bytes(2000), hystart.on_ack(0, 50_000_000), hystart.is_conservative
+    (2000, False, False)
+    """
+
+    __slots__ = (
+        "_baseline_ns",
+        "_current_ns",
+        "_largest_acked",
+        "_largest_sent",
+        "_last_ns",
+        "_most_bytes",
+        "_round_end",
+        "_rounds",
+        "_samples",
+    )
+
+    def __init__(self, *, max_datagram_bytes: int) -> None:
+        self._most_bytes = _L * max_datagram_bytes
+        self._largest_sent = -1
+        self._largest_acked = -1
+        self._round_end = 0
+        """First packet number of the next round (windowEnd)."""
+        self._last_ns: int | None = None
+        """lastRoundMinRTT; None for infinity, as in the next two."""
+        self._current_ns: int | None = None
+        """currentRoundMinRTT."""
+        self._baseline_ns: int | None = None
+        """cssBaselineMinRtt; None outside CSS."""
+        self._samples = 0
+        self._rounds = 0
+
+    @property
+    def is_conservative(self) -> bool:
+        """True in Conservative Slow Start."""
+        return self._baseline_ns is not None
+
+    def on_sent(self, number: int) -> None:
+        """Record a packet that is sent."""
+        self._largest_sent = number
+
+    def growth_bytes(self, acked_bytes: int) -> int:
+        """Return by how much the window grows when one ACK covers *acked_bytes* more."""
+        growth_bytes = min(acked_bytes, self._most_bytes)
+        return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
+
+    def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
+        """Handle an ACK whose highest new packet is *number*; return whether slow start ends."""
+        # Before the sample: the ACK that ends a round is the first of the next one.
+        if number >= self._round_end and self._ends_in_new_round():
+            return True
+        if number > self._largest_acked:
+            # Only such an ACK gives an RTT sample (RFC 9002 § 5.1).
+            self._largest_acked = number
+            self._on_rtt_sample(latest_rtt_ns)
+        return False
+
+    def _on_rtt_sample(self, latest_rtt_ns: int) -> None:
+        """Compare the round's minimum RTT with that of the round before (RFC 9406 § 4.2)."""
+        self._samples += 1
+        current_ns = self._current_ns
+        if current_ns is None or latest_rtt_ns < current_ns:
+            self._current_ns = current_ns = latest_rtt_ns
+        # A few samples may all include a queue that is gone a moment later.
+        if self._samples < _N_RTT_SAMPLE:
+            return
+        if self._baseline_ns is not None:
+            if current_ns < self._baseline_ns:
+                self._baseline_ns = None  # The exit was spurious: back to slow start.
+        elif self._last_ns is not None:
+            threshold_ns = self._last_ns // _MIN_RTT_DIVISOR
+            threshold_ns = max(_MIN_RTT_THRESH_NS, min(threshold_ns, _MAX_RTT_THRESH_NS))
+            if current_ns >= self._last_ns + threshold_ns:
+                self._baseline_ns = current_ns
+                self._rounds = 0
+
+    def _ends_in_new_round(self) -> bool:
+        """Begin a round; return whether slow start ends after enough rounds of CSS."""
+        self._last_ns = self._current_ns
+        self._current_ns = None
+        self._samples = 0
+        self._round_end = self._largest_sent + 1
+        if self._baseline_ns is None:
+            return False
+        # The round in which CSS began counts too, however little of it was left.
+        self._rounds += 1
+        return self._rounds >= _CSS_ROUNDS
+
+
+class LinuxHyStart:
+    """Leaves slow start when delay rises, or when a train of ACKs gets long (HyStart, Ha 2011).
+
+    Delay: the smallest of 8 round-trip times of a round lies an eighth of the smallest of all above
+    that, 4 ms at least and 16 ms at most; the ninth decides. Train: ACKs that follow one another
+    within 2 ms last for half of the smallest round-trip time. Either only with 16 segments or more;
+    rounds are counted from the first ACK on, whatever the window (since Linux 5.16).
+
+    >>> hystart = LinuxHyStart()
+    >>> hystart.on_sent(0)
+    >>> hystart.on_ack(0, 100_000_000, 100_000_000, 16)
+    False
+    """
+
+    __slots__ = (
+        "_current_ns",
+        "_largest_sent",
+        "_last_ack_at_ns",
+        "_min_ns",
+        "_round_at_ns",
+        "_round_end",
+        "_samples",
+    )
+
+    _LEAST_SEGMENTS = 16
+    _LEAST_SAMPLES = 8
+    _ACK_GAP_NS = 2 * NS_PER_MS
+    _LEAST_RISE_NS = 4 * NS_PER_MS
+    _MOST_RISE_NS = 16 * NS_PER_MS
+
+    def __init__(self) -> None:
+        self._largest_sent = -1
+        self._round_end = -1
+        """The last segment that was sent when the round began."""
+        self._round_at_ns = 0
+        self._last_ack_at_ns = 0
+        self._min_ns: int | None = None
+        self._current_ns: int | None = None
+        self._samples = 0
+
+    def on_sent(self, number: int) -> None:
+        """Record a segment that is sent."""
+        self._largest_sent = number
+
+    def on_ack(self, number: int, rtt_ns: int, now_ns: int, segments: int) -> bool:
+        """Handle an ACK up to *number*; return whether slow start ends."""
+        if self._min_ns is None or rtt_ns < self._min_ns:
+            self._min_ns = rtt_ns
+        # Rounds go on below 16 segments, too: else the first long one would begin with the
+        # connection, and look like a long train (fixed in Linux 5.16).
+        if number > self._round_end:
+            self._round_end = self._largest_sent
+            self._round_at_ns = self._last_ack_at_ns = now_ns
+            self._current_ns = None
+            self._samples = 0
+        if segments < self._LEAST_SEGMENTS:
+            return False
+        return self._is_ack_train_long(now_ns) or self._has_rtt_risen(rtt_ns)
+
+    def _is_ack_train_long(self, now_ns: int) -> bool:
+        """Return whether ACKs in close succession span half the minimum RTT."""
+        assert self._min_ns is not None  # noqa: S101 - set before
+        # A larger gap ends the train for the rest of the round: its last ACK is not moved on.
+        if now_ns - self._last_ack_at_ns > self._ACK_GAP_NS:
+            return False
+        self._last_ack_at_ns = now_ns
+        # Half, as for a sender without pacing; `hystart_update` allows a pacing one twice as long.
+        return now_ns - self._round_at_ns > self._min_ns // 2
+
+    def _has_rtt_risen(self, rtt_ns: int) -> bool:
+        """Return whether the RTT of this round is clearly above the minimum."""
+        assert self._min_ns is not None  # noqa: S101 - set before
+        if self._current_ns is None or rtt_ns < self._current_ns:
+            self._current_ns = rtt_ns
+        if self._samples < self._LEAST_SAMPLES:
+            self._samples += 1
+            return False
+        rise_ns = min(max(self._min_ns // 8, self._LEAST_RISE_NS), self._MOST_RISE_NS)
+        return self._current_ns > self._min_ns + rise_ns
