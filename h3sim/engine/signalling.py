@@ -47,10 +47,7 @@ class PrioritySignalling:
         raise NotImplementedError
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
-        """Apply changed state of a resource, or of all.
-
-        And signal new priorities of open streams.
-        """
+        """Apply changed state of a resource, or of all; signal new priorities of open streams."""
         raise NotImplementedError
 
     def on_finished(self, stream_id: int) -> None:

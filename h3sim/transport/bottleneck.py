@@ -157,10 +157,7 @@ class TokenBucket:
         self._spent_until = 0
 
     def ready_at_ns(self, now_ns: int) -> int:
-        """Return when service of a packet that arrives now would begin.
-
-        At the previous departure.
-        """
+        """Return when service of a packet that arrives now would begin: now, or at a departure."""
         return max(now_ns, (self._spent_until - self._burst) // self._per_ns)
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:

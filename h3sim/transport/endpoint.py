@@ -68,10 +68,7 @@ class Source:
         raise NotImplementedError
 
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
-        """Record that the peer accepts up to *limit_bytes* of a stream.
-
-        Or (None) of the connection.
-        """
+        """Record that the peer accepts *limit_bytes* of a stream, or (None) of the connection."""
         raise NotImplementedError
 
 
@@ -96,10 +93,7 @@ class Endpoint(Generic[PacketT]):
         raise NotImplementedError
 
     def ack_ranges(self, packet: PacketT) -> tuple[tuple[int, int], ...]:
-        """Return the packet numbers that a packet of this end acknowledges, as spans.
-
-        Highest first.
-        """
+        """Return the packet numbers that a packet acknowledges, as spans, the highest first."""
         raise NotImplementedError
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:

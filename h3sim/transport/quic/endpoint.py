@@ -242,10 +242,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         return packets
 
     def ack_ranges(self, packet: QuicPacket) -> tuple[tuple[int, int], ...]:
-        """Return the packet numbers that a packet of this end acknowledges, as spans.
-
-        Highest first.
-        """
+        """Return the packet numbers that a packet acknowledges, as spans, the highest first."""
         return packet.ack or ()
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:

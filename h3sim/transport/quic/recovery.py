@@ -313,9 +313,9 @@ class Recovery:
         return acked, lost
 
     def on_nothing_to_send(self) -> None:
-        """Record that the window is underutilized.
+        """Record that the window is underutilized (RFC 9002 § 7.8).
 
-        And the data in flight app-limited (RFC 9002 § 7.8).
+        What is in flight then is app-limited: its rate says nothing of the path.
         """
         self.is_cwnd_underutilized = True
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight

@@ -269,9 +269,9 @@ class SackDetector(Detector):
         return last
 
     def _threshold(self, runs: dict[int, int]) -> int:
-        """Return the sequence number below which IsLost holds.
+        """Return the sequence number below which IsLost holds (RFC 6675 § 4).
 
-        3 spans, or over 2 segments, above.
+        Three spans, or more than two segments, were acknowledged above it.
         """
         n_bytes = 0
         # From the top down: the first span with enough above it is the highest threshold.
@@ -377,10 +377,7 @@ class RackDetector(Detector):
         is_recovering: bool,
         now_ns: int,
     ) -> list[SentSegment]:
-        """Return the lost segments.
-
-        And set the time of the next check (RFC 8985 § 6.2, steps 2-5).
-        """
+        """Return lost segments; set the time of the next check (RFC 8985 § 6.2, steps 2-5)."""
         del is_advance
         self._remove_entry(delivered, now_ns)
         self.due_at_ns = None

@@ -570,10 +570,7 @@ class Recovery:
         self.controller.on_sent(segment, in_flight)
 
     def _on_advance(self, ack: int, echo_ns: int | None, now_ns: int) -> None:
-        """Restart the timer if data is left (RFC 6298 § 5).
-
-        End the episode at its recovery point.
-        """
+        """Restart the timer if data is left (RFC 6298 § 5); end recovery at its recovery point."""
         if echo_ns is not None:
             self.on_rtt(now_ns - echo_ns)
         if self.board.sent:
