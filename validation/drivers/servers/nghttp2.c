@@ -8,6 +8,8 @@
 
 #define MAX (1 << 20)
 static char is_active[MAX], is_submitted[MAX];
+static int32_t wire_of[MAX], id_of[MAX]; /* on the wire ids ascend in the order of requests */
+static int32_t n_opened;
 static nghttp2_session *session;
 static int is_silent, peeked, is_peek;
 static long size; /* of the frame that is charged */
@@ -15,8 +17,8 @@ static long size; /* of the frame that is charged */
 static ssize_t read_data(nghttp2_session *s, int32_t id, uint8_t *to, size_t n, uint32_t *flags,
                          nghttp2_data_source *source, void *user) {
     (void)s, (void)to, (void)flags, (void)source, (void)user;
-    if (!is_active[id / 2]) return NGHTTP2_ERR_DEFERRED;
-    peeked = id / 2;
+    if (!is_active[id_of[id / 2]]) return NGHTTP2_ERR_DEFERRED;
+    peeked = id_of[id / 2];
     return is_peek ? NGHTTP2_ERR_PAUSE : size < (long)n ? size : (ssize_t)n;
 }
 
@@ -53,6 +55,7 @@ static void reset(void) {
     receive(NGHTTP2_SETTINGS, 0, 0, window, sizeof window);
     receive(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, window, 0);
     receive(NGHTTP2_WINDOW_UPDATE, 0, 0, all, sizeof all);
+    n_opened = 0;
     memset(is_active, 0, sizeof is_active), memset(is_submitted, 0, sizeof is_submitted);
 }
 
@@ -66,8 +69,8 @@ static void activate(long id) {
     static const nghttp2_nv status = {(uint8_t *)":status", (uint8_t *)"200", 7, 3, 0};
     static const nghttp2_data_provider provider = {{0}, read_data};
     is_active[id] = 1;
-    if (is_submitted[id]) nghttp2_session_resume_data(session, 2 * id + 1);
-    else nghttp2_submit_response(session, 2 * id + 1, &status, 1, &provider);
+    if (is_submitted[id]) nghttp2_session_resume_data(session, wire_of[id]);
+    else nghttp2_submit_response(session, wire_of[id], &status, 1, &provider);
     is_submitted[id] = 1;
 }
 
@@ -83,17 +86,18 @@ int main(int argc, char **argv) {
             printf("{\"protocol\":\"h3sim-conformance/1\",\"name\":\"nghttp2 %s\"}\n", nghttp2_version(0)->version_str);
         else if (!strcmp(op, "reset")) reset();
         else if (!strcmp(op, "open")) {
+            id_of[n_opened] = (int32_t)id, wire_of[id] = 2 * n_opened++ + 1;
             request[16] = field_of(line, request + 17);
-            receive(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 2 * id + 1, request, 17 + request[16]);
+            receive(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, wire_of[id], request, 17 + request[16]);
         } else if (!strcmp(op, "update")) {
-            bytes[1] = (2 * id + 1) >> 16, bytes[2] = (2 * id + 1) >> 8, bytes[3] = 2 * id + 1;
+            bytes[1] = wire_of[id] >> 16, bytes[2] = wire_of[id] >> 8, bytes[3] = wire_of[id];
             receive(NGHTTP2_PRIORITY_UPDATE, 0, 0, bytes, 4 + field_of(line, bytes + 4));
         } else if (!strcmp(op, "activate")) activate(id);
         else if (!strcmp(op, "deactivate")) is_active[id] = 0;
         else if (!strcmp(op, "charge")) {
             if (next(1) == id) next(0);
         } else if (!strcmp(op, "close")) {
-            nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, 2 * id + 1, NGHTTP2_NO_ERROR);
+            nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, wire_of[id], NGHTTP2_NO_ERROR);
             is_active[id] = 0;
         } else if (!strcmp(op, "pick")) {
             if ((id = next(1)) < 0) puts("{\"stream\":null}");
