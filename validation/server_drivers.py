@@ -148,7 +148,8 @@ def _build_rust(feature: str) -> Path:
 
 def _build_nghttp2_crate() -> None:
     """Build the driver in C with the library that the crate libnghttp2-sys is made of."""
-    (library,) = _build_rust("nghttp2-crate").glob("libnghttp2-sys-*/out/i/lib/libnghttp2.a")
+    libraries = _build_rust("nghttp2-crate").glob("libnghttp2-sys-*/out/i/lib/libnghttp2.a")
+    library = max(libraries, key=lambda path: path.stat().st_mtime)
     source, output = str(_HERE / "nghttp2.c"), str(_BUILT / "nghttp2-crate")
     include = f"-I{library.parents[1] / 'include'}"
     _run("gcc", "-O2", "-w", include, "-o", output, source, str(library), folder=_HERE)
