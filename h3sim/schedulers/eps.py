@@ -264,7 +264,7 @@ class ByteListEpsScheduler:
         self._last_bytes[stream_id] = 0
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Let the stream join the list of its new priority; an unchanged one has no effect."""
+        """Move the stream to the list of its new priority; an unchanged one has no effect."""
         before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
         if before != self._priorities[stream_id] and self._leave(stream_id, before.urgency):
             self._join(stream_id)
