@@ -263,7 +263,7 @@ validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's and h
 	$(BIN)/python -m validation.trees
 
 .PHONY: validate-drivers
-validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers, and check them (minutes; needs apt-get install libnghttp3-dev, and Go)
+validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers, and check them (minutes; needs Go, Cargo, cmake and openssl, and apt-get install libnghttp2-dev libnghttp3-dev libclang-dev)
 	$(BIN)/python -m validation.scheduler_drivers
 	$(BIN)/python -m validation.server_drivers
 	$(BIN)/python -m validation.go_handlers

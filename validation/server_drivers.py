@@ -25,14 +25,17 @@ from h3sim.conformance import (
 )
 from h3sim.conformance.named_claims import CLAIMS
 from h3sim.schedulers import (
+    ByteListEpsScheduler,
     DriverScheduler,
     EpsScheduler,
     Mixed,
     Quantum,
     RingEpsScheduler,
+    RoundRobinScheduler,
     close_drivers,
 )
 from h3sim.schedulers.driver import SIGNAL_TYPES
+from validation.server_models import FramesTakeTurns
 from validation.server_workloads import FRAME_BYTES, Outcome, compare
 
 if TYPE_CHECKING:
@@ -75,6 +78,10 @@ def _go(name: str) -> tuple[str, ...]:
 _QUIC_GO = partial(EpsScheduler, mixed=Mixed.HALVES_INCREMENTAL_FIRST)
 _NGHTTP3 = partial(EpsScheduler, mixed=Mixed.SHARED_LIST, turn=Quantum(size_bytes=800))
 _RETRY = (str(_BUILT / "nghttp3"), "--retry")
+_NGHTTP2 = (str(_BUILT / "nghttp2"),)
+_NEW_NGHTTP2 = (str(_BUILT / "nghttp2-crate"),)
+_CERTIFICATE = _BUILT / "certificate"
+_QUICHE = (str(_BUILT / "quiche"), str(_CERTIFICATE))
 DRIVERS = (
     ServerDriver("quic-go 0.65.0", "go", _go("quic-go"), _QUIC_GO),
     ServerDriver("x/net 0.62.0, RFC 9218", "go", _go("x-net-rfc9218"), RingEpsScheduler),
@@ -89,6 +96,24 @@ DRIVERS = (
         *("nghttp3", _RETRY, _NGHTTP3, "eps", FRAME_BYTES, False, False),
     ),
     ServerDriver("nghttp3 0.8.0, without retry", "nghttp3", (_RETRY[0],), None),
+    ServerDriver("nghttp2 1.52.0, RFC 9218", "nghttp2", _NGHTTP2, ByteListEpsScheduler),
+    ServerDriver("nghttp2 1.68.1", "nghttp2-crate", _NEW_NGHTTP2, ByteListEpsScheduler),
+    ServerDriver(
+        "nghttp2 1.68.1, without SETTINGS",
+        *("nghttp2-crate", (*_NEW_NGHTTP2, "--silent"), ByteListEpsScheduler, "eps"),
+        is_suggested=False,
+    ),
+    ServerDriver("quiche 0.30.0", "quiche", _QUICHE, EpsScheduler),
+    ServerDriver(
+        "hyper h2 0.4.20, HEADERS take turns",
+        *("hyper-h2", (str(_BUILT / "hyper-h2"),), FramesTakeTurns, "eps"),
+        is_suggested=False,
+    ),
+    ServerDriver(
+        "hyper h2 0.4.20, they take none",
+        *("hyper-h2", (str(_BUILT / "hyper-h2"),), RoundRobinScheduler, "eps"),
+        is_suggested=False,
+    ),
 )
 """Every driver, whether it can be built here or not."""
 
@@ -106,12 +131,57 @@ def _build_go() -> None:
     _run("go", "build", "-mod=vendor", "-tags=h3sim", "-o", SERVERS_GO, ".", folder=folder)
 
 
-def _build_nghttp3() -> None:
-    source, output = str(_HERE / "nghttp3.c"), str(_BUILT / "nghttp3")
-    _run("gcc", "-O2", "-o", output, source, "-lnghttp3", folder=_HERE)
+def _build_c(library: str) -> None:
+    source, output = str(_HERE / f"{library}.c"), str(_BUILT / library)
+    _run("gcc", "-O2", "-w", "-o", output, source, f"-l{library}", folder=_HERE)
 
 
-_RECIPES: dict[str, Callable[[], None]] = {"go": _build_go, "nghttp3": _build_nghttp3}
+def _build_rust(feature: str) -> Path:
+    """Build the package with a feature, in a folder of its own; return that of its crates."""
+    target = _BUILT / f"rust-{feature}"
+    cargo = ("cargo", "build", "--quiet", "--release", "--locked", "--features", feature)
+    _run(*cargo, "--target-dir", str(target), folder=_HERE / "rust")
+    release = target / "release"
+    shutil.copy(release / "h3sim-servers", _BUILT / feature)
+    return release / "build"
+
+
+def _build_nghttp2_crate() -> None:
+    """Build the driver in C with the library that the crate libnghttp2-sys is made of."""
+    libraries = _build_rust("nghttp2-crate").glob("libnghttp2-sys-*/out/i/lib/libnghttp2.a")
+    library = max(libraries, key=lambda path: path.stat().st_mtime)
+    source, output = str(_HERE / "nghttp2.c"), str(_BUILT / "nghttp2-crate")
+    include = f"-I{library.parents[1] / 'include'}"
+    _run("gcc", "-O2", "-w", include, "-o", output, source, str(library), folder=_HERE)
+
+
+def _build_quiche() -> None:
+    _CERTIFICATE.mkdir(exist_ok=True)
+    _run(
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"),
+        *("-keyout", "key.pem", "-out", "certificate.pem"),
+        folder=_CERTIFICATE,
+    )
+    _build_rust("quiche")
+
+
+_RECIPES: dict[str, Callable[[], object]] = {
+    "go": _build_go,
+    "nghttp3": partial(_build_c, "nghttp3"),
+    "nghttp2": partial(_build_c, "nghttp2"),
+    "nghttp2-crate": _build_nghttp2_crate,
+    "quiche": _build_quiche,
+    "hyper-h2": partial(_build_rust, "hyper-h2"),
+}
+_NEEDS = {
+    "go": "Go 1.26",
+    "nghttp3": "gcc and libnghttp3-dev",
+    "nghttp2": "gcc and libnghttp2-dev",
+    "nghttp2-crate": "Cargo and gcc",
+    "quiche": "Cargo, cmake, openssl and libclang-dev",
+    "hyper-h2": "Cargo",
+}
+"""What each recipe needs, by the names of Debian's packages where there are any."""
 
 
 def _run(*command: str, folder: Path) -> None:
@@ -177,7 +247,7 @@ def main() -> int:
     reasons = {recipe: build(recipe) for recipe in _RECIPES}
     for recipe, reason in reasons.items():
         if reason:
-            print(f"left out what is built with {recipe}: {reason}")
+            print(f"left out {recipe}, which needs {_NEEDS[recipe]}: {reason}")
     there = [driver for driver in DRIVERS if not reasons[driver.recipe]]
     rows = [_row(driver) for driver in there if driver.model is not None]
     print(tabulate(rows, ("server", "frames", "same", "identical workloads"), "github"), "\n")

@@ -44,7 +44,7 @@ def serving(server: str, sizes: Iterable[int], paddings: Sequence[str] = ()) -> 
         FileNotFoundError: if the server is not installed.
     """
     if shutil.which(server) is None:
-        raise FileNotFoundError(f"no {server}: apt-get install {PACKAGES[server]}")
+        raise FileNotFoundError(f"no {server}: apt-get install {PACKAGES.get(server, server)}")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "bodies"
         root.mkdir()
@@ -100,7 +100,23 @@ def _node(root: Path, port: int, paddings: Sequence[str]) -> list[str]:
     return ["node", str(Path(__file__).parent / "drivers/servers/node.js"), str(root), str(port)]
 
 
-_COMMANDS = {"nghttpd": _nghttpd, "node": _node, "h2o": _h2o}
+def _nginx(root: Path, port: int, paddings: Sequence[str]) -> list[str]:
+    if paddings:
+        raise ValueError("this server gives every response the same headers")
+    folder, config = root.parent, root.parent / "nginx.conf"
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = " ".join(f"{kind}_temp_path {folder};" for kind in kinds)
+    config.write_text(
+        f"daemon off; user {getpass.getuser()}; pid {folder}/pid; error_log {folder}/errors;\n"
+        "events {}\n"
+        f"http {{ access_log off; {paths}\n"
+        f"server {{ listen 127.0.0.1:{port} http2; root {root}; }} }}\n",
+        "utf-8",
+    )
+    return ["nginx", "-c", str(config), "-e", str(folder / "errors")]
+
+
+_COMMANDS = {"nghttpd": _nghttpd, "node": _node, "h2o": _h2o, "nginx": _nginx}
 
 
 def _free_port() -> int:

@@ -12,6 +12,7 @@ from h3sim.schedulers.buckets import BucketScheduler as BucketScheduler
 from h3sim.schedulers.driver import DriverScheduler as DriverScheduler
 from h3sim.schedulers.driver import close_drivers as close_drivers
 from h3sim.schedulers.driver import drivers_released as drivers_released
+from h3sim.schedulers.eps import ByteListEpsScheduler as ByteListEpsScheduler
 from h3sim.schedulers.eps import EpsScheduler as EpsScheduler
 from h3sim.schedulers.eps import Mixed as Mixed
 from h3sim.schedulers.eps import RingEpsScheduler as RingEpsScheduler

@@ -18,6 +18,7 @@ from h3sim.schedulers.levels import (
     SplitHalf,
     SplitHalfIncrementalFirst,
 )
+from h3sim.schedulers.queues import IndexedHeap
 from h3sim.signals import MAX_URGENCY, Eps
 
 if TYPE_CHECKING:
@@ -225,6 +226,108 @@ class RingEpsScheduler:
         number = 2 * urgency + self._incremental_first
         ring = self._rings[number if counts[number] else number ^ 1]
         return next(stream_id for stream_id in ring if stream_id in self._active)
+
+
+class ByteListEpsScheduler:
+    """EPS as in nghttp2 (1.52 and 1.68, `nghttp2_session.c`): a list for each urgency, by bytes.
+
+    Streams of an urgency go by their cycle, then by stream ID. A frame adds its bytes to the cycle
+    of an incremental stream, unless it is alone; others go on until they are done. A stream that
+    joins, or gets another priority, takes the cycle of the first; an incremental one adds the bytes
+    of its last frame to it. One without data is found to have none when its turn comes: until then
+    it is in the list, and continues there if it has data again.
+
+    >>> scheduler = ByteListEpsScheduler()
+    >>> for stream_id in (0, 4):
+    ...     scheduler.open(stream_id, Eps(incremental=True))
+    ...     scheduler.activate(stream_id)
+    >>> picks = []
+    >>> for n_bytes in (1000, 400, 400, 400):
+    ...     picks.append(scheduler.pick())
+    ...     scheduler.charge(picks[-1], n_bytes)
+    >>> picks
+    [0, 4, 4, 4]
+    """
+
+    def __init__(self) -> None:
+        self._lists = [IndexedHeap() for _ in range(MAX_URGENCY + 1)]
+        self._cycles: list[dict[int, int]] = [{} for _ in self._lists]
+        """The cycle of each stream in the list of that urgency."""
+        self._priorities: dict[int, Eps] = {}
+        self._last_bytes: dict[int, int] = {}
+        self._active: dict[int, None] = {}
+        self._first: int | None = None
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Open the stream."""
+        self._priorities[stream_id] = _eps(signal)
+        self._last_bytes[stream_id] = 0
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Move the stream to the list of its new priority; an unchanged one has no effect."""
+        before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
+        if before != self._priorities[stream_id] and self._leave(stream_id, before.urgency):
+            self._join(stream_id)
+            self._settle()
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        self._active[stream_id] = None
+        if stream_id not in self._cycles[self._priorities[stream_id].urgency]:
+            self._join(stream_id)
+        self._settle()
+
+    def deactivate(self, stream_id: int) -> None:
+        """Deactivate the stream, which leaves its list when its turn comes."""
+        self._active.pop(stream_id, None)
+        self._settle()
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self._active.pop(stream_id, None)
+        self._leave(stream_id, self._priorities.pop(stream_id).urgency)
+        del self._last_bytes[stream_id]
+        self._settle()
+
+    def pick(self) -> int | None:
+        """Return the stream to send next among the most urgent."""
+        return self._first
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Charge a frame, which moves an incremental stream back by its bytes."""
+        self._last_bytes[stream_id] = n_bytes
+        priority = self._priorities[stream_id]
+        cycles = self._cycles[priority.urgency]
+        if priority.incremental and len(cycles) > 1:
+            cycles[stream_id] += n_bytes
+            self._lists[priority.urgency].put(stream_id, cycles[stream_id])
+            self._settle()
+
+    def _join(self, stream_id: int) -> None:
+        priority = self._priorities[stream_id]
+        cycles, streams = self._cycles[priority.urgency], self._lists[priority.urgency]
+        first = streams.first
+        cycle = 0 if first is None else cycles[first]
+        cycles[stream_id] = cycle + priority.incremental * self._last_bytes[stream_id]
+        streams.put(stream_id, cycles[stream_id])
+
+    def _leave(self, stream_id: int, urgency: int) -> bool:
+        """Remove the stream from that list; return whether it was in it."""
+        if stream_id not in self._cycles[urgency]:
+            return False
+        self._lists[urgency].drop(stream_id)
+        del self._cycles[urgency][stream_id]
+        return True
+
+    def _settle(self) -> None:
+        """Find the first stream with data; those before it in the lists leave."""
+        for urgency, streams in enumerate(self._lists):
+            while (first := streams.first) is not None:
+                if first in self._active:
+                    self._first = first
+                    return
+                self._leave(first, urgency)
+        self._first = None
 
 
 _LEVELS: dict[Mixed, type[NonIncrementalFirstLevel] | type[SharedRing]] = {

@@ -477,7 +477,7 @@ class Scheme(RichDisplay):
         if signalling is Signalling.EPS and kind is not SignalKind.EPS:
             yield ValidationIssue(key="signalling", message="'eps' requires the mechanism 'eps'")
         if kind is not SignalKind.EPS and self.without_signal is not _RFC_DEFAULT:
-            message = "is only allowed with the mechanisms 'eps' and 'eps-rings'"
+            message = "is only allowed with the mechanisms 'eps', 'eps-rings' and 'eps-bytes'"
             yield ValidationIssue(key="without_signal", message=message)
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
         # Strict priorities were proposed for draft-20, and are signalled as weights are there.

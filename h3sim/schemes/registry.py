@@ -185,6 +185,10 @@ class SchedulerKind(enum.Enum):
         "eps-rings",
         _Row(make=lambda _: schedulers.RingEpsScheduler(), signal_kind=SignalKind.EPS),
     )
+    EPS_BYTES = (
+        "eps-bytes",
+        _Row(make=lambda _: schedulers.ByteListEpsScheduler(), signal_kind=SignalKind.EPS),
+    )
     RANKS = "ranks", _Row(make=lambda _: schedulers.RankScheduler(), signal_kind=SignalKind.RANKS)
     NGHTTP2_TREE = (
         "nghttp2-tree",

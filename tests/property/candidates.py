@@ -207,6 +207,11 @@ CLAIMS: dict[SchedulerKind, dict[str, Any]] = {
         ),
         "signals": signals(Eps),
     },
+    SchedulerKind.EPS_RINGS: {"claims": (UrgencyOrder(),), "signals": signals(Eps)},
+    SchedulerKind.EPS_BYTES: {
+        "claims": (UrgencyOrder(), NoStarvation(rounds=4, signals=SHARED_URGENCY)),
+        "signals": signals(Eps),
+    },
     SchedulerKind.RANKS: {"claims": (StrictOrder(rank=by_rank),), "signals": RANKS},
     # It keeps up to 100 streams that were closed, and 100 that are idle.
     SchedulerKind.NGHTTP2_TREE: {

@@ -255,7 +255,7 @@ class TestPages:
 
 _OF_CHROME = (
     *("chrome-eps", "recorded-chrome", "nghttp3", "quiche", "google-quiche", "mvfst", "lsquic"),
-    *("h2o", "quic-go", "go-h2"),
+    *("h2o", "quic-go", "go-h2", "nghttp2-eps"),
 )
 
 

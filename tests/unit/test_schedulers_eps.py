@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from h3sim.schedulers import (
+    ByteListEpsScheduler,
     EpsScheduler,
     Mixed,
     Quantum,
@@ -274,6 +275,46 @@ def test_in_go_an_update_to_the_same_priority_goes_to_the_end_of_the_ring() -> N
     assert turns(scheduler, 1) == [0]
     scheduler.update(4, SHARES)
     assert turns(scheduler, 4) == [8, 0, 4, 8]
+
+
+def test_nghttp2_moves_an_incremental_stream_back_by_its_bytes() -> None:
+    scheduler = opened(ByteListEpsScheduler(), {0: SHARES, 4: SHARES, 8: ALONE})
+    # Cycles 1,000, 0, 0; then 1,000, 400, 0: 8 goes on, as it is not incremental.
+    assert turns(scheduler, 1, n_bytes=1000) == [0]
+    assert turns(scheduler, 1, n_bytes=400) == [4]
+    assert turns(scheduler, 2) == [8, 8]
+    scheduler.close(8)
+    assert turns(scheduler, 3, n_bytes=400) == [4, 4, 0]
+
+
+def test_in_nghttp2_a_stream_alone_keeps_its_cycle() -> None:
+    scheduler = opened(ByteListEpsScheduler(), {0: SHARES})
+    assert turns(scheduler, 3) == [0, 0, 0]
+    opened(scheduler, {4: SHARES})
+    assert turns(scheduler, 4) == [0, 4, 0, 4]
+
+
+def test_in_nghttp2_an_update_costs_the_bytes_of_the_last_frame() -> None:
+    scheduler = opened(ByteListEpsScheduler(), {0: SHARES, 4: SHARES, 8: eps(1, incremental=True)})
+    assert turns(scheduler, 1, n_bytes=700) == [8]
+    scheduler.update(8, SHARES)
+    # It joins at 0 + 700, so the others have 700 bytes each first.
+    assert turns(scheduler, 7, n_bytes=350) == [0, 4, 0, 4, 0, 4, 8]
+    scheduler.update(4, SHARES)
+    assert scheduler.pick() == 0
+
+
+def test_in_nghttp2_a_stream_without_data_leaves_when_its_turn_comes() -> None:
+    scheduler = opened(ByteListEpsScheduler(), {0: SHARES, 4: SHARES})
+    assert turns(scheduler, 1, n_bytes=500) == [0]
+    scheduler.deactivate(0)
+    scheduler.activate(0)  # before its turn: it has kept its cycle, 500
+    assert turns(scheduler, 2, n_bytes=400) == [4, 4]
+    scheduler.deactivate(0)
+    assert turns(scheduler, 1, n_bytes=400) == [4]
+    # Its turn came, at 500; it joins again at 4's 800, and 500 more for its last frame.
+    scheduler.activate(0)
+    assert turns(scheduler, 3, n_bytes=400) == [4, 4, 0]
 
 
 def test_round_robin_by_longer_turns() -> None:

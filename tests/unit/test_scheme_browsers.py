@@ -188,7 +188,10 @@ EXPECTED: dict[str, dict[Signal, str]] = {
     },
     "edge-h2": {H2Priority(weight=16): " ".join(RESOURCES)},
     **dict.fromkeys(
-        ("nghttp3", "quiche", "google-quiche", "lsquic", "h2o", "quic-go", "go-h2", "mvfst"),
+        (
+            *("nghttp3", "quiche", "google-quiche", "lsquic", "h2o", "quic-go", "go-h2"),
+            *("nghttp2-eps", "mvfst"),
+        ),
         CHROME_EPS,
     ),
 }
@@ -255,6 +258,7 @@ SETTINGS = {
     "h2o": (Mixed.FIRST_TURN, None, Retransmit.TURN),
     "quic-go": (Mixed.HALVES_INCREMENTAL_FIRST, None, Retransmit.PRIORITY),
     "go-h2": (None, None, None),
+    "nghttp2-eps": (None, None, None),
 }
 
 
@@ -399,6 +403,8 @@ SHARED = [(0, "document", 1), (0, "image", 4), (0, "image", 4), (45, "image", 2)
         ("quic-go", [0, 4, 8, 12, 8, 4, 8, 12, 4, 12]),
         # The same, but the document had the first incremental turn of the connection.
         ("go-h2", [0, 8, 4, 8, 12, 8, 4, 12, 4, 12]),
+        # All at cycle 0: 4 goes back by its frame, 8 stays at the head until it is done.
+        ("nghttp2-eps", [0, 4, 8, 8, 8, 12, 4, 12, 4, 12]),
     ],
 )
 def test_servers_differ_where_both_kinds_have_one_urgency(scheme: str, order: list[int]) -> None:
@@ -419,6 +425,8 @@ def test_servers_differ_where_both_kinds_have_one_urgency(scheme: str, order: li
         ("google-quiche", [0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12]),
         ("quic-go", [0, 4, 8, 4, 8, 4, 12, 8, 4, 12, 8]),
         ("go-h2", [0, 4, 8, 4, 8, 4, 12, 8, 4, 12, 8]),
+        # At 45: 4 has sent two frames and 8 one, so 8 is first, and 12 joins level with it.
+        ("nghttp2-eps", [0, 4, 8, 4, 8, 12, 4, 8, 12, 4, 8]),
     ],
 )
 def test_servers_differ_in_where_a_new_stream_stands(scheme: str, order: list[int]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from h3sim.conformance import BrokenLawError, Candidate, Law, check_law, signals
 from h3sim.schedulers import DriverScheduler, EpsScheduler, Mixed, close_drivers
 from h3sim.signals import Eps
+from validation import server_drivers
 from validation.server_drivers import DRIVERS, build, outcomes
 from validation.server_workloads import compare
 
@@ -68,3 +69,23 @@ def test_nghttp3_picks_a_blocked_stream_after_an_update() -> None:
     assert any(line.startswith("update(") for line in caught.value.history)
     assert caught.value.scheduler.startswith("DriverScheduler(")
     close_drivers()
+
+
+def test_nghttp2_picks_as_its_model_does() -> None:
+    reason = build("nghttp2")
+    if reason:
+        pytest.skip(reason)
+    (driver,) = (driver for driver in DRIVERS if driver.recipe == "nghttp2")
+    assert all(each.same == each.frames > 0 for each in outcomes(driver, range(3)))
+
+
+def test_what_is_missing_is_reported_with_what_it_needs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert server_drivers.main() == 0
+    left_out = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("left out")
+    ]
+    assert len(left_out) == len({driver.recipe for driver in DRIVERS})
+    assert any("quiche, which needs Cargo, cmake" in line for line in left_out)
