@@ -256,6 +256,23 @@ def test_every_type_of_signal_reaches_a_driver_as_the_schema_says(tmp_path: Path
     }
 
 
+@pytest.mark.parametrize(
+    ("signal", "too_low"),
+    [
+        ({"type": "bucket", "bucket": 0, "level": 1}, "bucket"),
+        ({"type": "bucket", "bucket": 0, "level": 1}, "level"),
+        ({"type": "strict", "weight": 1, "strict": 0, "depends_on": None}, "weight"),
+        ({"type": "strict", "weight": 1, "strict": 0, "depends_on": None}, "strict"),
+        ({"type": "h2", "weight": 0, "depends_on": None, "exclusive": False}, "weight"),
+    ],
+)
+def test_the_schema_has_the_lowest_value_of_each_key(signal: Any, too_low: str) -> None:
+    validator = jsonschema.Draft202012Validator(protocol_schema())
+    validator.validate({"op": "open", "stream": 4, "signal": signal})
+    lower = signal | {too_low: signal[too_low] - 1}
+    assert not validator.is_valid({"op": "open", "stream": 4, "signal": lower})
+
+
 @pytest.mark.parametrize("line", ['{"op":"open","stream":4}', '{"op":"fly"}', '{"stream":"x"}'])
 def test_the_schema_refuses_what_is_no_line(line: str) -> None:
     validator = jsonschema.Draft202012Validator(protocol_schema())
