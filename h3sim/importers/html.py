@@ -167,10 +167,10 @@ def _behind_what_is_no_tag(data: bytes, at: int) -> int:
     """Return where text goes on behind a comment or a stray <, -1 if nowhere."""
     if data.startswith(b"<!--", at):
         # <!--> and <!---> are whole comments, <!--!> and <!---!> are not.
-        end = _COMMENT_END.search(data, at + 2)
-        while end is not None and end[1] and end.start() < at + 4:
-            end = _COMMENT_END.search(data, end.start() + 1)
-        return -1 if end is None else end.end()
+        closing = _COMMENT_END.search(data, at + 2)
+        while closing is not None and closing[1] and closing.start() < at + 4:
+            closing = _COMMENT_END.search(data, closing.start() + 1)
+        return -1 if closing is None else closing.end()
     if data[at + 1 : at + 2] in (b"!", b"?"):
         end = data.find(b">", at)
         return -1 if end < 0 else end + 1

@@ -163,7 +163,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutation")
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--seconds", type=float, default=3600.0, help="then it ends")
-    parser.add_argument("--each", type=float, default=10.0, help="seconds of tests for a mutant")
+    parser.add_argument("--each", type=float, default=20.0, help="seconds of tests for a mutant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--survivors", action="store_true")
     parser.add_argument("--cold", action="store_true", help="load all modules for each mutant")
