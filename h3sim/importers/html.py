@@ -43,6 +43,8 @@ _RAW = {
     )
 }
 """Raw text elements, including `noscript`, as the browser runs scripts."""
+_COMMENT_END = re.compile(rb"--(!?)>")
+_IN_SCRIPT = re.compile(rb"(<!--)|(-->)|<(/?)script(?=[\s/>])", re.IGNORECASE)
 _TAGS_READ = frozenset(
     b"base body link script style img image source picture video audio track iframe embed object"
     b" input use template head frame table td".split()
@@ -104,8 +106,7 @@ def scan(data: bytes) -> Scan:
         most_attributes = max(most_attributes, _count_attributes(attributes))
         name, text_end = name.lower(), found.end()
         if not slash and name in _RAW:
-            close = _RAW[name].search(data, text_end)
-            text_end = len(data) if close is None else close.start()
+            text_end = _end_of_raw_text(data, name, text_end)
             if name == b"noscript":
                 unscripted.append((found.end(), text_end))
         if head_end == len(data):
@@ -136,12 +137,40 @@ def scan(data: bytes) -> Scan:
     )
 
 
+def _end_of_raw_text(data: bytes, name: bytes, start: int) -> int:
+    """Return where the end tag of a raw text element begins, or the length without one."""
+    if name != b"script":
+        close = _RAW[name].search(data, start)
+        return len(data) if close is None else close.start()
+    # In a comment within a script, a further script's tags belong to its text (the states "script
+    # data escaped" and "double escaped" of the HTML standard § 13.2.5).
+    is_escaped = is_double_escaped = False
+    found = _IN_SCRIPT.search(data, start)
+    while found is not None:
+        comment, comment_end, slash = found.groups()
+        behind = found.end()
+        if comment:
+            is_escaped, behind = True, found.start() + 2  # its dashes may be those of -->
+        elif comment_end:
+            is_escaped = is_double_escaped = False
+        elif not slash:
+            is_double_escaped = is_escaped
+        elif is_double_escaped:
+            is_double_escaped = False
+        else:
+            return found.start()
+        found = _IN_SCRIPT.search(data, behind)
+    return len(data)
+
+
 def _behind_what_is_no_tag(data: bytes, at: int) -> int:
     """Return where text goes on behind a comment or a stray <, -1 if nowhere."""
     if data.startswith(b"<!--", at):
-        # <!--> and <!---> are whole comments.
-        end = data.find(b"-->", at + 2)
-        return -1 if end < 0 else end + 3
+        # <!--> and <!---> are whole comments, <!--!> and <!---!> are not.
+        closing = _COMMENT_END.search(data, at + 2)
+        while closing is not None and closing[1] and closing.start() < at + 4:
+            closing = _COMMENT_END.search(data, closing.start() + 1)
+        return -1 if closing is None else closing.end()
     if data[at + 1 : at + 2] in (b"!", b"?"):
         end = data.find(b">", at)
         return -1 if end < 0 else end + 1

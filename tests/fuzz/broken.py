@@ -30,7 +30,7 @@ _TAGS = (
     *("<!--", "-->", "<!-->", "<!x>", "</>", "<?x>", "=", "/", "<p title='", "<p title=", "a=b"),
     *("<img src=1>", "<img src='2'>", '<img alt=">" src="3">', "<IMG\nSRC = 4 />", "<img src=5"),
     *("<script>", "</script>", "<script src=6>", "<style>", "</style>", "</title>", "<title>"),
-    *("<textarea>", "</textarea>", "<iframe src=7>", "</iframe>"),
+    *("<textarea>", "</textarea>", "<iframe src=7>", "</iframe>", "--!>", "<script", "!", "-"),
 )
 _CSS = (
     *("{", "}", "(", ")", "[", "]", ";", ":", ",", "'", '"', "\\", "/*", "*/", "<!--", "\n", " "),

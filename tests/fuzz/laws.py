@@ -61,14 +61,16 @@ def check_no_secret_is_kept(
         assert "SECRET" not in json.dumps(page_to_dict(imported.page))
 
 
-def check_tags_are_found(html: str, find: Callable[[bytes], list[str]] | None = None) -> None:
-    """The images and scripts are those that a parser's tree has, each once."""
+def check_tags_are_found(
+    html: str, find: Callable[[bytes], list[tuple[str, str]]] | None = None
+) -> None:
+    """The images, scripts and frames are those that a parser's tree has, each URL once by tag."""
     find = _sources if find is None else find
     tree = LexborHTMLParser(html.encode())
     nodes = tree.css("img[src], script[src], iframe[src]")
-    urls = [(node.attributes.get("src") or "").strip() for node in nodes]
-    assert sorted(find(html.encode())) == sorted({url for url in urls if url})
+    sources = {(str(node.tag), (node.attributes.get("src") or "").strip()) for node in nodes}
+    assert sorted(find(html.encode())) == sorted(each for each in sources if each[1])
 
 
-def _sources(data: bytes) -> list[str]:
-    return [reference.url for reference in read_markup(scan(data)).references]
+def _sources(data: bytes) -> list[tuple[str, str]]:
+    return [(reference.tag, reference.url) for reference in read_markup(scan(data)).references]

@@ -67,4 +67,4 @@ def test_the_laws_fail_where_they_are_broken() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         laws.check_a_page_or_a_line_comes(SAMPLE, "recording.har", unwritable)
     with pytest.raises(AssertionError):
-        laws.check_tags_are_found("<!-- <img src=a> -->", lambda _: ["a"])
+        laws.check_tags_are_found("<!-- <img src=a> -->", lambda _: [("img", "a")])

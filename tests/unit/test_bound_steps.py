@@ -117,6 +117,17 @@ def test_where_nothing_waits_there_is_nothing_to_seek(monkeypatch: pytest.Monkey
         ([Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 3), Part(0, 1, 2, 1, 9)], [0, 0, 4.5]),
         # 4 does not join 5; but 5 joins 0, which makes 2.5 each, and then 4 does: 9 for 3.
         ([Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 5), Part(1, 1, 3, 1, 4)], [0, 3, 1]),
+        # 1.5 each is joined by the densest alone, which makes 5 / 3; two that are joined have 1.5
+        # each, which is less, though they weigh more in all.
+        (
+            [
+                Part(None, 1, 1, 2, 3),
+                Part(0, 1, 1, 1, 2),
+                Part(0, 1, 1, 9, 9),
+                Part(2, 1, 1, 9, 18),
+            ],
+            [0, 1 / 3, 0, 4.5],
+        ),
         # Less behind than before, or as much, moves nothing: 8 for 2 packets before 4 for 1.
         ([Part(None, 1, 1, 2, 8), Part(0, 1, 3, 1, 4)], [0, 0]),
     ],

@@ -10,7 +10,9 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
+from h3sim.engine import cross_traffic
 from h3sim.errors import InputError
+from h3sim.http import StreamSender
 from h3sim.transport import LinkProfile, Network
 from h3sim.transport.network import CrossFlow, parse_cross_traffic
 from h3sim.transport.quic.settings import QuicSettings
@@ -41,6 +43,25 @@ def test_what_another_flow_sends_is_waited_for() -> None:
     assert load.page_load_ms == pytest.approx(loaded().page_load_ms + late_ms, abs=1e-6)
     (carried,) = load.cross_traffic
     assert (carried.n_bytes, carried.flow.segment_bytes) == (1000, 1000)
+
+
+def test_a_flow_keeps_no_segment_that_was_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[int] = []
+
+    class Watched(StreamSender):
+        def close(self, stream_id: int) -> None:
+            closed.append(stream_id)
+            super().close(stream_id)
+
+    monkeypatch.setattr(cross_traffic, "StreamSender", Watched)
+    # Segments of 1,000 bytes at 0, 100, 200, ... ms; the page's bytes stand in the queue, too.
+    page = PAGE.with_("/", bytes=60_000)
+    load = h3sim.simulate(
+        page, network=LINKS, handshake=False, cross_traffic="on-off:0.08:100", scheme="fifo"
+    )
+    (carried,) = load.cross_traffic
+    assert carried.n_bytes == 3000
+    assert closed == [0, 4, 8]
 
 
 def test_a_flow_that_comes_too_late_changes_nothing() -> None:

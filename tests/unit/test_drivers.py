@@ -256,6 +256,30 @@ def test_every_type_of_signal_reaches_a_driver_as_its_schema_requires(tmp_path: 
     }
 
 
+@pytest.mark.parametrize(
+    ("signal", "too_low"),
+    [
+        ({"type": "eps", "urgency": 0, "incremental": False}, "urgency"),
+        ({"type": "bucket", "bucket": 0, "level": 1}, "bucket"),
+        ({"type": "bucket", "bucket": 0, "level": 1}, "level"),
+        ({"type": "strict", "weight": 1, "strict": 0, "depends_on": None}, "weight"),
+        ({"type": "strict", "weight": 1, "strict": 0, "depends_on": None}, "strict"),
+        ({"type": "h2", "weight": 0, "depends_on": None, "exclusive": False}, "weight"),
+    ],
+)
+def test_the_schema_has_the_lowest_value_of_each_key(signal: Any, too_low: str) -> None:
+    validator = jsonschema.Draft202012Validator(protocol_schema())
+    validator.validate({"op": "open", "stream": 4, "signal": signal})
+    lower = signal | {too_low: signal[too_low] - 1}
+    assert not validator.is_valid({"op": "open", "stream": 4, "signal": lower})
+
+
+@pytest.mark.parametrize(("n_bytes", "is_valid"), [(0, True), (-1, False), (0.5, False)])
+def test_the_schema_charges_a_number_of_bytes(n_bytes: float, is_valid: bool) -> None:
+    validator = jsonschema.Draft202012Validator(protocol_schema())
+    assert validator.is_valid({"op": "charge", "stream": 4, "bytes": n_bytes}) is is_valid
+
+
 @pytest.mark.parametrize("line", ['{"op":"open","stream":4}', '{"op":"fly"}', '{"stream":"x"}'])
 def test_the_schema_refuses_what_is_no_line(line: str) -> None:
     validator = jsonschema.Draft202012Validator(protocol_schema())

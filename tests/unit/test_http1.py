@@ -56,6 +56,26 @@ def test_a_single_connection_serves_one_after_the_other() -> None:
     assert len(load.connections) == 1
 
 
+@pytest.mark.parametrize(("n_images", "n_connections"), [(0, 1), (1, 1), (2, 2), (4, 4), (9, 6)])
+def test_no_more_connections_are_opened_than_requests_wait(
+    n_images: int, n_connections: int
+) -> None:
+    # The document's connection takes one image, each of the others that wait one of its own.
+    page = page_with(*(image(f"{n}.png") for n in range(n_images)))
+    assert len(load_of(page, max_connections_per_host=6).connections) == n_connections
+
+
+def test_a_request_is_left_to_a_connection_that_is_being_opened() -> None:
+    # The first of three images is complete a round trip after it was requested; its connection
+    # takes the second. Two are being opened then: for the third image, and for one found 10 ms on.
+    later = {"by": "0.png", "at": "complete", "delay_ms": 10}
+    page = page_with(*(image(f"{n}.png") for n in range(3)), image("3.png", discovered=later))
+    load = load_of(page, max_connections_per_host=6)
+    assert len(load.connections) == 3
+    # The document takes 3 round trips; so do these, of which 2 are for the connection.
+    assert [finished(load)[f"{n}.png"] for n in (2, 3)] == [6 * RTT_MS, 6 * RTT_MS]
+
+
 def test_more_hosts_have_more_connections() -> None:
     """Domain sharding: four images of four hosts take as long as one."""
     page = page_with(*(image(f"{n}.png", host=f"h{n}") for n in range(4)))

@@ -119,6 +119,18 @@ def test_a_load_that_cannot_end_is_given_up_whatever_goes_on_next_to_it() -> Non
         h3sim.simulate(PAGE, scheduler=Idle, network="marx-2019", processes=[clock])
 
 
+def test_a_scheduler_is_suspected_only_if_it_is_custom() -> None:
+    def gone(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        env.down.set_loss(0.999999)
+        yield env.timeout(ms(4_000_000))
+
+    with pytest.raises(StalledError) as caught:
+        finished_ms(processes=[gone])
+    assert "scheduler" not in str(caught.value)
+    with pytest.raises(StalledError, match=r"does the scheduler .*Idle.* pick none"):
+        h3sim.simulate(PAGE, scheduler=Idle, network=LINKS)
+
+
 def test_a_process_that_goes_round_without_time_is_given_up(monkeypatch: Any) -> None:
     monkeypatch.setattr(environment, "_MAX_PROCESS_EVENTS", 1000)
 
@@ -149,6 +161,13 @@ def test_a_delay_that_is_no_integer_is_refused_as_one(delay: Any) -> None:
 
     with pytest.raises(ValueError, match=rf"a delay is whole nanoseconds .*, not {delay!r}"):
         finished_ms(processes=[clock])
+
+
+def test_a_process_may_sleep_for_longer_than_a_float_can_express() -> None:
+    def sleeper(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        yield env.timeout(10**400)
+
+    assert finished_ms(processes=[sleeper]) == finished_ms()
 
 
 def test_processes_are_resumed_as_simpy_does_it() -> None:
@@ -191,6 +210,7 @@ def test_what_a_process_raises_comes_out() -> None:
     [
         (lambda env: env.timeout(1.5), "whole nanoseconds"),
         (lambda env: env.down.set_rate(0), "rate_mbps: must be a whole number of bit/s above 0"),
+        (lambda env: env.down.set_rate(1e6), "must be a whole number of bit/s above 0, is 1000000"),
         (lambda env: env.down.set_loss(1), "loss: must be 0 up to, but without, 1"),
         (lambda env: env.down.set_loss("2%"), "loss: must be 0 up to, but without, 1, is '2%'"),
         (lambda env: env.down.send(-1), "n_bytes: must be a whole number of bytes, 1 to 65,535"),

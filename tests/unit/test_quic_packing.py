@@ -14,6 +14,7 @@ from h3sim.transport.quic import (
     QuicSettings,
     Role,
 )
+from h3sim.transport.quic.packer import _carry_again
 from h3sim.transport.quic.packets import StreamFrameHeader, crypto_header_bytes, varint_bytes
 from h3sim.transport.quic.recovery import AckState
 from h3sim.units import ms
@@ -62,6 +63,19 @@ def idle(window_bytes: int, **settings: Any) -> Any:
 
 def stream_packet(number: int, offset: int, n_bytes: int) -> QuicPacket:
     return QuicPacket(number, 0, n_bytes + 40, [(0, offset, n_bytes)], None, [], True)
+
+
+def test_what_is_carried_again_is_cut_at_the_room_that_is_left() -> None:
+    # A repeated frame has a header of 12 bytes at most; 200 bytes of room are left.
+    frames: list[Any] = []
+    crypto: list[tuple[int, int]] = []
+    oldest = QuicPacket(0, 0, FULL, [(4, 50, 100)], None, [], True, [(7, 1000), (0, 5)])
+    assert _carry_again(oldest, frames, crypto, 800, 1000) == 1000
+    assert (frames, crypto) == ([(4, 50, 100)], [(7, 200 - 112 - 12)])
+    # The end of a stream has no bytes, and needs no room that is left.
+    oldest = QuicPacket(0, 0, FULL, [(4, 100, 0), (8, 0, 300)], None, [], True)
+    assert _carry_again(oldest, frames := [], [], 800, 1000) == 1000
+    assert frames == [(4, 100, 0), (8, 0, 200 - 12 - 12)]
 
 
 def test_an_ack_takes_its_room_from_the_stream_bytes() -> None:

@@ -15,6 +15,7 @@ from h3sim.transport import LinkProfile, Network, TransportProfile
 from h3sim.transport.profile import ProfileError, profile_from_toml
 from h3sim.transport.quic import QuicSettings
 from h3sim.units import ms
+from tests.helpers import page_of
 
 
 def network(rtt_ms: float = 0, **link: Any) -> Any:
@@ -119,3 +120,11 @@ def test_the_smallest_gain_paces_and_does_not_divide_by_nothing() -> None:
     )
     load = simulation.simulate(spec)
     assert load.page_load_ms > 0
+
+
+def test_an_empty_response_takes_a_packet_and_any_other_as_many_as_it_fills() -> None:
+    found = {"by": "/", "at": "request"}
+    sizes = (0, 1, 1400, 1401)
+    others = [{"id": f"{n}", "kind": "image", "bytes": n, "discovered": found} for n in sizes]
+    page = page_of({"id": "/", "kind": "document", "bytes": 2801}, *others)
+    assert builders.count_packets(page, 1400) == 3 + 1 + 1 + 1 + 2

@@ -40,6 +40,8 @@ _BATCHES = (0.1, 1.0, 5.0)
 _SLOWER, _START_SECONDS = 5.0, 20.0
 """A mutant may take that many times as long as the tests did, and so long to load them."""
 _WARM_SLOWER, _WARM_SECONDS = 2.0, 4.0
+_LISTED_SECONDS = 1.0
+"""Seconds of tests for a mutant that is listed as equivalent: none notices it, unless all do."""
 
 
 def _order(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
@@ -80,10 +82,13 @@ def _tried(mutant: Mutant, source: str, batches: list[list[str]]) -> dict[str, A
 class _Trial:
     """Tries mutants, each on the tests that reach it."""
 
-    def __init__(self, reach: Reach, most_seconds: float, warm: Warm | None) -> None:
+    def __init__(
+        self, reach: Reach, most_seconds: float, warm: Warm | None, listed: Equivalents
+    ) -> None:
         self._reach = reach
         self._most = most_seconds
         self._warm = warm
+        self._listed = listed
         self._fails_anyway: dict[str, bool] = {}
         self._noticed: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
@@ -110,14 +115,16 @@ class _Trial:
         )
 
     def _outcome(self, mutant: Mutant, source: str, tests: list[str]) -> tuple[str, str]:
-        batches = _batches(tests, self._reach, self._most)
+        is_listed = self._listed.reason(mutant) is not None
+        most_seconds = min(self._most, _LISTED_SECONDS) if is_listed else self._most
+        batches = _batches(tests, self._reach, most_seconds)
         planned = sum(self._reach.seconds[test] for batch in batches for test in batch)
         found: Any = {}
         if self._warm is not None and not mutant.is_at_import:
             # Nothing is loaded there any more, and no tracer slows the tests as it did once.
             limit = _WARM_SECONDS + _WARM_SLOWER * planned
             found = self._warm.tried(mutant, [t for batch in batches for t in batch], limit)
-            if found == {"failed": ""}:
+            if found == {"failed": ""} and not is_listed:
                 # Modules were loaded without the mistake there, and functions may run as they are.
                 found = {}
         if found == {}:
@@ -172,14 +179,20 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store, tried: Store) -> None:
+def _run(
+    options: argparse.Namespace,
+    mutants: list[Mutant],
+    store: Store,
+    tried: Store,
+    listed: Equivalents,
+) -> None:
     children.prepare()
     if not options.as_recorded:
         record(_FOLDER / "reach")
     reach = Reach(_FOLDER / "reach")
     warm = Warm(reach.files)
     reach.keep(warm.collected)
-    trial = _Trial(reach, options.each, None if options.cold else warm)
+    trial = _Trial(reach, options.each, None if options.cold else warm, listed)
     texts = dict(sources())
     for mutant in mutants:
         if (known := tried.of(mutant)) is not None and known.test:
@@ -221,7 +234,7 @@ def main(given: Sequence[str]) -> int:
         return 0
     if not options.table and not options.write:
         order = _order(chosen, options.seed)
-        _run(options, in_turns(order) if options.sample else order, store, tried)
+        _run(options, in_turns(order) if options.sample else order, store, tried, listed)
     known = [(mutant, result) for mutant in chosen if (result := store.of(mutant)) is not None]
     equivalent = set()
     for mutant, result in known:

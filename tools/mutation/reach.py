@@ -37,6 +37,8 @@ _LEFT_OUT = (
         "quicker",
     ),
     *("facts", "validation_", "qlog_mistakes", "versions", "determinism"),
+    *("advise", "animation", "benchmarks", "chrome_trace", "net_log", "notebooks", "playground"),
+    *("race", "test_fuzz", "test_mutation", "words", "workflows"),
 )
 """Tests of other things, and those that run h3sim in another process: it has no mistake there."""
 RECORDED = "tests/golden/"
