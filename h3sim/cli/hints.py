@@ -100,6 +100,9 @@ def _show(found: Hints, options: argparse.Namespace) -> None:
             width=width,
         )
     print()
+    if found.think_times:
+        tables.print_text(found.describe_think_times(), width)
+        print()
     tables.print_text(f"The model does not know: {'; '.join(found.unknown)}.", width)
 
 
