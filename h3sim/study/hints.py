@@ -23,6 +23,7 @@ from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
+from h3sim.importers.crux import NetworkShare
 from h3sim.page import Kind, Page, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
 from h3sim.page.resource import FetchPriority, ServerPriority
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from h3sim.page import Resource
     from h3sim.results import Load
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.transport import Network
 
 
 METRICS = {
@@ -782,7 +784,10 @@ def _changed(
 
 
 class _Users:
-    """The configuration of each seed: one of the networks in turn, its RTT and rate drawn."""
+    """The configuration of each seed: one of the networks, its RTT and rate drawn.
+
+    They have *configs* in turn, the first one twice as user 0 has it as it is.
+    """
 
     def __init__(self, page: Page, configs: Sequence[LoadConfig], within: float) -> None:
         self._page, self._configs, self._within = page, configs, within
@@ -807,12 +812,34 @@ def _checked(given: Mapping[str, object]) -> dict[str, Any]:
     return check_arguments(InputError, **{key: (_ARGUMENTS[key], given[key]) for key in given})
 
 
-def _configs(page: Page, config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
+def _configs(page: Page, config: LoadConfig, networks: Sequence[str | Network]) -> list[LoadConfig]:
     """Return the configuration over each network, with the browser and the page's protocol."""
     config = replace(config, browser=replace(config.browser_model, mode=BrowserMode.PARSE))
     if config.transport is None and config.transport_profile is None:
         config = replace(config, transport=_recorded_protocol(page))
-    return [replace(config, network=name) for name in networks] or [config]
+    return [replace(config, network=each) for each in networks] or [config]
+
+
+def _in_turn(networks: Sequence[str] | Sequence[NetworkShare], n_seeds: int) -> list[str | Network]:
+    """Return the networks of the users: names in turn, shares as near as *n_seeds* allow.
+
+    >>> from h3sim.transport import Network
+    >>> from h3sim.transport.network import ConstantRate
+    >>> rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=10**6)
+    >>> a, b = (Network(name=name, constant_rate=rate) for name in "ab")
+    >>> [each.name for each in _in_turn([NetworkShare(a, 0.3), NetworkShare(b, 0.7)], 4)]
+    ['b', 'a', 'b', 'b']
+    """
+    shares = [each for each in networks if isinstance(each, NetworkShare)]
+    found: list[str | Network] = [each for each in networks if isinstance(each, str)]
+    counts = [0] * len(shares)
+    for n_users in range(1, n_seeds + 1 if shares else 1):
+        # The one that is furthest behind its share comes next, of equals the first.
+        behind = [each.share * n_users - n for each, n in zip(shares, counts, strict=True)]
+        index = behind.index(max(behind))
+        counts[index] += 1
+        found.append(shares[index].network)
+    return found
 
 
 @with_loads
@@ -821,7 +848,7 @@ def hints(
     *,
     scheme: SchemeLike = "chrome-eps",
     metric: str = "lcp",
-    networks: Sequence[str] = (),
+    networks: Sequence[str] | Sequence[NetworkShare] = (),
     network_within: float = ESTIMATED_WITHIN,
     n_seeds: int = 8,
     confidence: float = 0.95,
@@ -834,9 +861,10 @@ def hints(
     """Return the edits of *page*, a page or a recording, that help, and those that harm.
 
     The browser computes each load (`browser="parse"`). Seeds are users: they have *networks* in
-    turn (a name given twice counts twice; default: that of *config*, or of the recording), with
-    RTT and rate multiplied by factors between 1 / *network_within* and *network_within*. Edits are
-    ranked by the sure gain in *metric*, one of `METRICS`, or FCP where the page has no such metric.
+    turn (a name given twice counts twice; default: that of *config*, or of the recording), or by
+    the shares of `h3sim.importers.read_crux`, with RTT and rate multiplied by factors between
+    1 / *network_within* and *network_within*. Edits are ranked by the sure gain in *metric*, one of
+    `METRICS`, or FCP where the page has no such metric.
     By default the edits are those of `edits_of`; *edits* replaces them. *first_result* is called
     with a sentence about the best edit after one load of each.
 
@@ -859,8 +887,10 @@ def hints(
         execution, how = errors.collect(
             "", lambda: read_options(hints, options, config), instead=(None, None)
         )
-        errors.collect("networks", lambda: over_networks(how or LoadConfig(), networks))
-    users = _Users(subject, _configs(subject, how, networks), float(taken["network_within"]))
+        names = [each for each in networks if not isinstance(each, NetworkShare)]
+        errors.collect("networks", lambda: over_networks(how or LoadConfig(), names))
+    configs = _configs(subject, how, _in_turn(networks, n_seeds))
+    users = _Users(subject, configs, float(taken["network_within"]))
     start = LoadTask(subject, base, users.config(0))
     tried = edits_of(start) if edits is None else list(edits)
     with LoadRunner(execution, _measured) as runner:
@@ -888,7 +918,10 @@ def hints(
         think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == first),
-        networks=tuple(networks) or (start.config.path.network.name,),
+        networks=tuple(
+            each if isinstance(each, str) else each.title
+            for each in networks or (start.config.path.network.name,)
+        ),
         network_within=float(network_within),
         n_tried=len(tried),
         n_seeds=n_seeds,
