@@ -72,6 +72,11 @@ class Visit:
         """The largest contentful paint, since navigation start."""
         return float((self.navigation.measured["largest"] or {}).get("at_ms", 0.0))
 
+    @property
+    def fcp_ms(self) -> float:
+        """The first contentful paint, since navigation start."""
+        return float(self.navigation.measured["paints"].get("first-contentful-paint") or 0.0)
+
 
 class SiteRow(NamedTuple):
     """One site: how alike are the requests, their urgencies and the paints."""
@@ -119,12 +124,19 @@ class EditRow(NamedTuple):
     @property
     def verdict(self) -> str:
         """Whether both moved the same way: "right", "opposite", or "missed" if one stood still."""
-        ways = [
-            _way(moved_ms, self.before_ms) for moved_ms in (self.measured_ms, self.simulated_ms)
-        ]
-        if ways[0] == ways[1]:
-            return "right"
-        return "opposite" if ways[0] == -ways[1] else "missed"
+        return _verdict(self.measured_ms, self.simulated_ms, self.before_ms)
+
+    @property
+    def fcp_verdict(self) -> str:
+        """The same of FCP."""
+        return _verdict(self.measured_fcp_ms, self.simulated_fcp_ms, self.fcp_ms)
+
+
+def _verdict(measured_ms: float, simulated_ms: float, before_ms: float) -> str:
+    ways = [_way(moved_ms, before_ms) for moved_ms in (measured_ms, simulated_ms)]
+    if ways[0] == ways[1]:
+        return "right"
+    return "opposite" if ways[0] == -ways[1] else "missed"
 
 
 def _way(moved_ms: float, before_ms: float) -> int:
@@ -218,6 +230,27 @@ def measure(
 
 def measured(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> Visit:
     """Return the middle one of the loads of a site, by its largest paint."""
+    loads = sorted(loads_of(site, edit, options), key=lambda load: load.largest_paint_ms)
+    return loads[len(loads) // 2]
+
+
+def measured_fcp_ms(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> float:
+    """Return the median FCP of the loads of a site: another load may be the middle one by it."""
+    return statistics.median(load.fcp_ms for load in loads_of(site, edit, options))
+
+
+_LOADED: dict[tuple[str, str], list[Visit]] = {}
+
+
+def loads_of(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> list[Visit]:
+    """Return the loads of a site with an edit, each recorded once."""
+    key = (site.name, "" if edit is None else edit.name)
+    if key not in _LOADED:
+        _LOADED[key] = _recorded_loads(site, edit, options)
+    return _LOADED[key]
+
+
+def _recorded_loads(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> list[Visit]:
     loads: list[Visit] = []
     for n in range(options.loads):
         what = "" if edit is None else "_" + edit.name.replace(" ", "-").replace("…", "")
@@ -234,8 +267,7 @@ def measured(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> 
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(pickle.dumps(loads[-1]))
-    loads.sort(key=lambda load: load.largest_paint_ms)
-    return loads[len(loads) // 2]
+    return loads
 
 
 def simulated(page: Page, options: argparse.Namespace) -> Load:
@@ -359,7 +391,7 @@ def _thinking(page: Page, site: MadeSite) -> Page:
 def _edited(
     site: MadeSite, edit: Edit, seen: Visit, load: Load, options: argparse.Namespace
 ) -> EditRow:
-    after = measured(site, edit, options)
+    after, fcp_ms = measured(site, edit, options), measured_fcp_ms(site, None, options)
     changed = simulated(edit.change(load.page), options)
     paints = [each.largest_paint_ms or each.first_paint_ms or 0.0 for each in (load, changed)]
     return EditRow(
@@ -368,17 +400,10 @@ def _edited(
         seen.largest_paint_ms,
         after.largest_paint_ms - seen.largest_paint_ms,
         paints[1] - paints[0],
-        *_moves_of_fcp(seen, after, load, changed),
+        fcp_ms,
+        measured_fcp_ms(site, edit, options) - fcp_ms,
+        (changed.fcp_ms or 0.0) - (load.fcp_ms or 0.0),
     )
-
-
-def _moves_of_fcp(
-    seen: Visit, after: Visit, load: Load, changed: Load
-) -> tuple[float, float, float]:
-    """Return the FCP in Chromium, and how far it moved there and in h3sim."""
-    before_ms, after_ms = (each.recorded("").first_paint_ms or 0.0 for each in (seen, after))
-    moved_ms = (changed.fcp_ms or 0.0) - (load.fcp_ms or 0.0)
-    return before_ms, after_ms - before_ms, moved_ms
 
 
 def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
@@ -431,22 +456,23 @@ def _show_edits(edits: Sequence[EditRow]) -> None:
     body = [
         (
             *(e.site, e.edit, *(f"{ms:,.0f}" for ms in e[2:5])),
-            *(e.verdict, *(f"{ms:,.0f}" for ms in e[5:])),
+            *(e.verdict, *(f"{ms:,.0f}" for ms in e[5:]), e.fcp_verdict),
         )
         for e in edits
     ]
-    heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "", "FCP ms", "moves by", "h3sim")
-    align = ("left", "left", *["right"] * 3, "left", *["right"] * 3)
+    heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "", "FCP ms", "moves by", "h3sim", "")
+    align = ("left", "left", *(["right"] * 3 + ["left"]) * 2)
     print("\n" + tabulate(body, heads, "github", disable_numparse=True, colalign=align))
-    verdicts = [edit.verdict for edit in edits]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
-    print(f"\n{len(edits)} edits: {counts}")
-    for name, signs in (
-        ("LCP", [edit.sign for edit in edits]),
-        ("FCP", [edit.fcp_sign for edit in edits]),
+    for name, verdicts, signs in (
+        ("LCP", [edit.verdict for edit in edits], [edit.sign for edit in edits]),
+        ("FCP", [edit.fcp_verdict for edit in edits], [edit.fcp_sign for edit in edits]),
     ):
+        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
         moved = [is_right for is_right in signs if is_right is not None]
-        print(f"{name} moves by more than 2 % with {len(moved)}: sign right in {sum(moved)}")
+        print(
+            f"\n{name} with {len(edits)} edits: {counts};"
+            f" of {len(moved)} that move it by more than 2 %, the sign of {sum(moved)} is right"
+        )
 
 
 def _show_hints(hints: Sequence[HintedSite]) -> None:

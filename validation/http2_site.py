@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from h3sim.importers.chromium.web_server import Answer, Site
 
-__all__ = ["RequestLog", "flag_of_certificate", "served_over_link"]
+__all__ = ["RequestLog", "flag_of_certificate", "served_over_link", "site_certificate"]
 
 _CHUNK = 1400
 _READ = 65_536
@@ -324,7 +324,7 @@ def _tls_context() -> ssl.SSLContext:
     """Return a context with a certificate that nobody signed; see `flag_of_certificate`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["h2"])
-    certificate, key, _ = _certificate()
+    certificate, key, _ = site_certificate()
     with tempfile.TemporaryDirectory() as folder:
         for name, content in (("certificate", certificate), ("key", key)):
             (Path(folder) / name).write_bytes(content)
@@ -338,11 +338,11 @@ def flag_of_certificate() -> str:
     With `--ignore-certificate-errors` it would take it, too, but then it caches no response, and so
     requests again what a 103 response made it preload. Over QUIC it would not connect.
     """
-    return f"--ignore-certificate-errors-spki-list={_certificate()[2]}"
+    return f"--ignore-certificate-errors-spki-list={site_certificate()[2]}"
 
 
 @functools.cache
-def _certificate() -> tuple[bytes, bytes, str]:
+def site_certificate() -> tuple[bytes, bytes, str]:
     """Return a certificate, its key, and the hash of its public key (RFC 7469 § 2.4)."""
     import datetime
 
