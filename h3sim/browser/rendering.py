@@ -280,7 +280,7 @@ class RenderingBrowser(Browser):
         """True once the complete document has arrived, and the navigation is committed."""
         self._finished: dict[int, int] = {}
         self._unreferenced = {index for _, index in hinted(page, page.root)}
-        """What something requests before the document names it; until then it is only loaded."""
+        """Resources requested before the document names them: until then they are only loaded."""
         self._in_order = scripts_in_order(page)
         self._deferred: list[int] = []
         # They do not delay the load event (HTML standard, "Lazy loading attributes").
@@ -520,7 +520,7 @@ class RenderingBrowser(Browser):
                 self._on_complete(index, self._finished[index] if after is None else after, now_ns)
 
     def _on_complete(self, index: int, download: int, now_ns: int) -> None:
-        """Let a resource be used: it has arrived, and is more than a preload."""
+        """Parse or run a resource that has arrived and is more than a preload."""
         resource = self._page.resources[index]
         if resource.kind is Kind.STYLESHEET:
             cost_ns = self._cost_ns(resource)
