@@ -222,7 +222,7 @@ docs-tables: $(READY) ## write the tables of the documentation that say what is 
 	$(BIN)/python -m tools.docs_tables
 
 .PHONY: croissant
-croissant: $(READY) ## write the Croissant metadata of validation/data from its READMEs and files
+croissant: $(READY) ## write the Croissant metadata of the corpus, and of validation/data from its READMEs and files
 	$(BIN)/python -m tools.croissant
 
 .PHONY: playground

@@ -1,7 +1,8 @@
-"""Writes the Croissant metadata of the data sets: `python -m tools.croissant`.
+"""Writes the Croissant metadata of the data sets and of the corpus: `python -m tools.croissant`.
 
 The README of a folder in validation/data has the title, the description, the licence and, below
-each heading "Columns of NAME", a dictionary of columns; the files themselves have the rest.
+each heading "Columns of NAME", a dictionary of columns; the files themselves have the rest. The
+columns of the corpus are the keys of page files, by their declarations.
 """
 
 from __future__ import annotations
@@ -12,12 +13,21 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.page import Page, Resource
+from h3sim.schema.fields import fields_of
+from h3sim.schema.values import Choice, Flag, Integer, Number, Text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["FOLDERS", "columns", "main", "metadata"]
+    from h3sim.schema.values import ValueType
 
-DATA = Path(__file__).resolve().parents[1] / "validation" / "data"
+__all__ = ["CORPUS", "FOLDERS", "columns", "corpus_metadata", "main", "metadata"]
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "validation" / "data"
+CORPUS = ROOT / "corpora" / "croissant.jsonld"
+"""Not a .json file, as those are pages."""
 FOLDERS = tuple(sorted(path.parent for path in DATA.glob("*/README.md")))
 _FILE = "croissant.json"
 _LICENSE = "https://spdx.org/licenses/MIT.html"
@@ -71,17 +81,52 @@ def metadata(folder: Path) -> dict[str, Any]:
     readme = (folder / "README.md").read_text("utf-8")
     title, description = readme.split("\n\n")[:2]
     return {
+        **_dataset(folder.name, title.removeprefix("# "), description),
+        "distribution": [*map(_file, _files(folder)), *_sets(folder, columns(readme))],
+        "recordSet": [_records(folder, name, rows) for name, rows in columns(readme).items()],
+    }
+
+
+def corpus_metadata() -> dict[str, Any]:
+    """Return the metadata of the shipped pages, as JSON-LD."""
+    of_pages = [(each.key, _type(each.kind), each.about) for each in fields_of(Page)]
+    # Columns of one record set have one value per record: keys that may be left out cannot be.
+    of_resources = [
+        (f"resources[].{each.key}", _type(each.kind), each.about)
+        for each in fields_of(Resource)
+        if each.is_needed
+    ]
+    description = """Dependency graphs of web pages: their resources with sizes, kinds and triggers,
+    without content. `provenance` has the origin and the licence of what was loaded."""
+    pages = sorted(CORPUS.parent.glob("*.json"))
+    name = "pages"
+    return {
+        **_dataset("corpus", "Pages of h3sim", description),
+        "distribution": [*map(_file, pages), _set(name, "*.json")],
+        "recordSet": [
+            _records(CORPUS.parent, name, of_pages),
+            _records(CORPUS.parent, name, of_resources, "resources"),
+        ],
+    }
+
+
+def _type(kind: ValueType) -> str:
+    """Return the type of a column in a README for that of a key; nested values are objects."""
+    types = {Flag: "boolean", Integer: "integer", Number: "number", Text: "text", Choice: "text"}
+    return next((name for cls, name in types.items() if isinstance(kind, cls)), "object")
+
+
+def _dataset(name: str, title: str, description: str) -> dict[str, Any]:
+    return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": f"h3sim-{folder.name}",
-        "alternateName": title.removeprefix("# "),
+        "name": f"h3sim-{name}",
+        "alternateName": title,
         "description": " ".join(description.split()),
         "license": _LICENSE,
         "version": _VERSION,
         "datePublished": _PUBLISHED,
-        "distribution": [*map(_file, _files(folder)), *_sets(folder, columns(readme))],
-        "recordSet": [_records(folder, name, rows) for name, rows in columns(readme).items()],
     }
 
 
@@ -109,18 +154,28 @@ def _sets(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Yield a file set for each name that is not a file's: all files have its columns."""
     for name in names:
         if not (folder / name).is_file():
-            yield {
-                "@type": "cr:FileSet",
-                "@id": name,
-                "name": name,
-                "encodingFormat": _FORMATS[".json"],
-                "includes": "*-*.json",
-            }
+            yield _set(name, "*-*.json")
 
 
-def _records(folder: Path, name: str, rows: list[tuple[str, str, str]]) -> dict[str, Any]:
-    """Return a record set: of one file, or, where no file has the name, of each file there."""
-    kind_of_source = "fileObject" if (folder / name).is_file() else "fileSet"
+def _set(name: str, includes: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": name,
+        "name": name,
+        "encodingFormat": _FORMATS[".json"],
+        "includes": includes,
+    }
+
+
+def _records(
+    folder: Path, source: str, rows: list[tuple[str, str, str]], name: str = ""
+) -> dict[str, Any]:
+    """Return a record set: of one file, or, where no file is called *source*, of each file there.
+
+    It is called *name*, or after its source.
+    """
+    name = name or source
+    kind_of_source = "fileObject" if (folder / source).is_file() else "fileSet"
     return {
         "@type": "cr:RecordSet",
         "@id": f"{name}-records",
@@ -133,7 +188,7 @@ def _records(folder: Path, name: str, rows: list[tuple[str, str, str]]) -> dict[
                 "name": f"{name}-records/{column}",
                 "description": meaning,
                 "dataType": _TYPES[kind],
-                "source": {kind_of_source: {"@id": name}, "extract": _extract(name, column)},
+                "source": {kind_of_source: {"@id": source}, "extract": _extract(source, column)},
             }
             for column, kind, meaning in rows
         ],
@@ -148,10 +203,11 @@ def _extract(name: str, column: str) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write `croissant.json` into each folder."""
-    for folder in FOLDERS:
-        text = json.dumps(metadata(folder), indent=1, ensure_ascii=False) + "\n"
-        (folder / _FILE).write_text(text, "utf-8")
+    """Write `croissant.json` into each folder, and the metadata of the corpus."""
+    found = {folder / _FILE: metadata(folder) for folder in FOLDERS}
+    for path, document in {**found, CORPUS: corpus_metadata()}.items():
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        path.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ _ROOT = "index.html"
 _NO_CHANGE = 0.03
 """A largest paint that moves by less, or by less than 30 ms, has not moved."""
 _NO_CHANGE_MS = 30.0
+_MATTERS = 0.02
+"""A paint that moves by more in Chromium has a sign that h3sim should have, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class Visit:
     def largest_paint_ms(self) -> float:
         """The largest contentful paint, since navigation start."""
         return float((self.navigation.measured["largest"] or {}).get("at_ms", 0.0))
+
+    @property
+    def fcp_ms(self) -> float:
+        """The first contentful paint, since navigation start."""
+        return float(self.navigation.measured["paints"].get("first-contentful-paint") or 0.0)
 
 
 class SiteRow(NamedTuple):
@@ -96,16 +103,40 @@ class EditRow(NamedTuple):
     before_ms: float
     measured_ms: float
     simulated_ms: float
+    fcp_ms: float = 0.0
+    measured_fcp_ms: float = 0.0
+    simulated_fcp_ms: float = 0.0
+
+    @property
+    def sign(self) -> bool | None:
+        """Whether h3sim's LCP moves the same way; None where Chromium's moves by at most 2 %."""
+        if abs(self.measured_ms) <= _MATTERS * self.before_ms:
+            return None
+        return self.measured_ms * self.simulated_ms > 0
+
+    @property
+    def fcp_sign(self) -> bool | None:
+        """Whether h3sim's FCP moves the same way; None as for `sign`."""
+        if abs(self.measured_fcp_ms) <= _MATTERS * self.fcp_ms:
+            return None
+        return self.measured_fcp_ms * self.simulated_fcp_ms > 0
 
     @property
     def verdict(self) -> str:
         """Whether both moved the same way: "right", "opposite", or "missed" if one stood still."""
-        ways = [
-            _way(moved_ms, self.before_ms) for moved_ms in (self.measured_ms, self.simulated_ms)
-        ]
-        if ways[0] == ways[1]:
-            return "right"
-        return "opposite" if ways[0] == -ways[1] else "missed"
+        return _verdict(self.measured_ms, self.simulated_ms, self.before_ms)
+
+    @property
+    def fcp_verdict(self) -> str:
+        """The same of FCP."""
+        return _verdict(self.measured_fcp_ms, self.simulated_fcp_ms, self.fcp_ms)
+
+
+def _verdict(measured_ms: float, simulated_ms: float, before_ms: float) -> str:
+    ways = [_way(moved_ms, before_ms) for moved_ms in (measured_ms, simulated_ms)]
+    if ways[0] == ways[1]:
+        return "right"
+    return "opposite" if ways[0] == -ways[1] else "missed"
 
 
 def _way(moved_ms: float, before_ms: float) -> int:
@@ -165,13 +196,21 @@ def _changing(edit: Edit) -> Callable[[LoadTask], LoadTask]:
     return lambda task: task._replace(page=edit.change(task.page))
 
 
-def measure(folder: Path, program: str, rate_mbps: float, rtt_ms: float) -> Visit:
+def measure(
+    folder: Path,
+    program: str,
+    rate_mbps: float,
+    rtt_ms: float,
+    think_ms: float,
+    early_hints: tuple[str, ...],
+) -> Visit:
     """Return one load of the site in *folder* over the link.
 
     Raises:
         ChromiumError: if the page does not load.
     """
-    from validation.http2_site import RequestLog, served_over_link  # its library need not be there
+    # On use: their library need not be there.
+    from validation.http2_site import RequestLog, flag_of_certificate, served_over_link
 
     log = RequestLog()
     link = served_over_link(
@@ -180,8 +219,10 @@ def measure(folder: Path, program: str, rate_mbps: float, rtt_ms: float) -> Visi
         rtt_s=rtt_ms / _MS,
         log=log,
         by_priority=True,
+        think_s=think_ms / _MS,
+        early_hints=early_hints,
     )
-    flags = ("--ignore-certificate-errors",)
+    flags = (flag_of_certificate(),)
     with link as base, running_chromium(program, local_only=True, flags=flags) as address:
         seen = visit(address, address_of(base, _ROOT), Timeouts(late_s=8.0))
     return Visit(seen, log)
@@ -189,6 +230,27 @@ def measure(folder: Path, program: str, rate_mbps: float, rtt_ms: float) -> Visi
 
 def measured(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> Visit:
     """Return the middle one of the loads of a site, by its largest paint."""
+    loads = sorted(loads_of(site, edit, options), key=lambda load: load.largest_paint_ms)
+    return loads[len(loads) // 2]
+
+
+def measured_fcp_ms(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> float:
+    """Return the median FCP of the loads of a site: another load may be the middle one by it."""
+    return statistics.median(load.fcp_ms for load in loads_of(site, edit, options))
+
+
+_LOADED: dict[tuple[str, str], list[Visit]] = {}
+
+
+def loads_of(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> list[Visit]:
+    """Return the loads of a site with an edit, each recorded once."""
+    key = (site.name, "" if edit is None else edit.name)
+    if key not in _LOADED:
+        _LOADED[key] = _recorded_loads(site, edit, options)
+    return _LOADED[key]
+
+
+def _recorded_loads(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> list[Visit]:
     loads: list[Visit] = []
     for n in range(options.loads):
         what = "" if edit is None else "_" + edit.name.replace(" ", "-").replace("…", "")
@@ -199,13 +261,13 @@ def measured(site: MadeSite, edit: Edit | None, options: argparse.Namespace) -> 
             continue
         with tempfile.TemporaryDirectory() as folder:
             site.write(Path(folder), edit)
-            program = find_chromium()
-            loads.append(measure(Path(folder), program, options.rate_mbps, options.rtt_ms))
+            link = (find_chromium(), options.rate_mbps, options.rtt_ms)
+            hints = () if edit is None else edit.early_hints
+            loads.append(measure(Path(folder), *link, site.think_ms, hints))
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(pickle.dumps(loads[-1]))
-    loads.sort(key=lambda load: load.largest_paint_ms)
-    return loads[len(loads) // 2]
+    return loads
 
 
 def simulated(page: Page, options: argparse.Namespace) -> Load:
@@ -302,7 +364,7 @@ def main(argv: list[str]) -> int:
         seen = measured(site, None, options)
         frames[0] += len(seen.log.priority_frames)
         frames[1] += seen.log.n_priority_updates
-        page = seen.recorded(site.name).page
+        page = _thinking(seen.recorded(site.name).page, site)
         load = simulated(page, options)
         rows.append(compare(site, seen, load, is_known=options.requests))
         tried = () if options.no_edits else site.edits
@@ -321,10 +383,15 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _thinking(page: Page, site: MadeSite) -> Page:
+    """Return the page with the think time of its server, which a recording over a link lacks."""
+    return page.with_(_ROOT, server_ms=site.think_ms) if site.think_ms else page
+
+
 def _edited(
     site: MadeSite, edit: Edit, seen: Visit, load: Load, options: argparse.Namespace
 ) -> EditRow:
-    after = measured(site, edit, options)
+    after, fcp_ms = measured(site, edit, options), measured_fcp_ms(site, None, options)
     changed = simulated(edit.change(load.page), options)
     paints = [each.largest_paint_ms or each.first_paint_ms or 0.0 for each in (load, changed)]
     return EditRow(
@@ -333,6 +400,9 @@ def _edited(
         seen.largest_paint_ms,
         after.largest_paint_ms - seen.largest_paint_ms,
         paints[1] - paints[0],
+        fcp_ms,
+        measured_fcp_ms(site, edit, options) - fcp_ms,
+        (changed.fcp_ms or 0.0) - (load.fcp_ms or 0.0),
     )
 
 
@@ -383,13 +453,26 @@ def _show(rows: Sequence[SiteRow], edits: Sequence[EditRow]) -> None:
 
 
 def _show_edits(edits: Sequence[EditRow]) -> None:
-    body = [(e.site, e.edit, *(f"{ms:,.0f}" for ms in e[-3:]), e.verdict) for e in edits]
-    heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "")
-    align = ("left", "left", "right", "right", "right", "left")
+    body = [
+        (
+            *(e.site, e.edit, *(f"{ms:,.0f}" for ms in e[2:5])),
+            *(e.verdict, *(f"{ms:,.0f}" for ms in e[5:]), e.fcp_verdict),
+        )
+        for e in edits
+    ]
+    heads = ("site", "edit", "LCP ms", "moves by", "h3sim", "", "FCP ms", "moves by", "h3sim", "")
+    align = ("left", "left", *(["right"] * 3 + ["left"]) * 2)
     print("\n" + tabulate(body, heads, "github", disable_numparse=True, colalign=align))
-    verdicts = [edit.verdict for edit in edits]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
-    print(f"\n{len(edits)} edits: {counts}")
+    for name, verdicts, signs in (
+        ("LCP", [edit.verdict for edit in edits], [edit.sign for edit in edits]),
+        ("FCP", [edit.fcp_verdict for edit in edits], [edit.fcp_sign for edit in edits]),
+    ):
+        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("right", "missed", "opposite"))
+        moved = [is_right for is_right in signs if is_right is not None]
+        print(
+            f"\n{name} with {len(edits)} edits: {counts};"
+            f" of {len(moved)} that move it by more than 2 %, the sign of {sum(moved)} is right"
+        )
 
 
 def _show_hints(hints: Sequence[HintedSite]) -> None:

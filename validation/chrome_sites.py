@@ -11,9 +11,10 @@ import io
 import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.page import Discovery, FetchPriority, TriggerEvent
+from h3sim.page.transforms import with_early_hints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,16 +45,19 @@ class Edit:
     name: str
     markup: tuple[tuple[str, str], ...]
     change: Callable[[Page], Page]
+    early_hints: tuple[str, ...] = ()
+    """Values of the Link fields that the server sends in a 103 response before the document."""
 
 
 @dataclass(slots=True)
 class MadeSite:
-    """A site: its HTML, its other files, and its edits."""
+    """A site: its HTML, its other files, its edits, and the time its server needs for the HTML."""
 
     name: str
     html: str
     files: dict[str, bytes] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
+    think_ms: float = 0.0
 
     def write(self, folder: Path, edit: Edit | None = None) -> None:
         """Write it into *folder*, edited or as it is."""
@@ -137,70 +141,99 @@ def _changed(page: Page, id_: str, change: Callable[[Resource], Resource]) -> Pa
     )
 
 
+def _marked(tag: str, attribute: str, ids: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((f'<{tag} src="{id_}"', f'<{tag} {attribute} src="{id_}"') for id_ in ids)
+
+
+def _each(ids: tuple[str, ...], **changes: Any) -> Callable[[Page], Page]:
+    """Return the change that sets attributes of some resources."""
+
+    def change(page: Page) -> Page:
+        for id_ in ids:
+            page = _changed(page, id_, lambda each: replace(each, **changes))
+        return page
+
+    return change
+
+
+def _named(what: str, ids: tuple[str, ...]) -> str:
+    return f"{what} {ids[0]}" + ("…" if len(ids) > 1 else "")
+
+
 def hint(id_: str, priority: FetchPriority, old: str, new: str) -> Edit:
     """Return the edit that gives a file a fetchpriority."""
-    return Edit(
-        f"{priority.value} {id_}",
-        ((old, new),),
-        lambda page: _changed(page, id_, lambda each: replace(each, fetchpriority=priority)),
-    )
+    return Edit(f"{priority.value} {id_}", ((old, new),), _each((id_,), fetchpriority=priority))
 
 
-def preload(id_: str, kind: str) -> Edit:
+def _hinted(priority: FetchPriority, ids: tuple[str, ...]) -> Edit:
+    attribute = f'fetchpriority="{priority.value}"'
+    change = _each(ids, fetchpriority=priority)
+    return Edit(_named(priority.value, ids), _marked("img", attribute, ids), change)
+
+
+def _high(*ids: str) -> Edit:
+    return _hinted(FetchPriority.HIGH, ids)
+
+
+def _low(*ids: str) -> Edit:
+    return _hinted(FetchPriority.LOW, ids)
+
+
+def preload(id_: str, kind: str, *, is_high: bool = False) -> Edit:
     """Return the edit that preloads a file at the start of the head."""
     cross = " crossorigin" if kind == "font" else ""
-    link = f'<link rel="preload" as="{kind}" href="{id_}"{cross}>'
+    raised = ' fetchpriority="high"' if is_high else ""
+    link = f'<link rel="preload" as="{kind}" href="{id_}"{cross}{raised}>'
     found = Discovery(at=TriggerEvent.OFFSET, by="index.html", offset_bytes=200)
-
-    def change(resource: Resource) -> Resource:
-        return replace(resource, preload=True, in_head=True, discovered=found)
-
+    changes: dict[str, Any] = {"preload": True, "in_head": True, "discovered": found}
+    if is_high:
+        changes["fetchpriority"] = FetchPriority.HIGH
     return Edit(
-        f"preload {id_}",
+        f"preload{' high' if is_high else ''} {id_}",
         (("<title>made up</title>\n", f"<title>made up</title>\n{link}\n"),),
-        lambda page: _changed(page, id_, change),
+        _each((id_,), **changes),
     )
+
+
+def _preload_high(id_: str) -> Edit:
+    return preload(id_, "image", is_high=True)
 
 
 def defer(id_: str) -> Edit:
     """Return the edit that defers a script."""
-    old = f'<script src="{id_}">'
-    return Edit(
-        f"defer {id_}",
-        ((old, f'<script defer src="{id_}">'),),
-        lambda page: _changed(
-            page, id_, lambda each: replace(each, is_defer=True, render_blocking=False)
-        ),
-    )
+    change = _each((id_,), is_defer=True, render_blocking=False)
+    return Edit(f"defer {id_}", _marked("script", "defer", (id_,)), change)
+
+
+def run_async(id_: str, old: str = "<script") -> Edit:
+    """Return the edit that makes a script async; *old* is how its tag begins."""
+    markup = ((f'{old} src="{id_}"', f'<script async src="{id_}"'),)
+    change = _each((id_,), is_async=True, is_defer=False, render_blocking=False)
+    return Edit(f"async {id_}", markup, change)
 
 
 def lazy(*ids: str) -> Edit:
     """Return the edit that makes images lazy."""
+    markup = _marked("img", 'loading="lazy"', ids)
+    return Edit(f"lazy {ids[0]}…", markup, _each(ids, is_lazy=True))
 
-    def change(page: Page) -> Page:
-        for id_ in ids:
-            page = _changed(page, id_, lambda each: replace(each, is_lazy=True))
-        return page
 
-    markup = tuple((f'<img src="{id_}"', f'<img loading="lazy" src="{id_}"') for id_ in ids)
-    return Edit(f"lazy {ids[0]}…", markup, change)
+def early_hints(**kinds: str) -> Edit:
+    """Return the edit that announces files in a 103 response; *kinds* are `as` by file name."""
+    names = {name.replace("_", "."): kind for name, kind in kinds.items()}
+    return Edit(
+        f"103 {' '.join(names)}",
+        (),
+        lambda page: with_early_hints(page, list(names)),
+        tuple(
+            f"</{name}>; rel=preload; as={kind}" + ("; crossorigin" if kind == "font" else "")
+            for name, kind in names.items()
+        ),
+    )
 
 
 _LINK = '<link rel="stylesheet" href="{}">\n'
 _SCRIPT = '<script src="{}"></script>\n'
-_HERO = ("hero.png", 1000, 500, 60)
-
-
-def _high(name: str) -> Edit:
-    return hint(
-        name, FetchPriority.HIGH, f'<img src="{name}"', f'<img fetchpriority="high" src="{name}"'
-    )
-
-
-def _low(name: str) -> Edit:
-    return hint(
-        name, FetchPriority.LOW, f'<img src="{name}"', f'<img fetchpriority="low" src="{name}"'
-    )
 
 
 def _pictures(
@@ -210,6 +243,10 @@ def _pictures(
         f"{prefix}{n}.png": _png(f"{prefix}{n}", width, height, kilobytes)
         for n in range(1, count + 1)
     }
+
+
+def _numbered(prefix: str, first: int, last: int) -> tuple[str, ...]:
+    return tuple(f"{prefix}{n}.png" for n in range(first, last + 1))
 
 
 def _shown(prefix: str, count: int, width: int, height: int, more: str = "") -> str:
@@ -237,6 +274,8 @@ def made_sites() -> list[MadeSite]:
         _late_styles(hero, hero_tag),
         _many(hero, hero_tag),
         _hints(hero, hero_tag),
+        _thinking(hero, hero_tag),
+        _thinking_styles(),
     ]
 
 
@@ -253,7 +292,10 @@ def _plain(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     body += (
         "".join(_image(f"i{n}.png", 300, 200) for n in range(5, 9)) + f"<p>{_text(300, 'p')}</p>"
     )
-    edits = (_high("hero.png"), preload("hero.png", "image"), defer("a.js"))
+    edits = (
+        *(_high("hero.png"), preload("hero.png", "image"), defer("a.js")),
+        *(_preload_high("hero.png"), _low(*_numbered("i", 1, 4))),
+    )
     return MadeSite("plain", _html(head, body), files, edits)
 
 
@@ -272,7 +314,11 @@ def _background() -> MadeSite:
     body = '<div class="b" style="background:url(s.png)"></div><div class="hero"></div>'
     body += "".join(f'<div class="b b{n}"></div>' for n in range(1, 5))
     body += f"<p>{_text(100, 'p')}</p>" + _image("i5.png", 300, 200) + _image("i6.png", 300, 200)
-    return MadeSite("background", _html(head, body), files, (preload("hero.png", "image"),))
+    edits = (
+        *(preload("hero.png", "image"), _preload_high("hero.png"), _high("i5.png")),
+        *(lazy("i5.png", "i6.png"), run_async("a.js", "<script defer")),
+    )
+    return MadeSite("background", _html(head, body), files, edits)
 
 
 def _icons(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -287,7 +333,11 @@ def _icons(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     body = (
         _shown("icon", 6, 40, 40) + hero_tag + _shown("i", 5, 300, 200) + f"<p>{_text(80, 'p')}</p>"
     )
-    return MadeSite("icons", _html(head, body), files, (_high("hero.png"), _low("i1.png")))
+    edits = (
+        *(_high("hero.png"), _low("i1.png"), _preload_high("hero.png")),
+        *(defer("a.js"), lazy(*_numbered("i", 1, 5))),
+    )
+    return MadeSite("icons", _html(head, body), files, edits)
 
 
 def _lazy_site(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -304,7 +354,10 @@ def _lazy_site(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     body += f'<div style="height:9000px">{_text(50, "p")}</div>' + _shown(
         "far", 4, 300, 200, ' loading="lazy"'
     )
-    edits = (lazy("i1.png", "i2.png", "i3.png"), lazy("hero.png"))
+    edits = (
+        *(lazy(*_numbered("i", 1, 3)), lazy("hero.png"), _high("hero.png")),
+        *(_preload_high("hero.png"), _low(*_numbered("i", 1, 3))),
+    )
     return MadeSite("lazy", _html(head, body), files, edits)
 
 
@@ -321,7 +374,11 @@ def _text_site(display: str) -> MadeSite:
     head = _LINK.format("a.css") + '<script defer src="a.js"></script>'
     body = f"<p>{_text(220, 'p')}</p>" + _shown("i", 4, 200, 150)
     name = f"text-{display or 'auto'}"
-    return MadeSite(name, _html(head, body), files, (preload("w.ttf", "font"),))
+    edits = (
+        *(preload("w.ttf", "font"), _low(*_numbered("i", 1, 4)), lazy(*_numbered("i", 1, 4))),
+        *(_high("i1.png"), run_async("a.js", "<script defer")),
+    )
+    return MadeSite(name, _html(head, body), files, edits)
 
 
 def _promise_markup(hero: dict[str, bytes]) -> MadeSite:
@@ -352,7 +409,11 @@ def _promise(hero: dict[str, bytes]) -> MadeSite:
     }
     head = _LINK.format("a.css") + '<script defer src="a.js"></script>'
     body = f"<p>{_text(60, 'p')}</p>" + _image("i4.png", 300, 200) + _image("i5.png", 300, 200)
-    return MadeSite("promise", _html(head, body), files, (preload("hero.png", "image"),))
+    edits = (
+        *(preload("hero.png", "image"), _preload_high("hero.png"), _low("i4.png", "i5.png")),
+        *(lazy("i4.png", "i5.png"), run_async("a.js", "<script defer")),
+    )
+    return MadeSite("promise", _html(head, body), files, edits)
 
 
 def _modules(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -366,7 +427,11 @@ def _modules(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     }
     head = _LINK.format("a.css") + '<script type="module" src="m.js"></script>'
     body = hero_tag + _shown("i", 6, 300, 200) + f"<p>{_text(60, 'p')}</p>"
-    return MadeSite("modules", _html(head, body), files, (_high("hero.png"),))
+    edits = (
+        *(_high("hero.png"), _preload_high("hero.png"), preload("hero.png", "image")),
+        *(_low(*_numbered("i", 1, 6)), lazy(*_numbered("i", 1, 6))),
+    )
+    return MadeSite("modules", _html(head, body), files, edits)
 
 
 def _imports(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -387,7 +452,11 @@ def _imports(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     head = _LINK.format("a.css") + '<link rel="stylesheet" media="print" href="print.css">\n'
     head += '<script async src="a.js"></script>'
     body = hero_tag + _shown("i", 5, 300, 200) + f"<p>{_text(60, 'p')}</p>"
-    return MadeSite("imports", _html(head, body), files, (preload("b.css", "style"),))
+    edits = (
+        *(preload("b.css", "style"), _high("hero.png"), _preload_high("hero.png")),
+        *(_low(*_numbered("i", 1, 5)), lazy(*_numbered("i", 1, 5))),
+    )
+    return MadeSite("imports", _html(head, body), files, edits)
 
 
 def _frames(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -406,7 +475,11 @@ def _frames(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         f"<h1>{_text(4, 'h')}</h1>" + '<iframe src="frame.html" width="400" height="200"></iframe>'
     )
     body += hero_tag + _shown("i", 4, 300, 200)
-    return MadeSite("frames", _html(head, body), files, (_high("hero.png"), defer("a.js")))
+    edits = (
+        *(_high("hero.png"), defer("a.js"), _preload_high("hero.png")),
+        *(_low(*_numbered("i", 1, 4)), lazy(*_numbered("i", 1, 4))),
+    )
+    return MadeSite("frames", _html(head, body), files, edits)
 
 
 def _body_scripts(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -425,9 +498,11 @@ def _body_scripts(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     body = f"<h1>{_text(4, 'h')}</h1>" + _image("i1.png", 300, 200) + hero_tag
     body += "".join(_image(f"i{n}.png", 300, 200) for n in range(2, 6))
     body += "".join(_SCRIPT.format(f"s{n}.js") for n in range(1, 5))
-    return MadeSite(
-        "body-scripts", _html(head, body), files, (_high("hero.png"), preload("hero.png", "image"))
+    edits = (
+        *(_high("hero.png"), preload("hero.png", "image"), _preload_high("hero.png")),
+        *(_low("i1.png"), defer("s1.js")),
     )
+    return MadeSite("body-scripts", _html(head, body), files, edits)
 
 
 def _inserted(hero: dict[str, bytes]) -> MadeSite:
@@ -445,12 +520,11 @@ def _inserted(hero: dict[str, bytes]) -> MadeSite:
     head = _LINK.format("a.css")
     body = f"<p>{_text(60, 'p')}</p>" + "".join(_image(f"i{n}.png", 300, 200) for n in range(3, 7))
     body += _SCRIPT.format("a.js")
-    return MadeSite(
-        "inserted",
-        _html(head, body),
-        files,
-        (preload("hero.png", "image"), preload("a.js", "script")),
+    edits = (
+        *(preload("hero.png", "image"), preload("a.js", "script"), _preload_high("hero.png")),
+        *(_low(*_numbered("i", 3, 6)), lazy(*_numbered("i", 3, 6))),
     )
+    return MadeSite("inserted", _html(head, body), files, edits)
 
 
 def _preloads(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -470,7 +544,9 @@ def _preloads(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     raised = hint(
         "hero.png", FetchPriority.HIGH, link, link.replace(" as=", ' fetchpriority="high" as=')
     )
-    return MadeSite("preloads", _html(head, body), files, (raised,))
+    images = _numbered("i", 1, 6)
+    edits = (raised, _low(*images), lazy(*images), defer("a.js"), run_async("a.js"))
+    return MadeSite("preloads", _html(head, body), files, edits)
 
 
 def _late_styles(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -484,12 +560,11 @@ def _late_styles(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
     head = _LINK.format("a.css")
     body = f"<h1>{_text(4, 'h')}</h1>" + _shown("i", 3, 300, 200) + _LINK.format("b.css") + hero_tag
     body += _SCRIPT.format("a.js") + "".join(_image(f"i{n}.png", 300, 200) for n in range(4, 7))
-    return MadeSite(
-        "late-styles",
-        _html(head, body),
-        files,
-        (_high("hero.png"), lazy("i4.png", "i5.png", "i6.png")),
+    edits = (
+        *(_high("hero.png"), lazy(*_numbered("i", 4, 6)), _preload_high("hero.png")),
+        *(_low(*_numbered("i", 1, 3)), defer("a.js")),
     )
+    return MadeSite("late-styles", _html(head, body), files, edits)
 
 
 def _many(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -508,7 +583,11 @@ def _many(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         + f"<p>{_text(90, 'p')}</p>"
     )
     body += "".join(f'<img src="i{n}.png" alt="">' for n in range(11, 21))
-    return MadeSite("many", _html(head, body), files, (_high("hero.png"), defer("c.js")))
+    edits = (
+        *(_high("hero.png"), defer("c.js"), _preload_high("hero.png")),
+        *(_low(*_numbered("i", 1, 10)), lazy(*_numbered("i", 11, 20))),
+    )
+    return MadeSite("many", _html(head, body), files, edits)
 
 
 def _hints(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
@@ -530,4 +609,46 @@ def _hints(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
         '<img fetchpriority="high" src="hero.png"',
         '<img src="hero.png"',
     )
-    return MadeSite("hints", _html(head, body), files, (plain,))
+    edits = (
+        *(plain, _preload_high("hero.png"), defer("a.js")),
+        *(lazy(*_numbered("i", 3, 6)), _high("i1.png")),
+    )
+    return MadeSite("hints", _html(head, body), files, edits)
+
+
+def _thinking(hero: dict[str, bytes], hero_tag: str) -> MadeSite:
+    """Return a site whose server takes 400 ms for the document, so that it may send a 103 first."""
+    files = {
+        "a.css": _css("a", 20),
+        "a.js": _js("a", 25),
+        **hero,
+        **_pictures("i", 6, 300, 200, 14),
+    }
+    head = _LINK.format("a.css") + _SCRIPT.format("a.js")
+    body = f"<h1>{_text(5, 'h')}</h1>" + _shown("i", 3, 300, 200) + hero_tag
+    body += "".join(_image(f"i{n}.png", 300, 200) for n in range(4, 7))
+    edits = (
+        *(early_hints(a_css="style"), early_hints(a_css="style", a_js="script")),
+        *(early_hints(hero_png="image"), _high("hero.png"), preload("hero.png", "image")),
+    )
+    return MadeSite("thinking", _html(head, body), files, edits, think_ms=400.0)
+
+
+def _thinking_styles() -> MadeSite:
+    """Return a site like it whose stylesheet names the main image and a font."""
+    style = "@font-face{font-family:W;font-display:block;src:url(w.ttf)}h1{font-family:W,serif}"
+    style += ".hero{width:1000px;height:500px;background:url(hero.png)}"
+    files = {
+        "a.css": _css("a", 24, style),
+        "w.ttf": _font(120),
+        "a.js": _js("a", 20),
+        "hero.png": _png("hero", 1000, 500, 50),
+        **_pictures("i", 4, 300, 200, 14),
+    }
+    head = _LINK.format("a.css") + '<script async src="a.js"></script>'
+    body = f'<h1>{_text(5, "h")}</h1><div class="hero"></div>' + _shown("i", 4, 300, 200)
+    edits = (
+        *(early_hints(a_css="style"), early_hints(hero_png="image"), early_hints(w_ttf="font")),
+        *(early_hints(a_js="script"), preload("hero.png", "image")),
+    )
+    return MadeSite("thinking-styles", _html(head, body), files, edits, think_ms=250.0)

@@ -11,7 +11,10 @@ that an important response need not wait for others that have been written alrea
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import functools
+import hashlib
 import re
 import ssl
 import tempfile
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
     from h3sim.importers.chromium.web_server import Answer, Site
 
-__all__ = ["RequestLog", "served_over_link"]
+__all__ = ["RequestLog", "flag_of_certificate", "served_over_link", "site_certificate"]
 
 _CHUNK = 1400
 _READ = 65_536
@@ -63,12 +66,19 @@ def served_over_link(
     rtt_s: float,
     log: RequestLog | None = None,
     by_priority: bool = False,
+    think_s: float = 0.0,
+    early_hints: tuple[str, ...] = (),
 ) -> Iterator[str]:
-    """Serve *site* at *rate_bps* down and *rtt_s* there and back; yield its address."""
+    """Serve *site* at *rate_bps* down and *rtt_s* there and back; yield its address.
+
+    A document is answered *think_s* late, and at once with a 103 response (RFC 8297) that has
+    *early_hints* as its Link fields, if there are any.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    answering = _Server(site, RequestLog() if log is None else log, by_priority)
+    log = RequestLog() if log is None else log
+    answering = _Server(site, log, by_priority, think_s, early_hints)
     try:
         started = asyncio.run_coroutine_threadsafe(_start(answering, rate_bps, rtt_s), loop)
         port, servers = started.result(timeout=30)
@@ -94,6 +104,8 @@ class _Server:
     site: Site
     log: RequestLog
     by_priority: bool
+    think_s: float
+    early_hints: tuple[str, ...]
 
 
 async def _start(
@@ -234,10 +246,21 @@ class _Connection:
         fields = {str(name): str(value) for name, value in request.headers or ()}
         target, priority = fields[":path"], fields.get("priority", "")
         self._server.log.requests.append((time.monotonic(), target, priority))
+        stream_id = request.stream_id or 0
+        if not (self._server.think_s and target.endswith(".html")):
+            self._respond(stream_id, fields)
+            return
+        if self._server.early_hints:
+            links = [("link", value) for value in self._server.early_hints]
+            self._h2.send_headers(stream_id, [(":status", "103"), *links])
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._server.think_s, self._respond, stream_id, fields)
+
+    def _respond(self, stream_id: int, fields: dict[str, str]) -> None:
+        target, priority = fields[":path"], fields.get("priority", "")
         answer: Answer = self._server.site.answer(target, fields.get("accept-encoding", ""))
         head = [(":status", str(answer.status.value))]
         head += [(name.lower(), value) for name, value in answer.fields]
-        stream_id = request.stream_id or 0
         self._h2.send_headers(stream_id, head, end_stream=not answer.body)
         if answer.body:
             urgency = _URGENCY.search(priority)
@@ -248,6 +271,8 @@ class _Connection:
                 _INCREMENTAL.search(priority) is not None,
                 self._n_frames,
             )
+        self._flush()
+        self._may_send.set()
 
     async def _send_all(self) -> None:
         with contextlib.suppress(OSError):
@@ -296,10 +321,10 @@ class _Connection:
 
 
 def _tls_context() -> ssl.SSLContext:
-    """Return a context with a certificate that nobody signed; the browser is told to take it."""
+    """Return a context with a certificate that nobody signed; see `flag_of_certificate`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["h2"])
-    certificate, key = _certificate()
+    certificate, key, _ = site_certificate()
     with tempfile.TemporaryDirectory() as folder:
         for name, content in (("certificate", certificate), ("key", key)):
             (Path(folder) / name).write_bytes(content)
@@ -307,7 +332,18 @@ def _tls_context() -> ssl.SSLContext:
     return context
 
 
-def _certificate() -> tuple[bytes, bytes]:
+def flag_of_certificate() -> str:
+    """Return the flag with which Chromium takes the certificate of these sites for valid.
+
+    With `--ignore-certificate-errors` it would take it, too, but then it caches no response, and so
+    requests again what a 103 response made it preload. Over QUIC it would not connect.
+    """
+    return f"--ignore-certificate-errors-spki-list={site_certificate()[2]}"
+
+
+@functools.cache
+def site_certificate() -> tuple[bytes, bytes, str]:
+    """Return a certificate, its key, and the hash of its public key (RFC 7469 § 2.4)."""
     import datetime
 
     from cryptography import x509
@@ -328,6 +364,11 @@ def _certificate() -> tuple[bytes, bytes]:
         .sign(key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    return certificate.public_bytes(pem), key.private_bytes(
+    public = key.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    private = key.private_bytes(
         pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    spki = base64.b64encode(hashlib.sha256(public).digest()).decode()
+    return certificate.public_bytes(pem), private, spki

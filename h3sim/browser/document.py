@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from h3sim.page import Page
 
 
-def references(page: Page) -> list[tuple[int, int]]:
-    """Return the references of the root in document order, as (offset in its body, index).
+def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
+    """Return the references of a root in document order, as (offset in its body, index).
+
+    That of a resource which a preload or Early Hints request is its element, not the preload.
 
     >>> from h3sim.page import Discovery, Kind, Resource
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100)
@@ -23,12 +25,26 @@ def references(page: Page) -> list[tuple[int, int]]:
     >>> references(Page(name="p", resources=(root, image)))
     [(50, 1)]
     """
-    found = []
-    for index in page.children.get(page.root, ()):
+    root = page.root if root is None else root
+    elements = list(hinted(page, root))
+    passed = {index for _, index in elements}
+    named = ((at, index) for at, index in _named(page, root) if index not in passed)
+    return sorted([*elements, *named])
+
+
+def _named(page: Page, root: int) -> Iterator[tuple[int, int]]:
+    """Yield what the body of *root* makes the browser request, as (offset, index)."""
+    for index in page.children.get(root, ()):
         discovery = page.resources[index].discovered
         if discovery is not None and discovery.at is TriggerEvent.OFFSET:
-            found.append((discovery.offset_bytes or 0, index))
-    return sorted(found)
+            yield discovery.offset_bytes or 0, index
+
+
+def hinted(page: Page, root: int) -> Iterator[tuple[int, int]]:
+    """Yield the elements in *root* of resources that something else requests, as `references`."""
+    for index, resource in enumerate(page.resources):
+        if resource.reference_offset_bytes is not None and page.root_of[index] == root:
+            yield resource.reference_offset_bytes, index
 
 
 def scripts_in_order(page: Page) -> set[int]:
@@ -36,7 +52,7 @@ def scripts_in_order(page: Page) -> set[int]:
     found = set()
     for _, index in references(page):
         resource = page.resources[index]
-        if resource.kind is Kind.SCRIPT and not resource.is_async and not resource.preload:
+        if resource.kind is Kind.SCRIPT and not resource.is_async and resource.has_element:
             found.add(index)
     return found
 
@@ -52,9 +68,14 @@ class DocumentParser:
         root = page.resources[page.root]
         self._size = root.size_bytes
         self._cost_ns = cost_ns
-        self._references = references(page)
+        elements = references(page)
+        preloads = set(_named(page, page.root)).difference(elements)
+        self._references = sorted(
+            [(at, index, True) for at, index in elements]
+            + [(at, index, False) for at, index in preloads]
+        )
         self._next = 0
-        heads = [at for at, index in self._references if page.resources[index].in_head]
+        heads = [at for at, index in elements if page.resources[index].in_head]
         self.head_bytes = max(heads, default=0)
         """The offset in the body of the last resource that the head references."""
         self._available = 0
@@ -93,13 +114,16 @@ class DocumentParser:
         """Record which activity lets it continue, and when."""
         self.after, self.ready_at_ns = after, now_ns
 
-    def next_reference(self) -> int | None:
-        """Return the resource referenced at its position, if any, and pass it."""
+    def next_reference(self) -> tuple[int, bool] | None:
+        """Return what is referenced at its position, if anything, and pass it.
+
+        With the index of the resource comes whether it is its element, and not only a preload.
+        """
         if not self._at_reference:
             return None
-        index = self._references[self._next][1]
+        _, index, is_element = self._references[self._next]
         self._next += 1
-        return index
+        return index, is_element
 
     def next_piece(self) -> tuple[int, int] | None:
         """Return the offset that it can reach now, and the time for it; None if it is blocked."""
@@ -147,7 +171,7 @@ class Styles:
     def blocks(self, index: int) -> bool:
         """Return whether a stylesheet blocks what follows it."""
         resource = self._page.resources[index]
-        return resource.render_blocking if self._has_render_blocking else not resource.preload
+        return resource.render_blocking if self._has_render_blocking else resource.has_element
 
     def on_parsed(self, index: int, activity: int) -> None:
         """Record that a stylesheet was parsed by that *activity*."""

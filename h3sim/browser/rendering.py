@@ -20,7 +20,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from h3sim.browser.base import Browser, ScheduledRequest
-from h3sim.browser.document import DocumentParser, Styles, scripts_in_order
+from h3sim.browser.document import DocumentParser, Styles, hinted, scripts_in_order
 from h3sim.browser.model import TightMode
 from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, is_lazy, ranks_of, rules_of
 from h3sim.page import Kind, TriggerEvent
@@ -279,6 +279,8 @@ class RenderingBrowser(Browser):
         self._is_read = False
         """True once the complete document has arrived, and the navigation is committed."""
         self._finished: dict[int, int] = {}
+        self._unreferenced = {index for _, index in hinted(page, page.root)}
+        """Resources requested before the document names them: until then they are only loaded."""
         self._in_order = scripts_in_order(page)
         self._deferred: list[int] = []
         # They do not delay the load event (HTML standard, "Lazy loading attributes").
@@ -360,8 +362,8 @@ class RenderingBrowser(Browser):
             # A document in a frame is committed, too, before it is parsed.
             delay_ns = self._commit_ns if described.kind is Kind.DOCUMENT else 0
             self._look_at(resource, contiguous_bytes, now_ns, delay_ns)
-            if is_complete:
-                self._on_complete(resource, described, now_ns)
+            if is_complete and resource not in self._unreferenced:
+                self._on_complete(resource, self._finished[resource], now_ns)
         return self._run(now_ns)
 
     def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
@@ -374,10 +376,15 @@ class RenderingBrowser(Browser):
 
     def _look_at(self, resource: int, contiguous_bytes: int, now_ns: int, delay_ns: int) -> None:
         """Request the references in the delivered bytes of a resource."""
-        watched = self._watched[resource]
+        watched, described = self._watched[resource], self._page.resources[resource]
         while watched and watched[-1][0] <= contiguous_bytes:
-            child = watched.pop()[1]
-            self._discoverer.ask(child, now_ns, self._downloads[resource], delay_ns=delay_ns)
+            at_bytes, child = watched.pop()
+            after = self._downloads[resource]
+            self._discoverer.ask(child, now_ns, after, delay_ns=delay_ns)
+            offset_bytes = self._page.resources[child].reference_offset_bytes
+            # At another offset there is only its preload.
+            if offset_bytes is not None and at_bytes == offset_bytes + described.header_bytes:
+                self._on_referenced(child, after, now_ns)
 
     def _read_document(self, now_ns: int) -> None:
         """Give the scanner and the parser the delivered part of the root, once it is committed."""
@@ -389,7 +396,7 @@ class RenderingBrowser(Browser):
         is_complete = root in self._finished
         if is_complete and not self._is_read:
             self._is_read = True
-            self._on_complete(root, described, now_ns)
+            self._on_complete(root, download, now_ns)
         body_bytes = max(0, self._contiguous - described.header_bytes)
         self._parser.receive(body_bytes, now_ns, download, is_complete=is_complete)
 
@@ -434,9 +441,9 @@ class RenderingBrowser(Browser):
             return False
         if parser.waits_for is not None:
             return self._run_in_order(parser.waits_for, parser.after, now_ns)
-        index = parser.next_reference()
-        if index is not None:
-            self._on_reference(index, now_ns)
+        reference = parser.next_reference()
+        if reference is not None:
+            self._on_reference(*reference, now_ns)
             return True
         piece = parser.next_piece()
         if piece is None:
@@ -458,10 +465,13 @@ class RenderingBrowser(Browser):
             parser.position = stop
         return True
 
-    def _on_reference(self, index: int, now_ns: int) -> None:
+    def _on_reference(self, index: int, is_element: bool, now_ns: int) -> None:
         """Record that the parser reached a reference."""
         resource = self._page.resources[index]
         self._discoverer.ask(index, now_ns, self._parser.after)
+        if not is_element:
+            return
+        self._on_referenced(index, self._parser.after, now_ns)
         if resource.kind is Kind.STYLESHEET:
             self._renderer.styles.meet(index)
         elif index in self._in_order:
@@ -505,9 +515,16 @@ class RenderingBrowser(Browser):
 
         return on_executed
 
-    def _on_complete(self, index: int, resource: Resource, now_ns: int) -> None:
-        """Record that a resource was completely delivered."""
-        download = self._finished[index]
+    def _on_referenced(self, index: int, after: int | None, now_ns: int) -> None:
+        """Record that the document names a resource: from now on it is parsed or runs."""
+        if index in self._unreferenced:
+            self._unreferenced.remove(index)
+            if index in self._finished:
+                self._on_complete(index, self._finished[index] if after is None else after, now_ns)
+
+    def _on_complete(self, index: int, download: int, now_ns: int) -> None:
+        """Parse or run a resource that has arrived and is more than a preload."""
+        resource = self._page.resources[index]
         if resource.kind is Kind.STYLESHEET:
             cost_ns = self._cost_ns(resource)
 

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import ScheduledRequest
+from h3sim.browser.document import hinted
 from h3sim.browser.model import TightMode
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 
@@ -199,6 +200,9 @@ class Discoverer:
             if named.discovered is not None and not of_layout and not of_parser:
                 offset_bytes = named.discovered.offset_bytes or 0
                 found.append((resource.header_bytes + offset_bytes, child))
+        if is_root:
+            elements = hinted(self._page, index)
+            found += ((resource.header_bytes + at, child) for at, child in elements)
         # Popped off the end, so at equal offsets the first child in the file comes first.
         return sorted(found, reverse=True)
 
@@ -276,7 +280,8 @@ _FIRST_IMAGES = 5
 class HeldBack:
     """Holds unimportant requests while others are open, as a browser's tight mode does.
 
-    References of frames are not held: a frame has a loader and a mode of its own.
+    References of frames are not held: a frame has a loader and a mode of its own. Nor are preloads
+    of Early Hints: no page's loader requests them (`navigation_early_hints_manager.cc`).
     """
 
     def __init__(self, page: Page, mode: TightMode) -> None:
@@ -290,6 +295,7 @@ class HeldBack:
             resource.kind not in _NOT_COUNTED
             and not is_lazy(resource)
             and _document_of(page, index) == page.root
+            and not _is_early_hint(page, resource)
             for index, resource in enumerate(page.resources)
         ]
 
@@ -386,6 +392,13 @@ def _document_of(page: Page, index: int) -> int:
         index = page.index[found.by]
         if page.resources[index].kind is Kind.DOCUMENT:
             return index
+
+
+def _is_early_hint(page: Page, resource: Resource) -> bool:
+    """Return whether the header of an interim response made the browser request it."""
+    found = resource.discovered
+    by = None if found is None or found.by is None else page.resources[page.index[found.by]]
+    return resource.preload and by is not None and by.kind is Kind.OTHER
 
 
 class PerHost:

@@ -16,6 +16,7 @@ from h3sim.cli.command import (
     report_written,
 )
 from h3sim.cli.search import OF_RECORDING, SUBJECT
+from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.schema.values import Integer, Number
 from h3sim.study import hints
 from h3sim.study.hints import HARMS, METRICS
@@ -25,6 +26,7 @@ from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from h3sim.cli.command import Progress
     from h3sim.study import Hints
@@ -34,6 +36,7 @@ _EPILOG = """\
 examples:
   h3sim hints shop.har
   h3sim hints shop.har --networks 4g,4g,cable --metric fcp
+  h3sim hints shop.har --networks crux.json
   h3sim hints shop.json --network 4g --scheme rr --transport tcp --report shop.html
   h3sim hints http2rulez --network cable --json
 
@@ -43,8 +46,10 @@ The metrics are FCP, LCP, SpeedIndex, ByteIndex above the fold and the load even
 """
 
 
-def _networks(names: str, options: argparse.Namespace) -> list[str]:
-    """Return the names of networks, of which one may be given twice."""
+def _networks(names: str, options: argparse.Namespace) -> Sequence[str] | tuple[NetworkShare, ...]:
+    """Return the names of networks, of which one may be given twice, or those of a CrUX file."""
+    if names.endswith(".json"):
+        return read_crux(names)
     return [shared.read_network(name.strip(), options) for name in names.split(",")]
 
 
@@ -102,6 +107,9 @@ def _print_hints(found: Hints, options: argparse.Namespace) -> None:
             width=width,
         )
     print()
+    if found.think_times:
+        tables.print_text(found.describe_think_times(), width)
+        print()
     tables.print_text(f"The model does not know: {'; '.join(found.unknown)}.", width)
 
 
@@ -127,7 +135,7 @@ COMMANDS = {
             Argument(
                 "--networks NAMES",
                 "networks of the page's users, comma-separated, instead of --network; one that is"
-                " named twice counts twice",
+                " named twice counts twice; or a CrUX file (.json)",
                 read=_networks,
             ),
             Argument(

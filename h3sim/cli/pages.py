@@ -27,6 +27,7 @@ from h3sim.cli.command import (
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers import DIALECTS, RecordingError, import_page
 from h3sim.importers.archive import is_archive, read_archive
+from h3sim.importers.crux import format_network, is_crux, read_crux
 from h3sim.page import page_to_dict
 from h3sim.page.model import MarksFrom, ids_that_match, marked
 from h3sim.page.transforms import (
@@ -50,6 +51,7 @@ from h3sim.schema.values import Integer
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.run import resolve_page
 from h3sim.text import escape_control, plural
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     import argparse
@@ -74,6 +76,7 @@ examples:
   h3sim import site/pages/about.html --root site -o about.json
   h3sim import Trace-20260301T101112.json.gz -o shop.json
   h3sim import requests.jsonl.gz -o corpus/
+  h3sim import crux.json -o networks/
   h3sim import devtoolslog.json -o - | less
   h3sim import shop.har --above-the-fold seen.txt -o shop.json
 
@@ -96,8 +99,8 @@ def _is_folder(output: str | None) -> bool:
 def _imported(name: str, options: argparse.Namespace) -> ImportedPage | Path:
     """Return the page, or the path of an archive whose pages go to a folder."""
     if _is_folder(options.output):
-        if not is_archive(name):
-            message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive"
+        if not is_archive(name) and not is_crux(name):
+            message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive or CrUX"
             raise InputError([ValidationIssue(key="--output", message=message)])
         return Path(name)
     return import_page(
@@ -150,10 +153,22 @@ def _import_archive(path: Path, options: argparse.Namespace) -> int:
     return FAILED if n_failed else 0
 
 
+def _import_crux(path: Path, options: argparse.Namespace) -> int:
+    """Write a network file for each class of connections, and a line of report for each."""
+    for found in read_crux(path):
+        file = Path(options.output) / f"{found.network.name}.toml"
+        write_output(str(file), format_network(found))
+        rtt_ms = to_ms(found.network.rtt_ns)
+        print(f"{found.title}: RTT {rtt_ms:g} ms, {shown_path(file)}")
+    return 0
+
+
 def _run_import(options: argparse.Namespace) -> int:
     """Write the imported page, and print what was found and inferred."""
     imported = options.file
     if isinstance(imported, Path):
+        if not is_archive(imported):
+            return _import_crux(imported, options)
         return _import_archive(imported, options)
     if options.output is not None:
         document = page_to_dict(imported.page)

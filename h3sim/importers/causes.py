@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 200_000
 _BY_SCRIPT = ("script", "preflight")
+HAVE_ELEMENTS = (Kind.SCRIPT, Kind.STYLESHEET)
+"""Kinds whose elements block the parser or what is painted, wherever they are preloaded."""
 
 
 def apply_markup(requests: Sequence[RecordedRequest], inferred: Counter[str]) -> None:
@@ -78,8 +80,10 @@ def _apply(
         if is_known and without_fragment(request.initiator) != own:
             continue
         if url in named:
-            offset, flags = named[url]
+            offset, flags, element_at = named[url]
             request.offset, request.flags = offset, dict(flags)
+            if element_at is not None:
+                request.reference_offset_bytes = _on_the_wire(element_at, document)
             request.initiator = document.url
             inferred["place and flags from the markup"] += 1
             inferred["parent from the markup"] += not is_known
@@ -88,15 +92,28 @@ def _apply(
             request.offset = lines[min(request.line, len(lines) - 1)]
 
 
-def _named(data: bytes, own: str) -> dict[str, tuple[int, dict[str, Any]]]:
+class _NamedUrl(NamedTuple):
+    """First reference to a URL, and of a preload that of the first element behind it."""
+
+    offset: int
+    flags: dict[str, Any]
+    element_at: int | None = None
+
+
+def _named(data: bytes, own: str) -> dict[str, _NamedUrl]:
     """Return the first reference to each URL in a document, with the attributes of all its tags."""
     markup = read_markup(scan(data))
-    named: dict[str, tuple[int, dict[str, Any]]] = {}
+    named: dict[str, _NamedUrl] = {}
     for reference in markup.references:
         url = reference.url_in(own)
-        offset, flags = named.get(url, (reference.offset_bytes, {}))
+        known = named.get(url, _NamedUrl(reference.offset_bytes, {}))
         # If several tags have an attribute, the first one counts.
-        named[url] = (offset, reference.flags | flags)
+        flags = reference.flags | known.flags
+        is_preloaded = known.flags.get("preload") and not reference.flags.get("preload")
+        if is_preloaded and known.element_at is None and reference.kind in HAVE_ELEMENTS:
+            flags["in_head"] = reference.flags.get("in_head", False)
+            known = known._replace(element_at=reference.offset_bytes)
+        named[url] = known._replace(flags=flags)
     return named
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.above_the_fold import HEURISTIC, mark_critical_path, with_marks
+from h3sim.importers.crux import CRUX_COLUMNS
 from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
@@ -113,6 +114,7 @@ _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MOST_PARTS = 1_000_000
 """Most parts of a file: ten per request for 100,000 requests, or the longest event logs."""
 _IS_ARCHIVE = "has rows of the HTTP Archive: name a folder for their pages (-o FOLDER/)"
+_IS_CRUX = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
 _MOST_BEFORE = 10_000
 """Most parts that are examined to detect the format."""
 
@@ -288,6 +290,8 @@ class _Reading:
         """Refuse a list whose first object is not an entry of any format, and a second object."""
         if part.path == ("payload",) or _has("payload")(part):
             raise self._recording.refuse(_IS_ARCHIVE)
+        if part.path == ("record",) or any(_has(name)(part) for name in CRUX_COLUMNS):
+            raise self._recording.refuse(_IS_CRUX)
         if _has("browserScripts")(part):
             message = "is a browsertime.json, which lists no requests: import the HAR beside it"
             raise self._recording.refuse(message)

@@ -461,6 +461,7 @@ class _Assembly:
             image_format=_image_format(request, kind),
             is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
+            reference_offset_bytes=self._reference_offset(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
             server_priorities=priority_fields(request),
             **flags_of(
@@ -488,6 +489,15 @@ class _Assembly:
         if not direct:
             self._inferred["parent left out, next ancestor taken"] += 1
         return at, direct
+
+    def _reference_offset(self, index: int, parent: int | None, *, direct: bool) -> int | None:
+        """Return where the page's document has an element for what it also preloads."""
+        offset_bytes = self._requests[index].reference_offset_bytes
+        is_of_page = direct and parent is not None and parent in (self._root, *self._landed)
+        if offset_bytes is None or parent is None or not is_of_page:
+            return None
+        self._inferred["elements of preloads from the markup"] += 1
+        return min(offset_bytes, self._requests[parent].body_bytes or 0)
 
     def _discovered(self, index: int, parent: int | None, *, direct: bool) -> Discovery | None:
         if index == self._root:

@@ -226,6 +226,8 @@ class RecordedRequest:
     """Chrome's word for whether it blocks rendering, in lower case."""
     is_pushed: bool = False
     is_preload: bool = False
+    reference_offset_bytes: int | None = None
+    """Offset on the wire of its element in the document that also preloads it."""
     is_critical: bool = False
     """True if the recorder marks it as on the critical path."""
     is_above_the_fold: bool = False

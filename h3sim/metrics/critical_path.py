@@ -162,7 +162,8 @@ def _policy_of_parser(before: Activity, page: Page) -> DependencyPolicy:
     is_waited_for = (
         before.work is Work.EXECUTE
         and script is not None
-        and not (script.is_async or script.is_defer or script.preload)
+        and not (script.is_async or script.is_defer)
+        and script.has_element
     )
     return DependencyPolicy.OUTPUT if is_waited_for else DependencyPolicy.RESOURCE
 
@@ -171,7 +172,7 @@ def _policy_of_script(before: Activity, after: Activity, script: Resource) -> De
     """Return the policy by which a script's execution waited."""
     if before.work is Work.DOWNLOAD and before.resource == after.resource:
         return DependencyPolicy.FLOW
-    is_in_order = script.kind is Kind.SCRIPT and not (script.is_async or script.preload)
+    is_in_order = script.kind is Kind.SCRIPT and not script.is_async and script.has_element
     has_order = before.work in (Work.PARSE, Work.STYLE) or (
         before.work is Work.EXECUTE and script.is_defer
     )

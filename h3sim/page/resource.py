@@ -578,6 +578,15 @@ class Resource:
             stand_in=Discovery(at=TriggerEvent.TIME),
         ),
     )
+    reference_offset_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            Integer(low=0),
+            "the offset of its element in the document, if a preload or Early Hints request it:"
+            " see [Preloads](#preloads-and-early-hints)",
+            used_by="the browser, when it [parses](browsers.md)",
+        ),
+    )
 
     def __post_init__(self) -> None:
         validate(self, PageError, self.id)
@@ -595,6 +604,11 @@ class Resource:
         'webp'
         """
         return self.image_format or ImageFormat.of_name(self.mime or self.id)
+
+    @property
+    def has_element(self) -> bool:
+        """True if something in the page uses it: False for what is only known from a preload."""
+        return not self.preload or self.reference_offset_bytes is not None
 
     @property
     def begins_page(self) -> bool:

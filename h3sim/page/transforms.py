@@ -115,11 +115,20 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
     """Return *page* with Early Hints for some resources (103, RFC 8297).
 
     The interim response leaves as soon as the server has the request of the document; on its
-    arrival the named resources are requested as preloads. It is modelled as a resource without a
-    body, because the stream of the document stays empty during the think time (`server_ms`).
+    arrival the named resources are requested as preloads; what the document names keeps blocking
+    where it is named (`reference_offset_bytes`). It is modelled as a resource without a body,
+    because the stream of the document stays empty during the think time (`server_ms`).
 
     Raises:
         InputError: listing each of *names* that matches no resource; see `selected`.
+
+    >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
+    >>> named = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=5)
+    >>> style = Resource(id="a.css", kind=Kind.STYLESHEET, size_bytes=9, discovered=named)
+    >>> from h3sim.page import Page
+    >>> hinted = with_early_hints(Page(name="x", resources=(root, style)), "a.css").resources[2]
+    >>> hinted.discovered.by, hinted.reference_offset_bytes
+    ('(103)', 5)
     """
     chosen = set(selected(page, names))
     root = page.resources[page.root]
@@ -133,8 +142,21 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
         discovered=Discovery(by=root.id, at=TriggerEvent.REQUEST),
     )
     when = Discovery(by=hints.id, at=TriggerEvent.COMPLETE)
-    remaining = [_preload(r, when) if i in chosen else r for i, r in enumerate(page.resources)]
+    remaining = [
+        replace(_preload(r, when), reference_offset_bytes=_element_offset(page, r))
+        if i in chosen
+        else r
+        for i, r in enumerate(page.resources)
+    ]
     return page.with_resources([*remaining[: page.root + 1], hints, *remaining[page.root + 1 :]])
+
+
+def _element_offset(page: Page, resource: Resource) -> int | None:
+    """Return where the document of *page* names a resource; None if it does not."""
+    if resource.reference_offset_bytes is not None or resource.preload:
+        return resource.reference_offset_bytes
+    found, by = resource.discovered, page.resources[page.root].id
+    return None if found is None or found.by != by else found.offset_bytes
 
 
 def with_staged_hints(page: Page) -> Page:
@@ -190,12 +212,19 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
     ran = {r.id for r in own if r.kind is Kind.SCRIPT}
     instead = dict.fromkeys((style.id for style in inlined), behind_styles)
 
+    def shifted(at_bytes: int) -> int:
+        return at_bytes + front_bytes
+
     def moved(when: Discovery) -> Discovery:
         if when.by == root.id and when.offset_bytes is not None:
-            return replace(when, offset_bytes=when.offset_bytes + front_bytes)
+            return replace(when, offset_bytes=shifted(when.offset_bytes))
         return behind_styles if when.by in ran else _after(when, instead, page)
 
-    remaining = [retriggered(r, moved) for r in page.resources if r.id not in instead]
+    remaining = [
+        _with_reference(retriggered(r, moved), shifted)
+        for r in page.resources
+        if r.id not in instead
+    ]
     return page.with_resources(
         replace(r, size_bytes=r.size_bytes + front_bytes)
         if r.id == root.id
@@ -298,8 +327,17 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     )
     remaining = (r for r in page.resources if r.id not in chosen)
     return page.with_resources(
-        retriggered(larger if r.id == root.id else r, moved) for r in remaining
+        _with_reference(retriggered(larger if r.id == root.id else r, moved), shifted)
+        for r in remaining
     )
+
+
+def _with_reference(resource: Resource, shifted: Callable[[int], int]) -> Resource:
+    """Return *resource* with the offset of its element moved."""
+    at_bytes = resource.reference_offset_bytes
+    if at_bytes is None:
+        return resource
+    return replace(resource, reference_offset_bytes=shifted(at_bytes))
 
 
 def _offset_of(resource: Resource) -> int:

@@ -43,6 +43,7 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]
             for number, when in enumerate(triggers):
                 of_change = f"{key}.{name}[{number}].when"
                 yield from _parent_problems(of_change, when, resources, seen)
+    yield from _reference_problems(resources, seen)
     found = {index: resource.discovered for index, resource in enumerate(resources)}
     # A timer waits for no other resource, even if it names a parent.
     parents = {
@@ -96,6 +97,45 @@ def _parent_problems(
             f" ({resources[parent].size_bytes} bytes)"
         )
         yield ValidationIssue(key=f"{key}.offset_bytes", message=message)
+
+
+def _reference_problems(
+    resources: tuple[Resource, ...], index: Mapping[str, int]
+) -> Iterator[ValidationIssue]:
+    """Yield the references that are beyond the end of their documents, or of documents."""
+    # Of a graph with other errors, no resource has a known document.
+    if all(each.reference_offset_bytes is None for each in resources):
+        return
+    for number, resource in enumerate(resources):
+        offset_bytes = resource.reference_offset_bytes
+        if offset_bytes is None:
+            continue
+        key = f"resources[{number}].reference_offset_bytes"
+        if resource.begins_page:
+            yield ValidationIssue(key=key, message="is not allowed for a root")
+            continue
+        root = _root_above(number, resources, index)
+        if root is not None and offset_bytes > resources[root].size_bytes:
+            message = f"{offset_bytes} is beyond the end of {resources[root].id!r}"
+            message = f"{message} ({resources[root].size_bytes} bytes)"
+            yield ValidationIssue(key=key, message=message)
+
+
+def _root_above(
+    number: int, resources: tuple[Resource, ...], index: Mapping[str, int]
+) -> int | None:
+    """Return the root that a resource belongs to; None if an error in the graph hides it."""
+    passed: set[int] = set()
+    while not resources[number].begins_page:
+        passed.add(number)
+        found = resources[number].discovered
+        by = None if found is None else found.by
+        if by is None:
+            return next((n for n, each in enumerate(resources) if each.discovered is None), None)
+        if by not in index or index[by] in passed:
+            return None
+        number = index[by]
+    return number
 
 
 def cycle_problems(

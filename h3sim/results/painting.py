@@ -23,8 +23,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from h3sim.browser.document import references
 from h3sim.metrics import Element, Paint
-from h3sim.page import ImageFormat, Kind, TriggerEvent
+from h3sim.page import ImageFormat, Kind
 from h3sim.trace import Work
 from h3sim.units import NS_PER_S, ms
 
@@ -188,13 +189,8 @@ class Painting:
 
     @property
     def _document_references(self) -> list[tuple[int, Resource]]:
-        """Return the resources that the document names, by offset."""
-        found = []
-        for index in self._page.children.get(self._document, ()):
-            discovery = self._page.resources[index].discovered
-            if discovery is not None and discovery.at is TriggerEvent.OFFSET:
-                found.append((discovery.offset_bytes or 0, self._page.resources[index]))
-        return found
+        named = references(self._page, self._document)
+        return [(at, self._page.resources[index]) for at, index in named]
 
     @property
     def _parsed(self) -> list[tuple[int, int]]:
@@ -226,7 +222,8 @@ class Painting:
         blocking = {
             id(each): at
             for at, each in self._document_references
-            if each.kind is Kind.SCRIPT and not (each.is_async or each.is_defer or each.preload)
+            if each.kind is Kind.SCRIPT and each.has_element
+            if not (each.is_async or each.is_defer)
         }
         return [
             (done.ended_at_ns, blocking[id(each)])

@@ -23,6 +23,7 @@ from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
+from h3sim.importers.crux import NetworkShare
 from h3sim.page import Kind, Page, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
 from h3sim.page.resource import FetchPriority, ServerPriority
@@ -47,12 +48,14 @@ from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.text import plural
 from h3sim.trace import Rows
 from h3sim.transport import Protocol
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from h3sim.importers import ImportedPage
     from h3sim.page import Resource
     from h3sim.results import Load
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.transport import Network
 
 
 METRICS = {
@@ -68,7 +71,10 @@ UNKNOWN = (
     "the cache of returning visitors (see `h3sim transform --cached`)",
     "layout shifts (CLS), and so width and height of images",
     "the first paint that Chromium holds back for a preloaded font",
-    "Early Hints and preloads for what blocks rendering or leads to more: they are not tried",
+    "preload links for what leads to more requests, and Early Hints for it where the document does"
+    " not name it: they are not tried",
+    "whether the server can name files before it has made the document (Early Hints), and whether"
+    " what is between it and its users passes 103 responses on",
     "whether a script may run later or in another order: test after defer or async",
     "whether text was sent compressed: sizes are those of the transfer",
 )
@@ -85,6 +91,9 @@ _LITTLE = 0.02
 _MOVES = 0.005
 """Smallest change of the first load that makes an edit a candidate."""
 _MOST_EDITS, _MOST_HELPFUL, _MOST_HARMFUL, _IN_PAIRS = 80, 12, 5, 4
+_EARLY_HINTS = "early hints"
+_THINK_TIMES_MS = (0, 50, 100, 200, 400, 800)
+"""Server think times at which Early Hints are tried."""
 _SMALL_BYTES = 10_000
 _LARGE_BYTES = 20_000
 _RECOMPRESSED = 0.7
@@ -131,6 +140,15 @@ class HintRow(NamedTuple):
     high: float
 
 
+class ThinkTimeRow(NamedTuple):
+    """Effect of an edit with Early Hints on a load whose document takes the server this long."""
+
+    edit: str
+    server_ms: float
+    before_ms: float
+    after_ms: float
+
+
 class EffectRow(NamedTuple):
     """Effect of an edit on one metric: geometric means, and their ratio with its interval."""
 
@@ -158,6 +176,7 @@ HINTS = OutputSchema(
     Property("confidence", LEVEL, "joint level of all intervals of a metric"),
     Property("rows", rows_of(HintRow), "one per edit that was compared, best first"),
     Property("effects", rows_of(EffectRow), "one per edit and metric"),
+    Property("think_times", rows_of(ThinkTimeRow), "the best Early Hints by server think time"),
     Property("fidelity", OrNone(FIDELITY, none=None), "how well its replay fits its recording"),
     Property("unknown", ListOf(TEXT, "sentences"), "what the model does not know"),
 )
@@ -171,6 +190,7 @@ class Hints(ResultTable):
     displayed = ("rows", "effects")
     rows: Rows[HintRow]
     effects: Rows[EffectRow]
+    think_times: Rows[ThinkTimeRow]
     page: Page
     metric: str
     networks: tuple[str, ...]
@@ -204,6 +224,21 @@ class Hints(ResultTable):
         best = self.helpful[:1]
         found = best[0].sentence if best else f"No edit of {self.page.name} helps for sure."
         return gated(found, [self.fidelity])
+
+    def describe_think_times(self) -> str:
+        """Describe from which server think time on Early Hints pay; empty if none were tried."""
+        if not self.think_times:
+            return ""
+        own_ms = self.page.resources[self.page.root].server_ns
+        changes = [(row.server_ms, row.after_ms / row.before_ms - 1) for row in self.think_times]
+        gains = ", ".join(f"{100 * change:+.0f} % at {ms:g} ms" for ms, change in changes)
+        worth = next((ms for ms, change in changes if change < -_LEAST), None)
+        pays = "at none of these" if worth is None else f"from {worth:g} ms on"
+        return (
+            f"Early Hints pay {pays}, by the server's think time for the document"
+            f" ({to_ms(own_ms):,.0f} ms on this page): {self.think_times[0].edit}:"
+            f" {METRICS[self.metric][1]} {gains} (one load each)."
+        )
 
     def describe(self) -> str:
         """Describe what was tried in words."""
@@ -289,6 +324,7 @@ class _Subject:
         self.blocking = sorted(
             (r for r in scripts if self._is_named(r) and _may_be_deferred(r)), key=_size
         )
+        self.blocking_render = sorted((r for r in self.own if self._blocks_render(r)), key=_size)
         self.unnamed = sorted(
             (r for r in self.own if self._is_found_late(r) and self._may_be_preloaded(r)),
             key=lambda r: (not (r.above_the_fold or r.critical or r.hero), _size(r)),
@@ -298,6 +334,12 @@ class _Subject:
     def _is_named(self, resource: Resource) -> bool:
         found = resource.discovered
         return found is not None and (found.by, found.at) == (self.root.id, TriggerEvent.OFFSET)
+
+    def _blocks_render(self, resource: Resource) -> bool:
+        """Return whether the document names it in its head, and nothing is painted without it."""
+        is_sheet = resource.kind is Kind.STYLESHEET and not resource.other_media
+        is_script = resource.kind is Kind.SCRIPT and _may_be_deferred(resource)
+        return self._is_named(resource) and resource.in_head and (is_sheet or is_script)
 
     def _is_found_late(self, resource: Resource) -> bool:
         return not self._is_named(resource) and not is_never_seen(resource)
@@ -424,20 +466,25 @@ def _preloaded_first(page: Page, id_: str) -> Page:
     return changed.with_resources(resources)
 
 
-def _delivery_edits(of: _Subject) -> Iterator[Edit]:
+def _early_hints_edits(of: _Subject) -> Iterator[Edit]:
+    """Yield Early Hints for what blocks, by kind and together, for the main image, and fonts."""
     fonts = [r for r in of.unnamed if r.kind is Kind.FONT and r.above_the_fold]
-    groups = [[r] for r in (*of.visible[:1], *fonts[:2])]
-    for some in groups:
-        hinted = [r for r in some if r.kind in _AS]
-        lines = (f"Link: <{_url(r)}>; rel=preload; as={_AS[r.kind]}" for r in hinted)
-        ids = [r.id for r in hinted]
+    sheets = [r for r in of.blocking_render if r.kind is Kind.STYLESHEET]
+    scripts = [r for r in of.blocking_render if r.kind is Kind.SCRIPT]
+    groups = [sheets, scripts, of.blocking_render, [*of.blocking_render, *of.visible[:1]]]
+    groups += [[r] for r in (*of.blocking_render[:2], *of.visible[:1], *fonts[:2])]
+    for ids, some in {tuple(r.id for r in some): some for some in groups if some}.items():
+        lines = (f"Link: <{_url(r)}>; rel=preload; as={_AS[r.kind]}" for r in some)
         yield Edit(
-            f"send Early Hints (103) for {_ids(hinted)}",
-            "early hints",
+            f"send Early Hints (103) for {_ids(some)}",
+            _EARLY_HINTS,
             "\n".join(["HTTP/1.1 103 Early Hints", *lines]),
             _of_page(lambda page, ids=ids: with_early_hints(page, ids)),  # type: ignore[misc]
-            _touching("discovery", hinted),
+            _touching("discovery", some),
         )
+
+
+def _delivery_edits(of: _Subject) -> Iterator[Edit]:
     small = [
         r
         for r in of.own
@@ -563,8 +610,8 @@ def _priority_edit(some: Sequence[Resource], value: str, found: tuple[ServerPrio
 
 
 _SOURCES = (
-    *(_fetchpriority_edits, _preload_edits, _script_edits, _lazy_edits, _delivery_edits),
-    *(_host_edits, _server_edits),
+    *(_fetchpriority_edits, _preload_edits, _script_edits, _lazy_edits, _early_hints_edits),
+    *(_delivery_edits, _host_edits, _server_edits),
 )
 
 
@@ -736,7 +783,10 @@ def _changed(
 
 
 class _Users:
-    """The configuration of each seed: one of the networks in turn, its RTT and rate drawn."""
+    """The configuration of each seed: one of the networks, its RTT and rate drawn.
+
+    They have *configs* in turn, the first one twice as user 0 has it as it is.
+    """
 
     def __init__(self, page: Page, configs: Sequence[LoadConfig], within: float) -> None:
         self._page, self._configs, self._within = page, configs, within
@@ -761,12 +811,34 @@ def _checked(given: Mapping[str, object]) -> dict[str, Any]:
     return check_arguments(InputError, **{key: (_ARGUMENTS[key], given[key]) for key in given})
 
 
-def _configs(page: Page, config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
+def _configs(page: Page, config: LoadConfig, networks: Sequence[str | Network]) -> list[LoadConfig]:
     """Return the configuration over each network, with the browser and the page's protocol."""
     config = replace(config, browser=replace(config.browser_model, mode=BrowserMode.PARSE))
     if config.transport is None and config.transport_profile is None:
         config = replace(config, transport=_recorded_protocol(page))
-    return [replace(config, network=name) for name in networks] or [config]
+    return [replace(config, network=each) for each in networks] or [config]
+
+
+def _in_turn(networks: Sequence[str] | Sequence[NetworkShare], n_seeds: int) -> list[str | Network]:
+    """Return the networks of the users: names in turn, shares as near as *n_seeds* allow.
+
+    >>> from h3sim.transport import Network
+    >>> from h3sim.transport.network import ConstantRate
+    >>> rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=10**6)
+    >>> a, b = (Network(name=name, constant_rate=rate) for name in "ab")
+    >>> [each.name for each in _in_turn([NetworkShare(a, 0.3), NetworkShare(b, 0.7)], 4)]
+    ['b', 'a', 'b', 'b']
+    """
+    shares = [each for each in networks if isinstance(each, NetworkShare)]
+    found: list[str | Network] = [each for each in networks if isinstance(each, str)]
+    counts = [0] * len(shares)
+    for n_users in range(1, n_seeds + 1 if shares else 1):
+        # The one that is furthest behind its share comes next, of equals the first.
+        behind = [each.share * n_users - n for each, n in zip(shares, counts, strict=True)]
+        index = behind.index(max(behind))
+        counts[index] += 1
+        found.append(shares[index].network)
+    return found
 
 
 @with_loads
@@ -775,7 +847,7 @@ def hints(
     *,
     scheme: SchemeLike = "chrome-eps",
     metric: str = "lcp",
-    networks: Sequence[str] = (),
+    networks: Sequence[str] | Sequence[NetworkShare] = (),
     network_within: float = ESTIMATED_WITHIN,
     n_seeds: int = 8,
     confidence: float = 0.95,
@@ -788,9 +860,10 @@ def hints(
     """Return the edits of *page*, a page or a recording, that help, and those that harm.
 
     The browser computes each load (`browser="parse"`). Seeds are users: they have *networks* in
-    turn (a name given twice counts twice; default: that of *config*, or of the recording), with
-    RTT and rate multiplied by factors between 1 / *network_within* and *network_within*. Edits are
-    ranked by the sure gain in *metric*, one of `METRICS`, or FCP where the page has no such metric.
+    turn (a name given twice counts twice; default: that of *config*, or of the recording), or by
+    the shares of `h3sim.importers.read_crux`, with RTT and rate multiplied by factors between
+    1 / *network_within* and *network_within*. Edits are ranked by the sure gain in *metric*, one of
+    `METRICS`, or FCP where the page has no such metric.
     By default the edits are those of `edits_of`; *edits* replaces them. *first_result* is called
     with a sentence about the best edit after one load of each.
 
@@ -813,8 +886,10 @@ def hints(
         execution, how = errors.collect(
             "", lambda: read_options(hints, options, config), instead=(None, None)
         )
-        errors.collect("networks", lambda: over_networks(how or LoadConfig(), networks))
-    users = _Users(subject, _configs(subject, how, networks), float(taken["network_within"]))
+        names = [each for each in networks if not isinstance(each, NetworkShare)]
+        errors.collect("networks", lambda: over_networks(how or LoadConfig(), names))
+    configs = _configs(subject, how, _in_turn(networks, n_seeds))
+    users = _Users(subject, configs, float(taken["network_within"]))
     start = LoadTask(subject, base, users.config(0))
     tried = edits_of(start) if edits is None else list(edits)
     with LoadRunner(execution, _measured) as runner:
@@ -828,16 +903,24 @@ def hints(
             first_result(_preview(once, before, first))
         starts = [LoadTask(subject, base, users.config(n)) for n in range(1, n_seeds + 1)]
         changed = (_changed(starts, edit.change) for edit in chosen)
-        compared = runner.run([*starts, *itertools.chain(*changed)])
+        early = _best_early_hints(once, first)
+        thinking = _at_think_times(start, early)
+        compared = runner.run([*starts, *itertools.chain(*changed), *thinking])
+    think_times = _think_times(early, compared[len(compared) - len(thinking) :], first)
+    compared = compared[: len(compared) - len(thinking)]
     groups = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
     trials = [_Trial(edit, values) for edit, values in zip(chosen, groups[1:], strict=True)]
     rows, effects, best = _judged(trials, groups[0], first, 1 - confidence)
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
+        think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == first),
-        networks=tuple(networks) or (start.config.path.network.name,),
+        networks=tuple(
+            each if isinstance(each, str) else each.title
+            for each in networks or (start.config.path.network.name,)
+        ),
         network_within=float(network_within),
         n_tried=len(tried),
         n_seeds=n_seeds,
@@ -849,6 +932,33 @@ def hints(
         words=loads[0]["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _best_early_hints(trials: Sequence[_Trial], first: str) -> Edit | None:
+    """Return the Early Hints that help most in one load."""
+    found = [t for t in trials if t.edit.kind == _EARLY_HINTS and first in t.values]
+    return min(found, key=lambda trial: trial.values[first][0]).edit if found else None
+
+
+def _at_think_times(start: LoadTask, edit: Edit | None) -> list[LoadTask]:
+    """Return the loads before and after *edit* by think time of the server for the document."""
+    root = start.page.resources[start.page.root].id
+    if edit is None:
+        return []
+    tasks = []
+    for server_ms in _THINK_TIMES_MS:
+        before = start._replace(page=start.page.with_(root, server_ms=server_ms))
+        tasks += [before, edit.change(before)]
+    return tasks
+
+
+def _think_times(
+    edit: Edit | None, loads: Sequence[Mapping[str, Any]], first: str
+) -> Iterator[ThinkTimeRow]:
+    pairs = zip(_THINK_TIMES_MS, loads[::2], loads[1::2], strict=False)
+    for server_ms, before, after in pairs:
+        if edit is not None and before[first] and after[first]:
+            yield ThinkTimeRow(edit.text, float(server_ms), before[first], after[first])
 
 
 def _judged(

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.browser import BrowserMode, BrowserModel
+from h3sim.browser import BrowserMode, BrowserModel, needed_for_first_paint
+from h3sim.browser.document import scripts_in_order
 from h3sim.conformance import pages
-from h3sim.page import ImageFormat
+from h3sim.page import ImageFormat, Page, transforms
+from h3sim.trace import Work
 from tests.effort import law
 from tests.property import browser_laws, laws
 
@@ -81,3 +83,70 @@ def test_what_is_seen_grows_with_what_is_delivered(
         page = page.with_(resource.id, **keys)
     how: dict[str, Any] = {"browser": "parse", "image_update_ms": update_ms, **network}
     check_painting(h3sim.simulate(page, scheme=scheme, **how))
+
+
+ELEMENTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(["stylesheet", "script", "script", "image"]),
+            "bytes": st.integers(0, 9000),
+            "offset_bytes": st.integers(0, 5000),
+            "in_head": st.booleans(),
+            "defer": st.sampled_from([False, False, True]),
+            "execute_ms": st.sampled_from([0, 7]),
+            "leads": st.booleans(),
+            "is_hinted": st.booleans(),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def page_with(elements: list[dict[str, Any]], server_ms: float) -> Page:
+    """Return a page whose document has these elements, some of which lead to a fetch."""
+    root = {"id": "/", "kind": "document", "bytes": 5000, "parse_ms": 5, "server_ms": server_ms}
+    entries: list[dict[str, Any]] = [root]
+    for number, each in enumerate(elements):
+        found = {"by": "/", "at": "offset", "offset_bytes": each["offset_bytes"]}
+        keys = {key: each[key] for key in ("kind", "bytes", "in_head", "defer", "execute_ms")}
+        entries.append({"id": f"e{number}", **keys, "discovered": found})
+        if each["leads"]:
+            late = {"by": f"e{number}", "at": "executed"}
+            entries.append({"id": f"f{number}", "kind": "fetch", "bytes": 10, "discovered": late})
+    return Page.from_dict({"format": "h3sim-page/1", "name": "elements", "resources": entries})
+
+
+@law(120)
+@given(ELEMENTS, st.sampled_from([0, 20, 200]), browsers, names)
+def test_early_hints_unblock_nothing(
+    elements: Any, server_ms: float, browser: Any, scheme: str
+) -> None:
+    page = page_with(elements, server_ms)
+    some = [f"e{number}" for number, each in enumerate(elements) if each["is_hinted"]]
+    hinted = transforms.with_early_hints(page, some)
+
+    def blocking(of: Page) -> set[str]:
+        return {of.resources[index].id for index in needed_for_first_paint(of)}
+
+    assert blocking(hinted) == blocking(page)
+    load = h3sim.simulate(hinted, scheme=scheme, browser=browser)
+    browser_laws.check_the_main_thread_does_one_thing_at_a_time(load)
+    browser_laws.check_what_runs_is_there(load)
+    browser_laws.check_nothing_is_painted_before_what_it_needs(load)
+    browser_laws.check_the_load_event_waits_for_what_was_asked_for(load)
+    browser_laws.check_the_critical_path_adds_up(load)
+    check_painting(load)
+    ran = [load.page.resources[n].id for n in executed_in_order(load)]
+    before = h3sim.simulate(page, scheme=scheme, browser=browser)
+    assert ran == [before.page.resources[n].id for n in executed_in_order(before)]
+
+
+def executed_in_order(load: Any) -> list[int]:
+    """Return the scripts that run in document order, in the order in which they ran."""
+    in_order = scripts_in_order(load.page)
+    return [
+        done.resource
+        for done in load.trace.activities
+        if done.work is Work.EXECUTE and done.resource in in_order
+    ]

@@ -14,6 +14,7 @@ import pytest
 import h3sim
 from h3sim.browser.document import DocumentParser
 from h3sim.browser.rendering import MainThread, MainThreadRecord, Task
+from h3sim.page import transforms
 from h3sim.trace import Work
 from tests.helpers import AT_ONCE, page_of
 
@@ -544,7 +545,7 @@ def test_a_parser_goes_from_reference_to_reference_and_ends_with_the_document() 
         parser.position = piece[0]
         assert parser.reaches_end() is (piece[0] == 100)
         assert parser.has_passed_head is (piece[0] > 40)
-        assert parser.next_reference() == (1 if piece[0] == 40 else None)
+        assert parser.next_reference() == ((1, True) if piece[0] == 40 else None)
     assert pieces == [(40, 300), (41, 10), (100, 590)]
 
 
@@ -600,3 +601,68 @@ def test_what_stands_at_the_start_of_a_document_is_found_once_that_is_committed(
             document(2), named("a.css", 0), named("b.css", 1), commit_ms=28, preload_scanner=scanner
         )
         assert requested(load) == {"/": 0, "a.css": 38, "b.css": 38}
+
+
+def test_early_hints_move_the_request_and_leave_the_parser_blocked() -> None:
+    """The script is there at 20, while the server thinks; it runs where the document names it.
+
+    The 103 response comes at 10, the document's packets at 100 and 110, after 100 ms of thought.
+    """
+    page = page_of(
+        document(2, server_ms=100), named("a.js", 700, execute_ms=7), named("b.png", 1400)
+    )
+    hinted = transforms.with_early_hints(page, "a.js")
+    load = h3sim.simulate(hinted, scheme="fifo", **AT_ONCE)
+    assert requested(load)["a.js"] == 10
+    assert ("execute", "a.js", 100, 107) in log(load)
+    # As it is, it is requested when the document names it, and comes behind the document.
+    plain = h3sim.simulate(page, scheme="fifo", **AT_ONCE)
+    assert requested(plain)["a.js"] == 100
+    assert ("execute", "a.js", 120, 127) in log(plain)
+
+
+def test_a_hinted_stylesheet_blocks_the_first_paint_from_its_link_on() -> None:
+    """Its five packets come until 60, behind the 103 response; the document at 40 and 50.
+
+    They go in turns, so that the document is there first; it is painted once the sheet is ready.
+    """
+    sheet = named("s.css", 100, packets=5, in_head=True, parse_ms=3)
+    page = transforms.with_early_hints(page_of(document(2, server_ms=20), sheet), "s.css")
+    load = h3sim.simulate(page, scheme="rr", **AT_ONCE)
+    finished = {row.id: row.finished_ms for row in load.timings}
+    assert finished["/"] < finished["s.css"]
+    assert load.first_paint_ms == finished["s.css"] + 3
+    # Without its link it would be a preload, which blocks nothing.
+    unused = page.with_("s.css", reference_offset_bytes=None)
+    assert h3sim.simulate(unused, scheme="rr", **AT_ONCE).first_paint_ms < finished["s.css"]
+
+
+def test_what_is_hinted_neither_runs_nor_leads_to_more_before_the_document_names_it() -> None:
+    page = page_of(
+        document(2, server_ms=100),
+        named("a.js", 1400, **{"async": True}, execute_ms=7),
+        later("data.json", "fetch", "a.js", "executed"),
+    )
+    load = h3sim.simulate(transforms.with_early_hints(page, "a.js"), scheme="fifo", **AT_ONCE)
+    assert {row.id: row.finished_ms for row in load.timings}["a.js"] == 20
+    assert ("execute", "a.js", 100, 107) in log(load)
+    assert requested(load)["data.json"] == 107
+
+
+@pytest.mark.parametrize("preload_scanner", [True, False])
+def test_a_preloaded_script_runs_where_its_element_is(preload_scanner: bool) -> None:
+    """The preload at offset 0 requests it; its element is in the document's third packet."""
+    script = {**named("a.js", 0, execute_ms=7), "preload": True, "reference_offset_bytes": 2900}
+    load = parsed(document(3), script, scheme="rr", preload_scanner=preload_scanner)
+    finished = {row.id: row.finished_ms for row in load.timings}
+    assert finished["a.js"] < finished["/"]
+    assert ("execute", "a.js", finished["/"], finished["/"] + 7) in log(load)
+
+
+def test_early_hints_are_not_held_back_by_the_loader_of_the_page() -> None:
+    """Chrome's tight mode lets two requests be open; the browser itself sends for the others."""
+    pictures = [named(f"{n}.png", 10 * n, packets=3) for n in range(1, 5)]
+    page = page_of(document(2, server_ms=200), named("s.css", 5, in_head=True), *pictures)
+    hinted = transforms.with_early_hints(page, "image")
+    load = h3sim.simulate(hinted, scheme="fifo", **{**AT_ONCE, "tight_mode": "chrome-118"})
+    assert [requested(load)[f"{n}.png"] for n in range(1, 5)] == [10, 10, 10, 10]

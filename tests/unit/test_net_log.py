@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,8 +29,10 @@ from tests.recordings import (
 from tests.unit.recorded_site import png
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from h3sim import Page
     from h3sim.importers.chromium.navigation import Navigation
     from h3sim.importers.recorded_request import RecordedRequest
 
@@ -164,11 +169,7 @@ fetch("data.json")
 setTimeout(late, 100)"""
 
 
-@pytest.fixture(scope="module", name="load")
-def _load(tmp_path_factory: pytest.TempPathFactory) -> tuple[Navigation, Path, str]:
-    """Return what DevTools and the trace say of a load, and its network log."""
-    folder = tmp_path_factory.mktemp("load")
-    site, log = folder / "site", folder / "netlog.json"
+def write_small_site(site: Path) -> None:
     site.mkdir()
     (site / "index.html").write_text(INDEX)
     (site / "main.css").write_text("h1 { background: url(back.png) }")
@@ -177,11 +178,105 @@ def _load(tmp_path_factory: pytest.TempPathFactory) -> tuple[Navigation, Path, s
     (site / "late.js").write_text("var late = 1")
     for name in ("a.png", "back.png"):
         (site / name).write_bytes(png(64, 48))
+
+
+@pytest.fixture(scope="module", name="load")
+def _load(tmp_path_factory: pytest.TempPathFactory) -> tuple[Navigation, Path, str]:
+    """Return what DevTools and the trace say of a load, and its network log."""
+    folder = tmp_path_factory.mktemp("load")
+    site, log = folder / "site", folder / "netlog.json"
+    write_small_site(site)
     with served(Site(site, "none")) as base:
         flags = (f"--log-net-log={log}",)
         with running_chromium(find_chromium(), local_only=True, flags=flags) as address:
             seen = visit(address, address_of(base, "index.html"), Timeouts(late_s=2.0))
     return seen, log, base
+
+
+@contextmanager
+def served_over_http3(site: Site, folder: Path) -> Iterator[int]:
+    """Serve *site* with aioquic; yield its port."""
+    quic = pytest.importorskip("aioquic.asyncio")
+    h3 = pytest.importorskip("aioquic.h3.connection")
+    events = pytest.importorskip("aioquic.h3.events")
+    certificates = pytest.importorskip("validation.http2_site")  # needs h2
+    from aioquic.quic.configuration import QuicConfiguration
+
+    class Handler(quic.QuicConnectionProtocol):  # type: ignore[misc, name-defined]
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
+            self._http: Any = None
+
+        def quic_event_received(self, event: Any) -> None:
+            # The connection is ready for HTTP/3 once TLS has agreed on it.
+            if self._http is None and type(event).__name__ == "ProtocolNegotiated":
+                self._http = h3.H3Connection(self._quic)
+            for each in [] if self._http is None else self._http.handle_event(event):
+                if isinstance(each, events.HeadersReceived):
+                    self._respond(each.stream_id, dict(each.headers)[b":path"].decode())
+            self.transmit()
+
+        def _respond(self, stream_id: int, target: str) -> None:
+            answer = site.answer(target)
+            head = [(b":status", str(answer.status.value).encode())]
+            head += [(name.lower().encode(), value.encode()) for name, value in answer.fields]
+            self._http.send_headers(stream_id, head)
+            self._http.send_data(stream_id, answer.body, end_stream=True)
+
+    names = [folder / "certificate.pem", folder / "key.pem"]
+    for path, content in zip(names, certificates.site_certificate(), strict=False):
+        path.write_bytes(content)
+    configuration = QuicConfiguration(is_client=False, alpn_protocols=h3.H3_ALPN)
+    configuration.load_cert_chain(*map(str, names))
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        started = quic.serve("127.0.0.1", 0, configuration=configuration, create_protocol=Handler)
+        server = asyncio.run_coroutine_threadsafe(started, loop).result(timeout=30)
+        yield server._transport.get_extra_info("sockname")[1]
+
+        async def close() -> None:
+            server.close()
+            await asyncio.sleep(0.01)  # the transport closes its socket in the next turn
+
+        asyncio.run_coroutine_threadsafe(close(), loop).result(timeout=30)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.chromium
+def test_a_load_over_http3_has_one_graph_in_both_logs(tmp_path: Path) -> None:
+    site, log = tmp_path / "site", tmp_path / "netlog.json"
+    write_small_site(site)
+    with served_over_http3(Site(site, "none"), tmp_path) as port:
+        from validation.http2_site import flag_of_certificate  # needs h2
+
+        quic = f"--origin-to-force-quic-on=127.0.0.1:{port}"
+        flags = (flag_of_certificate(), quic, "--enable-quic", f"--log-net-log={log}")
+        with running_chromium(find_chromium(), local_only=True, flags=flags) as address:
+            url = address_of(f"https://127.0.0.1:{port}", "index.html")
+            seen = visit(address, url, Timeouts(late_s=2.0))
+    protocol = [{"method": event.method, "params": event.params} for event in seen.events]
+    path = write_recording(tmp_path, protocol, "protocol.json")
+    requests = read_recording(log).requests
+    assert {each.protocol for each in requests if each.outcome is RequestOutcome.ANSWERED} == {"h3"}
+    graphs = [graph_of(import_page(each).page) for each in (log, path)]
+    assert set(graphs[0]) == {
+        *("index.html", "main.css", "app.js", "a.png", "back.png", "data.json", "late.js")
+    }
+    # As over HTTP/1.1: a network log has no stack.
+    assert graphs[0].pop("late.js")[0] == graphs[1].pop("late.js")[0]
+    assert graphs[0] == graphs[1]
+
+
+def graph_of(page: Page) -> dict[str, tuple[int, str | None]]:
+    return {
+        each.id: (each.size_bytes, None if each.discovered is None else each.discovered.by)
+        for each in page.resources
+    }
 
 
 def _formats(seen: Navigation, log: Path, folder: Path) -> dict[str, Path]:
@@ -235,11 +330,7 @@ def test_one_load_has_one_graph_in_every_format(
     seen, log, _ = load
     graphs = {}
     for name, path in _formats(seen, log, tmp_path).items():
-        page = import_page(path).page
-        graphs[name] = {
-            each.id: (each.size_bytes, each.discovered and each.discovered.by)
-            for each in page.resources
-        }
+        graphs[name] = graph_of(import_page(path).page)
     assert {id_: by for id_, (_, by) in graphs["protocol"].items()} == {
         "index.html": None, "main.css": "index.html", "app.js": "index.html",
         "a.png": "index.html", "back.png": "main.css", "data.json": "app.js", "late.js": "app.js",

@@ -22,7 +22,10 @@ def test_every_edit_changes_the_markup_of_its_site(site: MadeSite, tmp_path: Pat
     for number, edit in enumerate(site.edits):
         folder = tmp_path / str(number)
         site.write(folder, edit)
-        assert (folder / "index.html").read_text("utf-8") != plain, edit.name
+        is_other = (folder / "index.html").read_text("utf-8") != plain
+        # Early Hints leave the markup as it is, and need a server that thinks.
+        assert is_other != bool(edit.early_hints), edit.name
+        assert site.think_ms or not edit.early_hints
     named = {path.name for path in (tmp_path / "plain").iterdir()} - {"index.html"}
     text = plain + "".join(content.decode("latin-1") for content in site.files.values())
     assert all(name in text for name in named)
@@ -48,3 +51,20 @@ def test_an_edit_is_right_where_both_paints_move_the_same_way(
     measured_ms: float, simulated_ms: float, verdict: str
 ) -> None:
     assert EditRow("s", "e", 900, measured_ms, simulated_ms).verdict == verdict
+
+
+def test_a_sign_is_right_or_wrong_only_where_the_paint_moves_in_chromium() -> None:
+    moved = [EditRow("s", "e", 1000, ms, -5) for ms in (-21, 21, -20)]
+    assert [edit.sign for edit in moved] == [True, False, None]
+    fcp = [EditRow("s", "e", 1000, 0, 0, 500, ms, 1) for ms in (11, -11, 10)]
+    assert [edit.fcp_sign for edit in fcp] == [True, False, None]
+
+
+def test_no_two_edits_of_a_site_are_recorded_in_one_file() -> None:
+    for site in SITES:
+        files = {edit.name.replace("…", "") for edit in site.edits}
+        assert len(files) == len(site.edits), site.name
+
+
+def test_most_sites_have_five_edits() -> None:
+    assert sum(len(site.edits) >= 5 for site in SITES) >= 14

@@ -29,6 +29,42 @@ def test_the_metadata_is_that_of_the_files_and_the_readme(folder: Path) -> None:
     assert written == croissant.metadata(folder)
 
 
+def test_the_metadata_of_the_corpus_is_that_of_its_files() -> None:
+    """`make croissant` writes it."""
+    written = json.loads(croissant.CORPUS.read_text("utf-8"))
+    assert written == croissant.corpus_metadata()
+    names = {each["@id"] for each in written["distribution"] if "sha256" in each}
+    assert names == {path.name for path in croissant.CORPUS.parent.glob("*.json")}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [croissant.CORPUS, *(folder / "croissant.json" for folder in croissant.FOLDERS)],
+    ids=lambda path: path.parent.name,
+)
+def test_the_metadata_is_valid_croissant(path: Path) -> None:
+    """It has what Croissant 1.0 requires of a data set, its files and its records."""
+    found = json.loads(path.read_text("utf-8"))
+    required = ("@context", "name", "description", "license", "datePublished", "version")
+    assert [key for key in required if not found.get(key)] == []
+    assert found["@type"] == "sc:Dataset"
+    assert found["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    ids = [each["@id"] for each in (*found["distribution"], *found["recordSet"])]
+    fields = [field for each in found["recordSet"] for field in each["field"]]
+    ids += [field["@id"] for field in fields]
+    assert len(set(ids)) == len(ids)
+    sources: dict[str, Any] = {each["@id"]: each for each in found["distribution"]}
+    for each in sources.values():
+        is_file = each["@type"] == "cr:FileObject"
+        assert each["encodingFormat"]
+        assert each.get("sha256") and each["contentUrl"] if is_file else each["includes"]
+    for field in fields:
+        assert field["dataType"].startswith("sc:")
+        kind = "fileObject" if "fileObject" in field["source"] else "fileSet"
+        assert sources[field["source"][kind]["@id"]]["@type"].lower() == f"cr:{kind}".lower()
+        assert set(field["source"]["extract"]) <= {"column", "jsonPath"}
+
+
 def records(folder: Path, name: str) -> Iterator[Any]:
     """Yield the records that have the columns of *name*."""
     path = folder / name

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from h3sim.importers.causes import HAVE_ELEMENTS
 from h3sim.importers.chromium.browser import ChromiumError
 from h3sim.importers.content_encoding import WireOffsets
 from h3sim.importers.css import BOLD, NORMAL, nearest_weights
@@ -56,13 +57,26 @@ class Document:
         self._lines = [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
 
     @cached_property
+    def _all(self) -> list[Reference]:
+        return read_markup(scan(self.data), is_every=True).references
+
+    @cached_property
     def references(self) -> Mapping[str, Reference]:
         """References of its tags, by URL without fragment."""
         found: dict[str, Reference] = {}
-        for reference in read_markup(scan(self.data), is_every=True).references:
+        for reference in self._all:
             if url := reference.url_in(self._url):
                 # Duplicates are requested at the first reference.
                 found.setdefault(url, reference)
+        return found
+
+    @cached_property
+    def elements(self) -> Mapping[str, Reference]:
+        """First references of its tags that are no preloads, by URL without fragment."""
+        found: dict[str, Reference] = {}
+        for reference in self._all:
+            if not reference.flags.get("preload"):
+                found.setdefault(reference.url_in(self._url), reference)
         return found
 
     @property
@@ -479,6 +493,8 @@ class VisitReader:
         flags: dict[str, object] = {}
         if cause is not None and cause.reference is not None:
             flags |= cause.reference.flags
+            if cause.reference.flags.get("preload"):
+                flags |= self._flags_of_element(exchange, cause)
         elif self._kinds[exchange.hop_id] is Kind.SCRIPT and exchange.initiator_type == "script":
             flags[FLAGS["async"]] = exchange.priorities[0][1] == _LOW
         # Chromium knows better than the tag what is render-blocking and what the first image is.
@@ -492,6 +508,17 @@ class VisitReader:
             if of_style and cause.at is TriggerEvent.OFFSET:
                 flags["in_style"] = True
         return flags
+
+    def _flags_of_element(
+        self, exchange: RecordedExchange, cause: RequestInitiator
+    ) -> Mapping[str, object]:
+        """Return the attributes of the element of what is preloaded, whose offset is noted."""
+        document = self._documents.get(self._loaded[cause.by].hop_id)
+        element = None if document is None else document.html.elements.get(exchange.url)
+        if document is None or element is None or element.kind not in HAVE_ELEMENTS:
+            return {}
+        exchange.reference_offset_bytes = document.wire_bytes(element.offset_bytes)
+        return {FLAGS["in_head"]: False, **element.flags}
 
     def _is_imported_module(
         self, exchange: RecordedExchange, cause: RequestInitiator | None

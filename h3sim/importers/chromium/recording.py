@@ -22,7 +22,7 @@ from h3sim.importers.chromium.navigation_reader import (
     is_favicon,
 )
 from h3sim.importers.chromium.web_server import COMPRESSIONS, Site, address_of, served
-from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
+from h3sim.importers.css import HEIGHT_PX, WIDTH_PX
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import Recording
 from h3sim.page import FLAGS, Page, Resource

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
+from h3sim.importers.causes import HAVE_ELEMENTS
 from h3sim.importers.content_encoding import WireOffsets, mime_of_extension, serve
 from h3sim.importers.css import (
     BOLD,
@@ -230,7 +231,13 @@ class _Site:
             known = self._recording.requests[file.request_index].flags if file else None
             if file is not None and known and known.get("preload"):
                 # What is known goes before: the preload asked first.
-                self._recording.requests[file.request_index].flags = {**flags, **known}
+                request = self._recording.requests[file.request_index]
+                request.flags = {**flags, **known}
+                is_element = kind in HAVE_ELEMENTS and not flags.get("preload")
+                is_first = request.reference_offset_bytes is None
+                if trigger is not None and trigger.by == 0 and is_element and is_first:
+                    request.reference_offset_bytes = trigger.offset_bytes
+                    request.flags["in_head"] = flags.get("in_head", False)
             return
         # Before it is read, so that one that cannot be had is told of once.
         self._files[path] = None

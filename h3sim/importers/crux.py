@@ -1,0 +1,263 @@
+"""Connections of users in the Chrome UX Report (CrUX), as networks with shares.
+
+CrUX has either a histogram of round-trip times (since 2025: the metric `round_trip_time`, the
+columns `low_rtt`, `medium_rtt` and `high_rtt`) or shares of effective connection types (before:
+columns such as `_4GDensity`). It has no rates: these are those of Lighthouse's throttling presets,
+whose round-trip times are in the three classes of CrUX (`core/config/constants.js`), and for 2G the
+limits of the Network Information API.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import NetworkError, ValidationIssue
+from h3sim.schema import format_value, is_quantity, parse_json, read_text, shown_path
+from h3sim.transport.link_profile import LinkProfile
+from h3sim.transport.network import Network
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+
+class NetworkShare(NamedTuple):
+    """Network with the share of the users who have it."""
+
+    network: Network
+    share: float
+
+    @property
+    def title(self) -> str:
+        """The network's name with the share, for tables."""
+        return f"{self.network.name} ({100 * self.share:.0f} %)"
+
+
+class _Class(NamedTuple):
+    """Class of round-trip times: its name, upper bound, typical value and rates."""
+
+    name: str
+    end_ms: float
+    rtt_ms: float
+    down_mbps: float
+    up_mbps: float
+
+
+_BY_RTT = (
+    _Class("crux-low-rtt", 75, 40, 10.24, 10.24),
+    _Class("crux-medium-rtt", 275, 150, 1.6384, 0.75),
+    _Class("crux-high-rtt", math.inf, 300, 0.7, 0.7),
+)
+"""CrUX's classes, with Lighthouse's desktopDense4G, mobileSlow4G and mobileRegular3G."""
+_COLUMNS = ("low_rtt", "medium_rtt", "high_rtt")
+_BY_TYPE = {
+    "_4GDensity": _Class("crux-4g", 270, 150, 1.6384, 0.75),
+    "_3GDensity": _Class("crux-3g", 1400, 300, 0.7, 0.7),
+    "_2GDensity": _Class("crux-2g", 2000, 1400, 0.07, 0.07),
+    "slow2GDensity": _Class("crux-slow-2g", math.inf, 2000, 0.05, 0.05),
+}
+"""Effective connection types; who is offline loads nothing."""
+CRUX_COLUMNS = (*_COLUMNS, *_BY_TYPE)
+"""Columns of BigQuery's tables that have connections."""
+_MONTHS = ("yyyymm", "yyyymmdd", "date")
+_QUEUE_BYTES = 65_536
+
+
+def is_crux(path: str | Path) -> bool:
+    """Return whether the file has a record or rows of CrUX with connections.
+
+    Raises:
+        NetworkError: if it cannot be read.
+    """
+    try:
+        rows = _rows(read_text(path, NetworkError), shown_path(path))
+    except NetworkError:
+        return False
+    return any(_has_connections(row) for row in rows)
+
+
+def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
+    """Return the networks of the users in the CrUX file at *path*, the best first.
+
+    The file is a response of the CrUX API or of its history, of which the last period counts, or
+    rows of BigQuery's tables as a JSON array or JSON Lines. Of several rows those of the last month
+    count, added up. The round-trip time of a class is its median in the log-normal distribution
+    that has the classes' shares, if all three have users.
+
+    Raises:
+        NetworkError: if it cannot be read or has no connections, or listing every error in it.
+    """
+    source = shown_path(path)
+    rows = [row for row in _rows(read_text(path, NetworkError), source) if _has_connections(row)]
+    if not rows:
+        message = "has neither round_trip_time nor shares of effective connection types of CrUX"
+        raise NetworkError([ValidationIssue(key="", message=message)], source)
+    problems: list[ValidationIssue] = []
+    last = max(map(_month, rows))
+    found: dict[_Class, float] = {}
+    for number, row in enumerate(rows):
+        if _month(row) == last:
+            for each, share in _shares(row, f"[{number}]" if len(rows) > 1 else "", problems):
+                found[each] = found.get(each, 0.0) + share
+    total = sum(found.values())
+    if not problems and not total > 0:
+        problems.append(ValidationIssue(key="", message="its shares add up to 0"))
+    if problems:
+        raise NetworkError(problems, source)
+    return _networks({each: share / total for each, share in found.items()}, source)
+
+
+def _rows(text: str, source: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a file: one, a list of them, or one per line."""
+    try:
+        document = parse_json(text, NetworkError, source=source)
+    except NetworkError:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise
+        document = [parse_json(line, NetworkError, source=source) for line in lines]
+    found = document if isinstance(document, list) else [document]
+    return [row for row in found if isinstance(row, dict)]
+
+
+def _metric(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the round-trip times of a response of the API."""
+    found: Any = row
+    for key in ("record", "metrics", "round_trip_time"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def _has_connections(row: Mapping[str, Any]) -> bool:
+    return _metric(row) is not None or any(name in row for name in CRUX_COLUMNS)
+
+
+def _month(row: Mapping[str, Any]) -> str:
+    return next((str(row[name]) for name in _MONTHS if row.get(name) is not None), "")
+
+
+def _shares(
+    row: Mapping[str, Any], where: str, problems: list[ValidationIssue]
+) -> Iterator[tuple[_Class, float]]:
+    """Yield each class with its share in a row; add what is wrong to *problems*."""
+    metric = _metric(row)
+    if metric is not None:
+        yield from _of_histogram(metric, f"{where}record.metrics.round_trip_time", problems)
+        return
+    columns: Mapping[str, _Class] = dict(zip(_COLUMNS, _BY_RTT, strict=True))
+    if not any(row.get(name) is not None for name in _COLUMNS):
+        columns = _BY_TYPE
+    for name, each in columns.items():
+        if row.get(name) is not None:
+            yield each, _share(row[name], f"{where}{name}", problems)
+
+
+def _of_histogram(
+    metric: Mapping[str, Any], where: str, problems: list[ValidationIssue]
+) -> Iterator[tuple[_Class, float]]:
+    """Yield the classes with the shares of a histogram, or of the last one of a history."""
+    key = "histogram" if "histogram" in metric else "histogramTimeseries"
+    bins = metric.get(key)
+    if not isinstance(bins, list) or not bins:
+        message = f"must be a list of bins, is {format_value(bins)}"
+        problems.append(ValidationIssue(key=f"{where}.{key}", message=message))
+        return
+    for number, entry in enumerate(bins):
+        name = f"{where}.{key}[{number}]"
+        start: Any = entry.get("start") if isinstance(entry, dict) else None
+        if not is_quantity(start) or start < 0:
+            message = f"must be at least 0, is {format_value(start)}"
+            problems.append(ValidationIssue(key=f"{name}.start", message=message))
+            continue
+        density = entry.get("density")
+        if key != "histogram":
+            history = [each for each in entry.get("densities") or () if each is not None]
+            density = history[-1] if history else None
+        each = next(each for each in _BY_RTT if start < each.end_ms)
+        # A bin without users has no density.
+        yield each, 0.0 if density is None else _share(density, f"{name}.density", problems)
+
+
+def _share(value: Any, key: str, problems: list[ValidationIssue]) -> float:
+    """Return a share, which BigQuery may write as text."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    if is_quantity(value) and 0 <= value <= _MOST:
+        return float(value)
+    problems.append(ValidationIssue(key=key, message=f"must be 0 to 1, is {format_value(value)}"))
+    return 0.0
+
+
+_MOST = 1.01
+"""Shares are rounded, so that those of all classes may add up to more than 1."""
+
+
+def _networks(shares: Mapping[_Class, float], source: str) -> tuple[NetworkShare, ...]:
+    ordered = sorted(shares, key=lambda each: each.end_ms)
+    rtts_ms = _rtts_ms([(each, shares[each]) for each in ordered])
+    return tuple(
+        NetworkShare(_network(each, rtt_ms, source), shares[each])
+        for each, rtt_ms in zip(ordered, rtts_ms, strict=True)
+        if shares[each] > 0
+    )
+
+
+def _rtts_ms(shares: Sequence[tuple[_Class, float]]) -> list[float]:
+    """Return the median round-trip time of each class.
+
+    >>> [round(rtt_ms) for rtt_ms in _rtts_ms(list(zip(_BY_RTT, (0.25, 0.5, 0.25))))]
+    [47, 144, 435]
+    >>> _rtts_ms([(_BY_RTT[0], 0.4), (_BY_RTT[1], 0.6)])
+    [40, 150]
+    """
+    typical = [each.rtt_ms for each, _ in shares]
+    names = [each.name for each, _ in shares]
+    if names != [each.name for each in _BY_RTT] or any(share <= 0 for _, share in shares):
+        return typical
+    normal = NormalDist()
+    bounds = [each.end_ms for each, _ in shares[:-1]]
+    below = [shares[0][1], shares[0][1] + shares[1][1]]
+    first, last = map(normal.inv_cdf, below)
+    sigma = math.log(bounds[1] / bounds[0]) / (last - first)
+    mean = math.log(bounds[0]) - sigma * first
+    middles = [below[0] / 2, sum(below) / 2, (below[1] + 1) / 2]
+    return [math.exp(mean + sigma * normal.inv_cdf(middle)) for middle in middles]
+
+
+def _network(each: _Class, rtt_ms: float, source: str) -> Network:
+    down, up = (
+        LinkProfile(rate_bps=round(mbps * 1e6), queue_bytes=_QUEUE_BYTES)
+        for mbps in (each.down_mbps, each.up_mbps)
+    )
+    # No class has a longer one than the presets of the slowest type.
+    rtt_ns = ms(round(min(rtt_ms, _BY_TYPE["slow2GDensity"].rtt_ms), 1))
+    title = "RTT from CrUX, rates from presets"
+    return Network(name=each.name, title=title, source=source, rtt_ns=rtt_ns, down=down, up=up)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def format_network(found: NetworkShare) -> str:
+    """Return the network as a network file in TOML."""
+    network = found.network
+    assert network.down is not None  # noqa: S101 - every network here has links
+    assert network.up is not None  # noqa: S101
+    lines = [
+        'format = "h3sim-network/1"',
+        f"name = {_text(network.name)}",
+        f"title = {_text(f'{100 * found.share:.1f} % of the users; {network.title}')}",
+        f"source = {_text(network.source)}",
+        f"rtt_ms = {network.rtt_ns / 1e6:g}",
+    ]
+    for key, link in (("down", network.down), ("up", network.up)):
+        rate_mbps = (link.rate_bps or 0) / 1e6
+        lines += ["", f"[{key}]", f"rate_mbps = {rate_mbps:g}", f"queue_bytes = {link.queue_bytes}"]
+    return "\n".join([*lines, ""])
