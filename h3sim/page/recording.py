@@ -164,9 +164,7 @@ class Layout:
     width: float = field(
         metadata=declare(Number(low=1, high=MAX_PX), "the width of the viewport in CSS pixels")
     )
-    height: float = field(
-        metadata=declare(Number(low=1, high=MAX_PX), "its height in CSS pixels")
-    )
+    height: float = field(metadata=declare(Number(low=1, high=MAX_PX), "its height in CSS pixels"))
     rectangles: Mapping[str, tuple[Rectangle, ...]] = field(
         default_factory=dict,
         metadata=declare(
@@ -219,9 +217,7 @@ def layout_problems(resources: Iterable[Resource], layout: Layout) -> Iterator[V
                     message=f"{message}, is {resource.viewport:g}",
                 )
     for id_ in (id_ for id_ in layout.rectangles if id_ not in ids):
-        yield ValidationIssue(
-            key="layout.rectangles", message=f"no resource has the id {id_!r}"
-        )
+        yield ValidationIssue(key="layout.rectangles", message=f"no resource has the id {id_!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

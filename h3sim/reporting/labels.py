@@ -312,14 +312,15 @@ _ORDER = tuple(KINDS)
 class _ResourceClass(NamedTuple):
     label: str
     shades: tuple[str, str, str]
-    ink: str
+    inks: tuple[str, str, str]
+    """The text colour of more contrast on each shade."""
 
 
 # From dark to light, in nine lightnesses that differ in grey print.
 CLASSES = (
-    _ResourceClass("above the fold", ("#00254b", "#003b72", "#005599"), LIGHT),
-    _ResourceClass("render-blocking", ("#ae4920", "#d15a2a", "#e5774b"), DARK),
-    _ResourceClass("rest", ("#8bb4a2", "#a9d2c0", "#d2efe2"), DARK),
+    _ResourceClass("above the fold", ("#00254b", "#003b72", "#005599"), (LIGHT, LIGHT, LIGHT)),
+    _ResourceClass("render-blocking", ("#ae4920", "#d15a2a", "#e5774b"), (LIGHT, LIGHT, DARK)),
+    _ResourceClass("rest", ("#8bb4a2", "#a9d2c0", "#d2efe2"), (DARK, DARK, DARK)),
 )
 """The colours of large pages: a hue per class, whose shades alternate from resource to resource."""
 _SHADES = 3
@@ -405,7 +406,7 @@ class Palette:
         if not self.is_shared:
             return paint(group)
         number, shade = divmod(group, _SHADES)
-        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].ink)
+        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
 
     def look_of_all(self, resources: Sequence[int]) -> Paint | None:
         """Return how resources that share a box or a row are painted, None where they differ.

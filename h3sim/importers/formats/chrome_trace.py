@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from h3sim.importers.recorded_request import Recording
-    from h3sim.page import Rectangle
     from h3sim.importers.source import JsonPart
+    from h3sim.page import Rectangle
 
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
