@@ -63,13 +63,6 @@
 
   function drawViewport(context, load, at, hasLabels) {
     const shares = race.resources.map((_, position) => shareOf(load, position, at));
-    if (IS_RECORDED) {
-      context.strokeStyle = GREY;
-      context.lineWidth = hasLabels ? 1 : 3;
-      context.strokeRect(SEEN_LEFT + 0.5, 0.5, SEEN_WIDTH - 1, SEEN_HEIGHT - 1);
-      context.fillStyle = DARK;
-      if (hasLabels && HEIGHT > SEEN_HEIGHT) context.fillText("Without a position:", 0, SEEN_HEIGHT + 14);
-    }
     race.boxes.forEach(([position, left, y, width, height], index) => {
       const share = shares[position], resource = race.resources[position];
       const x = y < SEEN_HEIGHT ? left + SEEN_LEFT : left;
@@ -95,11 +88,18 @@
         context.fillStyle = share === 1 ? race.inks[resource] : DARK;
         // Of a narrow box the number, which the legend and the table name.
         const label = race.labels[position];
-        const isNarrow = context.measureText(label).width > width - 8 && width < 72;
-        context.fillText(isNarrow ? label.split(" ")[0] : label, x + 4, y + 14);
+        const share = (width - 8) / context.measureText(label).width;
+        const short = width < 72 ? label.split(" ")[0] : `${label.slice(0, Math.max(1, Math.floor(share * label.length) - 1))}\u2026`;
+        context.fillText(share < 1 ? short : label, x + 4, y + 14);
         context.restore();
       }
     });
+    if (!IS_RECORDED) return;
+    context.strokeStyle = GREY;
+    context.lineWidth = hasLabels ? 1 : 3;
+    context.strokeRect(SEEN_LEFT + 0.5, 0.5, SEEN_WIDTH - 1, SEEN_HEIGHT - 1);
+    context.fillStyle = DARK;
+    if (hasLabels && HEIGHT > SEEN_HEIGHT) context.fillText("Without a position:", 0, SEEN_HEIGHT + 14);
   }
 
   function drawWire(context, load) {

@@ -94,23 +94,23 @@ def picture_of(page: Page) -> ViewportPicture:
     (0, 1, 6, 7)
     """
     resources = page.resources
-    placed = () if page.layout is None else tuple(_recorded_boxes(page, page.layout))
-    shown = {box.resource for box in placed}
+    recorded = () if page.layout is None else tuple(_recorded_boxes(page, page.layout))
+    shown = {box.resource for box in recorded}
     chosen = [index for index, each in enumerate(resources) if each.above_the_fold]
     chosen = [each for each in chosen or range(len(resources)) if each not in shown]
     most = MAX_BOXES - len(shown)
     chosen = sorted(sorted(chosen, key=lambda index: (-resources[index].size_bytes, index))[:most])
-    if page.layout is None or not placed:
+    if page.layout is None or not recorded:
         areas = [_WIDTH * _HEIGHT * share for share in _shares(page, chosen)]
         boxes = tuple(_strips(chosen, areas, _WIDTH))
         return ViewportPicture(boxes, _WIDTH, _HEIGHT, _HEIGHT, is_recorded=False)
     width, height = (size * _scale(page.layout) for size in (page.layout.width, page.layout.height))
     if not chosen:
-        return ViewportPicture(placed, width, height, height, is_recorded=True)
+        return ViewportPicture(recorded, width, height, height, is_recorded=True)
     below = _strips(chosen, [_WIDTH * _BELOW / len(chosen)] * len(chosen), _WIDTH)
     top = height + _BELOW_GAP
     moved = (box._replace(top=box.top + top) for box in below)
-    return ViewportPicture((*placed, *moved), width, height, top + _BELOW, is_recorded=True)
+    return ViewportPicture((*recorded, *moved), width, height, top + _BELOW, is_recorded=True)
 
 
 def _scale(layout: Layout) -> float:
