@@ -88,9 +88,9 @@
         context.fillStyle = share === 1 ? race.inks[resource] : DARK;
         // Of a narrow box the number, which the legend and the table name.
         const label = race.labels[position];
-        const share = (width - 8) / context.measureText(label).width;
-        const short = width < 72 ? label.split(" ")[0] : `${label.slice(0, Math.max(1, Math.floor(share * label.length) - 1))}\u2026`;
-        context.fillText(share < 1 ? short : label, x + 4, y + 14);
+        const room = (width - 8) / context.measureText(label).width;
+        const short = width < 72 ? label.split(" ")[0] : `${label.slice(0, Math.max(1, Math.floor(room * label.length) - 1))}\u2026`;
+        if (room >= 1 || context.measureText(short).width < width - 6) context.fillText(room < 1 ? short : label, x + 4, y + 14);
         context.restore();
       }
     });

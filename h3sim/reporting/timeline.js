@@ -20,6 +20,8 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   };
   const formats = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", { maximumFractionDigits: digits }));
   const number = (value, digits = 0) => formats[digits].format(value);
+  // One digit behind the point, so that columns align.
+  const tenths = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const active = () => hovered ?? pinned;
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
@@ -405,7 +407,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
         cells(row).forEach((value, column) => {
           const cell = line.appendChild(document.createElement(column === 0 ? "th" : "td"));
           if (column === 0) cell.scope = "row";
-          cell.textContent = typeof value === "number" ? number(value, 1) : value;
+          cell.textContent = typeof value !== "number" ? value : column === 2 ? number(value) : tenths.format(value);
         });
         line.addEventListener("pointerenter", () => { hover(index); redraw(); });
         line.addEventListener("pointerleave", () => { hover(null); redraw(); });
