@@ -134,6 +134,21 @@ def within(ax: Axes, text: str) -> str:
     return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
 
 
+_CHARS_PER_IN = 16
+"""So many characters of 8 points stand in an inch, on average."""
+_LEAST_CHARS = 16
+
+
+def wrapped(text: str, width_in: float) -> str:
+    """Return *text* in lines of 8 points that are at most *width_in* wide.
+
+    >>> wrapped("ByteIndex, all (ms): difference to rr", 1.5).splitlines()
+    ['ByteIndex, all (ms):', 'difference to rr']
+    """
+    limit = max(_LEAST_CHARS, int(width_in * _CHARS_PER_IN))
+    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
+
+
 def resource_label(page: Page, index: int) -> str:
     """Return the number, name and, where it is above the fold, the mark of a resource."""
     resource: Resource = page.resources[index]
