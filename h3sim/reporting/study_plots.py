@@ -741,10 +741,10 @@ _LEFT_OF_HEIGHT = 0.75
 
 
 def _label(ax: Axes, x: str, y: str) -> None:
-    ax.set_xlabel(plain(x), fontsize=SMALL)
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    ax.set_xlabel(wrapped(plain(x), box.width / dpi), fontsize=SMALL)
     # Labels and titles below and above will take some of the height.
-    height_in = _LEFT_OF_HEIGHT * ax.get_window_extent().height / ax.figure.dpi
-    lines = wrapped("\n".join(map(plain, y.splitlines())), height_in)
+    lines = wrapped("\n".join(map(plain, y.splitlines())), _LEFT_OF_HEIGHT * box.height / dpi)
     ax.set_ylabel(lines, fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
