@@ -22,6 +22,7 @@ let isRunning = false;
 let isReady = false;
 let drawn = { endMs: 1, highest: 1 };
 let chosen = null;
+let pinned = null;
 // Results of the state before the last change, by scheme, and the end of the axis if it is held.
 let before = new Map();
 let settled = [];
@@ -140,7 +141,7 @@ function show(fresh) {
   const endMs = endOfAxis(old);
   const highest = Math.max(1, ...results.map((result) => result.boxes.reduce((most, box) => Math.max(most, box[4]), 1)));
   drawn = { endMs, highest };
-  chosen = null;
+  chosen = pinned = null;
   showLanes(fresh, endMs, highest, old);
   drawAxis($("axis"), endMs);
   const onlySeen = results.some((result) => result.byte_index_above_the_fold_ms !== null);
@@ -200,7 +201,17 @@ function choose(resource) {
   for (const row of $("resources").querySelectorAll("tbody tr")) {
     row.classList.toggle("on", Number(row.dataset.resource) === chosen);
   }
+  for (const button of $("legend").querySelectorAll("button")) {
+    button.ariaPressed = String(pinned !== null && Number(button.dataset.resource) === pinned);
+  }
   showChosen();
+}
+
+// A click keeps a resource chosen until the next one.
+function pin(resource) {
+  pinned = resource === pinned ? null : resource;
+  chosen = undefined;
+  choose(pinned);
 }
 
 // The chosen resource in words: when it was complete with each scheme, and what was sent meanwhile.
@@ -211,7 +222,7 @@ function showChosen() {
     const text = `${chosen + 1} ${shortened(row.id)} is complete with ${result.scheme} after ${milliseconds(row.finished_ms)}`;
     return [text + behind(result, row)];
   });
-  const hint = chosen === null && results.length > 0 ? ["Point at a resource to see what delayed it."] : items;
+  const hint = chosen === null && results.length > 0 ? ["Point at a resource in the strips, the colours or the table to see what delayed it; click to keep it."] : items;
   // As many lines whatever is chosen: what is below must not move under the pointer.
   const lines = results.map((_, index) => element("p", {}, hint[index] ?? ""));
   $("chosen").replaceChildren(...lines);
@@ -228,7 +239,9 @@ function behind(result, row) {
     const other = result.resources[result.numbers.indexOf(resource)];
     return `${resource + 1} ${shortened(other?.id ?? "", 20)} ${milliseconds(ms)}`;
   });
-  const since = `requested after ${milliseconds(row.requested_ms)}`;
+  const parent = result.resources.findIndex((each) => each.id === row.requested_by);
+  const by = parent < 0 ? "" : ` by ${result.numbers[parent] + 1} ${shortened(row.requested_by, 20)}`;
+  const since = `requested${by} after ${milliseconds(row.requested_ms)}`;
   return names.length === 0 ? ` (${since})` : ` (${since}; meanwhile: ${names.join(", ")})`;
 }
 
@@ -236,7 +249,8 @@ function behind(result, row) {
 function moveCursor(event) {
   const area = $("timeline").getBoundingClientRect();
   const atMs = xToTime(area.width, drawn.endMs, event.clientX - area.left);
-  const isInside = atMs >= 0 && atMs <= drawn.endMs && results.length > 0;
+  const isPicture = event.target.closest("#legend, #chosen, .guide, h2") === null;
+  const isInside = isPicture && atMs >= 0 && atMs <= drawn.endMs && results.length > 0;
   $("cursor").hidden = !isInside;
   if (!isInside) return;
   const x = timeToX(area.width, drawn.endMs, atMs);
@@ -250,12 +264,15 @@ function moveCursor(event) {
 
 function showLegend() {
   const items = results.length === 0 ? [] : legendOf(results[0]);
-  const samples = items.map(([label, faces]) => [element("canvas", { "aria-hidden": "true" }), label, faces]);
-  $("legend").replaceChildren(...samples.map(([sample, label]) => element("li", {}, sample, label)));
+  const samples = items.map(([label, faces, resource]) => [element("canvas", { "aria-hidden": "true" }), label, faces, resource]);
+  $("legend").replaceChildren(...samples.map(([sample, label, , resource]) => element("li", {}, resource === undefined
+    ? element("span", {}, sample, label)
+    : element("button", { type: "button", "data-resource": resource, "aria-pressed": "false" }, sample, label))));
   for (const [sample, , faces] of samples) drawSample(sample, faces);
 }
 
-// Texts with the colours before them: those of the classes, or of a small page's resources.
+// Texts with the colours before them: those of the classes, or of a small page's resources, which are
+// named by their number as well.
 function legendOf(result) {
   if (result.classes.length > 0) return result.classes;
   const items = result.resources.map((row, index) => [result.numbers[index], row]);
@@ -263,6 +280,7 @@ function legendOf(result) {
   return items.map(([number, row]) => [
     `${number + 1} ${shortened(row.id)}${row.above_the_fold ? " ▲" : ""}`,
     [result.faces[number]],
+    number,
   ]);
 }
 
@@ -310,8 +328,16 @@ function makeControls() {
   $("timeline").addEventListener("pointermove", moveCursor);
   $("timeline").addEventListener("pointerleave", () => {
     $("cursor").hidden = true;
-    choose(null);
+    choose(pinned);
   });
+  $("lanes").addEventListener("click", () => { if (chosen !== null) pin(chosen); });
+  const inLegend = (act) => (event) => {
+    const button = event.target.closest("button");
+    if (button !== null) act(Number(button.dataset.resource));
+  };
+  for (const type of ["pointerover", "focusin"]) $("legend").addEventListener(type, inLegend(choose));
+  $("legend").addEventListener("focusout", () => choose(pinned));
+  $("legend").addEventListener("click", inLegend(pin));
   for (const id of ["hold", "compare"]) $(id).addEventListener("change", () => show(results.length));
   $("lecture").addEventListener("change", () => {
     set({ lecture: Number($("lecture").checked) });
@@ -322,7 +348,8 @@ function makeControls() {
     const row = event.target.closest("tbody tr");
     if (row !== null) choose(Number(row.dataset.resource));
   });
-  $("resources").addEventListener("pointerleave", () => choose(null));
+  $("resources").addEventListener("click", () => { if (chosen !== null) pin(chosen); });
+  $("resources").addEventListener("pointerleave", () => choose(pinned));
   $("controls").addEventListener("submit", (event) => event.preventDefault());
 }
 

@@ -60,6 +60,12 @@ def _answered(answer: Callable[[], dict[str, Any]]) -> str:
     return json.dumps(document)
 
 
+def _parent_of(page: Page, id_: str) -> str:
+    """Return the id of the resource that leads to the request of another, "" without one."""
+    found = page.resources[page.index[id_]].discovered
+    return "" if found is None or found.by is None else found.by
+
+
 def _load_document(request: dict[str, Any]) -> dict[str, Any]:
     page = _page(json.dumps(request["page"]))
     load = h3sim.simulate(page, scheme=request["scheme"], **_with_network(page, request["options"]))
@@ -77,7 +83,9 @@ def _load_document(request: dict[str, Any]) -> dict[str, Any]:
             [entry.label, [palette.look(group).face for group in entry.groups]]
             for entry in (palette.legend() if palette.is_shared else ())
         ],
-        "resources": [row._asdict() for row in load.timings],
+        "resources": [
+            row._asdict() | {"requested_by": _parent_of(load.page, row.id)} for row in load.timings
+        ],
         # The table is in the order of requests, the colours in that of the page.
         "numbers": [request.resource for request in load.trace.requests],
         "boxes": [

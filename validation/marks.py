@@ -24,7 +24,7 @@ def agreement(names: tuple[str, ...]) -> dict[str, Counter[str]]:
     for name in names:
         page = catalog.load_page(name)
         # Most recordings have neither the largest paint nor the share of the viewport of an image.
-        blind = page.with_resources(
+        blind = replace(page, layout=None).with_resources(
             replace(each, viewport=None, hero=False) for each in page.resources
         )
         inferred = infer_above_the_fold(blind)

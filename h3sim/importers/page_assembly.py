@@ -44,7 +44,7 @@ from h3sim.importers.request_fields import (
     plain_mime,
 )
 from h3sim.importers.result import ImportedPage, RecordingError
-from h3sim.page import Discovery, ImageFormat, Kind, Page, Resource, TriggerEvent
+from h3sim.page import Discovery, ImageFormat, Kind, Layout, Page, Resource, TriggerEvent
 from h3sim.schema import shown_path
 from h3sim.units import to_ms
 
@@ -71,7 +71,7 @@ def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
         found["kinds"] += request.kind is not None
         found["body sizes"] += request.body_from is SizeSource.RECORDED
         found["execution times"] += request.execute_ms > 0
-        found["shares of the viewport"] += request.viewport is not None
+        found["shares of the viewport"] += bool(request.rectangles)
         found["largest paints"] += request.is_hero
         found["on the critical path"] += request.is_critical
         found["largest paint"] += request.is_hero
@@ -339,6 +339,7 @@ class _Assembly:
                     root_start_ms=self._requests[self._root].start_ms,
                     zero_ms=self._zero_ms,
                 ),
+                layout=self._layout(),
             ),
             dialect=recording.dialect,
             found=dict(recording.found + found + found_in(retained)),
@@ -419,6 +420,18 @@ class _Assembly:
         if n_unknown:
             yield f"server think times of {n_unknown:,}"
 
+    def _layout(self) -> Layout | None:
+        """Return the rectangles of the retained requests; None if none was recorded."""
+        rectangles = {
+            id_: found
+            for index, id_ in self._ids.items()
+            if (found := self._requests[index].rectangles)
+        }
+        size = self._recording.viewport_px
+        if size is None or not rectangles:
+            return None
+        return Layout(width=size[0], height=size[1], rectangles=rectangles)
+
     def _named(self, n_hosts: int) -> dict[str, Any]:
         """Return what the page is called and where it comes from, as fields of a `Page`."""
         recording, root = self._recording, self._entries[self._root].address
@@ -456,7 +469,6 @@ class _Assembly:
             critical=request.is_critical,
             above_the_fold=request.is_above_the_fold,
             hero=request.is_hero,
-            viewport=request.viewport,
             font_display=request.font_display,
             image_format=_image_format(request, kind),
             is_root=index in self._landed,

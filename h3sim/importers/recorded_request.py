@@ -31,15 +31,16 @@ from h3sim.page import (
     ServerPriority,
     TriggerEvent,
 )
+from h3sim.page.recording import Layout, clipped
 from h3sim.page.resource import MAX_TIME_NS
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT, Eps
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from h3sim.importers.source import Fields
-    from h3sim.page import ImageFormat, Kind
+    from h3sim.page import ImageFormat, Kind, Rectangle
 
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -48,6 +49,8 @@ INTERNAL_REDIRECT = "Internal Redirect"
 """Chromium's status text of internal redirects (HSTS), for which nothing is sent."""
 LONGEST_MS = to_ms(MAX_TIME_NS)
 """A day: longer times are mistakes of a clock."""
+_MOST_RECTANGLES = 500
+"""So many rectangles of a resource are kept: more lines of text than fit a screen."""
 _MOST_PROBLEMS = 50
 _MOST_REMEMBERED = 100_000
 """So many notes are remembered so as not to be made twice; more are counted as they come."""
@@ -237,8 +240,8 @@ class RecordedRequest:
     font_display: FontDisplay = FontDisplay.AUTO
     image_format: ImageFormat | None = None
     """The format of an image by its bytes, if they were recorded."""
-    viewport: float | None = None
-    """The share of the viewport that the recorder saw it cover."""
+    rectangles: tuple[Rectangle, ...] = ()
+    """The parts of the viewport in which the recorder saw it."""
     parse_ms: float = 0.0
     execute_ms: float = 0.0
     pieces: tuple[tuple[float, int], ...] = ()
@@ -278,6 +281,8 @@ class Recording:
     """Name of the page, if not its host."""
     has_addresses: bool = True
     """True if its URLs are real, not placeholders for files or rows."""
+    viewport_px: tuple[float, float] | None = None
+    """Width and height of the viewport, if rectangles of requests are known."""
     is_local: bool = False
     """True if it was served by the recording machine, so that no network can be estimated."""
     tool: str = ""
@@ -347,6 +352,23 @@ class Recording:
         """Note what made the recording; what a file says of itself is cut and cleaned."""
         text = " ".join(" ".join(words).split())
         self.tool = "".join(c for c in text if c.isprintable())[:_LONGEST_NOTE]
+
+
+def visible_rectangles(
+    viewport_px: tuple[float, float], found: Mapping[str, Iterable[Sequence[float]]]
+) -> dict[str, tuple[Rectangle, ...]]:
+    """Return the visible parts of (x, y, width, height) by URL, the largest if there are many.
+
+    URLs whose share of the viewport rounds to 0 are left out.
+    """
+    parts: dict[str, tuple[Rectangle, ...]] = {}
+    for url, rectangles in found.items():
+        cut = [clipped(viewport_px, *each) for each in rectangles]
+        visible = [each for each in cut if each is not None]
+        visible.sort(key=lambda each: -each.width * each.height)
+        parts[url] = tuple(visible[:_MOST_RECTANGLES])
+    layout = Layout(width=viewport_px[0], height=viewport_px[1], rectangles=parts)
+    return {url: each for url, each in parts.items() if layout.share(url) > 0}
 
 
 def stretch_pieces(request: RecordedRequest) -> None:

@@ -8,8 +8,10 @@ from h3sim.page.hosts import ConnectionMode as ConnectionMode
 from h3sim.page.hosts import Host as Host
 from h3sim.page.model import MarksFrom as MarksFrom
 from h3sim.page.model import Page as Page
+from h3sim.page.recording import Layout as Layout
 from h3sim.page.recording import RecordedGroup as RecordedGroup
 from h3sim.page.recording import RecordedLoad as RecordedLoad
+from h3sim.page.recording import Rectangle as Rectangle
 from h3sim.page.resource import UNCHANGED as UNCHANGED
 from h3sim.page.resource import TriggerEvent as TriggerEvent
 from h3sim.page.resource import Discovery as Discovery

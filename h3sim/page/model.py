@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
 from h3sim.lazy import accessor
 from h3sim.page.hosts import Host, host_problems
-from h3sim.page.recording import RecordedGroup, RecordedLoad, tree_problems, without_parents
+from h3sim.page.recording import (
+    Layout,
+    RecordedGroup,
+    RecordedLoad,
+    layout_problems,
+    tree_problems,
+    without_parents,
+)
 from h3sim.page.resource import FLAGS, Kind, Resource, TriggerEvent
 from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
@@ -102,7 +109,9 @@ def _part_of_root(page: Page, root: int) -> RootPage:
     remaining[indices.index(root)] = replace(
         remaining[indices.index(root)], discovered=None, is_root=False
     )
-    return RootPage(root, indices, replace(page, resources=tuple(remaining), hosts=()))
+    layout = page.layout and page.layout.without(page.index.keys() - ids)
+    part = replace(page, resources=tuple(remaining), hosts=(), layout=layout)
+    return RootPage(root, indices, part)
 
 
 def _without_other_roots(
@@ -398,6 +407,7 @@ def read_marks(path: str | Path, page: Page) -> Page:
 FORMAT = "h3sim-page/1"
 
 _RECORDED_LOAD = Record(RecordedLoad, noun="an object")
+_LAYOUT = Record(Layout, noun="an object")
 
 _EDITED = "~"
 """Separates the name of an edited page from the start of its digest."""
@@ -435,6 +445,12 @@ class Page(Graph, RichDisplay):
     recorded_load: RecordedLoad | None = field(
         default=None, metadata=declare(_RECORDED_LOAD, "recorded facts of the load as a whole")
     )
+    layout: Layout | None = field(
+        default=None,
+        metadata=declare(
+            _LAYOUT, "the recorded viewport and the rectangles in it: see [Layout](#layout)"
+        ),
+    )
     resources: tuple[Resource, ...] = field(
         metadata=declare(
             ListOf(Record(Resource, noun="an object", is_kept=True), "resources"),
@@ -457,12 +473,24 @@ class Page(Graph, RichDisplay):
 
     def __post_init__(self) -> None:
         validate(self, PageError, self.name)
+        layout = self.layout
+        if layout is not None:
+            # Shares are stated by rectangles where there are some; readers find them in one place.
+            resources = tuple(
+                replace(each, viewport=layout.share(each.id))
+                if each.viewport is None and each.id in layout.rectangles
+                else each
+                for each in self.resources
+            )
+            object.__setattr__(self, "resources", resources)
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors between its resources, hosts and groups."""
         yield from graph_problems(self.resources)
         yield from host_problems(self.resources, self.hosts)
         yield from tree_problems(self.resources, self.recorded_groups)
+        if self.layout is not None:
+            yield from layout_problems(self.resources, self.layout)
 
     def __hash__(self) -> int:
         return hash((self.name, self.resources))
@@ -569,7 +597,12 @@ class Page(Graph, RichDisplay):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the page as a page file's document; reading it back gives an equal page."""
-        return {"format": FORMAT, **write_table(self)}
+        document = {"format": FORMAT, **write_table(self)}
+        if self.layout is not None:
+            for resource in document["resources"]:
+                if resource["id"] in self.layout.rectangles:
+                    del resource["viewport"]  # stated by the rectangles
+        return document
 
     def to_json(self) -> str:
         """Return the page as a page file; reading it back gives an equal page."""
@@ -583,7 +616,8 @@ class Page(Graph, RichDisplay):
         *changes* are keys and values of a page file: *bytes*, *kind*, *defer*, *fetchpriority*,
         *discovered* and so on; `async_` is the key `async`, a Python keyword, and None removes a
         key. With *preload* set to True, the resource is requested by a link at the start of its
-        root, unless *discovered* is given.
+        root, unless *discovered* is given. Where *viewport* is set, recorded rectangles of the
+        resource are dropped.
 
         The page is called *name*; by default, part of its digest is appended to its old name, so
         that tables do not confuse the two.
@@ -608,6 +642,9 @@ class Page(Graph, RichDisplay):
             changes["discovered"] = {"by": root, "at": "offset", "offset_bytes": 0}
         changed = edited_resource(self.resources[index], changes)
         remaining = (*self.resources[:index], changed, *self.resources[index + 1 :])
+        if self.layout is not None and "viewport" in changes:
+            page = replace(self, layout=self.layout.without([id_]))
+            return page.with_resources(remaining, name=name)
         return self.with_resources(remaining, name=name)
 
     def without(self, id_: str, *, name: str | None = None) -> Page:
@@ -633,13 +670,15 @@ class Page(Graph, RichDisplay):
             PageError: listing every error between them.
         """
         candidates = tuple(resources) if isinstance(resources, Iterable) else resources
+        gone: set[str] = set()
         if isinstance(candidates, tuple) and all(isinstance(each, Resource) for each in candidates):
             gone = self.index.keys() - {each.id for each in candidates}
             candidates = (
                 tuple(without_parents(each, gone) for each in candidates) if gone else candidates
             )
         # First without hosts: a host that no resource uses any more would be an error.
-        edited = replace(self, resources=candidates, hosts=())
+        layout = self.layout and self.layout.without(gone)
+        edited = replace(self, resources=candidates, hosts=(), layout=layout)
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:

@@ -1,4 +1,4 @@
-"""Recorded facts of a load as a whole, and the priority groups that its client declared."""
+"""Recorded facts of a load as a whole: its network, its layout, and its groups of priorities."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.resource import MAX_TIME_NS
-from h3sim.schema.fields import declare, validate
-from h3sim.schema.values import Integer, MegabitsPerSecond, Milliseconds, TableOf, Text
+from h3sim.schema.fields import Record, declare, validate
+from h3sim.schema.values import (
+    Integer,
+    ListOf,
+    MegabitsPerSecond,
+    Milliseconds,
+    Number,
+    TableOf,
+    Text,
+)
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
 from h3sim.units import to_ms
 
@@ -85,6 +93,131 @@ class RecordedLoad:
             yield ValidationIssue(
                 key=key, message="is missing: a network needs a rate and a round-trip time"
             )
+
+
+MAX_PX = 1_000_000
+"""Larger coordinates are errors."""
+_SHARE_DIGITS, _PX_DIGITS = 4, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rectangle:
+    """A rectangle on the screen, in CSS pixels from the top left corner of the viewport.
+
+    Raises:
+        PageError: listing every value that is out of range.
+    """
+
+    x: float = field(
+        metadata=declare(
+            Number(low=-MAX_PX, high=MAX_PX), "its distance from the left edge of the viewport"
+        )
+    )
+    y: float = field(
+        metadata=declare(
+            Number(low=-MAX_PX, high=MAX_PX), "its distance from the top edge of the viewport"
+        )
+    )
+    width: float = field(metadata=declare(Number(low=0, high=MAX_PX), "its width"))
+    height: float = field(metadata=declare(Number(low=0, high=MAX_PX), "its height"))
+
+    def __post_init__(self) -> None:
+        validate(self, PageError)
+
+
+def clipped(
+    viewport_px: tuple[float, float], x: float, y: float, width: float, height: float
+) -> Rectangle | None:
+    """Return the part of a rectangle in a viewport of this width and height; None if it is empty.
+
+    >>> clipped((100, 100), -20, 90, 50, 50)
+    Rectangle(x=0.0, y=90.0, width=30.0, height=10.0)
+    """
+    left, right = max(0.0, x), min(viewport_px[0], x + width)
+    top, bottom = max(0.0, y), min(viewport_px[1], y + height)
+    if left >= right or top >= bottom:
+        return None
+    return Rectangle(
+        x=_rounded_px(left),
+        y=_rounded_px(top),
+        width=_rounded_px(right - left),
+        height=_rounded_px(bottom - top),
+    )
+
+
+def _rounded_px(value: float) -> float:
+    return float(round(value, _PX_DIGITS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The recorded viewport: its size in CSS pixels, and the rectangles of resources in it.
+
+    Raises:
+        PageError: listing every value that is out of range.
+
+    >>> left = Rectangle(x=-50, y=0, width=100, height=100)
+    >>> Layout(width=400, height=500, rectangles={"a.png": (left,)}).share("a.png")
+    0.025
+    """
+
+    width: float = field(
+        metadata=declare(Number(low=1, high=MAX_PX), "the width of the viewport in CSS pixels")
+    )
+    height: float = field(metadata=declare(Number(low=1, high=MAX_PX), "its height in CSS pixels"))
+    rectangles: Mapping[str, tuple[Rectangle, ...]] = field(
+        default_factory=dict,
+        metadata=declare(
+            TableOf(ListOf(Record(Rectangle, noun="an object"), "rectangles")),
+            "the rectangles in which each resource is painted, by id: elements and backgrounds for"
+            " an image, lines of text for a font",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, PageError)
+
+    def visible(self, id_: str) -> list[Rectangle]:
+        """Return the rectangles of a resource, cut off at the edges of the viewport."""
+        size = self.width, self.height
+        cut = (
+            clipped(size, each.x, each.y, each.width, each.height)
+            for each in self.rectangles.get(id_, ())
+        )
+        return [each for each in cut if each is not None]
+
+    def share(self, id_: str) -> float:
+        """Return the share of the viewport that a resource covers, 1 at most.
+
+        Overlaps of its rectangles are ignored.
+        """
+        area = sum(each.width * each.height for each in self.visible(id_))
+        return round(min(area / (self.width * self.height), 1.0), _SHARE_DIGITS)
+
+    def without(self, ids: Iterable[str]) -> Layout:
+        """Return the layout without the rectangles of *ids*."""
+        gone = {*ids}
+        if gone.isdisjoint(self.rectangles):
+            return self
+        remaining = {id_: each for id_, each in self.rectangles.items() if id_ not in gone}
+        return replace(self, rectangles=remaining)
+
+
+def layout_problems(resources: Iterable[Resource], layout: Layout) -> Iterator[ValidationIssue]:
+    """Yield the errors of *layout*: unknown ids, and shares that contradict its rectangles."""
+    ids = set()
+    for index, resource in enumerate(resources):
+        ids.add(resource.id)
+        if resource.viewport is not None and resource.id in layout.rectangles:
+            share = layout.share(resource.id)
+            if resource.viewport != share:
+                message = f"must be left out or {share:g}, as its rectangles say"
+                yield ValidationIssue(
+                    key=f"resources[{index}].viewport",
+                    message=f"{message}, is {resource.viewport:g}",
+                )
+    for id_ in (id_ for id_ in layout.rectangles if id_ not in ids):
+        yield ValidationIssue(key="layout.rectangles", message=f"no resource has the id {id_!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

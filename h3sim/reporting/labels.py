@@ -134,6 +134,21 @@ def within(ax: Axes, text: str) -> str:
     return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
 
 
+_CHARS_PER_IN = 16
+"""So many characters of 8 points stand in an inch, on average."""
+_LEAST_CHARS = 16
+
+
+def wrapped(text: str, width_in: float) -> str:
+    """Return *text* in lines of 8 points that are at most *width_in* wide.
+
+    >>> wrapped("ByteIndex, all (ms): difference to rr", 1.5).splitlines()
+    ['ByteIndex, all (ms):', 'difference to rr']
+    """
+    limit = max(_LEAST_CHARS, int(width_in * _CHARS_PER_IN))
+    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
+
+
 def resource_label(page: Page, index: int) -> str:
     """Return the number, name and, where it is above the fold, the mark of a resource."""
     resource: Resource = page.resources[index]
@@ -312,14 +327,15 @@ _ORDER = tuple(KINDS)
 class _ResourceClass(NamedTuple):
     label: str
     shades: tuple[str, str, str]
-    ink: str
+    inks: tuple[str, str, str]
+    """The text colour of more contrast on each shade."""
 
 
 # From dark to light, in nine lightnesses that differ in grey print.
 CLASSES = (
-    _ResourceClass("above the fold", ("#00254b", "#003b72", "#005599"), LIGHT),
-    _ResourceClass("render-blocking", ("#ae4920", "#d15a2a", "#e5774b"), DARK),
-    _ResourceClass("rest", ("#8bb4a2", "#a9d2c0", "#d2efe2"), DARK),
+    _ResourceClass("above the fold", ("#00254b", "#003b72", "#005599"), (LIGHT, LIGHT, LIGHT)),
+    _ResourceClass("render-blocking", ("#ae4920", "#d15a2a", "#e5774b"), (LIGHT, LIGHT, DARK)),
+    _ResourceClass("rest", ("#8bb4a2", "#a9d2c0", "#d2efe2"), (DARK, DARK, DARK)),
 )
 """The colours of large pages: a hue per class, whose shades alternate from resource to resource."""
 _SHADES = 3
@@ -405,7 +421,7 @@ class Palette:
         if not self.is_shared:
             return paint(group)
         number, shade = divmod(group, _SHADES)
-        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].ink)
+        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
 
     def look_of_all(self, resources: Sequence[int]) -> Paint | None:
         """Return how resources that share a box or a row are painted, None where they differ.

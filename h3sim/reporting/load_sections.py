@@ -360,7 +360,7 @@ def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
         made.append(
             picture(
                 plots.byte_index(which=which),
-                title=f"{page}: share of the bytes that is there, {what}",
+                title=f"{page}: share of the bytes in complete resources, {what}",
                 data=_shares(pairs, which, what),
             )
         )

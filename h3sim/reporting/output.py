@@ -7,7 +7,6 @@ import inspect
 import io
 import math
 import re
-import textwrap
 from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting.labels import paper, paper_in
+from h3sim.reporting.labels import paper, paper_in, wrapped
 from h3sim.reporting.style import (
     PAPER_DPI,
     SMALL,
@@ -163,9 +162,6 @@ def plot_function(draw: Callable[..., Any]) -> Callable[..., Any]:
     return drawing
 
 
-_CHARS_PER_IN = 16
-"""So many characters of 8 points stand in an inch, on average."""
-_LEAST_CHARS = 16
 _LABEL_IN = 0.4
 """Labels of an axis that are taller than this, names that stand upright, add to the height."""
 
@@ -204,13 +200,8 @@ def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
         figure.draw_without_rendering()
     for ax in axes:
         box, dpi = ax.get_window_extent(), figure.dpi
-        ax.set_xlabel(_wrapped(ax.get_xlabel(), box.width / dpi))
-        ax.set_ylabel(_wrapped(ax.get_ylabel(), box.height / dpi))
-
-
-def _wrapped(text: str, width_in: float) -> str:
-    limit = max(_LEAST_CHARS, int(width_in * _CHARS_PER_IN))
-    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
+        ax.set_xlabel(wrapped(ax.get_xlabel(), box.width / dpi))
+        ax.set_ylabel(wrapped(ax.get_ylabel(), box.height / dpi))
 
 
 def _move_legends(figure: Figure, axes: list[Axes]) -> None:
@@ -223,7 +214,7 @@ def _move_legends(figure: Figure, axes: list[Axes]) -> None:
         if legend is None or not legend.get_in_layout():
             continue
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-            label = _wrapped(text.get_text().replace("\n", " "), width_in - 1)
+            label = wrapped(text.get_text().replace("\n", " "), width_in - 1)
             known.setdefault(label, handle)
         legend.remove()
     if not known:

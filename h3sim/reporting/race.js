@@ -9,7 +9,14 @@
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const by = (id) => document.getElementById(id);
   const slider = by("time"), play = by("play"), status = by("status"), speed = by("speed");
-  const boxOf = new Map(race.boxes.map((box, index) => [box[0], index]));
+  const [SEEN_WIDTH, SEEN_HEIGHT, IS_RECORDED] = race.viewport, SEEN_LEFT = (WIDTH - SEEN_WIDTH) / 2;
+  const positions = new Map(race.resources.map((resource, position) => [resource, position]));
+  // Each name once, in the largest box of its resource.
+  const largest = new Map();
+  race.boxes.forEach(([position, , , width, height], index) => {
+    const [most] = largest.get(position) ?? [-1];
+    if (width * height > most) largest.set(position, [width * height, index]);
+  });
   const times = [...new Set(race.loads.flatMap((load) => load.finished).filter((t) => t !== null))].sort((a, b) => a - b);
   let now = 0, last = null, timer = null;
 
@@ -25,10 +32,10 @@
 
   // Per box the times of its bytes and their sums, and the longest that a packet is on the wire.
   for (const load of race.loads) {
-    load.progress = race.boxes.map(() => ({ t: [], y: [] }));
-    const delivered = load.packets.filter((p) => p[5] !== null && boxOf.has(p[3])).sort((a, b) => a[5] - b[5]);
+    load.progress = race.resources.map(() => ({ t: [], y: [] }));
+    const delivered = load.packets.filter((p) => p[5] !== null && positions.has(p[3])).sort((a, b) => a[5] - b[5]);
     for (const p of delivered) {
-      const curve = load.progress[boxOf.get(p[3])];
+      const curve = load.progress[positions.get(p[3])];
       curve.t.push(p[5]);
       curve.y.push((curve.y.at(-1) ?? 0) + p[4]);
     }
@@ -55,8 +62,15 @@
   }
 
   function drawViewport(context, load, at, hasLabels) {
-    race.boxes.forEach(([resource, x, y, width, height], index) => {
-      const share = shareOf(load, index, at);
+    const shares = race.resources.map((_, position) => shareOf(load, position, at));
+    race.boxes.forEach(([position, left, y, width, height], index) => {
+      const share = shares[position], resource = race.resources[position];
+      const x = y < SEEN_HEIGHT ? left + SEEN_LEFT : left;
+      if (IS_RECORDED) {
+        // Boxes may lie on others of their colour.
+        context.fillStyle = "#ffffff";
+        context.fillRect(x - 1.5, y - 1.5, width + 3, height + 3);
+      }
       context.fillStyle = EMPTY;
       context.fillRect(x, y, width, height);
       context.fillStyle = race.colours[resource];
@@ -65,20 +79,27 @@
       context.globalAlpha = 1;
       context.strokeStyle = share === 1 ? DARK : "#b8b8b8";
       context.lineWidth = hasLabels ? 1 : 3;
-      context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
-      if (hasLabels && width > 20 && height > 14) {
+      if (height > 4) context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+      if (hasLabels && width > 20 && height > 14 && largest.get(position)[1] === index) {
         context.save();
         context.beginPath();
         context.rect(x, y, width, height);
         context.clip();
         context.fillStyle = share === 1 ? race.inks[resource] : DARK;
         // Of a narrow box the number, which the legend and the table name.
-        const label = race.labels[index];
-        const isNarrow = context.measureText(label).width > width - 8 && width < 72;
-        context.fillText(isNarrow ? label.split(" ")[0] : label, x + 4, y + 14);
+        const label = race.labels[position];
+        const room = (width - 8) / context.measureText(label).width;
+        const short = width < 72 ? label.split(" ")[0] : `${label.slice(0, Math.max(1, Math.floor(room * label.length) - 1))}\u2026`;
+        if (room >= 1 || context.measureText(short).width < width - 6) context.fillText(room < 1 ? short : label, x + 4, y + 14);
         context.restore();
       }
     });
+    if (!IS_RECORDED) return;
+    context.strokeStyle = GREY;
+    context.lineWidth = hasLabels ? 1 : 3;
+    context.strokeRect(SEEN_LEFT + 0.5, 0.5, SEEN_WIDTH - 1, SEEN_HEIGHT - 1);
+    context.fillStyle = DARK;
+    if (hasLabels && HEIGHT > SEEN_HEIGHT) context.fillText("Without a position:", 0, SEEN_HEIGHT + 14);
   }
 
   function drawWire(context, load) {
@@ -118,7 +139,7 @@
       drawViewport(context, load, now, true);
       drawWire(context, load);
       const complete = load.finished.filter((at) => at !== null && at <= now).length;
-      const words = `${complete} of ${race.boxes.length} complete`;
+      const words = `${complete} of ${race.resources.length} complete`;
       by(`clock-${number}`).textContent = `${now.toFixed(0)} ms: ${words}`;
       return `${load.name} ${words}`;
     });
@@ -140,7 +161,7 @@
       context.font = "12px system-ui, sans-serif";
       context.fillStyle = DARK;
       context.fillText(load.name, 0, high / 2 + 4, LEFT - 8);
-      let before = race.boxes.map(() => 0).join();
+      let before = race.resources.map(() => 0).join();
       for (let frame = 1; frame <= frames; frame += 1) {
         const at = frame * step, x = LEFT + (frame - 1) * (FRAME + GAP);
         context.save();
@@ -148,7 +169,7 @@
         context.scale(scale, scale);
         drawViewport(context, load, at, false);
         context.restore();
-        const look = race.boxes.map((_, index) => Math.round(20 * shareOf(load, index, at))).join();
+        const look = race.resources.map((_, index) => Math.round(20 * shareOf(load, index, at))).join();
         context.strokeStyle = look === before ? GREY : CHANGED;
         context.lineWidth = look === before ? 1 : 3;
         context.strokeRect(x, 4, FRAME, high);
@@ -206,7 +227,7 @@
     if (found === undefined) return;
     const [at, resource, complete] = found;
     const names = (has) => race.loads.filter((_, index) => complete.includes(index) === has).map((load) => load.name).join(", ");
-    step(at, `${race.labels[boxOf.get(resource)]} is complete with ${names(true)}, not yet with ${names(false)}.`);
+    step(at, `${race.labels[positions.get(resource)]} is complete with ${names(true)}, not yet with ${names(false)}.`);
   }
 
   const acts = { play: toggle, back: () => step(before(now)), forward: () => step(next(now)),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    from h3sim.page import Page
+    from h3sim.page import Layout, Page
     from h3sim.reporting.labels import Palette
     from h3sim.results import Load
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 MAX_BOXES = 120
 """Most boxes of a page: the largest resources, in the order of the page."""
 _WIDTH, _HEIGHT = 480, 300
+_MOST_HEIGHT = 360
+"""Most pixels that a recorded viewport is high."""
+_BELOW, _BELOW_GAP = 48, 20
+"""The height of what has no rectangle, and of the gap above it with its title."""
 _LEAST_SHARE = 0.004
 """Least share of the viewport that a box has, so that it can be seen."""
 _DIGITS = 2
@@ -51,7 +55,7 @@ _RACE_STYLE = """
 
 
 class ViewportBox(NamedTuple):
-    """A resource of the viewport: its index in the page, and its rectangle in pixels."""
+    """A rectangle of the picture in its pixels, and the index of the resource that it shows."""
 
     resource: int
     left: float
@@ -60,22 +64,78 @@ class ViewportBox(NamedTuple):
     height: float
 
 
-def boxes_of(page: Page) -> list[ViewportBox]:
-    """Return the rectangles of what is above the fold, or of all where nothing is marked.
+class ViewportPicture(NamedTuple):
+    """The picture of a viewport: its boxes, the size of the viewport, and the height with the rest.
 
-    Pages record which share of the viewport a resource covers, not where: rectangles have these
-    shares as areas, in the order of the page from the top left on. Resources without a share split
-    what is left by their bytes.
+    Resources without a recorded rectangle, such as documents and styles, are below the viewport.
+    """
+
+    boxes: tuple[ViewportBox, ...]
+    width: float
+    height: float
+    full_height: float
+    is_recorded: bool
+
+    @property
+    def resources(self) -> tuple[int, ...]:
+        """The indices of the resources that it shows, in the order of the page."""
+        return tuple(sorted({box.resource for box in self.boxes}))
+
+
+def picture_of(page: Page) -> ViewportPicture:
+    """Return the boxes of what is above the fold, or of all where nothing is marked.
+
+    They are where the page records its layout. Pages that record shares of the viewport, but no
+    rectangles, have boxes with these shares as areas, in the order of the page from the top left
+    on. Resources without a share split what is left by their bytes.
 
     >>> import h3sim
-    >>> [box.resource for box in boxes_of(h3sim.load_page("davies-meenan"))]
-    [0, 1, 6, 7]
+    >>> picture_of(h3sim.load_page("davies-meenan")).resources
+    (0, 1, 6, 7)
     """
     resources = page.resources
+    recorded = () if page.layout is None else tuple(_recorded_boxes(page, page.layout))
+    shown = {box.resource for box in recorded}
     chosen = [index for index, each in enumerate(resources) if each.above_the_fold]
-    chosen = chosen or list(range(len(resources)))
-    largest = sorted(chosen, key=lambda index: (-resources[index].size_bytes, index))[:MAX_BOXES]
-    chosen = sorted(largest)
+    chosen = [each for each in chosen or range(len(resources)) if each not in shown]
+    most = MAX_BOXES - len(shown)
+    chosen = sorted(sorted(chosen, key=lambda index: (-resources[index].size_bytes, index))[:most])
+    if page.layout is None or not recorded:
+        areas = [_WIDTH * _HEIGHT * share for share in _shares(page, chosen)]
+        boxes = tuple(_strips(chosen, areas, _WIDTH))
+        return ViewportPicture(boxes, _WIDTH, _HEIGHT, _HEIGHT, is_recorded=False)
+    width, height = (size * _scale(page.layout) for size in (page.layout.width, page.layout.height))
+    if not chosen:
+        return ViewportPicture(recorded, width, height, height, is_recorded=True)
+    below = _strips(chosen, [_WIDTH * _BELOW / len(chosen)] * len(chosen), _WIDTH)
+    top = height + _BELOW_GAP
+    moved = (box._replace(top=box.top + top) for box in below)
+    return ViewportPicture((*recorded, *moved), width, height, top + _BELOW, is_recorded=True)
+
+
+def _scale(layout: Layout) -> float:
+    return min(_WIDTH / layout.width, _MOST_HEIGHT / layout.height)
+
+
+def _recorded_boxes(page: Page, layout: Layout) -> Iterator[ViewportBox]:
+    """Yield the visible rectangles of the largest resources, the largest rectangles first."""
+    scale = _scale(layout)
+    shares = {id_: layout.share(id_) for id_ in layout.rectangles}
+    largest = sorted(shares, key=lambda id_: (-shares[id_], page.index[id_]))[:MAX_BOXES]
+    found = [
+        ViewportBox(
+            page.index[id_], each.x * scale, each.y * scale, each.width * scale, each.height * scale
+        )
+        for id_ in largest
+        for each in layout.visible(id_)
+    ]
+    # What is small lies on what is large: text on its background.
+    yield from sorted(found, key=lambda box: (-box.width * box.height, box))
+
+
+def _shares(page: Page, chosen: Sequence[int]) -> list[float]:
+    """Return the shares of the viewport of resources; together they are 1."""
+    resources = page.resources
     known = sum(resources[index].viewport or 0.0 for index in chosen)
     unknown = [index for index in chosen if resources[index].viewport is None]
     n_bytes = sum(resources[index].size_bytes for index in unknown) or 1
@@ -86,18 +146,21 @@ def boxes_of(page: Page) -> list[ViewportBox]:
         own = left * resources[index].size_bytes / n_bytes if share is None else share
         shares.append(max(own, _LEAST_SHARE))
     total = sum(shares)
-    areas = [_WIDTH * _HEIGHT * share / total for share in shares]
-    return list(_strips(chosen, areas))
+    return [share / total for share in shares]
 
 
-def _strips(resources: Sequence[int], areas: Sequence[float]) -> Iterator[ViewportBox]:
-    """Yield rectangles in rows that fill the viewport, nearly square (Bederson et al. 2002)."""
+def _strips(
+    resources: Sequence[int], areas: Sequence[float], width: float
+) -> Iterator[ViewportBox]:
+    """Yield rectangles in rows of this width, nearly square (Bederson et al. 2002)."""
     top, first = 0.0, 0
     while first < len(areas):
         last = first + 1
-        while last < len(areas) and _aspect(areas[first : last + 1]) < _aspect(areas[first:last]):
+        while last < len(areas) and _aspect(areas[first : last + 1], width) < _aspect(
+            areas[first:last], width
+        ):
             last += 1
-        height = sum(areas[first:last]) / _WIDTH
+        height = sum(areas[first:last]) / width
         left = 0.0
         for resource, area in zip(resources[first:last], areas[first:last], strict=True):
             yield ViewportBox(resource, left, top, area / height, height)
@@ -105,9 +168,9 @@ def _strips(resources: Sequence[int], areas: Sequence[float]) -> Iterator[Viewpo
         top, first = top + height, last
 
 
-def _aspect(areas: Sequence[float]) -> float:
+def _aspect(areas: Sequence[float], width: float) -> float:
     """Return the mean ratio of the longer side to the shorter of a row of *areas*."""
-    height = sum(areas) / _WIDTH
+    height = sum(areas) / width
     ratios = [area / height / height for area in areas]
     return sum(max(ratio, 1 / ratio) for ratio in ratios) / len(ratios)
 
@@ -124,13 +187,13 @@ def differences_of(loads: Sequence[Load]) -> list[CompletionDifference]:
     """Return when a visible resource became complete in a load, but not yet in all, by time."""
     finished = _finished(loads)
     found = []
-    for box in boxes_of(loads[0].page):
-        times = finished[box.resource]
+    for resource in picture_of(loads[0].page).resources:
+        times = finished[resource]
         known = sorted({at_ms for at_ms in times if at_ms is not None})
         for at_ms in known:
             complete = [i for i, each in enumerate(times) if each is not None and each <= at_ms]
             if len(complete) < len(times):
-                found.append(CompletionDifference(at_ms, box.resource, tuple(complete)))
+                found.append(CompletionDifference(at_ms, resource, tuple(complete)))
     return sorted(found)
 
 
@@ -174,20 +237,26 @@ def page_of(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> st
 
 def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
     """Return in sentences how the race ends, for readers who do not see it."""
-    boxes = boxes_of(loads[0].page)
+    picture = picture_of(loads[0].page)
     finished = _finished(loads)
     ends = []
     for number, name in enumerate(names):
-        known = [finished[box.resource][number] for box in boxes]
+        known = [finished[resource][number] for resource in picture.resources]
         latest = max((at_ms for at_ms in known if at_ms is not None), default=0.0)
         ends.append(f"{latest:,.0f} ms with {name}")
     what = "Everything above the fold" if loads[0].page.nothing_visible_reason == "" else "The page"
     n = len(differences_of(loads))
+    where = "their areas are the recorded shares of the viewport, or bytes where none was recorded"
+    if picture.is_recorded:
+        where = (
+            "they are where the recording saw images and text in web fonts; below are resources"
+            " without a position, such as documents and styles"
+        )
     return [
         f"{what} is complete after {', '.join(ends)}.",
         f"A resource is complete with one and not yet with all at {n} times. Boxes stand for the"
-        f" {len(boxes)} largest resources; their areas are the recorded shares of the viewport, or"
-        " bytes where none was recorded. A box fills with the bytes that the browser has.",
+        f" {len(picture.resources)} largest resources; {where}. A box fills with the bytes that the"
+        " browser has.",
     ]
 
 
@@ -207,8 +276,8 @@ def _table(loads: Sequence[Load], names: Sequence[str]) -> Table[Any]:
     finished = _finished(loads)
     resources = loads[0].page.resources
     rows = [
-        (f"{box.resource + 1} {resources[box.resource].id}", *finished[box.resource])
-        for box in boxes_of(loads[0].page)
+        (f"{index + 1} {resources[index].id}", *finished[index])
+        for index in picture_of(loads[0].page).resources
     ]
     heads: tuple[str | Column, ...]
     heads = ("resource", *(Column.ms(f"{name}, complete at ms") for name in names))
@@ -220,18 +289,22 @@ def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
     page = loads[0].page
     looks = [palette.look(group) for group in palette.groups]
     finished = _finished(loads)
-    boxes = boxes_of(page)
-    ends = [at_ms for box in boxes for at_ms in finished[box.resource] if at_ms is not None]
+    picture = picture_of(page)
+    resources = picture.resources
+    ends = [at_ms for index in resources for at_ms in finished[index] if at_ms is not None]
     return {
-        "size": (_WIDTH, _HEIGHT),
+        "size": (_WIDTH, round(picture.full_height, 1)),
+        "viewport": (round(picture.width, 1), round(picture.height, 1), picture.is_recorded),
         "end": round(max(ends, default=1.0) * 1.02, _DIGITS),
         "colours": [look.face for look in looks],
         "inks": [look.ink for look in looks],
-        "boxes": [[box.resource, *(round(value, 1) for value in box[1:])] for box in boxes],
-        "labels": [
-            f"{box.resource + 1} {shortened(page.resources[box.resource].id)}" for box in boxes
+        "resources": resources,
+        "boxes": [
+            [resources.index(box.resource), *(round(value, 1) for value in box[1:])]
+            for box in picture.boxes
         ],
-        "bytes": [max(1, page.resources[box.resource].size_bytes) for box in boxes],
+        "labels": [f"{index + 1} {shortened(page.resources[index].id)}" for index in resources],
+        "bytes": [max(1, page.resources[index].size_bytes) for index in resources],
         "differences": [
             [_short(at_ms), resource, complete]
             for at_ms, resource, complete in differences_of(loads)
@@ -240,7 +313,7 @@ def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         "loads": [
             {
                 "name": name,
-                "finished": [_short(finished[box.resource][number]) for box in boxes],
+                "finished": [_short(finished[index][number]) for index in resources],
                 "packets": list(_packets(load)),
             }
             for number, (name, load) in enumerate(zip(names, loads, strict=True))
@@ -252,14 +325,14 @@ def _telling(loads: Sequence[Load]) -> int:
     """Return the index of the difference after which the loads are farthest apart, in bytes."""
     page = loads[0].page
     finished = _finished(loads)
-    boxes = boxes_of(page)
+    shown = picture_of(page).resources
 
     def spread(at_ms: float) -> int:
         complete = [
             sum(
-                page.resources[box.resource].size_bytes
-                for box in boxes
-                if (end := finished[box.resource][number]) is not None and end <= at_ms
+                page.resources[index].size_bytes
+                for index in shown
+                if (end := finished[index][number]) is not None and end <= at_ms
             )
             for number in range(len(loads))
         ]

@@ -23,6 +23,7 @@ from h3sim.reporting.labels import (
     value_label,
     with_intervals,
     within,
+    wrapped,
 )
 from h3sim.reporting.output import ShownFigure, plot_function, plot_methods, set_alt_text
 from h3sim.reporting.style import SIGNIFICANT, SMALL, in_style, line
@@ -320,7 +321,9 @@ class StudyPlots:
                 )
                 _draw_steps(ax, number, scheme, steps)
                 description.append(_steps_in_words(scheme, steps))
-            ax.axvline(0, color="0.6", linewidth=0.8)
+            # The last step of a scheme that is never slower is at 0: not on the edge, nor below.
+            ax.axvline(0, color="0.6", linewidth=0.8, zorder=0)
+            ax.margins(x=0.05)
             ax.set_ylim(0, 1.02)
             _label(
                 ax,
@@ -734,9 +737,15 @@ def _explain(ax: Axes, *, is_own: bool) -> None:
     ax.legend(**look)
 
 
+_LEFT_OF_HEIGHT = 0.75
+
+
 def _label(ax: Axes, x: str, y: str) -> None:
-    ax.set_xlabel(plain(x), fontsize=SMALL)
-    ax.set_ylabel("\n".join(map(plain, y.splitlines())), fontsize=SMALL)
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    ax.set_xlabel(wrapped(plain(x), box.width / dpi), fontsize=SMALL)
+    # Labels and titles below and above will take some of the height.
+    lines = wrapped("\n".join(map(plain, y.splitlines())), _LEFT_OF_HEIGHT * box.height / dpi)
+    ax.set_ylabel(lines, fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
 

@@ -10,7 +10,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   const AXIS = 24, STRIP = 72, GAP = 24, CURVE = 90, RIGHT = 14, LEAST_MS = 0.5;
   const DARK = "#1b1b1b", GREY = "#595959", LINE = "#dddddd";
   const PROGRESS = ["#1b1b1b", "#0b4f8c"], WIRE = "#9bb8d6", WINDOW = "#c4500a", LOST = "#c00000";
-  let load, view, width, left, waterfall, pinned = null, hovered = null, cursor = null, waiting = 0, isStale = true;
+  let load, view, width, left, waterfall, pinned = null, hovered = null, cursor = null, waiting = 0, isStale = true, shown = null;
 
   const x = (at) => left + ((at - view[0]) / (view[1] - view[0])) * (width - left - RIGHT);
   const timeAt = (px) => view[0] + ((px - left) / (width - left - RIGHT)) * (view[1] - view[0]);
@@ -18,7 +18,10 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const strip = AXIS, rows = strip + STRIP + GAP, progress = rows + waterfall + GAP, wire = progress + CURVE + GAP;
     return { strip, rows, progress, wire, end: wire + CURVE + 6 };
   };
-  const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
+  const formats = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", { maximumFractionDigits: digits }));
+  const number = (value, digits = 0) => formats[digits].format(value);
+  // One digit behind the point, so that columns align.
+  const tenths = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const active = () => hovered ?? pinned;
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
@@ -41,6 +44,10 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   // Rows of the waterfall as lists of resources: one each, or a group per kind, of which open ones
   // are followed by theirs. Only what happens within the view has a row: zooming makes them higher.
   function shownRows() {
+    return shown ??= listRows();
+  }
+
+  function listRows() {
     const isShown = (index) => load.resources[index].requested <= view[1] && load.resources[index].finished >= view[0];
     const one = (index) => ({ group: null, members: [index] });
     const rows = [];
@@ -176,16 +183,24 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const { row, start, stop } = load.packets, spans = new Map(), placeOf = new Int32Array(load.resources.length);
     const pixel = 1 / (window.devicePixelRatio || 1);
     load.resources.forEach((_, index) => { placeOf[index] = places.get(index) ?? -1; });
-    const lastTo = new Float64Array(load.resources.length).fill(-1);
-    for (let index = firstFrom(stop, view[0]); index < stop.length && start[index] <= view[1]; index += 1) {
-      const place = placeOf[row[index]], to = x(stop[index]);
-      // Of packets of a row that share a pixel one is enough.
-      if (place < 0 || to - lastTo[place] < pixel) continue;
-      lastTo[place] = to;
-      const from = x(start[index]), face = load.resources[row[index]].row_face;
+    const runs = new Array(load.resources.length).fill(null);
+    const flush = (place) => {
+      const { face, from, to } = runs[place];
       if (!spans.has(face)) spans.set(face, []);
       spans.get(face).push(from, top + (place + 0.14) * height, Math.max(1, to - from));
+    };
+    for (let index = firstFrom(stop, view[0]); index < stop.length && start[index] <= view[1]; index += 1) {
+      const place = placeOf[row[index]];
+      if (place < 0) continue;
+      const from = x(start[index]), to = x(stop[index]), face = load.resources[row[index]].row_face, run = runs[place];
+      // Packets of a row that touch are one rectangle.
+      if (run !== null && run.face === face && from - run.to < pixel) run.to = Math.max(run.to, to);
+      else {
+        if (run !== null) flush(place);
+        runs[place] = { face, from, to };
+      }
     }
+    runs.forEach((run, place) => { if (run !== null) flush(place); });
     // Colour by colour: changing it costs more than a rectangle.
     for (const [face, list] of spans) {
       context.fillStyle = face;
@@ -226,10 +241,23 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const from = Math.max(0, firstFrom(curve.t, view[0]) - 1);
     let before = from < curve.t.length ? curve.y[from] : 0;
     context.moveTo(x(curve.t[from] ?? 0), y(before));
+    const pixel = 1 / (window.devicePixelRatio || 1);
     for (let index = from; index < curve.t.length && curve.t[Math.max(0, index - 1)] <= view[1]; index += 1) {
-      context.lineTo(x(curve.t[index]), y(before));
-      context.lineTo(x(curve.t[index]), y(curve.y[index]));
-      before = curve.y[index];
+      const at = x(curve.t[index]);
+      context.lineTo(at, y(before));
+      // Of steps that share a pixel the lowest, the highest and the last: thousands would be invisible.
+      let [low, high] = [before = curve.y[index], curve.y[index]];
+      while (index + 1 < curve.t.length && x(curve.t[index + 1]) - at < pixel) {
+        index += 1;
+        before = curve.y[index];
+        low = Math.min(low, before);
+        high = Math.max(high, before);
+      }
+      if (low !== high) {
+        context.lineTo(at, y(low));
+        context.lineTo(at, y(high));
+      }
+      context.lineTo(at, y(before));
     }
     context.lineTo(x(load.end), y(before));
     context.stroke();
@@ -285,7 +313,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   }
 
   function redraw(hasNewView = false) {
-    isStale ||= hasNewView;
+    if (hasNewView) [isStale, shown] = [true, null];
     if (waiting) return;
     waiting = requestAnimationFrame(() => {
       waiting = 0;
@@ -379,7 +407,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
         cells(row).forEach((value, column) => {
           const cell = line.appendChild(document.createElement(column === 0 ? "th" : "td"));
           if (column === 0) cell.scope = "row";
-          cell.textContent = typeof value === "number" ? number(value, 1) : value;
+          cell.textContent = typeof value !== "number" ? value : column === 2 ? number(value) : tenths.format(value);
         });
         line.addEventListener("pointerenter", () => { hover(index); redraw(); });
         line.addEventListener("pointerleave", () => { hover(null); redraw(); });

@@ -38,6 +38,7 @@ STYLE = """
   contain: content; }
 .timeline ~ figure { content-visibility: auto; contain-intrinsic-size: auto 40rem; }
 .timeline tbody tr { cursor: pointer; }
+.timeline .rows td + td, .timeline .rows th + th + th { text-align: right; }
 .timeline tr.on { background: #fbdbe9; }
 .timeline thead th { position: sticky; top: 0; background: #fff; }
 .timeline .keys { font-size: 0.875rem; }

@@ -48,8 +48,8 @@ _LEAST_SHARE = 1 / 800
 """Least width of a packet as a share of the axis, about a pixel."""
 _TITLE_CHARS = 40
 _GUIDE = (
-    "thin line: asked for, nothing there yet; bar: first to last byte, in full colour where bytes"
-    " come; \u25b2 above the fold"
+    "thin line: requested, no byte yet; bar: first to last byte, in full colour where bytes"
+    " arrive; \u25b2 above the fold"
 )
 _FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
 _SHOWN_KINDS = 2

@@ -178,10 +178,45 @@ def test_pointing_at_a_resource_shows_it_in_all_strips(tab: Tab) -> None:
         for name, end_ms in ends.items()
     ]
     # Under rr the script that requests it is late, and then two others share the link with it.
-    assert "requested after 1,860 ms; meanwhile: 9 bottom.js" in lines[0]
+    assert "requested by 2 top.js after 1,860 ms; meanwhile: 9 bottom.js" in lines[0]
     tab.value("document.getElementById('resources').dispatchEvent(new Event('pointerleave'))")
     assert tab.value(drawn) == before
     assert "hero.jpg" not in text_of(tab, "chosen")
+
+
+def move_to(tab: Tab, selector: str) -> None:
+    """Move the mouse to the middle of what *selector* finds, which must be on the screen."""
+    x, y, height = tab.value(
+        f"(() => {{ const box = document.querySelector({json.dumps(selector)})"
+        ".getBoundingClientRect();"
+        " return [box.x + box.width / 2, box.y + box.height / 2, innerHeight]; })()"
+    )
+    assert 0 <= y < height, f"{selector} is not on the screen"
+    tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+
+def test_what_delayed_the_hero_image_is_found_at_once_on_a_small_screen(tab: Tab) -> None:
+    size_to(tab, 1366, 768)
+    tab.go()
+    hero, script = (f"#legend button[data-resource='{number}']" for number in (7, 1))
+    # One movement: who requests the image, and who shares the link with it.
+    move_to(tab, hero)
+    lines = "[...document.querySelectorAll('#chosen p')].map((line) => line.textContent)"
+    # Of bottom.js there are 72 packets in that time, one each 10 ms.
+    assert tab.value(lines)[0] == (
+        "8 hero.jpg is complete with rr after 4,580 ms (requested by 2 top.js after 1,860 ms;"
+        " meanwhile: 9 bottom.js 720 ms, 3 hidden1.jpg 410 ms, 4 hidden2.jpg 410 ms)"
+    )
+    bottom = "document.querySelector('#chosen p').getBoundingClientRect().bottom <= innerHeight"
+    assert tab.value(bottom), "the answer must be on the screen"
+    # A second one: why that script was late.
+    move_to(tab, script)
+    assert tab.value(lines)[0].startswith("2 top.js is complete with rr after 1,860 ms")
+    # A click keeps the choice when the mouse goes elsewhere; another lets it go.
+    for answer in ("8 hero.jpg", ""):
+        tab.value(f"document.querySelector({json.dumps(hero)}).click()")
+        move_to(tab, "#page")
+        assert tab.value(lines)[0].startswith(answer or "Point at a resource")
 
 
 def size_to(tab: Tab, width: int, height: int = 900) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.importers import RecordingError, import_page
+from h3sim.page import Layout, Rectangle
 from tests.recordings import SAMPLES, SITE, resources_of, write_recording
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def painted(at_ms: float, path: str, node: int, *rect: float, frame: str = "F") 
     return event("PaintTimingVisualizer::LayoutObjectPainted", at_ms, **data)
 
 
-def test_rectangles_of_images_become_shares_of_the_viewport(tmp_path: Path) -> None:
+def test_rectangles_of_images_are_read_and_become_shares_of_the_viewport(tmp_path: Path) -> None:
     viewport = "PaintTimingVisualizer::Viewport"
     events = [
         *(requested(f"/{n}.png", 100, f"i{n}", resourceType="Image") for n in range(4)),
@@ -181,6 +182,15 @@ def test_rectangles_of_images_become_shares_of_the_viewport(tmp_path: Path) -> N
     found = {each.id: each for each in imported.page.resources}
     shares = [found[f"{n}.png"].viewport for n in range(4)]
     assert shares == [0.2, None, None, 0.002]
+    small = Rectangle(x=0, y=0, width=50, height=10)
+    assert imported.page.layout == Layout(
+        width=1000,
+        height=500,
+        rectangles={
+            "0.png": (Rectangle(x=10, y=10, width=400, height=250),),
+            "3.png": (small, small),
+        },
+    )
     assert [each.id for each in imported.page.resources if each.hero] == ["0.png"]
     seen = {each.id for each in imported.page.resources if each.above_the_fold}
     assert seen == {"/", "app.js", "0.png", "3.png"}

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
 from h3sim.errors import InputError, PageError, UnknownNameError
-from h3sim.page import FetchPriority, Kind, Page, TriggerEvent, with_first_layout, with_push
+from h3sim.page import (
+    FetchPriority,
+    Kind,
+    Layout,
+    Page,
+    TriggerEvent,
+    with_first_layout,
+    with_push,
+)
+from h3sim.page.model import parts_of
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -179,3 +190,83 @@ def test_a_page_file_is_written_as_people_read_it() -> None:
     text = page.to_json()
     assert "größe.css" in text
     assert Page.from_json(text) == page
+
+
+BOX = {"x": 0, "y": 0, "width": 100, "height": 50}
+LAID_OUT: dict[str, Any] = {
+    "format": "h3sim-page/1",
+    "name": "laid out",
+    "layout": {
+        "width": 200,
+        "height": 100,
+        # Half of its box is beyond the right edge.
+        "rectangles": {"a.png": [BOX, {**BOX, "x": 150}], "b.png": [BOX]},
+    },
+    "resources": [
+        {"id": "/", "kind": "document", "bytes": 9},
+        {"id": "a.png", "kind": "image", "bytes": 9, "discovered": {"by": "/", "at": "complete"}},
+        {"id": "b.png", "kind": "image", "bytes": 9,
+         "discovered": {"by": "a.png", "at": "complete"}},
+    ],
+}  # fmt: skip
+
+
+def test_rectangles_state_the_shares_of_the_viewport() -> None:
+    page = Page.from_dict(LAID_OUT)
+    assert [each.viewport for each in page.resources] == [None, 0.375, 0.25]
+    assert page.to_dict() == LAID_OUT
+    assert Page.from_json(page.to_json()) == page
+    # Equal loads have equal digests, however the share is stated.
+    shares = [replace(each, viewport=each.viewport) for each in page.resources]
+    assert replace(page, layout=None, resources=tuple(shares)).digest == page.digest
+
+
+def test_a_share_that_contradicts_its_rectangles_and_unknown_ids_are_errors() -> None:
+    document = copy.deepcopy(LAID_OUT)
+    document["resources"][1]["viewport"] = 0.5
+    document["resources"][2]["viewport"] = 0.25
+    document["layout"]["rectangles"]["c.png"] = []
+    with pytest.raises(PageError) as caught:
+        Page.from_dict(document)
+    assert [(each.key, each.message) for each in caught.value.problems] == [
+        ("resources[1].viewport", "must be left out or 0.375, as its rectangles say, is 0.5"),
+        ("layout.rectangles", "no resource has the id 'c.png'"),
+    ]
+
+
+def test_wrong_rectangles_are_listed_with_their_keys() -> None:
+    document = LAID_OUT | {
+        "layout": {"width": 0, "rectangles": {"a.png": [{**BOX, "width": -1}, {"x": 1e9}]}}
+    }
+    with pytest.raises(PageError) as caught:
+        Page.from_dict(document)
+    keys = [each.key for each in caught.value.problems]
+    wrong = "layout.rectangles.a.png"
+    missing = [f"{wrong}[1].{side}" for side in ("y", "width", "height")]
+    assert sorted(keys) == sorted(
+        ["layout.width", "layout.height", f"{wrong}[0].width", f"{wrong}[1].x", *missing]
+    )
+
+
+def test_edits_keep_the_rectangles_of_what_remains() -> None:
+    page = Page.from_dict(LAID_OUT)
+    assert page.layout is not None
+    assert page.without("b.png").layout == Layout(
+        width=200, height=100, rectangles={"a.png": page.layout.rectangles["a.png"]}
+    )
+    assert page.with_("a.png", bytes=10).layout == page.layout
+    # A share that is set takes the place of its rectangles.
+    edited = page.with_("a.png", viewport=0.5)
+    assert edited.layout is not None
+    assert [*edited.layout.rectangles] == ["b.png"]
+    assert [each.viewport for each in edited.resources] == [None, 0.5, 0.25]
+    assert page.with_("a.png", viewport=None).resources[1].viewport is None
+
+
+def test_each_root_has_its_own_rectangles() -> None:
+    page = Page.from_dict(LAID_OUT).with_("b.png", root=True)
+    first, second = parts_of(page)
+    assert first.page.layout is not None
+    assert [*first.page.layout.rectangles] == ["a.png"]
+    assert second.page.layout is not None
+    assert [*second.page.layout.rectangles] == ["b.png"]

@@ -11,8 +11,9 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
+from h3sim.page import Page
 from h3sim.reporting import LoadPlots
-from h3sim.reporting.race import boxes_of, differences_of, words_of
+from h3sim.reporting.race import differences_of, picture_of, words_of
 from tests.helpers import page_of
 from tools.check_report import hostile_page
 from tools.figures import page_named
@@ -31,7 +32,7 @@ PAGE = page_of(
 
 @pytest.mark.parametrize("n_resources", [9, 120, 600])
 def test_boxes_fill_the_viewport_and_do_not_overlap(n_resources: int) -> None:
-    boxes = boxes_of(page_named(f"synthetic-{n_resources}"))
+    boxes = picture_of(page_named(f"synthetic-{n_resources}")).boxes
     assert sum(box.width * box.height for box in boxes) == pytest.approx(480 * 300)
     for index, box in enumerate(boxes):
         assert box.left >= 0
@@ -52,7 +53,7 @@ def test_boxes_have_the_recorded_shares_as_areas() -> None:
         {"id": "b.png", "kind": "image", "bytes": 9000, "discovered": CHILD},
     )  # fmt: skip
     # The image covers half of the viewport, whatever its bytes; the document has the rest.
-    areas = {box.resource: box.width * box.height for box in boxes_of(page)}
+    areas = {box.resource: box.width * box.height for box in picture_of(page).boxes}
     assert areas == pytest.approx({0: 72_000, 1: 72_000})
 
 
@@ -109,3 +110,50 @@ def test_compare_writes_a_race_per_page(tmp_path: Path, capsys: pytest.CaptureFi
     assert (tmp_path / "race-dc-index.html").exists()
     assert main(["compare", "davies-meenan", *schemes, "--race", str(tmp_path / "a.gif")]) == 2
     assert "--race: must end in .html" in capsys.readouterr().err
+
+
+def recorded_page(**layout: object) -> Page:
+    document = PAGE.to_dict() | {"layout": {"width": 960, "height": 500, **layout}}
+    return Page.from_dict(document)
+
+
+def rectangle(*sides: float) -> dict[str, float]:
+    return dict(zip(("x", "y", "width", "height"), sides, strict=True))
+
+
+def test_boxes_are_where_the_layout_was_recorded_and_the_rest_is_below() -> None:
+    # Half as large as recorded; a.png twice, and once cut off by the edge of the viewport.
+    page = recorded_page(
+        rectangles={
+            "a.png": [rectangle(0, 0, 960, 200), rectangle(900, 300, 100, 50)],
+            "c.png": [rectangle(100, 20, 40, 40)],
+        }
+    )
+    picture = picture_of(page)
+    assert (picture.width, picture.height, picture.is_recorded) == (480, 250, True)
+    assert [tuple(box) for box in picture.boxes[:3]] == [
+        (1, 0, 0, 480, 100),
+        (1, 450, 150, 30, 25),
+        (3, 50, 10, 20, 20),
+    ]
+    # Above the fold, but without a rectangle: the document and the script, as large as one another.
+    below = picture.boxes[3:]
+    assert [box.resource for box in below] == [0, 2]
+    assert all(box.top > picture.height for box in below)
+    assert max(box.top + box.height for box in below) == pytest.approx(picture.full_height)
+    assert picture.resources == (0, 1, 2, 3)
+    words = words_of([h3sim.simulate(page, scheme="rr")], ["rr"])
+    assert "where the recording saw" in words[1]
+
+
+def test_a_high_viewport_is_as_high_as_the_picture_may_be() -> None:
+    picture = picture_of(
+        recorded_page(width=400, height=800, rectangles={"a.png": [rectangle(0, 0, 400, 800)]})
+    )
+    assert (picture.width, picture.height) == (180, 360)
+
+
+def test_a_layout_without_anything_visible_is_no_layout() -> None:
+    page = recorded_page(rectangles={"a.png": [rectangle(0, 501, 10, 10)]})
+    assert not picture_of(page).is_recorded
+    assert page.resources[1].viewport == 0

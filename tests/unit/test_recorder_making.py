@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ROOT = "http://x/"
 HTML = '<link rel=stylesheet href="a.css"><img src="b.png?size=1"><img src="b.png?size=2">'
 MEASURED = {
-    "pixels": 1000,
-    "images": {"http://x/b.png?size=2": 500},
+    "viewport": [50, 20],
+    "images": {"http://x/b.png?size=2": [[0, 0, 25, 20]]},
     "texts": {},
     "blocking": {"http://x/a.css": True},
     "paints": {"first-contentful-paint": 70.0},

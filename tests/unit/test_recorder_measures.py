@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from h3sim.importers.chromium.navigation_reader import largest_url, visible_shares
+from h3sim.importers.chromium.navigation_reader import largest_url, painted_rectangles
 from h3sim.importers.chromium.recording import differences, merged
 from h3sim.importers.formats.chrome_trace import CpuTime, TraceTask, task_of, work_of
 from h3sim.importers.formats.devtools import RecordedExchange
 from h3sim.importers.header_lists import request_lists, response_lists, to_qif
-from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
+from h3sim.page import Discovery, Kind, Layout, Page, Rectangle, Resource, TriggerEvent
 
 
 def span(
@@ -61,15 +61,30 @@ FACES = [
 ]
 
 
-def test_a_share_is_of_all_pixels_and_never_more_than_one() -> None:
-    measured = {"pixels": 1000, "images": {"a.png": 250, "b.png": 5000}, "texts": {}}
-    assert visible_shares(measured, []) == {"a.png": 0.25, "b.png": 1.0}
+def measured(images: dict[str, Any], texts: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"viewport": [50, 20], "images": images, "texts": texts or {}}
+
+
+def test_rectangles_are_cut_off_at_the_viewport_and_tiny_ones_are_left_out() -> None:
+    images = {
+        "a.png": [[0, 0, 10, 25], [-5, 15, 10, 10]],
+        "b.png": [[60, 0, 10, 10]],
+        "pixel.gif": [[1, 1, 0.1, 0.1]],
+    }
+    found = painted_rectangles(measured(images), [])
+    assert found == {
+        "a.png": (
+            Rectangle(x=0, y=0, width=10, height=20),
+            Rectangle(x=0, y=15, width=5, height=5),
+        )
+    }
+    assert Layout(width=50, height=20, rectangles=found).share("a.png") == 0.225
 
 
 def test_a_text_belongs_to_the_first_web_font_of_its_list_in_the_nearest_weight() -> None:
     def font_of(families: str, weight: str, slope: str = "normal") -> list[str]:
-        texts = {json.dumps([families, weight, slope]): 100}
-        return [*visible_shares({"pixels": 1000, "images": {}, "texts": texts}, FACES)]
+        texts = {json.dumps([families, weight, slope]): [[0, 0, 10, 10]]}
+        return [*painted_rectangles(measured({}, texts), FACES)]
 
     assert font_of("Georgia, lato, Wide", "400") == ["lato-400"]
     assert font_of('"Lato"', "600") == ["lato-700"]

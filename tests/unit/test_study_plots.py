@@ -12,6 +12,7 @@ import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
 from h3sim.study.statistics import Ranks
+from tools.picture_check import errors_in
 
 
 def study() -> Any:
@@ -112,7 +113,7 @@ def test_ranks_and_distributions_say_what_is_counted() -> None:
     n_both = n_pages * len(set(results.column("send_buffer_kb")))
     both = f"{n_both} combinations of page \u00d7 send buffer ({n_pages} pages)"
     assert both in results.plot.ranks("ms").get_title().replace("\n", " ")
-    assert results.plot.cdf("ms").get_ylabel() == f"share of {both}"
+    assert " ".join(results.plot.cdf("ms").get_ylabel().split()) == f"share of {both}"
 
 
 def test_a_map_shows_each_mean() -> None:
@@ -242,3 +243,20 @@ def test_lines_of_what_no_load_has_say_so_and_blame_no_column() -> None:
     results = h3sim.sweep("creative", schemes="rr", send_buffer_kb=[0, 14], executor="serial")
     with pytest.raises(NothingToMeasureError, match="no load has load_event_ms"):
         results.plot.lines("send_buffer_kb", "load_event_ms")
+
+
+def test_long_labels_wrap_within_the_figure() -> None:
+    value = "waiting_for_bytes_of_other_streams_at_the_client_and_at_the_server_ms"
+    rows = [{**row, value: row["ms"]} for row in study()]
+    results = Results.of(rows, axes=("page", "rtt_ms", "scheme", "seed"))
+    for ax in (results.plot.cdf(value), results.plot.lines("page", value=value)):
+        assert [*errors_in(ax.figure)] == []
+    assert "\n" in ax.get_ylabel()
+
+
+def test_the_last_step_of_a_cdf_is_not_on_the_edge_nor_behind_the_line_at_0() -> None:
+    ax = study().plot.cdf("ms", relative_to="rr")
+    steps = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) == 3]
+    (zero,) = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) == 2]
+    assert ax.get_xlim()[1] > max(float(drawn.get_xdata()[-1]) for drawn in steps)
+    assert zero.get_zorder() < min(drawn.get_zorder() for drawn in steps)

@@ -20,7 +20,7 @@ from h3sim.importers.css import BOLD, NORMAL, nearest_weights
 from h3sim.importers.formats.chrome_trace import CpuTime, task_of, work_of
 from h3sim.importers.formats.devtools import NetworkEvents, join_redirects
 from h3sim.importers.html import read_markup, scan
-from h3sim.importers.recorded_request import REDIRECTS, Trigger
+from h3sim.importers.recorded_request import REDIRECTS, Trigger, visible_rectangles
 from h3sim.importers.request_fields import address, kind_of, without_fragment
 from h3sim.importers.source import Fields
 from h3sim.page import FLAGS, FontDisplay, Kind, TriggerEvent
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from h3sim.importers.formats.devtools import RecordedExchange
     from h3sim.importers.html import Reference
     from h3sim.importers.recorded_request import Recording
+    from h3sim.page import Rectangle
 
 
 _SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
@@ -320,26 +321,24 @@ def _finished_ms(exchange: RecordedExchange) -> float:
 
 
 _WEIGHTS = {"normal": NORMAL, "bold": BOLD}
-_VISIBILITY_DIGITS = 4
 
 
-def visible_shares(
+def painted_rectangles(
     measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]]
-) -> dict[str, float]:
-    """Return the share of the viewport's pixels that each URL covers, 1 at most.
+) -> dict[str, tuple[Rectangle, ...]]:
+    """Return the visible rectangles of each URL.
 
     For an image these are its boxes, as element or background; for a font the lines of text set in
-    it. Overlaps are ignored.
+    it.
     """
-    areas: dict[str, float] = {**measured["images"]}
-    for style, area in measured["texts"].items():
-        for url in _font_urls(json.loads(style), fonts):
-            areas[url] = areas.get(url, 0.0) + area
-    pixels = measured["pixels"]
-    shares = {
-        url: round(min(area / pixels, 1.0), _VISIBILITY_DIGITS) for url, area in areas.items()
+    found: dict[str, list[Sequence[float]]] = {
+        url: [*boxes] for url, boxes in measured["images"].items()
     }
-    return {url: share for url, share in shares.items() if share > 0}
+    for style, lines in measured["texts"].items():
+        for url in _font_urls(json.loads(style), fonts):
+            found.setdefault(url, []).extend(lines)
+    width, height = measured["viewport"]
+    return visible_rectangles((width, height), found)
 
 
 def largest_url(measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]]) -> str:
@@ -447,7 +446,7 @@ class VisitReader:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
         causes = Causes(loaded, self._documents, self._work, visit.measured["waited"])
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
-        self._shares = visible_shares(visit.measured, visit.fonts)
+        self._rectangles = painted_rectangles(visit.measured, visit.fonts)
         self._blocking = visit.measured["blocking"]
         self._displays = {
             font["src"]: FontDisplay(font.get("fontDisplay") or "auto") for font in visit.fonts
@@ -460,6 +459,8 @@ class VisitReader:
         visit, start_ms = self._visit, self._loaded[0].requested_ms
         recording.dialect = "chromium"
         recording.set_tool(visit.browser)
+        width, height = visit.measured["viewport"]
+        recording.viewport_px = width, height
         if visit.onload_ms is not None:
             recording.times_ms["load_event"] = visit.onload_ms - start_ms
         if largest := visit.measured["largest"]:
@@ -476,7 +477,7 @@ class VisitReader:
 
     def _add_paint(self, exchange: RecordedExchange) -> None:
         is_painted = self._kinds[exchange.hop_id] in _PAINTED
-        exchange.viewport = self._shares.get(exchange.url) if is_painted else None
+        exchange.rectangles = self._rectangles.get(exchange.url, ()) if is_painted else ()
         exchange.is_above_the_fold = exchange.hop_id in self._seen
         exchange.is_hero = exchange.url == self._hero
         exchange.is_critical = exchange is self._first or self._is_blocking(exchange)
@@ -546,7 +547,7 @@ class VisitReader:
         seen: set[str] = {self._first.hop_id, self._loaded[0].hop_id}
         for exchange in self._loaded:
             is_painted = self._kinds[exchange.hop_id] in _PAINTED
-            shown = is_painted and exchange.url in self._shares
+            shown = is_painted and exchange.url in self._rectangles
             if shown or self._is_blocking(exchange):
                 key: str | None = exchange.hop_id
                 while key is not None and key not in seen:

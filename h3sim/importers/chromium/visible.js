@@ -1,6 +1,7 @@
-// What stands above the fold, measured in the loaded page: for each image the visible area of its
-// boxes, for each text its font and the visible area of its lines. Areas are in CSS pixels. It runs in
-// the world of watch.js, where the page's scripts have not replaced anything it uses.
+// What stands above the fold, measured in the loaded page: for each image the visible parts of its
+// boxes, for each text its font and the visible parts of its lines, as [x, y, width, height] in CSS
+// pixels of the viewport. It runs in the world of watch.js, where the page's scripts have not replaced
+// anything it uses.
 (async () => {
   const width = innerWidth, height = innerHeight;
   const absolute = (url) => { try { return new URL(url, document.baseURI).href.split("#")[0]; } catch { return ""; } };
@@ -25,41 +26,40 @@
   const shown = (element) => seen.has(element)
     && element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const clip = (box, bounds) => {
-    const w = Math.min(box.right, bounds.right, width) - Math.max(box.left, bounds.left, 0);
-    const h = Math.min(box.bottom, bounds.bottom, height) - Math.max(box.top, bounds.top, 0);
-    return w > 0 && h > 0 ? w * h : 0;
+    const x = Math.max(box.left, bounds.left, 0), y = Math.max(box.top, bounds.top, 0);
+    return [x, y, Math.min(box.right, bounds.right, width) - x, Math.min(box.bottom, bounds.bottom, height) - y];
   };
 
   const images = {}, texts = {};
-  const add = (table, key, area) => { if (key && area > 0) table[key] = (table[key] ?? 0) + area; };
+  const add = (table, key, part) => { if (key && part[2] > 0 && part[3] > 0) (table[key] ??= []).push(part); };
   const font = (style) => JSON.stringify([style.fontFamily, style.fontWeight, style.fontStyle]);
   for (const element of elements) {
     if (!shown(element)) continue;
-    const box = seen.get(element), area = box.width * box.height;
+    const box = seen.get(element), part = [box.x, box.y, box.width, box.height];
     const image = element.currentSrc || element.poster || (element.tagName === "INPUT" && element.src)
       || (element.tagName === "image" && element.href?.baseVal)
       || (element.tagName === "OBJECT" && element.data) || (element.tagName === "EMBED" && element.src);
-    if (image) add(images, absolute(image), area);
+    if (image) add(images, absolute(image), part);
     for (const pseudo of [null, "::before", "::after"]) {
       const style = getComputedStyle(element, pseudo);
       if (pseudo && (style.content === "none" || style.content === "normal" || style.display === "none")) continue;
       for (const property of ["backgroundImage", "borderImageSource", "maskImage", "listStyleImage", "content"]) {
         if (style[property]?.includes("url(")) {
-          for (const url of inBackground(style[property])) add(images, url, area);
+          for (const url of inBackground(style[property])) add(images, url, part);
         }
       }
       if (pseudo && style.content.length > 2) {
-        const size = parseFloat(style.fontSize) || 0;
-        add(texts, font(style), Math.min(area, size * size * (style.content.length - 2)));
+        // A letter is taken as a square; lines of the box as full.
+        const size = parseFloat(style.fontSize) || 0, wide = Math.min(box.width, size * (style.content.length - 2));
+        add(texts, font(style), [box.x, box.y, wide, Math.min(box.height, (size * size * (style.content.length - 2)) / wide)]);
       }
     }
     for (const node of element.childNodes) {
       if (node.nodeType !== Node.TEXT_NODE || !node.data.trim()) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
-      let visible = 0;
-      for (const line of range.getClientRects()) visible += clip(line, box);
-      add(texts, font(getComputedStyle(element)), visible);
+      const style = font(getComputedStyle(element));
+      for (const line of range.getClientRects()) add(texts, style, clip(line, box));
     }
   }
   const blocking = {};
@@ -68,5 +68,5 @@
   }
   const paints = {};
   for (const entry of performance.getEntriesByType("paint")) paints[entry.name] = entry.startTime;
-  return JSON.stringify({ pixels: width * height, images, texts, blocking, paints, largest: globalThis.__h3sim_largest ?? null });
+  return JSON.stringify({ viewport: [width, height], images, texts, blocking, paints, largest: globalThis.__h3sim_largest ?? null });
 })()

@@ -4,7 +4,7 @@ A trace is a list of events, or an object with that list as `traceEvents` ("Trac
 Its `Resource*` events have the same fields as those of the Network domain, so they are translated
 and read as a protocol log. Tasks of the main thread add the CPU time of each resource and the
 script that was running when a request was made; paint events add milestones, the largest element
-and the visible share of each image.
+and the visible rectangles of each image.
 
 Events may be in any order: each thread writes its own buffer.
 """
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.formats.har import started_at
-from h3sim.importers.recorded_request import SizeSource, stretch_pieces
+from h3sim.importers.recorded_request import SizeSource, stretch_pieces, visible_rectangles
 from h3sim.importers.request_fields import kind_of, without_fragment
 from h3sim.importers.source import Fields
 from h3sim.page import Kind
+from h3sim.page.recording import MAX_PX
 from h3sim.schema import is_quantity
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from h3sim.importers.recorded_request import Recording
     from h3sim.importers.source import JsonPart
+    from h3sim.page import Rectangle
 
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
@@ -41,7 +43,6 @@ _URLS = {
 """Names of tasks, with the key of the URL in each."""
 _CALLS = ("FunctionCall", _RUN)
 """Tasks in which a script runs."""
-_SHARE_DIGITS = 4
 _TIME_DIGITS = 2
 _WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
 
@@ -338,7 +339,7 @@ class ChromeTrace:
     def _add_paints(
         self, exchanges: Sequence[RecordedExchange], begun: _Navigation, marks: Sequence[_Event]
     ) -> None:
-        """Add milestones, the largest element and the visible shares of images."""
+        """Add milestones, the largest element and the visible rectangles of images."""
         times_ms = self._recording.times_ms
         of_page = [mark for mark in marks if mark.frame in ("", begun.frame)]
         for name in _LOADED:
@@ -350,12 +351,14 @@ class ChromeTrace:
         hero = "" if largest is None else _largest_url(largest, of_page)
         if largest is not None:
             times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
-        shares = _visible_shares(exchanges, of_page)
+        viewport_px = _viewport_px(exchanges, of_page)
+        rectangles = {} if viewport_px is None else _painted_rectangles(viewport_px, of_page)
+        self._recording.viewport_px = viewport_px
         for exchange in exchanges:
             is_document = kind_of(exchange)[0] is Kind.DOCUMENT
             exchange.is_framed = is_document and exchange.frame_id not in ("", begun.frame)
             if exchange.kind is Kind.IMAGE:
-                exchange.viewport = shares.get(exchange.url)
+                exchange.rectangles = rectangles.get(exchange.url, ())
                 exchange.is_hero = exchange.url == hero
 
 
@@ -482,36 +485,42 @@ def _largest_url(largest: _Event, marks: Sequence[_Event]) -> str:
     return ""
 
 
-def _visible_shares(
+def _viewport_px(
     exchanges: Sequence[RecordedExchange], marks: Sequence[_Event]
-) -> dict[str, float]:
-    """Return the share of the viewport that each image covers; overlaps are ignored."""
+) -> tuple[float, float] | None:
+    """Return width and height of the viewport in CSS pixels, None if it is unknown."""
     arrived_ms = next((e.first_byte_ms for e in exchanges if e.first_byte_ms is not None), 0.0)
     # The first viewport of a mobile page, before its document, is wider than the screen; frames
     # and SVG images have smaller ones.
-    viewport_px = max(
-        (
-            _area_px(mark.data.get("viewport_rect"))
-            for mark in marks
-            if mark.name == _VIEWPORT and mark.at_us >= arrived_ms * _US_PER_MS
-        ),
-        default=0.0,
-    )
-    painted: dict[tuple[str, str], float] = {}
+    sizes = [
+        (width, height)
+        for mark in marks
+        if mark.name == _VIEWPORT and mark.at_us >= arrived_ms * _US_PER_MS
+        for _, _, width, height in [_rectangle(mark.data.get("viewport_rect"))]
+        if 1 <= width <= MAX_PX and 1 <= height <= MAX_PX
+    ]
+    return max(sizes, key=math.prod, default=None)
+
+
+def _painted_rectangles(
+    viewport_px: tuple[float, float], marks: Sequence[_Event]
+) -> dict[str, tuple[Rectangle, ...]]:
+    """Return where each image was painted last, by URL."""
+    painted: dict[tuple[str, str], tuple[float, float, float, float]] = {}
     for mark in marks:
         url, node = mark.data.get("image_url"), str(mark.data.get("dom_node_id"))
         if mark.name == _PAINTED and isinstance(url, str):
             # An image that is painted again may have moved.
-            painted[without_fragment(url), node] = _area_px(mark.data.get("rect"))
-    shares: defaultdict[str, float] = defaultdict(float)
-    for (url, _), area_px in painted.items():
-        if area_px and viewport_px:
-            shares[url] += area_px / viewport_px
-    return {url: round(min(share, 1.0), _SHARE_DIGITS) for url, share in shares.items()}
+            painted[without_fragment(url), node] = _rectangle(mark.data.get("rect"))
+    by_url: defaultdict[str, list[tuple[float, float, float, float]]] = defaultdict(list)
+    for (url, _), rectangle in painted.items():
+        by_url[url].append(rectangle)
+    return visible_rectangles(viewport_px, by_url)
 
 
-def _area_px(corners: object) -> float:
-    """Return the area of a rectangle given by its corners: x and y, four times."""
+def _rectangle(corners: object) -> tuple[float, float, float, float]:
+    """Return x, y, width and height of a rectangle given by its corners: x and y, four times."""
     if not isinstance(corners, list) or not all(map(is_quantity, corners)) or len(corners) != 8:
-        return 0.0
-    return float(max(0.0, corners[4] - corners[0]) * max(0.0, corners[5] - corners[1]))
+        return 0.0, 0.0, 0.0, 0.0
+    left, top, right, bottom = corners[0], corners[1], corners[4], corners[5]
+    return left, top, right - left, bottom - top
