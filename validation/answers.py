@@ -13,7 +13,7 @@ import statistics
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
@@ -25,15 +25,17 @@ from h3sim.page import Kind
 from h3sim.page.transforms import with_early_hints
 from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.study import load_study
-from h3sim.study.statistics import mean_interval
 from h3sim.study.study_file import read_study
+from validation.estimates import estimate, per_cent
 from validation.h3sim_1 import halves
+from validation.sharing import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page, Resource
     from h3sim.study import Results
+    from validation.estimates import Estimate
 
 METRICS = {
     "first_paint_ms": "first paint",
@@ -42,7 +44,6 @@ METRICS = {
     "byte_index_all_ms": "ByteIndex",
 }
 _PAINTS = ("first_paint_ms", "largest_paint_ms", "speed_index_ms")
-CONFIDENCE = 0.95
 CLIENTS = {"chrome": 0.7, "safari": 0.25, "firefox": 0.05}
 """Shares of users: rounded from what counters of page views publish for 2025, and varied below."""
 NETWORKS = {
@@ -54,44 +55,6 @@ _N_MIXTURES = 2000
 
 Logs = dict[Any, dict[str, dict[str, float]]]
 """The logarithm of a metric by state, action and site."""
-
-
-class Estimate(NamedTuple):
-    """A mean over sites with its interval, as a change in per cent."""
-
-    mean: float
-    low: float | None
-    high: float | None
-
-    @property
-    def is_sure(self) -> bool:
-        """True if the interval excludes 0."""
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return f"{self.mean:+.1f} %"
-        return f"{self.mean:+.1f} % ({self.low:+.1f} to {self.high:+.1f})"
-
-
-def estimate(logs: Sequence[float], *, family: int = 1) -> Estimate:
-    """Return the mean of log ratios of sites as a change in per cent.
-
-    The interval is one of *family* that hold together (Bonferroni).
-
-    >>> str(estimate([0.1, 0.2, 0.1, 0.2]))
-    '+16.2 % (+6.0 to +27.4)'
-    """
-    ends = mean_interval(logs, 1 - (1 - CONFIDENCE) / family)
-    return Estimate(*(None if end is None else _per_cent(end) for end in (_mean(logs), *ends)))  # type: ignore[arg-type]
-
-
-def _per_cent(log: float) -> float:
-    return 100 * math.expm1(min(log, math.log(1e6)))
-
-
-def _mean(values: Iterable[float]) -> float:
-    return statistics.fmean(values)
 
 
 class Sites:
@@ -126,7 +89,7 @@ def logs_of(
             found[state(row)][action(row)][sites.of(row["page"])].append(math.log(row[metric]))
     return {
         where: {
-            what: {site: _mean(values) for site, values in by_site.items()}
+            what: {site: statistics.fmean(values) for site, values in by_site.items()}
             for what, by_site in actions.items()
         }
         for where, actions in found.items()
@@ -156,7 +119,9 @@ def expected(logs: Logs, action: str, sites: Iterable[str], weights: Mapping[Any
     return (
         sum(
             share
-            * _mean(logs[state][action][site] for site in names if site in logs[state][action])
+            * statistics.fmean(
+                logs[state][action][site] for site in names if site in logs[state][action]
+            )
             for state, share in weights.items()
         )
         / total
@@ -175,7 +140,7 @@ def regrets(logs: Logs, sites: Sequence[str]) -> dict[Any, dict[str, float]]:
     for state, actions in logs.items():
         means = {what: expected(logs, what, sites, {state: 1.0}) for what in actions}
         least = min(means.values())
-        found[state] = {what: _per_cent(mean - least) for what, mean in means.items()}
+        found[state] = {what: per_cent(mean - least) for what, mean in means.items()}
     return found
 
 
@@ -595,7 +560,7 @@ def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
 _COLOURS = dict(zip(_PAINTS, ("#0072b2", "#d55e00", "#009e73"), strict=True))
 
 
-_ANSWERS = {"robust": robust_choice, "who": who_prioritizes, "loss": loss_order}
+_ANSWERS = {"robust": robust_choice, "who": who_prioritizes, "loss": loss_order, "share": share}
 
 
 def main(argv: Sequence[str]) -> int:
