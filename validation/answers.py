@@ -28,6 +28,7 @@ from h3sim.study import load_study
 from h3sim.study.study_file import read_study
 from validation.estimates import estimate, per_cent
 from validation.h3sim_1 import halves
+from validation.paint_rules import paint_rules
 from validation.sharing import share
 
 if TYPE_CHECKING:
@@ -560,7 +561,13 @@ def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
 _COLOURS = dict(zip(_PAINTS, ("#0072b2", "#d55e00", "#009e73"), strict=True))
 
 
-_ANSWERS = {"robust": robust_choice, "who": who_prioritizes, "loss": loss_order, "share": share}
+_ANSWERS = {
+    "robust": robust_choice,
+    "who": who_prioritizes,
+    "loss": loss_order,
+    "share": share,
+    "rules": paint_rules,
+}
 
 
 def main(argv: Sequence[str]) -> int:
