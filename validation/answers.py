@@ -12,6 +12,7 @@ import random
 import statistics
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,13 @@ import h3sim
 from h3sim.browser import needed_for_first_paint
 from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
-from h3sim.page import Kind
+from h3sim.page import Kind, synthetic
 from h3sim.page.transforms import with_early_hints
 from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.study import load_study
 from h3sim.study.study_file import read_study
 from validation.estimates import estimate, per_cent
-from validation.h3sim_1 import halves
+from validation.h3sim_1 import Site, halves
 from validation.paint_rules import paint_rules
 from validation.sharing import share
 
@@ -63,6 +64,8 @@ class Sites:
 
     def __init__(self, pages: Iterable[str]) -> None:
         made, kept = halves([h3sim.load_page(row.name) for row in h3sim.list_pages()])
+        drawn = [Site(page.name, (page,)) for page in made_up_pages()]
+        made, kept = [*made, *drawn[::2]], [*kept, *drawn[1::2]]
         self._site_of = {page.name: site.name for site in (*made, *kept) for page in site.pages}
         known = {self._site_of[page] for page in pages}
         self.chosen_on = sorted(site.name for site in made if site.name in known)
@@ -97,9 +100,28 @@ def logs_of(
     }
 
 
+_N_MADE_UP = 40
+_FIRST_MADE_UP = 2000
+"""The first seed of the made-up pages with which the answers are repeated."""
+_OTHER_SEEDS = 500
+"""The first of the seeds with which the answers are repeated."""
+
+
+def made_up_pages() -> list[Page]:
+    """Return pages that look like the web's, each of which stands for a site."""
+    return [synthetic(seed=seed) for seed in range(_FIRST_MADE_UP, _FIRST_MADE_UP + _N_MADE_UP)]
+
+
 def run(name: str, options: argparse.Namespace) -> Results:
-    """Return the rows of a shipped study, from the store where it has them."""
+    """Return the rows of a shipped study, from the store where it has them.
+
+    With other seeds or on made-up pages, if the options say so.
+    """
     study = read_study(str(root("models") / "studies" / "results" / f"{name}.toml"))
+    if options.other_seeds:
+        study = study.with_seeds([_OTHER_SEEDS + seed for seed in study.design.seeds])
+    if options.made_up:
+        study = replace(study, design=replace(study.design, pages=tuple(made_up_pages())))
     with progress_bar(name) as progress:
         return study.run(store=options.store, workers=options.workers, progress=progress)
 
@@ -472,7 +494,8 @@ Pages = dict[str, "Page"]
 
 def _edits(names: Sequence[str]) -> Iterator[tuple[str, Pages, Pages]]:
     """Yield hints: their names, and the pages before and after, by the names of the first."""
-    pages = [h3sim.load_page(name) for name in names]
+    drawn = {page.name: page for page in made_up_pages()}
+    pages = [drawn[name] if name in drawn else h3sim.load_page(name) for name in names]
     slow = [
         page.with_(page.resources[page.root].id, server_ms=_THINK_MS, name=page.name)
         for page in pages
@@ -543,7 +566,7 @@ def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
     names = [*found]
     for offset, (metric, colour) in zip((-0.22, 0, 0.22), _COLOURS.items(), strict=True):
         for y, scheme in enumerate(names):
-            mean, low, high = found[scheme][metric]
+            mean, low, high, _ = found[scheme][metric]
             label = METRICS[metric] if not y else None
             if low is not None and high is not None:
                 axis.plot([low, high], [y + offset] * 2, color=colour, lw=1.5)
@@ -576,8 +599,23 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("answers", nargs="*", help=f"of {', '.join(_ANSWERS)} (default: all)")
     parser.add_argument("--store", type=Path, help="store finished loads and reuse them")
     parser.add_argument("--workers", type=int)
-    parser.add_argument("--figures", type=Path, default=Path("docs/images"), metavar="FOLDER")
+    parser.add_argument(
+        "--other-seeds", action="store_true", help="robust and loss: with seeds from 500 on"
+    )
+    parser.add_argument(
+        "--made-up", action="store_true", help="robust, who and loss: on 40 made-up pages"
+    )
+    parser.add_argument(
+        "--figures",
+        type=Path,
+        metavar="FOLDER",
+        help="default: docs/images; build/figures for what is repeated",
+    )
     options = parser.parse_args(argv)
+    if options.figures is None:
+        repeats = options.other_seeds or options.made_up
+        options.figures = Path("build/figures" if repeats else "docs/images")
+    options.figures.mkdir(parents=True, exist_ok=True)
     for name in options.answers or _ANSWERS:
         _ANSWERS[name](options)
     return 0

@@ -30,6 +30,7 @@ from h3sim.page import ResourceState, synthetic
 from h3sim.page.transforms import with_early_hints
 from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.schemes import read_scheme, scheme_from_dict
+from h3sim.units import NS_PER_S
 from validation.estimates import Estimate, estimate
 from validation.h3sim_1 import Site, halves
 from validation.paint_bounds import marked_for_paints
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import Scheme
+    from h3sim.transport import TransportProfile
 
 NETWORKS = ("cable", "4g", "wifi-lossy", "fast-3g")
 HOLD_BACKS = ("chrome-118", "safari", "off")
@@ -472,9 +474,6 @@ def print_servers(sites: Sequence[Site]) -> None:
 def gap(sites: Sequence[Site]) -> dict[str, dict[str, float]]:
     """Return the mean ratio to the bounds after each step of what is known, or taken away."""
     frozen, chrome = (clients()[name] for name in (_FROZEN, _CHROME))
-    quick = replace(
-        h3sim.load_profile("quiche-chrome"), name="no-slow-start", initial_window_bytes=10**7
-    )
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for site in sites:
         page = min(site.pages, key=lambda page: page.name)
@@ -488,10 +487,13 @@ def gap(sites: Sequence[Site]) -> dict[str, dict[str, float]]:
             steps: dict[str, Iterator[Load]] = {
                 "Chrome": iter([load_of(page, chrome, network, 101)]),
                 "the rules": iter([load_of(page, frozen, network, 101)]),
+                "the rules, nothing held back": iter(
+                    [load_of(page, frozen, network, 101, tight_mode="off")]
+                ),
                 "and what will be seen": iter([load_of(page, _seeing(frozen), network, 101)]),
                 "and the page": _of_orders(marks, network),
                 "and no slow start, no loss": _of_orders(
-                    marks, network, transport_profile=quick, loss=0.0
+                    marks, network, transport_profile=_without_slow_start(network), loss=0.0
                 ),
                 "and all requested at once": _of_orders([*marked_for_paints(early)], network),
             }
@@ -509,6 +511,17 @@ def gap(sites: Sequence[Site]) -> dict[str, dict[str, float]]:
         step: {metric: math.exp(statistics.fmean(logs)) for metric, logs in by.items()}
         for step, by in found.items()
     }
+
+
+def _without_slow_start(name: str) -> TransportProfile:
+    """Return the profile with an initial window that fills the link, and not its queue."""
+    network = h3sim.load_network(name)
+    assert network.down is not None and network.down.rate_bps is not None  # noqa: S101, PT018 - a link
+    flight_bytes = network.down.rate_bps * network.rtt_ns // (8 * NS_PER_S)
+    known = h3sim.load_profile("quiche-chrome")
+    least_bytes = known.initial_window_bytes or 0
+    window_bytes = max(least_bytes, flight_bytes)
+    return replace(known, name=f"{name}-full", initial_window_bytes=window_bytes)
 
 
 def _of_orders(marks: Sequence[Page], network: str, **options: Any) -> Iterator[Load]:
@@ -543,6 +556,9 @@ def paint_rules(options: argparse.Namespace) -> None:
     of_made_up = loads_of(made_up, every)
     print_ratios("made up", of_made_up, every)
     print_contrasts("made up", of_made_up, others)
+    pair = {name: every[name] for name in (_FROZEN, _CHROME)}
+    gradual = loads_of(kept, pair, paint="progressive")
+    print_contrasts("kept for the test, images as they load", gradual, [_CHROME])
     print_servers(kept)
     steps = gap(kept)
     print("times the bound, step by step, kept for the test\n")
@@ -560,7 +576,7 @@ def _draw(found: BySite, steps: Mapping[str, Mapping[str, float]], path: Path) -
     family = (len(NETWORKS) + 1) * len(others) * len(_JUDGED)
     for metric, offset, colour in zip(_SEEN, (-0.15, 0.15), _COLOURS, strict=True):
         for y, other in enumerate(others):
-            mean, low, high = contrast(found, _FROZEN, other, metric, NETWORKS, family)
+            mean, low, high, _ = contrast(found, _FROZEN, other, metric, NETWORKS, family)
             if low is not None and high is not None:
                 left.plot([low, high], [y + offset] * 2, color=colour, lw=1.5)
             label = None if y else METRICS[metric]
