@@ -100,7 +100,7 @@ def logs_of(
     }
 
 
-_N_MADE_UP = 40
+_N_MADE_UP = 24
 _FIRST_MADE_UP = 2000
 """The first seed of the made-up pages with which the answers are repeated."""
 _OTHER_SEEDS = 500
@@ -603,7 +603,7 @@ def main(argv: Sequence[str]) -> int:
         "--other-seeds", action="store_true", help="robust and loss: with seeds from 500 on"
     )
     parser.add_argument(
-        "--made-up", action="store_true", help="robust, who and loss: on 40 made-up pages"
+        "--made-up", action="store_true", help="robust, who and loss: on 24 made-up pages"
     )
     parser.add_argument(
         "--figures",

@@ -490,12 +490,14 @@ def gap(sites: Sequence[Site]) -> dict[str, dict[str, float]]:
                 "the rules, nothing held back": iter(
                     [load_of(page, frozen, network, 101, tight_mode="off")]
                 ),
-                "and what will be seen": iter([load_of(page, _seeing(frozen), network, 101)]),
-                "and the page": _of_orders(marks, network),
-                "and no slow start, no loss": _of_orders(
+                "the rules, and what will be seen": iter(
+                    [load_of(page, _seeing(frozen), network, 101)]
+                ),
+                "all of the page": _of_orders(marks, network),
+                "all of it, no slow start, no loss": _of_orders(
                     marks, network, transport_profile=_without_slow_start(network), loss=0.0
                 ),
-                "and all requested at once": _of_orders([*marked_for_paints(early)], network),
+                "all of it, requested at once": _of_orders([*marked_for_paints(early)], network),
             }
             for step, loads in steps.items():
                 best: dict[str, float] = {}
@@ -591,7 +593,7 @@ def _draw(found: BySite, steps: Mapping[str, Mapping[str, float]], path: Path) -
     left.set_xlabel(f"{_FROZEN} relative to others, %\n(sooner is to the left)")
     right.axvline(1.0, color="black", lw=0.8)
     right.set_yticks(range(len(steps)), list(steps))
-    right.set_xlim(left=0.8)
+    right.set_xlim(0, 1.15 * max(max(by.values()) for by in steps.values()))
     right.set_xlabel("times the bound of the page")
     for axis in (left, right):
         axis.invert_yaxis()

@@ -355,6 +355,8 @@ def _draw_map(found: Mapping[str, Mapping[Cell, Estimate]], path: Path) -> None:
 
     figure = Figure(figsize=(10, 10), layout="constrained")
     axes = figure.subplots(len(found), len(LAYOUTS), sharex=True, sharey=True)
+    for axis, layout in zip(axes[0], LAYOUTS, strict=True):
+        axis.set_title(layout, fontsize=10)
     for line, (title, cells) in zip(axes, found.items(), strict=True):
         for axis, layout in zip(line, LAYOUTS, strict=True):
             table = [[cells[layout, kb, network] for network in _NETWORKS] for kb in _KB]
@@ -373,8 +375,6 @@ def _draw_map(found: Mapping[str, Mapping[Cell, Estimate]], path: Path) -> None:
             set_alt_text(axis, f"{title}, {layout}: {min(flat):+.0f} to {max(flat):+.0f} %.")
             axis.set_xticks(range(len(_NETWORKS)), _NETWORKS, fontsize=8)
             axis.set_yticks(range(len(_KB)), [f"{kb} kB" for kb in _KB], fontsize=8)
-            if line is axes[0]:
-                axis.set_title(layout, fontsize=10)
         line[0].set_ylabel(title.replace(", ", "\n"), fontsize=9)
     figure.colorbar(
         picture, ax=axes, label="images that share: later (+) or sooner (-), %", shrink=0.5
