@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page, Resource
-    from h3sim.study import Results
+    from h3sim.study import Results, Study
     from validation.estimates import Estimate
 
 METRICS = {
@@ -112,16 +112,19 @@ def made_up_pages() -> list[Page]:
     return [synthetic(seed=seed) for seed in range(_FIRST_MADE_UP, _FIRST_MADE_UP + _N_MADE_UP)]
 
 
-def run(name: str, options: argparse.Namespace) -> Results:
-    """Return the rows of a shipped study, from the store where it has them.
-
-    With other seeds or on made-up pages, if the options say so.
-    """
+def of_study(name: str, options: argparse.Namespace) -> Study:
+    """Return a shipped study, with other seeds or on made-up pages if the options say so."""
     study = read_study(str(root("models") / "studies" / "results" / f"{name}.toml"))
     if options.other_seeds:
         study = study.with_seeds([_OTHER_SEEDS + seed for seed in study.design.seeds])
     if options.made_up:
         study = replace(study, design=replace(study.design, pages=tuple(made_up_pages())))
+    return study
+
+
+def run(name: str, options: argparse.Namespace) -> Results:
+    """Return the rows of a shipped study, from the store where it has them."""
+    study = of_study(name, options)
     with progress_bar(name) as progress:
         return study.run(store=options.store, workers=options.workers, progress=progress)
 
@@ -324,7 +327,8 @@ def _draw_regrets(by_metric: Mapping[str, Logs], sites: Sequence[str], path: Pat
 
 def loss_order(options: argparse.Namespace) -> None:
     """Print and draw where sharing paints sooner than one response at a time, by loss and burst."""
-    results = [*in_pairs(run("loss-order", options))]
+    ended = [*run("loss-order", options)]
+    results = [*in_pairs(ended)]
     sites = Sites({row["page"] for row in results})
     metrics = ("largest_paint_ms", "speed_index_ms", "byte_index_all_ms")
 
@@ -364,6 +368,9 @@ def loss_order(options: argparse.Namespace) -> None:
         print(
             f"{METRICS[metric]}: surely sooner in {sooner} of {of} cells, surely later in {later}"
         )
+    n_loads = len(of_study("loss-order", options))
+    n_open = n_loads - len(ended)
+    print(f"{n_open} of {n_loads:,} loads did not end, and are left out with their pairs")
     _draw_losses(found, options.figures / "results-loss-order.png")
 
 
