@@ -54,7 +54,7 @@ def estimate(logs: Sequence[float], *, family: int = 1) -> Estimate:
     `LEAST_DIFFERING` sites change, and others do not.
 
     >>> str(estimate([0.1, 0.2, 0.1, 0.2] * 2))
-    '+16.2 % (+11.0 to +21.6)'
+    '+16.2 % (+9.8 to +23.0)'
     >>> str(estimate([0.1, 0.2, 0.1, 0.0]))
     '+10.5 % (3 differ)'
     """
