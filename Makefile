@@ -346,8 +346,16 @@ validate-paint-bounds: $(READY) ## how far the bounds of paints are from what an
 	$(BIN)/python -m validation.paint_bounds $(ARGS)
 
 .PHONY: validate-answers
-validate-answers: $(DEV) ## the answers of docs/results.md (half an hour; ARGS="robust", "who" or "loss": one; --store FILE resumes)
+validate-answers: $(DEV) ## the answers of docs/results.md (half an hour; ARGS="robust", "who", "loss", "share" or "rules": one; --store FILE resumes; --other-seeds, --made-up repeat)
 	$(BIN)/python -m validation.answers $(ARGS)
+
+.PHONY: validate-paint-rules
+validate-paint-rules: $(DEV) ## search again for rules of a client for paint over links, on one half of the sites, and write the scheme of docs/h3sim-1.md (ten minutes)
+	$(BIN)/python -m validation.paint_rules
+
+.PHONY: validate-estimates
+validate-estimates: $(DEV) ## how often intervals hold where few of the sites change (a minute)
+	$(BIN)/python -m validation.estimates
 
 .PHONY: validate-headers
 validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; part of it needs H3SIM_QIF_DIR, see docs/headers.md)

@@ -12,8 +12,9 @@ import random
 import statistics
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
@@ -21,19 +22,22 @@ import h3sim
 from h3sim.browser import needed_for_first_paint
 from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
-from h3sim.page import Kind
+from h3sim.page import Kind, synthetic
 from h3sim.page.transforms import with_early_hints
 from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.study import load_study
-from h3sim.study.statistics import mean_interval
 from h3sim.study.study_file import read_study
-from validation.h3sim_1 import halves
+from validation.estimates import estimate, per_cent
+from validation.h3sim_1 import Site, halves
+from validation.paint_rules import paint_rules
+from validation.sharing import share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page, Resource
-    from h3sim.study import Results
+    from h3sim.study import Results, Study
+    from validation.estimates import Estimate
 
 METRICS = {
     "first_paint_ms": "first paint",
@@ -42,7 +46,6 @@ METRICS = {
     "byte_index_all_ms": "ByteIndex",
 }
 _PAINTS = ("first_paint_ms", "largest_paint_ms", "speed_index_ms")
-CONFIDENCE = 0.95
 CLIENTS = {"chrome": 0.7, "safari": 0.25, "firefox": 0.05}
 """Shares of users: rounded from what counters of page views publish for 2025, and varied below."""
 NETWORKS = {
@@ -56,49 +59,13 @@ Logs = dict[Any, dict[str, dict[str, float]]]
 """The logarithm of a metric by state, action and site."""
 
 
-class Estimate(NamedTuple):
-    """A mean over sites with its interval, as a change in per cent."""
-
-    mean: float
-    low: float | None
-    high: float | None
-
-    @property
-    def is_sure(self) -> bool:
-        """True if the interval excludes 0."""
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return f"{self.mean:+.1f} %"
-        return f"{self.mean:+.1f} % ({self.low:+.1f} to {self.high:+.1f})"
-
-
-def estimate(logs: Sequence[float], *, family: int = 1) -> Estimate:
-    """Return the mean of log ratios of sites as a change in per cent.
-
-    The interval is one of *family* that hold together (Bonferroni).
-
-    >>> str(estimate([0.1, 0.2, 0.1, 0.2]))
-    '+16.2 % (+6.0 to +27.4)'
-    """
-    ends = mean_interval(logs, 1 - (1 - CONFIDENCE) / family)
-    return Estimate(*(None if end is None else _per_cent(end) for end in (_mean(logs), *ends)))  # type: ignore[arg-type]
-
-
-def _per_cent(log: float) -> float:
-    return 100 * math.expm1(min(log, math.log(1e6)))
-
-
-def _mean(values: Iterable[float]) -> float:
-    return statistics.fmean(values)
-
-
 class Sites:
     """The sites of the pages of a study: the half on which choices are made, and the other."""
 
     def __init__(self, pages: Iterable[str]) -> None:
         made, kept = halves([h3sim.load_page(row.name) for row in h3sim.list_pages()])
+        drawn = [Site(page.name, (page,)) for page in made_up_pages()]
+        made, kept = [*made, *drawn[::2]], [*kept, *drawn[1::2]]
         self._site_of = {page.name: site.name for site in (*made, *kept) for page in site.pages}
         known = {self._site_of[page] for page in pages}
         self.chosen_on = sorted(site.name for site in made if site.name in known)
@@ -126,16 +93,38 @@ def logs_of(
             found[state(row)][action(row)][sites.of(row["page"])].append(math.log(row[metric]))
     return {
         where: {
-            what: {site: _mean(values) for site, values in by_site.items()}
+            what: {site: statistics.fmean(values) for site, values in by_site.items()}
             for what, by_site in actions.items()
         }
         for where, actions in found.items()
     }
 
 
+_N_MADE_UP = 24
+_FIRST_MADE_UP = 2000
+"""The first seed of the made-up pages with which the answers are repeated."""
+_OTHER_SEEDS = 500
+"""The first of the seeds with which the answers are repeated."""
+
+
+def made_up_pages() -> list[Page]:
+    """Return pages that look like the web's, each of which stands for a site."""
+    return [synthetic(seed=seed) for seed in range(_FIRST_MADE_UP, _FIRST_MADE_UP + _N_MADE_UP)]
+
+
+def of_study(name: str, options: argparse.Namespace) -> Study:
+    """Return a shipped study, with other seeds or on made-up pages if the options say so."""
+    study = read_study(str(root("models") / "studies" / "results" / f"{name}.toml"))
+    if options.other_seeds:
+        study = study.with_seeds([_OTHER_SEEDS + seed for seed in study.design.seeds])
+    if options.made_up:
+        study = replace(study, design=replace(study.design, pages=tuple(made_up_pages())))
+    return study
+
+
 def run(name: str, options: argparse.Namespace) -> Results:
     """Return the rows of a shipped study, from the store where it has them."""
-    study = read_study(str(root("models") / "studies" / "results" / f"{name}.toml"))
+    study = of_study(name, options)
     with progress_bar(name) as progress:
         return study.run(store=options.store, workers=options.workers, progress=progress)
 
@@ -156,7 +145,9 @@ def expected(logs: Logs, action: str, sites: Iterable[str], weights: Mapping[Any
     return (
         sum(
             share
-            * _mean(logs[state][action][site] for site in names if site in logs[state][action])
+            * statistics.fmean(
+                logs[state][action][site] for site in names if site in logs[state][action]
+            )
             for state, share in weights.items()
         )
         / total
@@ -175,7 +166,7 @@ def regrets(logs: Logs, sites: Sequence[str]) -> dict[Any, dict[str, float]]:
     for state, actions in logs.items():
         means = {what: expected(logs, what, sites, {state: 1.0}) for what in actions}
         least = min(means.values())
-        found[state] = {what: _per_cent(mean - least) for what, mean in means.items()}
+        found[state] = {what: per_cent(mean - least) for what, mean in means.items()}
     return found
 
 
@@ -336,7 +327,8 @@ def _draw_regrets(by_metric: Mapping[str, Logs], sites: Sequence[str], path: Pat
 
 def loss_order(options: argparse.Namespace) -> None:
     """Print and draw where sharing paints sooner than one response at a time, by loss and burst."""
-    results = [*in_pairs(run("loss-order", options))]
+    ended = [*run("loss-order", options)]
+    results = [*in_pairs(ended)]
     sites = Sites({row["page"] for row in results})
     metrics = ("largest_paint_ms", "speed_index_ms", "byte_index_all_ms")
 
@@ -376,6 +368,9 @@ def loss_order(options: argparse.Namespace) -> None:
         print(
             f"{METRICS[metric]}: surely sooner in {sooner} of {of} cells, surely later in {later}"
         )
+    n_loads = len(of_study("loss-order", options))
+    n_open = n_loads - len(ended)
+    print(f"{n_open} of {n_loads:,} loads did not end, and are left out with their pairs")
     _draw_losses(found, options.figures / "results-loss-order.png")
 
 
@@ -506,7 +501,8 @@ Pages = dict[str, "Page"]
 
 def _edits(names: Sequence[str]) -> Iterator[tuple[str, Pages, Pages]]:
     """Yield hints: their names, and the pages before and after, by the names of the first."""
-    pages = [h3sim.load_page(name) for name in names]
+    drawn = {page.name: page for page in made_up_pages()}
+    pages = [drawn[name] if name in drawn else h3sim.load_page(name) for name in names]
     slow = [
         page.with_(page.resources[page.root].id, server_ms=_THINK_MS, name=page.name)
         for page in pages
@@ -577,7 +573,7 @@ def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
     names = [*found]
     for offset, (metric, colour) in zip((-0.22, 0, 0.22), _COLOURS.items(), strict=True):
         for y, scheme in enumerate(names):
-            mean, low, high = found[scheme][metric]
+            mean, low, high, _ = found[scheme][metric]
             label = METRICS[metric] if not y else None
             if low is not None and high is not None:
                 axis.plot([low, high], [y + offset] * 2, color=colour, lw=1.5)
@@ -595,7 +591,13 @@ def _draw_who(found: Mapping[str, Mapping[str, Estimate]], path: Path) -> None:
 _COLOURS = dict(zip(_PAINTS, ("#0072b2", "#d55e00", "#009e73"), strict=True))
 
 
-_ANSWERS = {"robust": robust_choice, "who": who_prioritizes, "loss": loss_order}
+_ANSWERS = {
+    "robust": robust_choice,
+    "who": who_prioritizes,
+    "loss": loss_order,
+    "share": share,
+    "rules": paint_rules,
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -604,8 +606,23 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("answers", nargs="*", help=f"of {', '.join(_ANSWERS)} (default: all)")
     parser.add_argument("--store", type=Path, help="store finished loads and reuse them")
     parser.add_argument("--workers", type=int)
-    parser.add_argument("--figures", type=Path, default=Path("docs/images"), metavar="FOLDER")
+    parser.add_argument(
+        "--other-seeds", action="store_true", help="robust and loss: with seeds from 500 on"
+    )
+    parser.add_argument(
+        "--made-up", action="store_true", help="robust, who and loss: on 24 made-up pages"
+    )
+    parser.add_argument(
+        "--figures",
+        type=Path,
+        metavar="FOLDER",
+        help="default: docs/images; build/figures for what is repeated",
+    )
     options = parser.parse_args(argv)
+    if options.figures is None:
+        repeats = options.other_seeds or options.made_up
+        options.figures = Path("build/figures" if repeats else "docs/images")
+    options.figures.mkdir(parents=True, exist_ok=True)
     for name in options.answers or _ANSWERS:
         _ANSWERS[name](options)
     return 0

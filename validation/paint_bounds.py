@@ -195,13 +195,14 @@ def of_shipped_page(page: Page, network: str) -> Closeness:
     # `atf-first` sends one at a time what is marked, and what leads to it.
     loads += [
         h3sim.simulate(each, scheme="atf-first", tight_mode=mode, **options)
-        for each in _marked_for_paints(page)
+        for each in marked_for_paints(page)
         for mode in ("off", "chrome-118")
     ]
     return closeness(page, loads)
 
 
-def _marked_for_paints(page: Page) -> Iterator[Page]:
+def marked_for_paints(page: Page) -> Iterator[Page]:
+    """Yield the page with marks on what the first paint needs; with the largest; with all seen."""
     resources = page.resources
     needed = [resources[index].id for index in needed_for_first_paint(page)]
     seen = [each for each in resources if each.kind in _IN_VIEW and (each.viewport or each.hero)]

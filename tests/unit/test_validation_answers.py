@@ -11,13 +11,13 @@ from validation.answers import (
     NETWORKS,
     best_action,
     differences,
-    estimate,
     in_pairs,
     informed,
     logs_of,
     minimax_action,
     regrets,
 )
+from validation.estimates import estimate
 
 STATES = [(client, network) for client in CLIENTS for network in NETWORKS]
 SITES = ["a", "b", "c"]
