@@ -707,7 +707,7 @@ def _has_connections_per_host(page: Page, config: LoadConfig) -> bool:
 
 
 def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:
-    """Return the header codec; None if the page gives the sizes of headers."""
+    """Return the header codec; None if there is none, and the page's header sizes count."""
     if codec is None or codec == NO_CODEC:
         return None
     from h3sim.headers import HeaderCompression  # lazy: few loads compress headers

@@ -643,7 +643,8 @@ class _Reference(RecordingScheduler):
         return InputError([ValidationIssue(key="reference", message=message)], SameAs.__name__)
 
 
-def _made(reference: Candidate) -> Scheduler:
+def _make_reference(reference: Candidate) -> Scheduler:
+    """Return a new reference; its errors are those of the claim."""
     try:
         return reference.new()
     except InputError as error:
@@ -654,14 +655,15 @@ def _made(reference: Candidate) -> Scheduler:
 
 
 def _check_picks(candidate: Candidate, claim: SameAs, budget: settings) -> None:
+    """Check that the candidate picks what the claim's reference picks, in every history tried."""
     reference = replace(candidate, factory=claim.reference)
 
     def check(history: History) -> None:
-        watched, reference_run = candidate.watched(), _Reference(_made(reference))
+        watched, reference_run = candidate.watched(), _Reference(_make_reference(reference))
         for event in history:
             for _ in range(event.n_turns if event.call is Call.SERVE else 1):
                 _advance(watched, reference_run, event, _agreed(watched, reference_run))
-        # Whoever is left over goes in the same order, too.
+        # The streams that are left are served in the same order, too.
         while (picked := _agreed(watched, reference_run)) is not None and picked in watched.active:
             for call in (Call.CHARGE, Call.DEACTIVATE):
                 _advance(watched, reference_run, Event(call, picked), picked)

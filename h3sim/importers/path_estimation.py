@@ -282,7 +282,8 @@ def connection_of(request: RecordedRequest) -> tuple[str, str]:
 
 
 def wait_ms(request: RecordedRequest) -> float | None:
-    """Return how long a request waited for its first byte; what was pushed waited for nothing."""
+    """Return how long a request waited for its first byte; None if pushed or not recorded."""
+    # Recordings without the time of sending have that of the start, which is earlier.
     sent_ms = request.start_ms if request.sent_ms is None else request.sent_ms
     first_ms = request.first_byte_ms
     if sent_ms is None or first_ms is None or request.is_pushed:

@@ -196,7 +196,7 @@ _WIDTH_REM = 64
 _SPEEDS = (("slowly", 4), ("steadily", 12), ("fast", 60), ("very fast", 300))
 
 
-def page_of(load: Load, palette: Palette) -> str:
+def animation_html(load: Load, palette: Palette) -> str:
     """Return the animation of *load* as a whole file."""
     scene = scene_of(load)
     title = _title(load)
@@ -535,4 +535,4 @@ def write(load: Load, palette: Palette, path: str | os.PathLike[str]) -> None:
     if Path(path).suffix.lower() == ".gif":
         write_atomically(path, gif_of(load, palette))
     else:
-        write_atomically(path, page_of(load, palette))
+        write_atomically(path, animation_html(load, palette))

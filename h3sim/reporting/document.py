@@ -93,7 +93,7 @@ pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
 _WIDTH_REM = 76
 
 
-def page_of(report: Report) -> str:
+def report_html(report: Report) -> str:
     """Return *report* as a whole file."""
     skip = '<a class="skip" href="#verdict">Skip to the verdict</a>\n'
     body = f"{skip}{body_of(report, has_timelines=True)}"
@@ -240,7 +240,7 @@ class Report:
 
         The one script in it draws the timelines.
         """
-        return page_of(self)
+        return report_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to *path*, which ends in .html, whole or not at all.

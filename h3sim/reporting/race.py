@@ -203,8 +203,8 @@ def _finished(loads: Sequence[Load]) -> list[list[float | None]]:
     return [[own.get(each.id) for own in times] for each in loads[0].page.resources]
 
 
-def page_of(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> str:
-    """Return the race of *loads* as a whole file; *names* tell them apart."""
+def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> str:
+    """Return an HTML file that replays *loads* of one page side by side, labelled by *names*."""
     page = loads[0].page
     title = f"Race of {page.name}: {', '.join(names)}"
     document = _document(loads, names, palette)
@@ -368,4 +368,4 @@ def write(
         InputError: if the ending is not .html, or the file cannot be written.
     """
     check_suffix(path)
-    write_atomically(path, page_of(loads, names, palette))
+    write_atomically(path, race_html(loads, names, palette))

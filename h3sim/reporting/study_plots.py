@@ -98,15 +98,15 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
             logs.setdefault(pair.page, []).append(math.log(pair.speedup))
         for page, own in logs.items():
             number = list(_SIZES).index(size_class(sizes[page]))
-            look = line(number)
+            style = line(number)
             factor = math.exp(math.fsum(own) / len(own))
             drawn.setdefault(scheme, []).append(factor)
             ax.plot(
                 position + _LANE * (number - 1),
                 factor,
-                marker=look.marker,
+                marker=style.marker,
                 markersize=4.5,
-                color=look.color,
+                color=style.color,
                 fillstyle=("none", "left", "full")[number],
                 linestyle="none",
                 label=None if number in description else [*_SIZES.values()][number],
@@ -172,22 +172,22 @@ def draw_buffers(
                 points.setdefault(row.scheme, []).append(point)
     check_comparable(points, baseline, value)
     for number, (scheme, own) in enumerate(points.items()):
-        look = line(number)
+        style = line(number)
         shift = 0.5 * ((number + 0.5) / len(points) - 0.5)
         xs = [at + shift for at, *_ in own]
         ax.plot(
             xs,
             [middle for _, middle, _, _ in own],
             label=plain(scheme),
-            color=look.color,
-            linestyle=look.linestyle,
-            marker=look.marker,
+            color=style.color,
+            linestyle=style.linestyle,
+            marker=style.marker,
             markersize=4,
             linewidth=1.0,
         )
         for x, (_, _, low, high) in zip(xs, own, strict=True):
             if low is not None and high is not None:
-                ax.plot([x, x], [low, high], color=look.color, linewidth=1.4)
+                ax.plot([x, x], [low, high], color=style.color, linewidth=1.4)
     ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
     ax.set_xticks(range(len(positions)), [value_label(position) for position in positions])
     ax.set_xlim(-0.5, len(positions) - 0.5)
@@ -205,7 +205,7 @@ def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> list[float]
     """
     sizes = _page_sizes(results)
     pages = sorted(sizes, key=lambda page: (sizes[page], page))
-    look = line(1)
+    style = line(1)
     rhos = []
     for position, page in enumerate(pages):
         own = results.filter(page=page)
@@ -219,8 +219,8 @@ def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> list[float]
             position,
             found.rho,
             width=0.7,
-            facecolor=look.color if is_significant else "white",
-            edgecolor=look.color,
+            facecolor=style.color if is_significant else "white",
+            edgecolor=style.color,
             linewidth=1.0,
         )
     ax.axhline(0, color="0.3", linewidth=0.8)
@@ -604,10 +604,10 @@ def draw_ratios(ratios: Mapping[str, Interval], what: str, *, ax: Axes | None = 
     with in_style():
         ax = _axes(ax, height_in=1 + _ROW_IN * len(ratios))
         for index, ratio in enumerate(ratios.values()):
-            look = line(index)
+            style = line(index)
             if ratio.low is not None and ratio.high is not None:
-                ax.plot([ratio.low, ratio.high], [index, index], color=look.color, linewidth=1.5)
-            ax.plot(ratio.value, index, marker="D", color=look.color, markersize=5)
+                ax.plot([ratio.low, ratio.high], [index, index], color=style.color, linewidth=1.5)
+            ax.plot(ratio.value, index, marker="D", color=style.color, markersize=5)
         ax.axvline(1, color="0.6", linewidth=0.8)
         ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
         ax.set_ylim(len(ratios) - 0.5, -0.5)
@@ -713,15 +713,15 @@ def _axes(ax: Axes | None, height_in: float = _SIZE_IN[1]) -> Axes:
 
 def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float, bool]]) -> None:
     """Draw a cumulative share, each step as thick as it is significant."""
-    look = line(number)
+    style = line(number)
     before, share = steps[0][0], 0.0
     for index, (change, is_significant) in enumerate(steps):
         after = (index + 1) / len(steps)
         ax.plot(
             [before, change, change],
             [share, share, after],
-            color=look.color,
-            linestyle=look.linestyle,
+            color=style.color,
+            linestyle=style.linestyle,
             linewidth=_THICK if is_significant else _THIN,
             label=plain(scheme) if not index else None,
         )
@@ -809,31 +809,31 @@ def _draw(
 ) -> dict[str, list[tuple[object, float]]]:
     """Draw a line per scheme, or a bar under a single condition, and return its points."""
     lines: dict[str, list[tuple[object, float]]] = {}
-    is_single = len({(row.rtt_ms, row.loss) for row in rows}) == 1
+    has_one_condition = len({(row.rtt_ms, row.loss) for row in rows}) == 1
     for number, scheme in enumerate(dict.fromkeys(row.scheme for row in rows)):
         own = [row for row in rows if row.scheme == scheme]
         points = sorted(
             (row.rtt_ms if by_rtt else 100 * row.loss, _value(row, name)) for row in own
         )
         lines[scheme] = [*points]
-        look = line(number)
-        if is_single:  # a line of one point would show nothing
-            bars = ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
-            # A bar of 0 is none: its number says so.
+        style = line(number)
+        if has_one_condition:  # a line of one point would show nothing
+            bars = ax.bar(scheme, points[0][1], color=style.color, width=0.6, label=scheme)
+            # A bar of height 0 is invisible, so each has its number.
             ax.bar_label(bars, fmt="{:,.3g}", fontsize=SMALL, padding=1)
             continue
         ax.plot(
             [x for x, _ in points],
             [y for _, y in points],
-            color=look.color,
-            linestyle=look.linestyle,
-            marker=look.marker,
+            color=style.color,
+            linestyle=style.linestyle,
+            marker=style.marker,
             markersize=4.5,
             markerfacecolor="white",
             linewidth=1.2,
             label=scheme,
         )
-    if is_single:
+    if has_one_condition:
         ax.set_xlabel(f"RTT {rows[0].rtt_ms:g} ms", fontsize=SMALL)
         for name_label in ax.get_xticklabels():
             name_label.set(rotation=30, ha="right", rotation_mode="anchor", fontsize=SMALL)

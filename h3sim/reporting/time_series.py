@@ -425,7 +425,7 @@ def bins_of(trace: Trace, end_ms: float, *, least_ms: float = 0.0) -> list[Bin]:
 
 
 def draw_throughput(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
-    """Draw both: what arrived as an area, what was delivered as a line of steps."""
+    """Draw the rate of what arrived as an area, of what was delivered in order as steps."""
     bins = bins_of(trace, end_ms)
     edges = [span.start_ms for span in bins]
     width_ms = edges[1] if len(edges) > 1 else end_ms

@@ -362,7 +362,7 @@ def _priority(entry: _Entry) -> dict[str, Any]:
 
 
 def _to_us(at_ns: int) -> int:
-    """Return an instant in microseconds, rounded to nearest, the precision of HAR dates.
+    """Return an instant in microseconds, rounded to nearest: the precision of dates here.
 
     All durations are computed from such instants, so that a request triggered by a completion does
     not start before it.

@@ -197,13 +197,13 @@ class Milestones:
 
     def at_ms(self, work: Work) -> float | None:
         """Return the time of a milestone."""
-        at_ns = self._at_ns(work)
+        at_ns = self._began_at_ns(work)
         return None if at_ns is None else to_ms(at_ns)
 
     @property
     def largest_paint_ms(self) -> float | None:
         """Time of the largest contentful paint; None also without marks of what is visible."""
-        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        painted_ns = self._began_at_ns(Work.FIRST_PAINT)
         elements = [*self._elements(), *self._main_texts()]
         if painted_ns is None or not (elements or self._shows_text_only()):
             return None
@@ -212,7 +212,7 @@ class Milestones:
     @property
     def fcp_ms(self) -> float | None:
         """The first contentful paint."""
-        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        painted_ns = self._began_at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
         # Fonts are text. Of a page whose shares are unknown it is assumed to have some.
@@ -224,7 +224,7 @@ class Milestones:
     @property
     def speed_index_ms(self) -> float | None:
         """The approximate SpeedIndex; None also if no element has a viewport share."""
-        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        painted_ns = self._began_at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
         elements, text = self._painted
@@ -234,7 +234,7 @@ class Milestones:
     @cached_property
     def visual(self) -> Visual | None:
         """Visual progress over time; None if the SpeedIndex is."""
-        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        painted_ns = self._began_at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
         elements, text = self._painted
@@ -273,8 +273,10 @@ class Milestones:
         }
         return metrics.critical_path(self._done, latency_ns, to=to)
 
-    def _at_ns(self, work: Work) -> int | None:
-        return next((done.began_at_ns for done in self.trace.activities if done.work is work), None)
+    def _began_at_ns(self, work: Work) -> int | None:
+        """Return when *work* first began; None if it never did."""
+        activities = self.trace.activities
+        return next((each.began_at_ns for each in activities if each.work is work), None)
 
     def _shows_text_only(self) -> bool:
         """Return whether the page has marks above the fold, and no image or media is marked."""

@@ -79,7 +79,9 @@ class _Conditions(ValueType):
 
     def accept(self, value: Any) -> tuple[tuple[str, bool], ...]:
         if not isinstance(value, list | tuple):
-            raise RejectedValueError(f"must be a list of flags, is {format_value(value)}")
+            raise RejectedValueError(
+                f"must be a list of pairs of a flag and true or false, is {format_value(value)}"
+            )
         for pair in value:
             is_pair = isinstance(pair, list | tuple) and len(pair) == 2
             if not is_pair or pair[0] not in self.keys or not isinstance(pair[1], bool):

@@ -124,13 +124,12 @@ def power_of_test(n: int, effect: float, level: float) -> float:
 
 
 def _means(pairs: Iterable[Pair]) -> dict[str, list[float]]:
-    """Return, by page, the mean logarithm of each seed over the settings."""
+    """Return, by page, the mean log speedup of each seed over the settings."""
     logs: dict[str, dict[int, list[float]]] = {}
     for pair in pairs:
         logs.setdefault(pair.page, {}).setdefault(pair.seed, []).append(math.log(pair.speedup))
     return {
-        page: [math.fsum(some) / len(some) for some in seeds.values()]
-        for page, seeds in logs.items()
+        page: [math.fsum(own) / len(own) for own in seeds.values()] for page, seeds in logs.items()
     }
 
 

@@ -105,7 +105,7 @@ def _column(results: StudyRows, value: str, n: int) -> list[float]:
 
 
 def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[str, Any]:
-    """Return the number of *samples* and the *seed* after checking them."""
+    """Check all arguments, and list every error at once; return *samples* and *seed*."""
     own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check_ranges(ranges))

@@ -463,7 +463,7 @@ def _schema(database: sqlite3.Connection, n_most: int = 100) -> list[Row]:
 
 @cache
 def _expected_schema(version: int) -> list[Row]:
-    """Return the result of `_schema` for a store."""
+    """Return the schema of a new store of this *version*."""
     database = sqlite3.connect(MEMORY)
     database.text_factory = bytes
     database.executescript(script(version))

@@ -167,7 +167,8 @@ class StudyFile:
         )
     )
     schemes: tuple[str, ...] = field(
-        default=("marx-2019",), metadata=declare(_NAMES, "schemes, sets of them, or files")
+        default=("marx-2019",),
+        metadata=declare(_NAMES, "prioritization schemes, sets of them, or files"),
     )
     seeds: int | tuple[int, ...] | None = field(
         default=None,

@@ -81,7 +81,7 @@ def plan_cells(
         StoreError: if the store cannot be read.
     """
     n_cells = len(cells)
-    n_missing = n_cells if store is None else _missing(cells, store)
+    n_missing = n_cells if store is None else _count_missing(cells, store)
     work, spent, n_tried = cells.work(), 0.0, 0
     while n_tried < min(_PROBED, n_cells) and spent <= _PROBE_S:
         spent += work.run(int(n_tried * _GOLDEN % 1 * n_cells)).seconds
@@ -90,7 +90,7 @@ def plan_cells(
     return StudyPlan(n_cells, n_cells - n_missing, n_missing, worker_count(workers), seconds)
 
 
-def _missing(cells: Cells, store: str | Path) -> int:
+def _count_missing(cells: Cells, store: str | Path) -> int:
     """Return the number of *cells* missing in the store; all if there is no store."""
     # A missing store would be refused, as it is opened read-only.
     if not os.path.exists(store):  # noqa: PTH110 - text or path

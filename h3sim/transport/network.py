@@ -73,7 +73,10 @@ class _AtRate:
 
 
 class _Interval(ValueType):
-    """The exact time between packets; a file gives it directly, or as a rate."""
+    """The exact time between packets; a file gives it directly, or as a rate.
+
+    Saved loads have `interval_ns`, a numerator and a denominator, where milliseconds are not exact.
+    """
 
     keys = ("interval_ms", "rate_mbps", "interval_ns")
     stand_in = Fraction(1)

@@ -15,8 +15,8 @@ from h3sim.errors import InputError
 from h3sim.reporting.animation import (
     Flight,
     Scene,
+    animation_html,
     gif_of,
-    page_of,
     scene_of,
     shown_times,
     state_of,
@@ -117,7 +117,7 @@ def test_the_words_say_what_is_seen() -> None:
 
 def test_the_page_needs_nothing_else_and_names_are_no_markup(tmp_path: Path) -> None:
     load = h3sim.simulate(hostile_page(), scheme="rr", **LOSSY)
-    text = page_of(load, Palette(load.page))
+    text = animation_html(load, Palette(load.page))
     assert "<img" not in text
     assert re.findall(r"(?:src|href)=\"(?!data:,)", text) == []
     found = re.search(r'<script type="application/json" id="scene">(.*?)</script>', text)

@@ -326,7 +326,7 @@ def test_swetts_placeholders_have_strict_priorities() -> None:
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (3, "must be a list of flags, is 3"),
+        (3, "must be a list of pairs of a flag and true or false, is 3"),
         ([("async",)], "must be pairs of a flag and true or false, has ('async',)"),
         ([("async", True, 1)], "must be pairs of a flag and true or false, has ('async', True, 1)"),
         ([("quick", True)], "must be pairs of a flag and true or false, has ('quick', True)"),

@@ -146,8 +146,8 @@ def rebuilt(flat: Iterable[FlatNode]) -> list[Node]:
             nodes[index].parent = node
             node.children[nodes[index].id] = nodes[index]
     for node in nodes:
-        # Stale entries are not restored, so `stale` starts at 0; the valid ones have a single
-        # order.
+        # Now that all have their entries. Stale ones are not restored, so `stale` starts at 0; the
+        # others are totally ordered, so that any heap of them pops them in the same order.
         node.heap = [child.entry for child in node.children.values() if child.entry is not None]
         heapify(node.heap)
     return nodes

@@ -116,7 +116,7 @@ made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^
         self.controller = controller
         self._guard = Guard(partial(ControllerError, name))
         self._packet_bytes = packet_bytes
-        self._take_over("when it is made")
+        self._copy_window("when it is made")
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Forward a packet that is sent."""
@@ -150,19 +150,22 @@ made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^
 
     def _pass_on(self, method: str, *arguments: Any) -> Any:
         result = self._guard.call(method, getattr(self.controller, method), *arguments)
-        self._take_over(f"in {method}()")
+        self._copy_window(f"in {method}()")
         return result
 
-    def _take_over(self, when: str) -> None:
-        """Copy and validate the window and the threshold of the controller."""
+    def _copy_window(self, when: str) -> None:
+        """Validate and copy the controller's window and slow start threshold.
+
+        *when* is the end of an error's first words: "in on_ack()".
+        """
         for attribute in ("congestion_window", "ssthresh"):
             if not hasattr(self.controller, attribute):
                 raise self._guard.failed(f"has no {attribute} {when}")
         window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
         n_bytes, threshold = as_integer(window), as_integer(ssthresh)
         if n_bytes is None or not self._packet_bytes <= n_bytes < _LIMIT:
-            least = f"at least {self._packet_bytes:,} (a packet) and below 2^64"
-            requirement = f"it must be a whole number of bytes, {least}"
+            limits = f"at least {self._packet_bytes:,} (a packet) and below 2^64"
+            requirement = f"it must be a whole number of bytes, {limits}"
             found = format_value(window)
             raise self._guard.failed(f"sets congestion_window to {found} {when}; {requirement}")
         if ssthresh is not None and (threshold is None or not 0 <= threshold < _LIMIT):

@@ -399,9 +399,8 @@ class Recovery:
         delay_ns = self.rtt.loss_delay_ns()
         lost: list[QuicPacket] = []
         for number, packet in sent.items():
-            if (
-                number > largest
-            ):  # dicts keep the order of sending; only earlier packets can be lost
+            # In the order of sending: only packets before an acknowledged one can be lost.
+            if number > largest:
                 break
             due_at_ns = packet.sent_at_ns + delay_ns
             if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:

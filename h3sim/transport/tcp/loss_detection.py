@@ -309,29 +309,29 @@ _PERSISTS: Final = 16
 
 
 class RackDetector(Detector):
-    """Loss detection by time: lost if a segment sent a reordering window later was delivered.
+    """RACK (RFC 8985): a segment is lost once one sent a reordering window later was delivered.
 
-    Transmissions are ordered by their numbers; the RFC orders them by time and sequence number, for
-    lack of numbers. There are no speculative retransmissions: probes cover a lost tail.
+    Transmissions are ordered by their numbers. TCP has none, so the RFC orders by time and sequence
+    number. Tail loss probes stand in for the speculative retransmissions of RFC 6675.
     """
 
     __slots__ = (
         "_board",
         "_duplicate_round",
         "_highest_delivered",
+        "_in_flight",
         "_newest",
         "_persist",
         "_rtt",
         "_rtt_ns",
         "_sees_reordering",
-        "_under_way",
         "_window_factor",
     )
 
     def __init__(self, board: Scoreboard, rtt: RttEstimator) -> None:
         self._board = board
         self._rtt = rtt
-        self._under_way: dict[int, SentSegment] = {}
+        self._in_flight: dict[int, SentSegment] = {}
         """Segments in flight by number, in the order of their last transmission."""
         self._newest = -1
         """The most recently sent segment of those delivered (RACK.xmit_ts and RACK.end_seq)."""
@@ -349,11 +349,11 @@ class RackDetector(Detector):
 
     def on_sent(self, segment: SentSegment) -> None:
         """Note that *segment* leaves, for the first time or again."""
-        self._under_way[segment.number] = segment
+        self._in_flight[segment.number] = segment
 
     def on_resend(self, segment: SentSegment) -> None:
-        """Remove its earlier transmission."""
-        self._under_way.pop(segment.number, None)
+        """Forget the earlier transmission of *segment*."""
+        self._in_flight.pop(segment.number, None)
 
     def on_duplicate(self) -> None:
         """Widen the reordering window, once per round (RFC 8985 § 6.2, step 4)."""
@@ -381,7 +381,7 @@ class RackDetector(Detector):
         del is_advance
         self._remove_entry(delivered, now_ns)
         self.due_at_ns = None
-        under_way, newest = self._under_way, self._newest
+        under_way, newest = self._in_flight, self._newest
         first = next(iter(under_way.values()), None)
         # Every segment in flight was sent after the most recently sent one that was delivered.
         if first is None or first.number > newest:
@@ -408,16 +408,16 @@ class RackDetector(Detector):
         wait_ns = self._rtt_ns + self._window_ns(is_recovering=True)
         lost = [
             segment
-            for segment in self._under_way.values()
+            for segment in self._in_flight.values()
             if segment.seq == self._board.una or segment.sent_at_ns + wait_ns <= now_ns
         ]
         for segment in lost:
-            del self._under_way[segment.number]
+            del self._in_flight[segment.number]
         return lost
 
     def _remove_entry(self, delivered: list[SentSegment], now_ns: int) -> None:
         """Remove delivered segments, and update RACK.segment (RFC 8985 § 6.2, steps 1-3)."""
-        under_way, newest, highest = self._under_way, self._newest, self._highest_delivered
+        under_way, newest, highest = self._in_flight, self._newest, self._highest_delivered
         for segment in delivered:
             number, stop = segment.number, segment.stop
             under_way.pop(number, None)
