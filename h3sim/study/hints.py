@@ -861,10 +861,9 @@ def hints(
 
     The browser computes each load (`browser="parse"`). Seeds are users: they have *networks* in
     turn (a name given twice counts twice; default: that of *config*, or of the recording), or by
-    the shares of `h3sim.importers.read_crux`, with RTT and rate multiplied by factors between
-    1 / *network_within* and *network_within*. Edits are ranked by the sure gain in *metric*, one of
-    `METRICS`, or FCP where the page has no such metric.
-    By default the edits are those of `edits_of`; *edits* replaces them. *first_result* is called
+    the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
+    *network_within*. Edits, by default those of `edits_of`, are ranked by the sure gain in
+    *metric*, one of `METRICS`, or FCP where the page has no such metric. *first_result* is called
     with a sentence about the best edit after one load of each.
 
     Raises:
@@ -886,41 +885,32 @@ def hints(
         execution, how = errors.collect(
             "", lambda: read_options(hints, options, config), instead=(None, None)
         )
-        names = [each for each in networks if not isinstance(each, NetworkShare)]
-        errors.collect("networks", lambda: over_networks(how or LoadConfig(), names))
+        errors.collect("networks", lambda: _check_networks(networks, how or LoadConfig()))
     configs = _configs(subject, how, _in_turn(networks, n_seeds))
-    users = _Users(subject, configs, float(taken["network_within"]))
+    users = _Users(subject, configs, taken["network_within"])
     start = LoadTask(subject, base, users.config(0))
     tried = edits_of(start) if edits is None else list(edits)
     with LoadRunner(execution, _measured) as runner:
         runner.expect(len(tried) + 1 + (_MOST_HELPFUL + 1) * n_seeds)
         loads = runner.run([start, *(edit.change(start) for edit in tried)])
-        before = _columns(loads[:1])
-        first = _first_metric(before, metric)
+        first = _first_metric(before := _columns(loads[:1]), metric)
         once = [_Trial(e, _columns([found])) for e, found in zip(tried, loads[1:], strict=True)]
-        chosen = _candidates(once, before, first)
         if first_result is not None:
             first_result(_preview(once, before, first))
+        chosen = _candidates(once, before, first)
         starts = [LoadTask(subject, base, users.config(n)) for n in range(1, n_seeds + 1)]
         changed = (_changed(starts, edit.change) for edit in chosen)
-        early = _best_early_hints(once, first)
-        thinking = _at_think_times(start, early)
-        compared = runner.run([*starts, *itertools.chain(*changed), *thinking])
-    think_times = _think_times(early, compared[len(compared) - len(thinking) :], first)
-    compared = compared[: len(compared) - len(thinking)]
-    groups = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
-    trials = [_Trial(edit, values) for edit, values in zip(chosen, groups[1:], strict=True)]
-    rows, effects, best = _judged(trials, groups[0], first, 1 - confidence)
+        compared = runner.run([*starts, *itertools.chain(*changed)])
+        think_times = _try_think_times(runner, start, _best_early_hints(once, first), first)
+    values = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
+    rows, effects, best = _judged(chosen, values, first, 1 - confidence)
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
         think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == first),
-        networks=tuple(
-            each if isinstance(each, str) else each.title
-            for each in networks or (start.config.path.network.name,)
-        ),
+        networks=_titles(networks) or (start.config.path.network.name,),
         network_within=float(network_within),
         n_tried=len(tried),
         n_seeds=n_seeds,
@@ -934,37 +924,53 @@ def hints(
     )
 
 
+def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: LoadConfig) -> None:
+    """Refuse networks that are neither names that fit *config* nor shares."""
+    names: Any = networks
+    if isinstance(networks, list | tuple):
+        names = [each for each in networks if not isinstance(each, NetworkShare)]
+    over_networks(config, names)
+
+
+def _titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:
+    return tuple(each if isinstance(each, str) else each.title for each in networks)
+
+
 def _best_early_hints(trials: Sequence[_Trial], first: str) -> Edit | None:
     """Return the Early Hints that help most in one load."""
     found = [t for t in trials if t.edit.kind == _EARLY_HINTS and first in t.values]
     return min(found, key=lambda trial: trial.values[first][0]).edit if found else None
 
 
-def _at_think_times(start: LoadTask, edit: Edit | None) -> list[LoadTask]:
-    """Return the loads before and after *edit* by think time of the server for the document."""
-    root = start.page.resources[start.page.root].id
+def _try_think_times(
+    runner: LoadRunner, start: LoadTask, edit: Edit | None, first: str
+) -> list[ThinkTimeRow]:
+    """Load *start* before and after *edit*, by think time of the server for the document."""
     if edit is None:
         return []
+    root = start.page.resources[start.page.root].id
     tasks = []
     for server_ms in _THINK_TIMES_MS:
         before = start._replace(page=start.page.with_(root, server_ms=server_ms))
         tasks += [before, edit.change(before)]
-    return tasks
-
-
-def _think_times(
-    edit: Edit | None, loads: Sequence[Mapping[str, Any]], first: str
-) -> Iterator[ThinkTimeRow]:
-    pairs = zip(_THINK_TIMES_MS, loads[::2], loads[1::2], strict=False)
-    for server_ms, before, after in pairs:
-        if edit is not None and before[first] and after[first]:
-            yield ThinkTimeRow(edit.text, float(server_ms), before[first], after[first])
+    times = [load[first] for load in runner.run(tasks)]
+    pairs = zip(_THINK_TIMES_MS, times[::2], times[1::2], strict=True)
+    return [
+        ThinkTimeRow(edit.text, float(server_ms), before, after)
+        for server_ms, before, after in pairs
+        if before and after
+    ]
 
 
 def _judged(
-    trials: Sequence[_Trial], before: _Values, first: str, level: float
+    edits: Sequence[Edit], values: Sequence[_Values], first: str, level: float
 ) -> tuple[list[HintRow], list[EffectRow], Edit | None]:
-    """Return the verdicts, best first, the effects that they rest on, and the best edit."""
+    """Return the verdicts, best first, the effects that they rest on, and the best edit.
+
+    *values* are those of the page as it is, and then with each of *edits*.
+    """
+    before = values[0]
+    trials = [_Trial(edit, after) for edit, after in zip(edits, values[1:], strict=True)]
     effects = [*_effects(trials, before, level)]
     shown = [trial.edit for trial in _better_than_parts(trials, before, first)]
     title = dict(METRICS.values())[first]

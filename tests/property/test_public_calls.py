@@ -23,11 +23,13 @@ from h3sim.errors import H3SimError
 from h3sim.page import (
     Discovery,
     Kind,
+    Layout,
     Page,
     PriorityChange,
     RecordedGroup,
     RecordedLoad,
     RecordedPriority,
+    Rectangle,
     Resource,
     ServerPriority,
     TriggerEvent,
@@ -147,6 +149,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     # Pages
     "Page": (Page, {"name": "x", "resources": (ROOT,)}),
     "Resource": (Resource, {"id": "/", "kind": Kind.DOCUMENT, "size_bytes": 3}),
+    "Rectangle": (Rectangle, {"x": 0, "y": 0, "width": 1, "height": 1}),
+    "Layout": (Layout, {"width": 100, "height": 100}),
     "Discovery": (Discovery, {"at": TriggerEvent.OFFSET, "by": "/", "offset_bytes": 1}),
     "ServerPriority": (ServerPriority, {"urgency": 1}),
     "RecordedPriority": (RecordedPriority, {"urgency": 1}),
