@@ -310,7 +310,7 @@ findings: $(DEV) ## judge every result of the papers again and rewrite docs/find
 	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --full-run docs/validation.md --figures build/findings $(ARGS)
 
 # Those of papers whose full variant differs from the quick one.
-FULL := wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
+FULL := hol-blog-2020 wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
 	sander-2022-fig-8 sander-2022-fig-9 sander-2022-reno sander-2022-table-1
 .PHONY: findings-full
 findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, and write them into docs/validation.md (hours); fails as findings does
