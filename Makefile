@@ -259,8 +259,9 @@ validate-stacks: $(DEV) ## compare with downloads measured with real stacks (min
 	$(BIN)/python -m validation.stacks $(ARGS)
 
 .PHONY: validate-trees
-validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's and h2o's frames (a minute; needs Node, apt-get install nghttp2-server h2o)
+validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's, h2o's and Apache's frames, beside nginx and HAProxy (a minute or two; needs Node, apt-get install nghttp2-server h2o nginx-light apache2-bin haproxy)
 	$(BIN)/python -m validation.trees
+	$(BIN)/python -m validation.server_orders
 
 .PHONY: validate-drivers
 validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers, and check them (minutes; needs Go, Cargo, cmake and openssl, and apt-get install libnghttp2-dev libnghttp3-dev libclang-dev)
