@@ -42,6 +42,10 @@ demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 20
 	@mkdir -p demo
 	$(BIN)/h3sim compare http2rulez davies-meenan --plot demo/schemes.png
 
+# Workers share the bytecode of modules, also where the environment forbids to write it beside them.
+test check: export PYTHONDONTWRITEBYTECODE :=
+test check: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+
 .PHONY: test
 test: lint ## lint, types, floors, then every test, on all cores: what a change must pass
 	$(BIN)/pytest --numprocesses auto

@@ -345,7 +345,7 @@ def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page
     """Apply *changes* in their order, and list the errors of all."""
     with ErrorCollector() as errors:
         for change in changes:
-            page = errors.collect("", partial(change, page), instead=page)
+            page = errors.collect("", partial(change, page), default=page)
     return page
 
 
@@ -472,7 +472,7 @@ def _check_changes(options: argparse.Namespace) -> None:
                 if option in _OF_SOME
                 else partial(_OF_ALL[option][0], page)
             )
-            page = errors.collect("", change, instead=page)
+            page = errors.collect("", change, default=page)
         options.changed = page.with_resources(page.resources, name=options.name)
 
 

@@ -120,19 +120,19 @@ def _check_contrast(options: argparse.Namespace) -> None:
     """
     if options.compare is None or options.study is None:
         return
-    asked, axes = _read_contrast(options), options.study.axes
+    contrast, axes = _read_contrast(options), options.study.axes
     problems = []
-    if not asked.over or not asked.baseline:
+    if not contrast.over or not contrast.baseline:
         message = f"must be like transport=tcp, is {format_value(options.compare)}"
         problems.append(ValidationIssue(key="--compare", message=message))
-    keys = {"--compare": [asked.over], "--by": asked.by, "--pool": asked.pool}
+    keys = {"--compare": [contrast.over], "--by": contrast.by, "--pool": contrast.pool}
     problems += (
         ValidationIssue(key=key, message=f"no axis is called {name!r}: {', '.join(axes)}")
         for key, names in keys.items()
         for name in names
         if name and name not in axes
     )
-    named = {"page", "seed", asked.over, *asked.by, *asked.pool}
+    named = {"page", "seed", contrast.over, *contrast.by, *contrast.pool}
     if others := [name for name in axes if name not in named]:
         message = f"the loads differ in {', '.join(others)}, too: add to --by, or to --pool"
         problems.append(ValidationIssue(key="--compare", message=message))

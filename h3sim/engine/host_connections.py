@@ -42,7 +42,7 @@ class GroupConnector(Protocol):
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Connect; *on_ready* is called when requests may leave."""
 
-    def request(self, resource: int, asked_at_ns: int) -> None:
+    def request(self, resource: int, requested_at_ns: int) -> None:
         """Request a resource as soon as possible."""
 
 
@@ -67,18 +67,18 @@ class SharedConnection:
 
         self._connection.begin(on_connected)
 
-    def request(self, resource: int, asked_at_ns: int) -> None:
+    def request(self, resource: int, requested_at_ns: int) -> None:
         """Request a resource as soon as possible."""
         if self._is_open:
-            self._connection.request(resource, asked_at_ns)
+            self._connection.request(resource, requested_at_ns)
         else:
-            self._waiting.append((resource, asked_at_ns))
+            self._waiting.append((resource, requested_at_ns))
 
     def _on_open(self, value: None, now_ns: int) -> None:
         del value, now_ns
         self._is_open = True
-        for resource, asked_at_ns in self._waiting:
-            self._connection.request(resource, asked_at_ns)
+        for resource, requested_at_ns in self._waiting:
+            self._connection.request(resource, requested_at_ns)
 
 
 class HostConnections:
@@ -130,7 +130,7 @@ class HostConnections:
         if known_at_ns > now_ns:
             self._environment.at(known_at_ns, _REQUEST, self._on_known, (resource, now_ns))
         else:
-            self._connection_of(resource).request(resource, now_ns)
+            self._connector_for(resource).request(resource, now_ns)
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
         """Record changed state of a resource, or of all, on every connection."""
@@ -145,11 +145,11 @@ class HostConnections:
         del now_ns
         self._opened_connection(self._group_of[self._names[self._root]]).begin(on_ready)
 
-    def _on_known(self, asked: tuple[int, int], now_ns: int) -> None:
+    def _on_known(self, request: tuple[int, int], now_ns: int) -> None:
         del now_ns
-        self._connection_of(asked[0]).request(*asked)
+        self._connector_for(request[0]).request(*request)
 
-    def _connection_of(self, resource: int) -> GroupConnector:
+    def _connector_for(self, resource: int) -> GroupConnector:
         group = self._group_of[self._names[resource]]
         if group not in self._by_group:
             self._opened_connection(group).begin()
@@ -327,13 +327,13 @@ class Http1Pool:
 
         connection.begin(on_connected)
 
-    def request(self, resource: int, asked_at_ns: int) -> None:
+    def request(self, resource: int, requested_at_ns: int) -> None:
         """Request a resource as soon as a connection is idle."""
         self._priorities.add(resource)
         if self._idle:
-            self._idle.pop().request(resource, asked_at_ns)
+            self._idle.pop().request(resource, requested_at_ns)
             return
-        self._waiting.append((resource, asked_at_ns))
+        self._waiting.append((resource, requested_at_ns))
         if self._n_available and self._n_connecting < len(self._waiting):
             self.begin()
 

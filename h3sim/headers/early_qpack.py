@@ -185,9 +185,9 @@ class EarlyQpackEncoder:
         """The valid entries by index, in insertion order."""
         self._deleted: dict[int, _Entry] = {}
         """Entries whose removal the decoder has not confirmed."""
-        self._found: dict[Field | bytes, _Entry] = {}
-        self._brought_by: dict[int, list[_Entry]] = {}
-        self._free: list[int] = []
+        self._entry_of: dict[Field | bytes, _Entry] = {}
+        self._inserted_by_stream: dict[int, list[_Entry]] = {}
+        self._free_indexes: list[int] = []
         self._n_indexes = 0
         self._valid_bytes = 0
         self._deleted_bytes = 0
@@ -210,7 +210,7 @@ class EarlyQpackEncoder:
 
     def on_acked(self, stream_id: int) -> None:
         """Record that the entries inserted by a section are safe."""
-        for entry in self._brought_by.pop(stream_id, ()):
+        for entry in self._inserted_by_stream.pop(stream_id, ()):
             entry.is_acked = True
 
     def on_feedback(self, data: bytes) -> None:
@@ -238,14 +238,14 @@ class EarlyQpackEncoder:
                 if index not in self._deleted:
                     raise CodecError(f"entry {index} is gone, and was not deleted")
                 self._deleted_bytes -= self._deleted.pop(index).n_bytes
-                heapq.heappush(self._free, index)
+                heapq.heappush(self._free_indexes, index)
 
     def _encode_line(self, field: Field, stream_id: int) -> bytes:
         """Return the line for a field, and deletions that made room for it."""
         fixed = static_index(field)
         if fixed is not None:
             return write_line(Line(TableReference(True, fixed), b"", None))
-        same = self._found.get(field)
+        same = self._entry_of.get(field)
         if same is not None and self._is_safe(same, stream_id):
             return write_line(Line(self._refer(same), b"", None))
         name, value = field
@@ -267,7 +267,7 @@ class EarlyQpackEncoder:
         fixed = static_index(name)
         if fixed is not None:
             return TableReference(True, fixed)
-        entry = self._found.get(name)
+        entry = self._entry_of.get(name)
         if entry is None or not self._is_safe(entry, stream_id):
             return None
         return self._refer(entry)
@@ -301,16 +301,16 @@ class EarlyQpackEncoder:
         # A newer entry may own the name now. Older ones of that name are not looked for: references
         # by name would keep them from being deleted, and save nothing overall.
         for key in (entry.field, entry.field[0]):
-            if self._found.get(key) is entry:
-                del self._found[key]
+            if self._entry_of.get(key) is entry:
+                del self._entry_of[key]
         return delete_line(Delete(entry.index, entry.n_references))
 
     def _free_index(self, n_bytes: int) -> int | None:
         """Return an index for an entry of that size; None if the table is full."""
         if self.table_bytes + n_bytes > self._capacity:
             return None
-        if self._free:
-            return heapq.heappop(self._free)
+        if self._free_indexes:
+            return heapq.heappop(self._free_indexes)
         self._n_indexes += 1
         return self._n_indexes - 1
 
@@ -318,12 +318,12 @@ class EarlyQpackEncoder:
         """Add an entry, and make it the newest of its field and name."""
         self._entries[entry.index] = entry
         self._valid_bytes += entry.n_bytes
-        self._found[entry.field] = entry
-        older = self._found.get(entry.field[0])
+        self._entry_of[entry.field] = entry
+        older = self._entry_of.get(entry.field[0])
         # A name that may be referred to is more useful than a newer one that may not yet.
         if older is None or not (self._avoids_vulnerable and older.is_acked):
-            self._found[entry.field[0]] = entry
-        self._brought_by.setdefault(entry.stream_id, []).append(entry)
+            self._entry_of[entry.field[0]] = entry
+        self._inserted_by_stream.setdefault(entry.stream_id, []).append(entry)
 
 
 @dataclass(slots=True)

@@ -123,7 +123,7 @@ class QcramEncoder:
         self._capacity = settings.table_bytes
         self._coordinates_packets = coordinates_packets
         self._entries: deque[_Entry] = deque()
-        self._found: dict[Field, _Entry] = {}
+        self._entry_of: dict[Field, _Entry] = {}
         self._named: dict[bytes, deque[_Entry]] = {}
         """The entries of a name, oldest first."""
         self._bytes = 0
@@ -181,7 +181,7 @@ class QcramEncoder:
         fixed = static_index(field)
         if fixed is not None:
             return encode_integer(fixed, INDEXED_BITS, INDEXED)
-        same = self._found.get(field)
+        same = self._entry_of.get(field)
         if same is not None and self._is_safe(same, sequence):
             return encode_integer(self._index(same), INDEXED_BITS, INDEXED)
         # An existing entry is not inserted again, as that would evict others.
@@ -224,7 +224,7 @@ class QcramEncoder:
         self._n_inserted += 1
         self._entries.append(entry)
         self._bytes += size
-        self._found[field] = entry
+        self._entry_of[field] = entry
         self._named.setdefault(field[0], deque()).append(entry)
 
     def _evict(self) -> None:
@@ -232,7 +232,7 @@ class QcramEncoder:
         entry = self._entries.popleft()
         self._bytes -= entry_bytes(*entry.field)
         self._has_evicted = True
-        del self._found[entry.field]  # no field is inserted twice
+        del self._entry_of[entry.field]  # no field is inserted twice
         named = self._named[entry.field[0]]
         named.popleft()
         if not named:
@@ -251,11 +251,11 @@ class QcramDecoder:
         self._table: dict[int, Field] = {}
         self._oldest = 0
         self._waiting: dict[int, Block] = {}
-        self._next = 0
+        self._next_sequence = 0
         """All blocks before this one are decoded."""
         self._decoded_early: set[int] = set()
         self._held_bytes = 0
-        self._below_bytes = 0
+        self._encoder_table_bytes = 0
         """The table size in the encoder's view, where an evicting block comes in sequence."""
 
     @property
@@ -301,14 +301,14 @@ class QcramDecoder:
         return next((b for b in self._waiting.values() if self._is_decodable(b)), None)
 
     def _is_decodable(self, block: Block) -> bool:
-        if block.waits_for_all and block.sequence != self._next:
+        if block.waits_for_all and block.sequence != self._next_sequence:
             return False
         return all(number in self._table for number in block.needs)
 
     def _decode(self, block: Block) -> Decoded:
         """Return the fields of a block whose references have all arrived."""
         if block.waits_for_all:
-            self._below_bytes = sum(
+            self._encoder_table_bytes = sum(
                 entry_bytes(*field) for number, field in self._table.items() if number < block.base
             )
         fields: list[Field] = []
@@ -322,9 +322,9 @@ class QcramDecoder:
                 self._table[count] = field
                 count += 1
         self._decoded_early.add(block.sequence)
-        while self._next in self._decoded_early:
-            self._decoded_early.remove(self._next)
-            self._next += 1
+        while self._next_sequence in self._decoded_early:
+            self._decoded_early.remove(self._next_sequence)
+            self._next_sequence += 1
         return Decoded(block.stream_id, tuple(fields))
 
     def _field(self, line: Line) -> Field:
@@ -335,7 +335,7 @@ class QcramDecoder:
 
     def _make_room(self, n_bytes: int) -> None:
         """Evict what the encoder evicted; entries of blocks that overtook do not count."""
-        self._below_bytes += n_bytes
-        while self._below_bytes > self._capacity:
-            self._below_bytes -= entry_bytes(*self._table.pop(self._oldest))
+        self._encoder_table_bytes += n_bytes
+        while self._encoder_table_bytes > self._capacity:
+            self._encoder_table_bytes -= entry_bytes(*self._table.pop(self._oldest))
             self._oldest += 1

@@ -52,10 +52,10 @@ class ErrorCollector:
     """
 
     def __init__(self) -> None:
-        self._found: list[InputError | UnknownNameError] = []
+        self._errors: list[InputError | UnknownNameError] = []
 
-    def collect(self, key: str, read: Callable[[], ValueT], *, instead: Any = None) -> ValueT:
-        """Call *read* and return its result, or *instead* after collecting an error under *key*.
+    def collect(self, key: str, read: Callable[[], ValueT], *, default: Any = None) -> ValueT:
+        """Call *read* and return its result, or *default* after collecting an error under *key*.
 
         Issues that have keys of their own keep them.
         """
@@ -63,9 +63,9 @@ class ErrorCollector:
             return read()
         except (InputError, UnknownNameError) as error:
             error.argument = key or error.argument
-            self._found.append(error)
-        # *instead* is only visible inside the block, whose end raises.
-        value: ValueT = instead
+            self._errors.append(error)
+        # *default* is only visible inside the block, whose end raises.
+        value: ValueT = default
         return value
 
     def __enter__(self) -> ErrorCollector:
@@ -74,14 +74,14 @@ class ErrorCollector:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        if kind is not None or not self._found:
+        if kind is not None or not self._errors:
             return
-        errors = {(type(found), str(found)): found for found in self._found}
+        errors = {(type(found), str(found)): found for found in self._errors}
         first = next(iter(errors.values()))
         if len(errors) == 1:  # the same error may occur repeatedly
             raise first
         is_call = any(isinstance(found, UnknownOptionError) for found in errors.values())
-        problems = dict.fromkeys(problem for found in self._found for problem in _issues_of(found))
+        problems = dict.fromkeys(problem for found in self._errors for problem in _issues_of(found))
         raise (UnknownOptionError if is_call else InputError)(problems) from first
 
 

@@ -350,13 +350,13 @@ def compare(
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(keep_loads, sample_ms, options))
         several = errors.collect("", lambda: _seeds(seeds, keep_loads, sample_ms))
-        asked = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), instead=["rr"]
+        requested = errors.collect(
+            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
         )
         execution, grid = errors.collect(
             "",
-            lambda: _grid(pages, asked, given, send_buffers_kb, baseline),
-            instead=(None, None),
+            lambda: _grid(pages, requested, given, send_buffers_kb, baseline),
+            default=(None, None),
         )
     if several is None:
         return _one_seed(grid, execution, sample_ms, keep_loads=keep_loads)
@@ -474,9 +474,9 @@ class _Grid:
         """Return all loads, the baseline's among them, each once."""
         pages = {page.name: page for page in self.pages}
         schemes = {scheme.name: scheme for scheme in (*self.schemes, self.baseline)}
-        asked = "" if sample_ms is None else repr(sample_ms)
+        quantity = "" if sample_ms is None else repr(sample_ms)
         keys = dict.fromkeys((*map(self.base_of, self.pages), *self.cells()))
-        return {key: LoadTask(pages[key[0]], schemes[key[1]], key[2], asked) for key in keys}
+        return {key: LoadTask(pages[key[0]], schemes[key[1]], key[2], quantity) for key in keys}
 
 
 def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) -> None:
@@ -501,7 +501,7 @@ def _grid(
 ) -> tuple[Execution, _Grid]:
     """Return what is meant, checked before anything is loaded."""
     with ErrorCollector() as errors:
-        execution, given = errors.collect("", config, instead=(None, LoadConfig()))
+        execution, given = errors.collect("", config, default=(None, LoadConfig()))
         configs = errors.collect("", lambda: _buffered(given, send_buffers_kb))
         found = errors.collect("", lambda: resolve_compared(pages, schemes, baseline))
     subjects, relative_to = found
@@ -538,8 +538,8 @@ def resolve_subjects(
     """
     with ErrorCollector() as errors:
         # Not empty instead: what is not known is no reason to say that something is needed.
-        found = errors.collect("pages", lambda: resolve_pages(pages), instead=(None,))
-        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        found = errors.collect("pages", lambda: resolve_pages(pages), default=(None,))
+        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), default=(None,))
         errors.collect("", lambda: check_some(pages=found, schemes=selected))
     check_names(pages=found, schemes=selected)
     return Subjects(found, selected)
@@ -557,7 +557,7 @@ def resolve_compared(
     """
     with ErrorCollector() as errors:
         found = errors.collect(
-            "", lambda: resolve_subjects(pages, schemes), instead=Subjects([], [])
+            "", lambda: resolve_subjects(pages, schemes), default=Subjects([], [])
         )
         relative_to = errors.collect("baseline", lambda: baseline_of(baseline, found.schemes))
     return found, relative_to

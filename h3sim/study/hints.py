@@ -879,11 +879,11 @@ def hints(
     given: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
     given |= {"network_within": network_within, "first_result": first_result}
     with ErrorCollector() as errors:
-        subject = errors.collect("page", lambda: subject_of(page), instead=(None, None))[0]
+        subject = errors.collect("page", lambda: subject_of(page), default=(None, None))[0]
         taken = errors.collect("", lambda: _checked(given))
         base = errors.collect("scheme", lambda: resolve_scheme(scheme))
         execution, how = errors.collect(
-            "", lambda: read_options(hints, options, config), instead=(None, None)
+            "", lambda: read_options(hints, options, config), default=(None, None)
         )
         errors.collect("networks", lambda: _check_networks(networks, how or LoadConfig()))
     configs = _configs(subject, how, _in_turn(networks, n_seeds))

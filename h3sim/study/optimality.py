@@ -428,9 +428,9 @@ def optimality(
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check_given(given))
         execution, run_with = errors.collect(
-            "", lambda: read_options(optimality, options, config), instead=(None, LoadConfig())
+            "", lambda: read_options(optimality, options, config), default=(None, LoadConfig())
         )
-        over = errors.collect("networks", lambda: over_networks(run_with, networks), instead=[])
+        over = errors.collect("networks", lambda: over_networks(run_with, networks), default=[])
         settings = over or [run_with]
         found = errors.collect("", lambda: resolve_subjects(pages, schemes))
         errors.collect("", lambda: check_names(networks=[one.path.network for one in settings]))
@@ -477,14 +477,14 @@ def _strongest(config: LoadConfig) -> Given:
     return "page" if config.path.network.constant_rate is not None and replays else "requests"
 
 
-def _measured(load: Load, asked: str) -> dict[str, Any]:
-    """Return the ByteIndexes of a load and, where *asked*, their lower bounds."""
+def _measured(load: Load, quantity: str) -> dict[str, Any]:
+    """Return the ByteIndexes of a load and, unless *quantity* says that they are known, their bounds."""
     indexes = {which: load.byte_index_or_none(which) for which in _WHICH}
-    given: Given = "page" if asked == "page" else "requests"
+    given: Given = "page" if quantity == "page" else "requests"
     bounds = {
         which: None if index_ms is None else load.lower_bound(which, given=given)
         for which, index_ms in indexes.items()
-        if asked != _SAME_BOUND
+        if quantity != _SAME_BOUND
     }
     return {"network": load.network.name, "indexes": indexes, "bounds": bounds}
 
@@ -495,9 +495,9 @@ def _optimality_rows(
     """Yield the ratio of each load to the bound that was requested."""
     given: Given = "page"
     bounds: Mapping[Which, float | None] = {}
-    for (page, scheme, _, asked), one in zip(tasks, measured, strict=True):
-        if asked != _SAME_BOUND:
-            given, bounds = "page" if asked == "page" else "requests", one["bounds"]
+    for (page, scheme, _, quantity), one in zip(tasks, measured, strict=True):
+        if quantity != _SAME_BOUND:
+            given, bounds = "page" if quantity == "page" else "requests", one["bounds"]
         figures: list[float | None] = []
         for which in _WHICH:
             index_ms, bound_ms = one["indexes"][which], bounds[which]
@@ -599,9 +599,9 @@ def what_if(
     """
     with ErrorCollector() as errors:
         execution, given = errors.collect(
-            "", lambda: read_options(what_if, options, config), instead=(None, None)
+            "", lambda: read_options(what_if, options, config), default=(None, None)
         )
-        used = errors.collect("scheme", lambda: resolve_scheme(scheme), instead="rr")
+        used = errors.collect("scheme", lambda: resolve_scheme(scheme), default="rr")
         found = errors.collect("", lambda: resolve_subjects(pages, used).pages)
     run_with = replace(given, browser=replace(given.browser_model, mode=BrowserMode.PARSE))
     with LoadRunner(execution, _measured_page) as runner:
@@ -625,7 +625,7 @@ def what_if(
 def _what_if_tasks(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[LoadTask]:
     """Yield the loads of a page with one cost removed in each."""
     rtt_ms = to_ms(config.path.network.rtt_ns)
-    asked = {
+    variants = {
         "as it is": (page, config),
         "no computation": (_without_computation(page), config),
         # From scratch: loss, a queue or a controller of *config* would require links.
@@ -634,7 +634,7 @@ def _what_if_tasks(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[L
         "all cached": (_with_all_cached(page), config),
     }
     for what in WHAT_IFS:
-        changed_page, changed = asked[what]
+        changed_page, changed = variants[what]
         yield LoadTask(changed_page, scheme, changed, what)
 
 

@@ -176,14 +176,14 @@ def recommend(
     racing |= {"network_within": network_within, "first_result": first_result}
     read = partial(read_options, recommend, options, config)
     with ErrorCollector() as errors:
-        subject, imported = errors.collect("page", lambda: subject_of(page), instead=(None, None))
+        subject, imported = errors.collect("page", lambda: subject_of(page), default=(None, None))
         execution, given = errors.collect(
-            "", lambda: options_over(read, networks), instead=(None, None)
+            "", lambda: options_over(read, networks), default=(None, None)
         )
         racing = errors.collect("", lambda: check_race(**racing))
         errors.collect("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
         asked = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"]
+            "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
         )
         what = errors.collect("", lambda: _schemes(asked, baseline))
     what["config"] = given
@@ -206,7 +206,7 @@ def recommend(
 def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
     """Return what is compared with what, the baseline among it."""
     with ErrorCollector() as errors:
-        requested = errors.collect("schemes", lambda: resolve_schemes(schemes), instead=[])
+        requested = errors.collect("schemes", lambda: resolve_schemes(schemes), default=[])
         base = errors.collect("baseline", lambda: baseline_of(baseline, requested))
     return {"schemes": requested + ([] if base in requested else [base]), "baseline": base}
 

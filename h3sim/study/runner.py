@@ -181,7 +181,7 @@ class _Dask(WorkerPool):
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._in_hand: dict[Future[Any], Any] = {}
+        self._pending: dict[Future[Any], Any] = {}
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* on the cluster.
@@ -190,23 +190,23 @@ class _Dask(WorkerPool):
         raises a `ValueError` instead of computing the result again.
         """
         # `pure` would return cached results of equal calls; retries are the driver's task.
-        asked = self._client.submit(function, *arguments, pure=False, retries=0)
+        remote = self._client.submit(function, *arguments, pure=False, retries=0)
         outcome: Future[Any] = Future()
-        self._in_hand[outcome] = asked
-        asked.add_done_callback(partial(self._copy_outcome, outcome))
+        self._pending[outcome] = remote
+        remote.add_done_callback(partial(self._copy_outcome, outcome))
         return outcome
 
     def close(self) -> None:
         """Cancel all pending work on the cluster."""
-        self._client.cancel(list(self._in_hand.values()))
+        self._client.cancel(list(self._pending.values()))
 
-    def _copy_outcome(self, outcome: Future[Any], asked: Any) -> None:
+    def _copy_outcome(self, outcome: Future[Any], remote: Any) -> None:
         """Copy the outcome of the Dask future to *outcome*; called in a client thread."""
         try:
-            outcome.set_result(asked.result())
+            outcome.set_result(remote.result())
         except BaseException as error:  # noqa: BLE001 - the driver decides
-            outcome.set_exception(CancelledError() if asked.cancelled() else error)
-        self._in_hand.pop(outcome, None)
+            outcome.set_exception(CancelledError() if remote.cancelled() else error)
+        self._pending.pop(outcome, None)
 
     @property
     def workers(self) -> int:

@@ -412,12 +412,12 @@ def search(
     with ErrorCollector() as errors:
         taken = errors.collect("", lambda: check_race(**racing))
         execution, given = errors.collect(
-            "", lambda: options_over(read, networks), instead=(None, None)
+            "", lambda: options_over(read, networks), default=(None, None)
         )
-        asked = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals), instead=["rr"]
+        requested = errors.collect(
+            "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
         )
-        found = errors.collect("", lambda: resolve_compared(pages, asked, baseline))
+        found = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
     with LoadRunner(execution, _measured) as runner:
         ground = _ground(*found, given, taken, runner)
         ground.first_result = first_result
@@ -431,7 +431,7 @@ def options_over(
 ) -> tuple[Execution, LoadConfig]:
     """Return what is *read*; the config is checked over each of *networks* before any load."""
     with ErrorCollector() as errors:
-        execution, config = errors.collect("", read, instead=(None, LoadConfig()))
+        execution, config = errors.collect("", read, default=(None, LoadConfig()))
         errors.collect(
             "networks", lambda: over_networks(config, () if networks is None else networks)
         )
@@ -653,11 +653,11 @@ class _Ground:
         return [means[arm * n_pages : (arm + 1) * n_pages] for arm in range(n_arms)]
 
     def _loaded(
-        self, loads: Iterable[tuple[Page, int, LoadConfig]], asked: str
+        self, loads: Iterable[tuple[Page, int, LoadConfig]], quantity: str
     ) -> list[dict[str, Any]]:
-        """Run loads, each of a page with an arm; return what is *asked* of each."""
+        """Run loads, each of a page with an arm; return *quantity* of each."""
         tasks = [
-            LoadTask(page, self._arms[arm].scheme, self._arms[arm].config(config), asked)
+            LoadTask(page, self._arms[arm].scheme, self._arms[arm].config(config), quantity)
             for page, arm, config in loads
         ]
         self.n_loads += len(tasks)
@@ -667,13 +667,13 @@ class _Ground:
 _NOTHING, _DIGEST = "", "digest"
 
 
-def _measured(load: Load, asked: str) -> dict[str, Any]:
-    """Return what is *asked*: the digest of the trace, or the logarithm of a ByteIndex."""
-    if asked == _DIGEST:
+def _measured(load: Load, quantity: str) -> dict[str, Any]:
+    """Return *quantity*: the digest of the trace, or the logarithm of a ByteIndex."""
+    if quantity == _DIGEST:
         return {"digest": load.trace.digest()}
-    if asked == _NOTHING:
+    if quantity == _NOTHING:
         return {}
-    return {"log": math.log(load.byte_index("atf" if asked == "atf" else "all"))}
+    return {"log": math.log(load.byte_index("atf" if quantity == "atf" else "all"))}
 
 
 def _least(logs: Sequence[Sequence[float]]) -> int:

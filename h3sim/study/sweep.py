@@ -186,9 +186,9 @@ class Study:
             InputError: naming each unknown metric.
         """
         _check(metrics=metrics)
-        asked = {*self.design.metrics, *metrics}
+        requested = {*self.design.metrics, *metrics}
         # In a fixed order, since cache keys depend on it.
-        in_order = tuple(name for name in ON_DEMAND if name in asked)
+        in_order = tuple(name for name in ON_DEMAND if name in requested)
         self.design = replace(self.design, metrics=in_order)
 
     def keys(self) -> CellKeys:
@@ -335,10 +335,10 @@ def load_study(
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(**taken))
         usual = () if scheduler is not None else "marx-2019"
-        asked = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), instead=["rr"]
+        requested = errors.collect(
+            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
         )
-        found = errors.collect("", lambda: resolve_swept(pages, asked), instead=([], []))
+        found = errors.collect("", lambda: resolve_swept(pages, requested), default=([], []))
         chosen = errors.collect("", lambda: resolve_seeds(seeds))
         settings = errors.collect(
             "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
@@ -378,11 +378,11 @@ def _settings(
             drawn = errors.collect(
                 "",
                 lambda: sampled(ranges, samples, method=sampling, seed=seed),
-                instead=({},),
+                default=({},),
             )
             listed = tuple({**cell, **point} for cell in listed for point in drawn)
         values = {
-            name: errors.collect("", partial(values_of_axis, name, value), instead=())
+            name: errors.collect("", partial(values_of_axis, name, value), default=())
             for name, value in plain.items()
         }
         known = {name: value for name, value in values.items() if value}

@@ -43,12 +43,12 @@ _KEY_BYTES = 16
 
 
 class LoadTask(NamedTuple):
-    """A load; *asked* is passed to the function that measures it."""
+    """A load; *quantity* is passed to the function that measures it."""
 
     page: Page
     scheme: Scheme
     config: LoadConfig
-    asked: str = ""
+    quantity: str = ""
 
 
 Measure: TypeAlias = "Callable[[Load, str], dict[str, Any]]"
@@ -131,12 +131,12 @@ class _TaskWork(StudyWork):
 
     def row(self, index: int) -> tuple[str, str | None]:
         """Return the row of the task at *index*: what the load is, and what was measured of it."""
-        page, scheme, config, asked = self.tasks[index]
+        page, scheme, config, quantity = self.tasks[index]
         load = run_config(page, scheme, config)
         if self.loads is not None:
             self.loads[index] = load
         common = {"configuration": load.configuration, "words": in_words(load)}
-        measured = json.dumps({**common, **self.measure(load, asked)})
+        measured = json.dumps({**common, **self.measure(load, quantity)})
         return json.dumps({**_columns(self.tasks[index]), "measured": measured}), None
 
 
@@ -194,13 +194,13 @@ class _TaskKeys:
 
     def key(self, index: int) -> bytes:
         """Return the key of the task at *index*."""
-        page, scheme, config, asked = self._tasks[index]
+        page, scheme, config, quantity = self._tasks[index]
         options = {entry.name: getattr(config, entry.name) for entry in fields(config)}
         if id(page) not in self._of_page:
             self._of_page[id(page)] = page_digest(page)
         hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
         hashed.update(self._of_page[id(page)] + self._of_scheme(scheme))
-        hashed.update(resolved_digest(page, scheme, options) + digest(asked, str(config.seed)))
+        hashed.update(resolved_digest(page, scheme, options) + digest(quantity, str(config.seed)))
         return hashed.digest()
 
     def token(self) -> str:

@@ -140,9 +140,9 @@ def prioritization_test(
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
         execution, given = errors.collect(
-            "", lambda: read_options(prioritization_test, options, config), instead=(None, None)
+            "", lambda: read_options(prioritization_test, options, config), default=(None, None)
         )
-        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), default=(None,))
         errors.collect("", lambda: check_some(schemes=selected))
     pages = server_test_page(late), server_test_page(late, n_early=0)
     with LoadRunner(execution, _measured) as runner:
