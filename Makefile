@@ -259,8 +259,9 @@ validate-stacks: $(DEV) ## compare with downloads measured with real stacks (min
 	$(BIN)/python -m validation.stacks $(ARGS)
 
 .PHONY: validate-trees
-validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's and h2o's frames (a minute; needs Node, apt-get install nghttp2-server h2o)
+validate-trees: $(DEV) ## hold the trees to the order of nghttpd's, Node's, h2o's and Apache's frames, beside nginx and HAProxy (a minute or two; needs Node, apt-get install nghttp2-server h2o nginx-light apache2-bin haproxy)
 	$(BIN)/python -m validation.trees
+	$(BIN)/python -m validation.server_orders
 
 .PHONY: validate-drivers
 validate-drivers: $(DEV) ## build the drivers in C, Go, Rust, JavaScript and Python whose toolchain is installed, then those of deployed servers, and check them (minutes; needs Go, Cargo, cmake and openssl, and apt-get install libnghttp2-dev libnghttp3-dev libclang-dev)
@@ -310,7 +311,7 @@ findings: $(DEV) ## judge every result of the papers again and rewrite docs/find
 	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --full-run docs/validation.md --figures build/findings $(ARGS)
 
 # Those of papers whose full variant differs from the quick one.
-FULL := wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
+FULL := hol-blog-2020 wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
 	sander-2022-fig-8 sander-2022-fig-9 sander-2022-reno sander-2022-table-1
 .PHONY: findings-full
 findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, and write them into docs/validation.md (hours); fails as findings does

@@ -39,6 +39,9 @@ LONG = {
     "Recordings": ("validation.recordings",),
     "Replays of recordings": ("validation.recorded_hars",),
     "Drivers in other languages": ("validation.scheduler_drivers",),
+    "Schedulers of deployed servers": (
+        *("validation.server_drivers", "validation.go_handlers", "validation.server_orders"),
+    ),
     "Mutants": ("tools.mutation",),
     "Faulty loads": ("tests.checking 10000",),
     "Broken inputs": ("tests.fuzz 60",),

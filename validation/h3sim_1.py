@@ -183,10 +183,10 @@ def ablations() -> list[Scheme]:
     ]
 
 
-def split_description(made_with: Sequence[Site], kept: Sequence[Site]) -> str:
+def split_description(training: Sequence[Site], kept: Sequence[Site]) -> str:
     """Return which pages are in which half."""
     lines = [f"split by site, with seed {SPLIT_SEED}"]
-    for title, sites in (("made with", made_with), ("kept for the test", kept)):
+    for title, sites in (("training half", training), ("test half", kept)):
         lines.append(f"{title}: {len(sites)} sites, {sum(len(site.pages) for site in sites)} pages")
         lines += [f"  {site.name}: {', '.join(page.name for page in site.pages)}" for site in sites]
     return "\n".join(lines)
@@ -195,22 +195,27 @@ def split_description(made_with: Sequence[Site], kept: Sequence[Site]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Print the tables; with an argument "links" those over links, too; with "split" the halves."""
     pages = [h3sim.load_page(row.name) for row in h3sim.list_pages()]
-    made_with, kept = halves([with_first_layout(page) for page in pages])
+    training, kept = halves([with_first_layout(page) for page in pages])
     if "split" in arguments:
-        print(split_description(made_with, kept))
+        print(split_description(training, kept))
         return 0
     schemes = [h3sim.load_scheme(name) for name in (*_SCHEMES, *_KNOWING)]
     drawn = [with_first_layout(synthetic(seed=seed)) for seed in _MADE_UP]
     made_up = [Site(page.name, (page,)) for page in drawn]
-    halves_and_more = (("made with", made_with), ("kept for the test", kept), ("made up", made_up))
+    halves_and_more = (
+        ("training half", training),
+        ("test half", kept),
+        ("synthetic pages", made_up),
+    )
+    ratio = "ratio to the lower bound at a constant rate"
     for title, sites in halves_and_more:
         n_pages = sum(len(site.pages) for site in sites)
-        print(f"regret at a constant rate, {title}: {len(sites)} sites, {n_pages} pages\n")
+        print(f"{ratio}, {title}: {len(sites)} sites, {n_pages} pages\n")
         print(at_a_constant_rate(sites, schemes), end="\n\n")
-    print("regret at a constant rate, kept for the test, with one thing changed\n")
+    print(f"{ratio}, test half, one rule changed at a time\n")
     print(at_a_constant_rate(kept, ablations()), end="\n\n")
     if "links" in arguments:
-        print("how many times as fast as others h3sim-1 is over links, kept for the test\n")
+        print("ByteIndex of other schemes relative to h3sim-1 over links, test half\n")
         with progress_bar("site") as progress:
             print(over_links(kept, progress))
     return 0

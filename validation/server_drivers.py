@@ -139,7 +139,7 @@ def _build_c(library: str) -> None:
 def _build_rust(feature: str) -> Path:
     """Build the package with a feature, in a folder of its own; return that of its crates."""
     target = _BUILT / f"rust-{feature}"
-    cargo = ("cargo", "build", "--quiet", "--release", "--locked", "--features", feature)
+    cargo = ("cargo", "build", "--quiet", "--release", "--features", feature)
     _run(*cargo, "--target-dir", str(target), folder=_HERE / "rust")
     release = target / "release"
     shutil.copy(release / "h3sim-servers", _BUILT / feature)

@@ -23,11 +23,11 @@ _FOUND = Path("build/hostile.json")
 
 def _read(reader: str) -> dict[str, dict[str, Any]]:
     """Return by name what reading each file took, "failed" if it broke a limit."""
-    command = [sys.executable, "-m", "tests.hostile.one", reader, str(FILE_BYTES)]
+    command = [sys.executable, "-m", "tests.hostile.one", str(FILE_BYTES), reader]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, errors="replace", check=False)
     found: dict[str, dict[str, Any]] = {}
     for line in done.stdout.splitlines():
-        took, more, name = line.split(maxsplit=2)
+        took, more, name = line.replace(f"{reader}: ", "", 1).split(maxsplit=2)
         if took == "failed":
             print(f"{reader}: {name}: exit code {more}", flush=True)
             found[name] = {"failed": more}

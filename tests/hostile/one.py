@@ -1,4 +1,4 @@
-"""`python -m tests.hostile.one READER BYTES [NAME...]`: read hostile files, all without a name.
+"""`python -m tests.hostile.one BYTES READER...`: read the hostile files of these readers.
 
 Each is read by a fork of this process, which may take so many bytes of memory and seconds of the
 processor as `LIMIT_BYTES` and `LIMIT_S` say; the system ends it where it takes more. A line for
@@ -47,7 +47,7 @@ def read(reader: str, name: str, n_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     took_s = time.process_time() - used_s
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 10**6
-    print(f"{took_s:.3f} {peak_mb:.0f} {name}", flush=True)
+    print(f"{took_s:.3f} {peak_mb:.0f} {reader}: {name}", flush=True)
 
 
 def _in_fork(reader: str, name: str, n_bytes: int) -> bool:
@@ -58,19 +58,19 @@ def _in_fork(reader: str, name: str, n_bytes: int) -> bool:
             read(reader, name, n_bytes)
             os._exit(0)
         except BaseException as error:  # noqa: BLE001 - the parent reports it
-            print(f"{type(error).__name__}: {error}"[:200], file=sys.stderr, flush=True)
+            print(f"{name}: {type(error).__name__}: {error}"[:200], file=sys.stderr, flush=True)
             os._exit(1)
     _, status = os.waitpid(child, 0)
     if status:
         code = os.waitstatus_to_exitcode(status)
-        print(f"failed {code} {name}", flush=True)
+        print(f"failed {code} {reader}: {name}", flush=True)
     return not status
 
 
 def main(arguments: list[str]) -> int:
-    """Read what the arguments say; return 1 if one failed."""
-    reader, n_bytes, *names = arguments
-    ended = [_in_fork(reader, name, int(n_bytes)) for name in names or FILES[reader]]
+    """Read the files that the arguments name; return 1 if one failed."""
+    n_bytes, *readers = arguments
+    ended = [_in_fork(reader, name, int(n_bytes)) for reader in readers for name in FILES[reader]]
     return int(not all(ended))
 
 

@@ -345,18 +345,24 @@ def test_the_errors_that_readme_and_artifact_name_are_those_of_the_tables() -> N
     artifact = (ROOT / "docs" / "artifact.md").read_text("utf-8")
     _, _, worst = errors_of_stacks("no drop")
     assert f"nothing dropped: total time | at most {worst} % |" in text
+    summary = (ROOT / "docs" / "validation.md").read_text("utf-8").partition("\n## ")[0]
+    assert f"nothing dropped: total time | at most {worst} % off |" in summary
     for settings, words in (("loss, replayed", "recorded"), ("loss, 30 seeds", "of the same rate")):
         least, most, worst = errors_of_stacks(settings)
         reported = f"median {least} to {most} %, at most {worst} % |"
         assert re.search(rf"\| the same with [^|]*{words}[^|]*\| {re.escape(reported)}", text)
+        reported = f"median {least} to {most} % off, at most {worst} % |"
+        assert re.search(rf"\| the same with [^|]*{words}[^|]*\| {re.escape(reported)}", summary)
     table = (ROOT / "docs" / "validation.md").read_text("utf-8")
     for replay, word in (("replay", "replayed"), ("computed", "computed")):
         (percent,) = re.findall(rf"^{replay}: .*percentage error ([\d.]+) %$", table, re.M)
         assert f"over a link, {word} | mean {percent} % |" in text
         assert f" {percent} % {word}" in artifact
+        assert f" {percent} % {word}" in summary
     findings = " ".join((ROOT / "docs" / "findings.md").read_text("utf-8").split())
     verdicts = re.search(r"\d+ hold, .*? cannot be judged", findings)
     assert f"| {verdicts[0]} |" in text
+    assert f"| {verdicts[0]} |" in summary
     counts = [int(number) for number in re.findall(r"\d+", verdicts[0])]
     assert f"| {sum(counts)} results of the papers |" in text
     judged = re.search(r"Of (\d+) results of the papers ([^|]*) \|", artifact)

@@ -13,13 +13,19 @@ from tests.hostile.files import FILES
 _BYTES = 30_000
 
 
-@pytest.mark.parametrize("reader", FILES)
-def test_files_made_to_take_time_and_memory_are_read_or_refused(reader: str) -> None:
-    """In a process of its own, which ends where a file takes more than 500 MB or 10 s."""
-    command = [sys.executable, "-m", "tests.hostile.one", reader, str(_BYTES)]
+_PROCESSES = 4
+"""Importing all readers takes as long as reading the files of one."""
+
+
+@pytest.mark.parametrize("number", range(_PROCESSES))
+def test_files_made_to_take_time_and_memory_are_read_or_refused(number: int) -> None:
+    """Each in a fork of its own, which ends where a file takes more than 500 MB or 10 s."""
+    readers = [*FILES][number::_PROCESSES]
+    command = [sys.executable, "-m", "tests.hostile.one", str(_BYTES), *readers]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert len(done.stdout.splitlines()) == len(FILES[reader])
+    read = [line.split(maxsplit=2)[2] for line in done.stdout.splitlines()]
+    assert read == [f"{reader}: {name}" for reader in readers for name in FILES[reader]]
 
 
 def test_a_file_beyond_a_limit_ends_the_process() -> None:
