@@ -20,6 +20,7 @@ from h3sim.schema.values import Choice, Flag, Integer, Number, Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from h3sim.schema.fields import FieldSpec
     from h3sim.schema.values import ValueType
 
 __all__ = ["CORPUS", "FOLDERS", "columns", "corpus_metadata", "main", "metadata"]
@@ -46,6 +47,11 @@ _FORMATS = {
     ".jsonl": "application/jsonlines",
     ".gz": ["application/jsonlines", "application/gzip"],
 }
+_PROVENANCE = {
+    "source": "origin of the page",
+    "licence": "licence of what was loaded",
+}
+"""Keys of `provenance` that all shipped pages have."""
 _CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -89,25 +95,29 @@ def metadata(folder: Path) -> dict[str, Any]:
 
 def corpus_metadata() -> dict[str, Any]:
     """Return the metadata of the shipped pages, as JSON-LD."""
-    of_pages = [(each.key, _type(each.kind), each.about) for each in fields_of(Page)]
-    # Columns of one record set have one value per record: keys that may be left out cannot be.
+    # mlcroissant 1.1 reads columns with one scalar per record: no key that may be left out, and no
+    # nested value. All columns of a file set make one table: each record set has its own file set.
+    of_pages = [(each.key, _type(each.kind), each.about) for each in _scalars(Page)]
+    of_pages += [(f"provenance.{key}", "text", about) for key, about in _PROVENANCE.items()]
     of_resources = [
-        (f"resources[].{each.key}", _type(each.kind), each.about)
-        for each in fields_of(Resource)
-        if each.is_needed
+        (f"resources[].{each.key}", _type(each.kind), each.about) for each in _scalars(Resource)
     ]
     description = """Dependency graphs of web pages: their resources with sizes, kinds and triggers,
     without content. `provenance` has the origin and the licence of what was loaded."""
     pages = sorted(CORPUS.parent.glob("*.json"))
-    name = "pages"
+    tables = {"pages": of_pages, "resources": of_resources}
     return {
         **_dataset("corpus", "Pages of h3sim", description),
-        "distribution": [*map(_file, pages), _set(name, "*.json")],
-        "recordSet": [
-            _records(CORPUS.parent, name, of_pages),
-            _records(CORPUS.parent, name, of_resources, "resources"),
-        ],
+        "distribution": [*map(_file, pages), *(_set(name, "*.json") for name in tables)],
+        "recordSet": [_records(CORPUS.parent, name, rows) for name, rows in tables.items()],
     }
+
+
+def _scalars(cls: type) -> Iterator[FieldSpec]:
+    """Yield the keys of a page file that are always given and have no nested value."""
+    for each in fields_of(cls):
+        if each.is_needed and _type(each.kind) != "object":
+            yield each
 
 
 def _type(kind: ValueType) -> str:
@@ -167,15 +177,9 @@ def _set(name: str, includes: str) -> dict[str, Any]:
     }
 
 
-def _records(
-    folder: Path, source: str, rows: list[tuple[str, str, str]], name: str = ""
-) -> dict[str, Any]:
-    """Return a record set: of one file, or, where no file is called *source*, of each file there.
-
-    It is called *name*, or after its source.
-    """
-    name = name or source
-    kind_of_source = "fileObject" if (folder / source).is_file() else "fileSet"
+def _records(folder: Path, name: str, rows: list[tuple[str, str, str]]) -> dict[str, Any]:
+    """Return a record set: of one file, or, where no file is called *name*, of each file there."""
+    kind_of_source = "fileObject" if (folder / name).is_file() else "fileSet"
     return {
         "@type": "cr:RecordSet",
         "@id": f"{name}-records",
@@ -188,7 +192,7 @@ def _records(
                 "name": f"{name}-records/{column}",
                 "description": meaning,
                 "dataType": _TYPES[kind],
-                "source": {kind_of_source: {"@id": source}, "extract": _extract(source, column)},
+                "source": {kind_of_source: {"@id": name}, "extract": _extract(name, column)},
             }
             for column, kind, meaning in rows
         ],

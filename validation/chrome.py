@@ -28,7 +28,7 @@ from h3sim.importers.chromium.navigation import Timeouts, visit
 from h3sim.importers.chromium.recording import recorded_of
 from h3sim.importers.chromium.web_server import Site, address_of
 from h3sim.signals import Eps
-from h3sim.study.hints import Edit as PageEdit
+from h3sim.study.edits import Edit as PageEdit
 from validation.chrome_sites import made_sites
 from validation.recordings import order_alike
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from h3sim import transport
 from h3sim.catalog.resources import root
-from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
+from h3sim.errors import InputError, NetworkError, PageError, UnknownNameError, ValidationIssue
 from h3sim.page import page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, parse_toml, read_text, shown_path
@@ -103,7 +103,7 @@ def load_network(name: str | Path) -> Network:
     >>> load_network("marx-2019").rtt_ns
     0
     """
-    return _load_named(name, "network", "toml", _networks(), _shipped_network, read_network)
+    return _load_named(name, "network", "toml", _networks(), _shipped_network, _network_file)
 
 
 def load_scheme(name: str | Path) -> Scheme:
@@ -263,6 +263,16 @@ def _shipped_text(file: Traversable) -> str:
 
 def _shipped_page(file: Traversable) -> Page:
     return page_from_dict(json.loads(file.read_text(encoding="utf-8")), source=file.name)
+
+
+def _network_file(path: str | Path) -> Network:
+    if str(path).endswith(".json"):
+        message = (
+            "is JSON, but a network file is TOML. A file of CrUX: `h3sim hints --networks FILE`"
+            " takes it, and `h3sim import FILE -o FOLDER/` makes network files of it"
+        )
+        raise NetworkError([ValidationIssue(key="", message=message)], shown_path(path))
+    return read_network(path)
 
 
 def _shipped_network(file: Traversable) -> Network:

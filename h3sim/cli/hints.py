@@ -16,6 +16,7 @@ from h3sim.cli.command import (
     report_written,
 )
 from h3sim.cli.search import OF_RECORDING, SUBJECT
+from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.schema.values import Integer, Number
 from h3sim.study import hints
@@ -48,9 +49,12 @@ The metrics are FCP, LCP, SpeedIndex, ByteIndex above the fold and the load even
 
 def _networks(names: str, options: argparse.Namespace) -> Sequence[str] | tuple[NetworkShare, ...]:
     """Return the names of networks, of which one may be given twice, or those of a CrUX file."""
-    if names.endswith(".json"):
-        return read_crux(names)
-    return [shared.read_network(name.strip(), options) for name in names.split(",")]
+    listed = [name.strip() for name in names.split(",")]
+    files = [name for name in listed if name.endswith(".json")]
+    if files and len(listed) > 1:
+        message = f"{files[0]} has all users and their shares: give it alone"
+        raise InputError([ValidationIssue(key="--networks", message=message)])
+    return read_crux(files[0]) if files else [shared.read_network(each, options) for each in listed]
 
 
 def _run_hints(options: argparse.Namespace, progress: Progress | None) -> Hints:

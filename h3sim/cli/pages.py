@@ -27,7 +27,7 @@ from h3sim.cli.command import (
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers import DIALECTS, RecordingError, import_page
 from h3sim.importers.archive import is_archive, read_archive
-from h3sim.importers.crux import format_network, is_crux, read_crux
+from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.page import page_to_dict
 from h3sim.page.model import MarksFrom, ids_that_match, marked
 from h3sim.page.transforms import (
@@ -51,11 +51,12 @@ from h3sim.schema.values import Integer
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.run import resolve_page
 from h3sim.text import escape_control, plural
+from h3sim.transport import network_to_toml
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
@@ -96,13 +97,16 @@ def _is_folder(output: str | None) -> bool:
     return output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
 
 
-def _imported(name: str, options: argparse.Namespace) -> ImportedPage | Path:
-    """Return the page, or the path of an archive whose pages go to a folder."""
+def _imported(
+    name: str, options: argparse.Namespace
+) -> ImportedPage | Path | tuple[NetworkShare, ...]:
+    """Return the page; for a folder, the path of an archive with its pages, or networks."""
     if _is_folder(options.output):
-        if not is_archive(name) and not is_crux(name):
+        try:
+            return Path(name) if is_archive(name) else read_crux(name)
+        except NotCruxError:
             message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive or CrUX"
-            raise InputError([ValidationIssue(key="--output", message=message)])
-        return Path(name)
+            raise InputError([ValidationIssue(key="--output", message=message)]) from None
     return import_page(
         name,
         dialect=options.dialect,
@@ -153,11 +157,11 @@ def _import_archive(path: Path, options: argparse.Namespace) -> int:
     return FAILED if n_failed else 0
 
 
-def _import_crux(path: Path, options: argparse.Namespace) -> int:
+def _write_networks(shares: Sequence[NetworkShare], options: argparse.Namespace) -> int:
     """Write a network file for each class of connections, and a line of report for each."""
-    for found in read_crux(path):
+    for found in shares:
         file = Path(options.output) / f"{found.network.name}.toml"
-        write_output(str(file), format_network(found))
+        write_output(str(file), network_to_toml(found.network))
         rtt_ms = to_ms(found.network.rtt_ns)
         print(f"{found.title}: RTT {rtt_ms:g} ms, {shown_path(file)}")
     return 0
@@ -167,9 +171,9 @@ def _run_import(options: argparse.Namespace) -> int:
     """Write the imported page, and print what was found and inferred."""
     imported = options.file
     if isinstance(imported, Path):
-        if not is_archive(imported):
-            return _import_crux(imported, options)
         return _import_archive(imported, options)
+    if isinstance(imported, tuple):
+        return _write_networks(imported, options)
     if options.output is not None:
         document = page_to_dict(imported.page)
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)

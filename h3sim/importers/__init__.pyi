@@ -3,8 +3,7 @@
 from h3sim.importers.archive import ArchivedPage as ArchivedPage
 from h3sim.importers.archive import read_archive as read_archive
 from h3sim.importers.crux import NetworkShare as NetworkShare
-from h3sim.importers.crux import format_network as format_network
-from h3sim.importers.crux import is_crux as is_crux
+from h3sim.importers.crux import NotCruxError as NotCruxError
 from h3sim.importers.crux import read_crux as read_crux
 from h3sim.importers.detect import DIALECTS as DIALECTS
 from h3sim.importers.detect import import_page as import_page

@@ -5,12 +5,13 @@ columns `low_rtt`, `medium_rtt` and `high_rtt`) or shares of effective connectio
 columns such as `_4GDensity`). It has no rates: these are those of Lighthouse's throttling presets,
 whose round-trip times are in the three classes of CrUX (`core/config/constants.js`), and for 2G the
 limits of the Network Information API.
+
+The formats are those of developer.chrome.com/docs/crux/api, /history-api and /bigquery.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -66,19 +67,14 @@ CRUX_COLUMNS = (*_COLUMNS, *_BY_TYPE)
 """Columns of BigQuery's tables that have connections."""
 _MONTHS = ("yyyymm", "yyyymmdd", "date")
 _QUEUE_BYTES = 65_536
+_LARGEST_SHARE = 1.01
+"""Shares are rounded, so that those of all classes may add up to more than 1."""
+_NO_DATA = (None, "NaN")
+"""Density of a bin without users, and of a period in which the page had too few."""
 
 
-def is_crux(path: str | Path) -> bool:
-    """Return whether the file has a record or rows of CrUX with connections.
-
-    Raises:
-        NetworkError: if it cannot be read.
-    """
-    try:
-        rows = _rows(read_text(path, NetworkError), shown_path(path))
-    except NetworkError:
-        return False
-    return any(_has_connections(row) for row in rows)
+class NotCruxError(NetworkError):
+    """A file has no connections of CrUX."""
 
 
 def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
@@ -90,13 +86,14 @@ def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
     that has the classes' shares, if all three have users.
 
     Raises:
-        NetworkError: if it cannot be read or has no connections, or listing every error in it.
+        NotCruxError: if it has no connections.
+        NetworkError: if it cannot be read, or listing every error in it.
     """
     source = shown_path(path)
     rows = [row for row in _rows(read_text(path, NetworkError), source) if _has_connections(row)]
     if not rows:
         message = "has neither round_trip_time nor shares of effective connection types of CrUX"
-        raise NetworkError([ValidationIssue(key="", message=message)], source)
+        raise NotCruxError([ValidationIssue(key="", message=message)], source)
     problems: list[ValidationIssue] = []
     last = max(map(_month, rows))
     found: dict[_Class, float] = {}
@@ -115,12 +112,12 @@ def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
 def _rows(text: str, source: str) -> list[Mapping[str, Any]]:
     """Return the objects of a file: one, a list of them, or one per line."""
     try:
-        document = parse_json(text, NetworkError, source=source)
-    except NetworkError:
+        document = parse_json(text, NotCruxError, source=source)
+    except NotCruxError:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2:
             raise
-        document = [parse_json(line, NetworkError, source=source) for line in lines]
+        document = [parse_json(line, NotCruxError, source=source) for line in lines]
     found = document if isinstance(document, list) else [document]
     return [row for row in found if isinstance(row, dict)]
 
@@ -161,26 +158,54 @@ def _of_histogram(
     metric: Mapping[str, Any], where: str, problems: list[ValidationIssue]
 ) -> Iterator[tuple[_Class, float]]:
     """Yield the classes with the shares of a histogram, or of the last one of a history."""
-    key = "histogram" if "histogram" in metric else "histogramTimeseries"
-    bins = metric.get(key)
+    is_history = "histogram" not in metric and "histogramTimeseries" in metric
+    key = f"{where}.{'histogramTimeseries' if is_history else 'histogram'}"
+    bins = metric.get("histogramTimeseries" if is_history else "histogram")
     if not isinstance(bins, list) or not bins:
         message = f"must be a list of bins, is {format_value(bins)}"
-        problems.append(ValidationIssue(key=f"{where}.{key}", message=message))
+        if bins is None:
+            message = "is missing; percentiles alone do not give shares"
+        problems.append(ValidationIssue(key=key, message=message))
         return
+    if is_history:
+        bins = _last_period(bins, key, problems)
     for number, entry in enumerate(bins):
-        name = f"{where}.{key}[{number}]"
+        name = f"{key}[{number}]"
         start: Any = entry.get("start") if isinstance(entry, dict) else None
         if not is_quantity(start) or start < 0:
             message = f"must be at least 0, is {format_value(start)}"
             problems.append(ValidationIssue(key=f"{name}.start", message=message))
             continue
-        density = entry.get("density")
-        if key != "histogram":
-            history = [each for each in entry.get("densities") or () if each is not None]
-            density = history[-1] if history else None
         each = next(each for each in _BY_RTT if start < each.end_ms)
-        # A bin without users has no density.
-        yield each, 0.0 if density is None else _share(density, f"{name}.density", problems)
+        end = math.inf if entry.get("end") is None else entry["end"]
+        if (end != math.inf and not is_quantity(end)) or end > each.end_ms:
+            message = f"must be at most {each.end_ms:g}, is {format_value(entry.get('end'))}"
+            problems.append(ValidationIssue(key=f"{name}.end", message=message))
+        density = entry.get("density")
+        yield each, 0.0 if density in _NO_DATA else _share(density, f"{name}.density", problems)
+
+
+def _last_period(
+    bins: Sequence[Any], key: str, problems: list[ValidationIssue]
+) -> list[dict[str, Any]]:
+    """Return the bins of a history with their densities of the last period that has any."""
+    histories: list[Sequence[Any]] = []
+    for number, entry in enumerate(bins):
+        densities = entry.get("densities") if isinstance(entry, dict) else None
+        if not isinstance(densities, list):
+            message = f"must be a list of shares, is {format_value(densities)}"
+            problems.append(ValidationIssue(key=f"{key}[{number}].densities", message=message))
+            return []
+        histories.append(densities)
+    if len({*map(len, histories)}) > 1:
+        message = "must have as many densities in each bin"
+        problems.append(ValidationIssue(key=key, message=message))
+        return []
+    periods = [
+        each for each in zip(*histories, strict=True) if any(d not in _NO_DATA for d in each)
+    ]
+    last = periods[-1] if periods else (None,) * len(bins)
+    return [{**entry, "density": d} for entry, d in zip(bins, last, strict=True)]
 
 
 def _share(value: Any, key: str, problems: list[ValidationIssue]) -> float:
@@ -188,21 +213,17 @@ def _share(value: Any, key: str, problems: list[ValidationIssue]) -> float:
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = float(value)
-    if is_quantity(value) and 0 <= value <= _MOST:
+    if is_quantity(value) and 0 <= value <= _LARGEST_SHARE:
         return float(value)
     problems.append(ValidationIssue(key=key, message=f"must be 0 to 1, is {format_value(value)}"))
     return 0.0
-
-
-_MOST = 1.01
-"""Shares are rounded, so that those of all classes may add up to more than 1."""
 
 
 def _networks(shares: Mapping[_Class, float], source: str) -> tuple[NetworkShare, ...]:
     ordered = sorted(shares, key=lambda each: each.end_ms)
     rtts_ms = _rtts_ms([(each, shares[each]) for each in ordered])
     return tuple(
-        NetworkShare(_network(each, rtt_ms, source), shares[each])
+        NetworkShare(_network(each, rtt_ms, shares[each], source), shares[each])
         for each, rtt_ms in zip(ordered, rtts_ms, strict=True)
         if shares[each] > 0
     )
@@ -230,34 +251,12 @@ def _rtts_ms(shares: Sequence[tuple[_Class, float]]) -> list[float]:
     return [math.exp(mean + sigma * normal.inv_cdf(middle)) for middle in middles]
 
 
-def _network(each: _Class, rtt_ms: float, source: str) -> Network:
+def _network(each: _Class, rtt_ms: float, share: float, source: str) -> Network:
     down, up = (
         LinkProfile(rate_bps=round(mbps * 1e6), queue_bytes=_QUEUE_BYTES)
         for mbps in (each.down_mbps, each.up_mbps)
     )
     # No class has a longer one than the presets of the slowest type.
     rtt_ns = ms(round(min(rtt_ms, _BY_TYPE["slow2GDensity"].rtt_ms), 1))
-    title = "RTT from CrUX, rates from presets"
+    title = f"{100 * share:.1f} % of the users; RTT from CrUX, rates from presets"
     return Network(name=each.name, title=title, source=source, rtt_ns=rtt_ns, down=down, up=up)
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def format_network(found: NetworkShare) -> str:
-    """Return the network as a network file in TOML."""
-    network = found.network
-    assert network.down is not None  # noqa: S101 - every network here has links
-    assert network.up is not None  # noqa: S101
-    lines = [
-        'format = "h3sim-network/1"',
-        f"name = {_text(network.name)}",
-        f"title = {_text(f'{100 * found.share:.1f} % of the users; {network.title}')}",
-        f"source = {_text(network.source)}",
-        f"rtt_ms = {network.rtt_ns / 1e6:g}",
-    ]
-    for key, link in (("down", network.down), ("up", network.up)):
-        rate_mbps = (link.rate_bps or 0) / 1e6
-        lines += ["", f"[{key}]", f"rate_mbps = {rate_mbps:g}", f"queue_bytes = {link.queue_bytes}"]
-    return "\n".join([*lines, ""])

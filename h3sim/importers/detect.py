@@ -13,10 +13,9 @@ from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
 from h3sim.importers.formats.har import HAR_DIALECTS, HarReader
-from h3sim.importers.formats.lighthouse import LighthouseResult
+from h3sim.importers.formats.lab_results import LighthouseResult, WebPageTestResult
 from h3sim.importers.formats.net_log import NetLog
 from h3sim.importers.formats.site import read_site
-from h3sim.importers.formats.webpagetest import WebPageTestResult
 from h3sim.importers.formats.wprof import EploadGraph, WprofxGraph
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import Recording

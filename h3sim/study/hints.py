@@ -9,34 +9,23 @@ of each edit only selects, and is not part of the evidence.
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
-from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.importers.crux import NetworkShare
-from h3sim.page import Kind, Page, TriggerEvent
-from h3sim.page.hosts import UNNAMED, ConnectionMode
-from h3sim.page.resource import FetchPriority, ServerPriority
-from h3sim.page.transforms import (
-    with_early_hints,
-    with_inlined,
-    with_preconnect,
-    with_same_host,
-)
-from h3sim.page.validation import edited_resource
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
+from h3sim.study.edits import EARLY_HINTS, Edit, edits_of, pair
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.racing import FIRST_RESULT
 from h3sim.study.recommendation import subject_of
@@ -47,12 +36,11 @@ from h3sim.study.statistics import holm, ratio_end, student_interval
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.text import plural
 from h3sim.trace import Rows
-from h3sim.transport import Protocol
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from h3sim.importers import ImportedPage
-    from h3sim.page import Resource
+    from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.transport import Network
@@ -79,52 +67,15 @@ UNKNOWN = (
     "whether text was sent compressed: sizes are those of the transfer",
 )
 """Facts that a page and a simulated load do not have."""
-_SERVERS = {
-    "chrome-eps": "send by the priorities that Chrome asks for",
-    "fifo": "send responses one after the other",
-    "rr": "send all responses at once, in turns",
-}
 _LEAST = 0.01
 """Smallest sure change that matters."""
 _LITTLE = 0.02
 """Largest change of a metric that goes without mention."""
 _MOVES = 0.005
 """Smallest change of the first load that makes an edit a candidate."""
-_MOST_EDITS, _MOST_HELPFUL, _MOST_HARMFUL, _IN_PAIRS = 80, 12, 5, 4
-_EARLY_HINTS = "early hints"
+_MOST_HELPFUL, _MOST_HARMFUL, _IN_PAIRS = 12, 5, 4
 _THINK_TIMES_MS = (0, 50, 100, 200, 400, 800)
 """Server think times at which Early Hints are tried."""
-_SMALL_BYTES = 10_000
-_LARGE_BYTES = 20_000
-_RECOMPRESSED = 0.7
-_TEXT_KINDS = (Kind.STYLESHEET, Kind.SCRIPT)
-_AS = {
-    Kind.STYLESHEET: "style",
-    Kind.SCRIPT: "script",
-    Kind.FONT: "font",
-    Kind.IMAGE: "image",
-    Kind.FETCH: "fetch",
-}
-_TAGS = {
-    Kind.IMAGE: '<img src="{0}" {1}>',
-    Kind.SCRIPT: '<script src="{0}" {1}></script>',
-    Kind.STYLESHEET: '<link rel="stylesheet" href="{0}" {1}>',
-    Kind.FETCH: 'fetch("{0}", {{priority: "{1}"}})',
-    Kind.DOCUMENT: '<iframe src="{0}" {1}></iframe>',
-}
-
-
-class Edit(NamedTuple):
-    """Edit of a page or of how it is served."""
-
-    text: str
-    kind: str
-    markup: str
-    change: Callable[[LoadTask], LoadTask]
-    touches: frozenset[str]
-    """Properties that it sets; edits of a pair have none in common."""
-    parts: tuple[str, ...] = ()
-    """Texts of the edits of a pair."""
 
 
 class HintRow(NamedTuple):
@@ -253,397 +204,6 @@ class Hints(ResultTable):
         )
 
 
-# Edits of one page
-
-
-def _ids(resources: Iterable[Resource]) -> str:
-    names = [resource.id for resource in resources]
-    return names[0] if len(names) == 1 else f"{len(names)} files ({names[0]}, ...)"
-
-
-def _touching(properties: str, resources: Iterable[Resource]) -> frozenset[str]:
-    return frozenset(f"{name} {each.id}" for name in properties.split() for each in resources)
-
-
-def _of_page(change: Callable[[Page], Page]) -> Callable[[LoadTask], LoadTask]:
-    return lambda task: task._replace(page=change(task.page))
-
-
-def _set(resources: Sequence[Resource], **changes: Any) -> Callable[[LoadTask], LoadTask]:
-    ids = {resource.id for resource in resources}
-
-    def changed(page: Page) -> Page:
-        return page.with_resources(
-            edited_resource(r, changes) if r.id in ids else r for r in page.resources
-        )
-
-    return _of_page(changed)
-
-
-def _url(resource: Resource) -> str:
-    """Return the address of a resource as markup has it; ids of other hosts begin with the host."""
-    is_remote = resource.host and resource.id.startswith(f"{resource.host}/")
-    return html.escape(f"https://{resource.id}" if is_remote else resource.id)
-
-
-def _tag(resources: Sequence[Resource], attribute: str) -> str:
-    """Return the markup of the first few resources with an attribute."""
-    lines = []
-    for resource in resources[:3]:
-        value = attribute
-        if resource.kind is Kind.FETCH:
-            value = attribute.partition('"')[2].rstrip('"')
-        tag = _TAGS.get(resource.kind, '<link href="{0}" {1}>')
-        lines.append(tag.format(_url(resource), value))
-    return "\n".join(lines)
-
-
-def _preload_link(resource: Resource) -> str:
-    cross = " crossorigin" if resource.kind in (Kind.FONT, Kind.FETCH) else ""
-    kind, name = _AS[resource.kind], _url(resource)
-    return f'<link rel="preload" as="{kind}" href="{name}"{cross}>'
-
-
-class _Subject:
-    """The page that is edited, with groups of its resources."""
-
-    def __init__(self, task: LoadTask) -> None:
-        self.page, self.scheme, self.config = task.page, task.scheme, task.config
-        page = task.page
-        self.own = [
-            r
-            for index, r in enumerate(page.resources)
-            if page.root_of[index] == page.root != index and not r.begins_page
-        ]
-        self.root = page.resources[page.root]
-        pictures = [r for r in self.own if r.kind is Kind.IMAGE]
-        self.visible = sorted((r for r in pictures if _is_seen(r)), key=_prominence)
-        self.hidden = sorted((r for r in pictures if not _is_seen(r)), key=_size)
-        scripts = [r for r in self.own if r.kind is Kind.SCRIPT]
-        self.late = sorted((r for r in scripts if r.is_async or r.is_defer), key=_size)
-        self.blocking = sorted(
-            (r for r in scripts if self._is_named(r) and _may_be_deferred(r)), key=_size
-        )
-        self.blocking_render = sorted((r for r in self.own if self._blocks_render(r)), key=_size)
-        self.unnamed = sorted(
-            (r for r in self.own if self._is_found_late(r) and self._may_be_preloaded(r)),
-            key=lambda r: (not (r.above_the_fold or r.critical or r.hero), _size(r)),
-        )
-        self.per_host = config_for(page, task.config).connections == ConnectionMode.PER_HOST.value
-
-    def _is_named(self, resource: Resource) -> bool:
-        found = resource.discovered
-        return found is not None and (found.by, found.at) == (self.root.id, TriggerEvent.OFFSET)
-
-    def _blocks_render(self, resource: Resource) -> bool:
-        """Return whether the document names it in its head, and nothing is painted without it."""
-        is_sheet = resource.kind is Kind.STYLESHEET and not resource.other_media
-        is_script = resource.kind is Kind.SCRIPT and _may_be_deferred(resource)
-        return self._is_named(resource) and resource.in_head and (is_sheet or is_script)
-
-    def _is_found_late(self, resource: Resource) -> bool:
-        return not self._is_named(resource) and not is_never_seen(resource)
-
-    def _may_be_preloaded(self, resource: Resource) -> bool:
-        """Return whether the browser model keeps what the resource blocks when it is moved.
-
-        A moved stylesheet blocks only if the page marks it as render-blocking, and what a moved
-        script or response leads to would not wait for its parent any more.
-        """
-        is_leaf = not self.page.children.get(self.page.index[resource.id])
-        keeps_blocking = resource.kind is not Kind.STYLESHEET or resource.render_blocking
-        return resource.kind in _AS and not resource.preload and is_leaf and keeps_blocking
-
-    def is_before_head_ends(self, resource: Resource) -> bool:
-        """Return whether a larger file behind *resource* marks where the head ends."""
-        return any(
-            other.in_head and self._is_named(other) and other.size_bytes > _SMALL_BYTES
-            for other in self.page.resources[self.page.index[resource.id] + 1 :]
-            if _offset(other) > _offset(resource)
-        )
-
-    @property
-    def other_hosts(self) -> dict[str, list[Resource]]:
-        """Resources by host, for hosts with connections of their own."""
-        if not self.per_host:
-            return {}
-        shared = {host.name: host.shared for host in self.page.hosts}
-        own = self.root.host or UNNAMED
-        found: dict[str, list[Resource]] = {}
-        for resource in self.own:
-            host = resource.host
-            is_same = shared.get(host) is not None and shared.get(host) == shared.get(own)
-            if host and host != own and not is_same and not is_never_seen(resource):
-                found.setdefault(host, []).append(resource)
-        return dict(sorted(found.items(), key=lambda item: -sum(map(_bytes, item[1]))))
-
-
-def _offset(resource: Resource) -> int:
-    found = resource.discovered
-    return 0 if found is None else found.offset_bytes or 0
-
-
-def _bytes(resource: Resource) -> int:
-    return resource.size_bytes
-
-
-def _size(resource: Resource) -> int:
-    return -resource.size_bytes
-
-
-def _prominence(resource: Resource) -> tuple[bool, float, int]:
-    return not resource.hero, -(resource.viewport or 0.0), -resource.size_bytes
-
-
-def _is_seen(resource: Resource) -> bool:
-    return resource.above_the_fold or resource.hero or bool(resource.viewport)
-
-
-def _may_be_deferred(resource: Resource) -> bool:
-    return not (resource.is_async or resource.is_defer or resource.module or resource.preload)
-
-
-def _fetchpriority_edits(of: _Subject) -> Iterator[Edit]:
-    raised = [r for r in of.visible[:5] if r.fetchpriority is not FetchPriority.HIGH]
-    raised += [r for r in of.late[:3] if r.fetchpriority is not FetchPriority.HIGH]
-    raised += [r for r in of.own if r.kind is Kind.FETCH and r.above_the_fold][:2]
-    groups = [("high", [r]) for r in raised]
-    lowered = [r for r in (*of.hidden, *of.late) if r.fetchpriority is FetchPriority.AUTO]
-    groups += [("low", [r]) for r in lowered[:3]]
-    groups += [("low", [r]) for r in of.visible[1:4] if r.fetchpriority is FetchPriority.AUTO]
-    images = [r for r in of.hidden if r.fetchpriority is FetchPriority.AUTO and not r.is_lazy]
-    if len(images) > 1:
-        groups.append(("low", images))
-    groups += [("auto", [r]) for r in of.own if r.fetchpriority is FetchPriority.HIGH][:3]
-    for value, some in groups:
-        what = f'fetchpriority="{value}"'
-        text = f"add {what} to {_ids(some)}"
-        if value == "auto":
-            text = f"remove fetchpriority from {_ids(some)}"
-        yield Edit(
-            text,
-            "fetchpriority",
-            "" if value == "auto" else _tag(some, what),
-            _set(some, fetchpriority=value),
-            _touching("fetchpriority", some),
-        )
-
-
-def _preload_edits(of: _Subject) -> Iterator[Edit]:
-    late_fonts = [r for r in of.unnamed if r.kind is Kind.FONT]
-    groups = [[r] for r in of.unnamed[:8]] + [[r] for r in of.visible[:1] if not r.preload]
-    if len(late_fonts) > 1:
-        groups.append(late_fonts)
-    at_start = {"by": of.root.id, "at": TriggerEvent.OFFSET.value, "offset_bytes": 0}
-    seen: set[str] = set()
-    for some in groups:
-        if (name := _ids(some)) in seen:
-            continue
-        seen.add(name)
-        yield Edit(
-            f"preload {name}",
-            "preload",
-            "\n".join(map(_preload_link, some)),
-            _set(some, preload=True, lazy=None, discovered=at_start),
-            _touching("discovery", some),
-        )
-    preloaded = [r for r in of.own if r.preload and r.kind in _AS]
-    for resource in preloaded[1:] if len(preloaded) > 1 else ():
-        yield Edit(
-            f"preload {resource.id} before the other preloads",
-            "preload order",
-            _preload_link(resource),
-            _of_page(lambda page, id_=resource.id: _preloaded_first(page, id_)),  # type: ignore[misc]
-            _touching("discovery", [resource]),
-        )
-
-
-def _preloaded_first(page: Page, id_: str) -> Page:
-    changed = page.with_(id_, preload=True)
-    resources = list(changed.resources)
-    moved = resources.pop(changed.index[id_])
-    resources.insert(changed.root + 1, moved)
-    return changed.with_resources(resources)
-
-
-def _early_hints_edits(of: _Subject) -> Iterator[Edit]:
-    """Yield Early Hints for what blocks, by kind and together, for the main image, and fonts."""
-    fonts = [r for r in of.unnamed if r.kind is Kind.FONT and r.above_the_fold]
-    sheets = [r for r in of.blocking_render if r.kind is Kind.STYLESHEET]
-    scripts = [r for r in of.blocking_render if r.kind is Kind.SCRIPT]
-    groups = [sheets, scripts, of.blocking_render, [*of.blocking_render, *of.visible[:1]]]
-    groups += [[r] for r in (*of.blocking_render[:2], *of.visible[:1], *fonts[:2])]
-    for ids, some in {tuple(r.id for r in some): some for some in groups if some}.items():
-        lines = (f"Link: <{_url(r)}>; rel=preload; as={_AS[r.kind]}" for r in some)
-        yield Edit(
-            f"send Early Hints (103) for {_ids(some)}",
-            _EARLY_HINTS,
-            "\n".join(["HTTP/1.1 103 Early Hints", *lines]),
-            _of_page(lambda page, ids=ids: with_early_hints(page, ids)),  # type: ignore[misc]
-            _touching("discovery", some),
-        )
-
-
-def _delivery_edits(of: _Subject) -> Iterator[Edit]:
-    small = [
-        r
-        for r in of.own
-        if r.kind in _TEXT_KINDS and of._is_named(r) and r.in_head and r.size_bytes <= _SMALL_BYTES
-        if not (r.is_async or r.is_defer) and of.is_before_head_ends(r)
-    ]
-    for some in [[r] for r in small[:4]] + ([small] if len(small) > 1 else []):
-        ids = [r.id for r in some]
-        yield Edit(
-            f"inline {_ids(some)}",
-            "inline",
-            "<style>...</style>, <script>...</script> in place of the references",
-            _of_page(lambda page, ids=ids: with_inlined(page, ids)),  # type: ignore[misc]
-            _touching("discovery fetchpriority priority host bytes", some),
-        )
-    for resource in (r for r in of.visible[:3] if r.size_bytes >= _LARGE_BYTES):
-        yield Edit(
-            f"recompress {resource.id} to {100 * _RECOMPRESSED:.0f} % of its bytes",
-            "compression",
-            f"{resource.id} as AVIF or WebP, or of lower quality",
-            _set([resource], bytes=round(resource.size_bytes * _RECOMPRESSED)),
-            _touching("bytes", [resource]),
-        )
-
-
-def _script_edits(of: _Subject) -> Iterator[Edit]:
-    groups = [[r] for r in of.blocking[:5]]
-    if len(of.blocking) > 1:
-        groups.append(of.blocking)
-    for some, how in itertools.product(groups, ("defer", "async")):
-        yield Edit(
-            f"add {how} to {_ids(some)}",
-            how,
-            _tag(some, how),
-            _set(some, **{how: True, "render_blocking": None}),
-            _touching("running", some),
-        )
-
-
-def _lazy_edits(of: _Subject) -> Iterator[Edit]:
-    eager = [r for r in of.hidden if not r.is_lazy]
-    for some in [[r] for r in eager[:2]] + ([eager] if len(eager) > 1 else []):
-        yield Edit(
-            f'add loading="lazy" to {_ids(some)}',
-            "lazy",
-            _tag(some, 'loading="lazy"'),
-            _set(some, lazy=True),
-            _touching("discovery", some),
-        )
-    for resource in (r for r in of.visible if r.is_lazy):
-        yield Edit(
-            f'remove loading="lazy" from {resource.id}',
-            "not lazy",
-            f'<img src="{_url(resource)}">',
-            _set([resource], lazy=None),
-            _touching("discovery", [resource]),
-        )
-
-
-def _host_edits(of: _Subject) -> Iterator[Edit]:
-    for host, some in itertools.islice(of.other_hosts.items(), 4):
-        ids = [r.id for r in some]
-        yield Edit(
-            f"preconnect to {host}",
-            "preconnect",
-            f'<link rel="preconnect" href="https://{html.escape(host)}" crossorigin>',
-            _of_page(lambda page, host=host: with_preconnect(page, host)),  # type: ignore[misc]
-            frozenset({f"connection {host}"}),
-        )
-        yield Edit(
-            f"serve {plural(len(some), 'file')} of {host} from the page's own host",
-            "same host",
-            "",
-            _of_page(lambda page, ids=ids: with_same_host(page, ids)),  # type: ignore[misc]
-            _touching("host", some) | {f"connection {host}"},
-        )
-
-
-def _server_edits(of: _Subject) -> Iterator[Edit]:
-    for resource in of.visible[:2]:
-        found = (ServerPriority(urgency=1),)
-        yield _priority_edit([resource], "u=1", found)
-    if len(of.hidden) > 1:
-        yield _priority_edit(of.hidden, "u=6", (ServerPriority(urgency=6),))
-    protocol = config_for(of.page, of.config).path.protocol
-    others = {Protocol.QUIC: Protocol.TCP, Protocol.TCP: Protocol.QUIC}
-    if protocol in others:
-        instead = others[protocol]
-        name = "HTTP/3" if instead is Protocol.QUIC else "HTTP/2"
-        yield Edit(
-            f"serve the page over {name}",
-            "protocol",
-            "",
-            lambda task: task._replace(config=replace(task.config, transport=instead.value)),
-            frozenset({"protocol"}),
-        )
-    for scheme, title in _SERVERS.items():
-        if scheme != of.scheme.name:
-            yield Edit(
-                f"have the server {title} ({scheme})",
-                "server scheme",
-                "",
-                lambda task, scheme=scheme: task._replace(scheme=resolve_scheme(scheme)),  # type: ignore[misc]
-                frozenset({"server"}),
-            )
-
-
-def _priority_edit(some: Sequence[Resource], value: str, found: tuple[ServerPriority, ...]) -> Edit:
-    ids = {resource.id for resource in some}
-
-    def changed(page: Page) -> Page:
-        return page.with_resources(
-            replace(r, server_priorities=found) if r.id in ids else r for r in page.resources
-        )
-
-    return Edit(
-        f"send the response header priority: {value} with {_ids(some)}",
-        "server priority",
-        f"priority: {value}",
-        _of_page(changed),
-        _touching("priority", some),
-    )
-
-
-_SOURCES = (
-    *(_fetchpriority_edits, _preload_edits, _script_edits, _lazy_edits, _early_hints_edits),
-    *(_delivery_edits, _host_edits, _server_edits),
-)
-
-
-def edits_of(task: LoadTask) -> list[Edit]:
-    """Return the edits that make sense for the page of *task*, at most 80.
-
-    >>> import h3sim
-    >>> page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
-    >>> edits = edits_of(LoadTask(page, scheme, h3sim.LoadConfig(network="cable")))
-    >>> sorted({edit.kind for edit in edits})[:2]
-    ['async', 'compression']
-    """
-    subject = _Subject(task)
-    return list(itertools.chain(*(source(subject) for source in _SOURCES)))[:_MOST_EDITS]
-
-
-def _pair(one: Edit, other: Edit) -> Edit | None:
-    if one.touches & other.touches:
-        return None
-    return Edit(
-        f"{one.text} and {other.text}",
-        "pair",
-        "\n".join(filter(None, (one.markup, other.markup))),
-        lambda task: other.change(one.change(task)),
-        one.touches | other.touches,
-        (one.text, other.text),
-    )
-
-
-# Loads and their comparison
-
-
 def _measured(load: Load, _: str) -> dict[str, Any]:
     """Return the metrics of a load."""
     found = {name: getattr(load, name) for name, _ in METRICS.values() if name != _BYTES}
@@ -687,7 +247,7 @@ def _candidates(trials: Sequence[_Trial], before: _Values, first: str) -> list[E
     pairs = itertools.combinations(
         [edit for edit, move in helpful if move[first] < -_MOVES][:_IN_PAIRS], 2
     )
-    made = (_pair(one, other) for one, other in pairs)
+    made = (pair(one, other) for one, other in pairs)
     return chosen + [edit for edit, _ in harmful[:_MOST_HARMFUL]] + [each for each in made if each]
 
 
@@ -768,6 +328,15 @@ def _better_than_parts(trials: Sequence[_Trial], before: _Values, name: str) -> 
         parts = [means[text] for text in trial.edit.parts if text in means]
         if not parts or means.get(trial.edit.text, 0.0) < min(parts) - _LEAST:
             yield trial
+
+
+def _compare(
+    runner: LoadRunner, starts: Sequence[LoadTask], edits: Sequence[Edit]
+) -> list[_Values]:
+    """Return the metrics of *starts* as they are, and then with each of *edits*."""
+    changed = (_changed(starts, edit.change) for edit in edits)
+    loads = runner.run([*starts, *itertools.chain(*changed)])
+    return [_columns(loads[n : n + len(starts)]) for n in range(0, len(loads), len(starts))]
 
 
 def _changed(
@@ -893,16 +462,15 @@ def hints(
     with LoadRunner(execution, _measured) as runner:
         runner.expect(len(tried) + 1 + (_MOST_HELPFUL + 1) * n_seeds)
         loads = runner.run([start, *(edit.change(start) for edit in tried)])
-        first = _first_metric(before := _columns(loads[:1]), metric)
+        before = _columns(loads[:1])
+        first = _first_metric(before, metric)
         once = [_Trial(e, _columns([found])) for e, found in zip(tried, loads[1:], strict=True)]
         if first_result is not None:
             first_result(_preview(once, before, first))
         chosen = _candidates(once, before, first)
-        starts = [LoadTask(subject, base, users.config(n)) for n in range(1, n_seeds + 1)]
-        changed = (_changed(starts, edit.change) for edit in chosen)
-        compared = runner.run([*starts, *itertools.chain(*changed)])
+        starts = [start._replace(config=users.config(n)) for n in range(1, n_seeds + 1)]
+        values = _compare(runner, starts, chosen)
         think_times = _try_think_times(runner, start, _best_early_hints(once, first), first)
-    values = [_columns(compared[n : n + n_seeds]) for n in range(0, len(compared), n_seeds)]
     rows, effects, best = _judged(chosen, values, first, 1 - confidence)
     return Hints(
         rows=Rows(HintRow, rows),
@@ -938,7 +506,7 @@ def _titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]
 
 def _best_early_hints(trials: Sequence[_Trial], first: str) -> Edit | None:
     """Return the Early Hints that help most in one load."""
-    found = [t for t in trials if t.edit.kind == _EARLY_HINTS and first in t.values]
+    found = [t for t in trials if t.edit.kind == EARLY_HINTS and first in t.values]
     return min(found, key=lambda trial: trial.values[first][0]).edit if found else None
 
 

@@ -13,6 +13,7 @@ from h3sim.transport.network import Protocol as Protocol
 from h3sim.transport.network import network_from_dict as network_from_dict
 from h3sim.transport.network import network_from_toml as network_from_toml
 from h3sim.transport.network import network_to_dict as network_to_dict
+from h3sim.transport.network import network_to_toml as network_to_toml
 from h3sim.transport.network import read_network as read_network
 from h3sim.transport.profile import TransportProfile as TransportProfile
 from h3sim.transport.profile import profile_from_dict as profile_from_dict

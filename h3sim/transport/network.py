@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import NetworkError, ValidationIssue
+from h3sim.errors import NetworkError, ValidationIssue, needing_extra
 from h3sim.schema import format_value, is_quantity, parse_toml, read_text
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
@@ -408,6 +408,28 @@ def network_to_dict(network: Network) -> dict[str, Any]:
     {'rate_mbps': 2.0, 'loss': 0.02}
     """
     return {"format": FORMAT, **write_table(network)}
+
+
+def network_to_toml(network: Network) -> str:
+    """Return the network file of *network*.
+
+    Raises:
+        MissingExtraError: if tomli-w is not installed.
+
+    >>> print(network_to_toml(network_from_dict(
+    ...     {"format": "h3sim-network/1", "name": "x", "down": {"rate_mbps": 2, "loss": 0.02}}
+    ... )))
+    format = "h3sim-network/1"
+    name = "x"
+    <BLANKLINE>
+    [down]
+    rate_mbps = 2.0
+    loss = 0.02
+    <BLANKLINE>
+    """
+    with needing_extra("tomli_w", "import"):
+        import tomli_w  # lazy: optional dependency
+    return tomli_w.dumps(network_to_dict(network))
 
 
 def _with_trace(entry: Any, folder: Path) -> Any:

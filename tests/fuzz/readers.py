@@ -15,6 +15,7 @@ from h3sim.headers.base import read_qif
 from h3sim.http.priority_field import parse_priority
 from h3sim.importers import import_page
 from h3sim.importers.archive import read_archive
+from h3sim.importers.crux import read_crux
 from h3sim.importers.header_lists import read_exchanges
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.model import read_marks
@@ -274,6 +275,19 @@ READERS: dict[str, Reader] = {
         file_name="rows.jsonl",
         read=lambda path: list(read_archive(path)),
         samples=lambda: [archive_lines(entry("/", 0, 60, mime="text/html")).encode()],
+    ),
+    "CrUX": Reader(
+        file_name="crux.json",
+        read=read_crux,
+        samples=lambda: [
+            b'{"record": {"metrics": {"round_trip_time": {"histogram": [{"start": 0, "end": 75,'
+            b' "density": 0.4}, {"start": 75, "end": 275, "density": 0.5}, {"start": 275}]}}}}',
+            b'{"record": {"metrics": {"round_trip_time": {"histogramTimeseries": [{"start": 0,'
+            b' "end": 75, "densities": [0.4, "NaN"]}, {"start": 75, "end": 275,'
+            b' "densities": [0.5, null]}]}}}}',
+            b'{"yyyymm": 202502, "low_rtt": "0.1", "medium_rtt": 0.2, "high_rtt": null}\n'
+            b'{"yyyymmdd": "2025-02-01", "_4GDensity": 0.6, "slow2GDensity": 0.1}',
+        ],
     ),
     "WProfX": Reader(file_name="wprofx.json", read=_imported, samples=_recorded("wprofx")),
     "Epload": Reader(file_name="epload.json", read=_imported, samples=_recorded("epload")),

@@ -10,7 +10,7 @@ import pytest
 import h3sim
 from h3sim.cli.main import main
 from h3sim.errors import NetworkError
-from h3sim.importers import format_network, is_crux, read_crux
+from h3sim.importers import read_crux
 from h3sim.transport.network import read_network
 from tests.helpers import page_of
 
@@ -20,18 +20,46 @@ if TYPE_CHECKING:
 BOUNDS = ((0, 75), (75, 275), (275, None))
 
 
-def bins(*densities: float | None, key: str = "density") -> list[dict[str, Any]]:
+def bins(*densities: float | None) -> list[dict[str, Any]]:
     """Return a histogram of round-trip times as the API has it."""
     found = []
     for (start, end), density in zip(BOUNDS, densities, strict=True):
         each: dict[str, Any] = {"start": start} if end is None else {"start": start, "end": end}
-        found.append(each if density is None else {**each, key: density})
+        found.append(each if density is None else {**each, "density": density})
     return found
 
 
-def response(metric: dict[str, Any]) -> dict[str, Any]:
-    key = {"origin": "https://shop.example", "formFactor": "PHONE"}
-    return {"record": {"key": key, "metrics": {"round_trip_time": metric}}}
+def response(metric: object) -> dict[str, Any]:
+    """Return a response of the API with all kinds of metrics that it had in 2026."""
+    metrics = {
+        "cumulative_layout_shift": {
+            "histogram": [
+                {"start": "0.00", "end": "0.10", "density": 0.9},
+                {"start": "0.10", "end": "0.25", "density": 0.07},
+                {"start": "0.25", "density": 0.03},
+            ],
+            "percentiles": {"p75": "0.00"},
+        },
+        "form_factors": {"fractions": {"phone": 0.7, "tablet": 0, "desktop": 0.3}},
+        "largest_contentful_paint_image_resource_load_delay": {"percentiles": {"p75": 250}},
+        "round_trip_time": metric,
+    }
+    period = {
+        "firstDate": {"year": 2026, "month": 4, "day": 5},
+        "lastDate": {"year": 2026, "month": 5, "day": 2},
+    }
+    key = {"origin": "https://shop.example"}
+    return {"record": {"key": key, "metrics": metrics, "collectionPeriod": period}}
+
+
+def history(*periods: tuple[Any, Any, Any]) -> dict[str, Any]:
+    """Return a response of the history's API, with the densities of each period."""
+    series: Any = [
+        {**each, "densities": [densities[number] for densities in periods]}
+        for number, each in enumerate(bins(None, None, None))
+    ]
+    p75s = [None if "NaN" in densities else 126 for densities in periods]
+    return response({"histogramTimeseries": series, "percentilesTimeseries": {"p75s": p75s}})
 
 
 API = response({"histogram": bins(0.45, 0.48, 0.07), "percentiles": {"p75": 126}})
@@ -49,7 +77,6 @@ def shares(path: Path) -> dict[str, float]:
 
 def test_a_response_of_the_api_becomes_a_network_for_each_class(tmp_path: Path) -> None:
     path = written(tmp_path, API)
-    assert is_crux(path)
     assert shares(path) == {
         "crux-low-rtt": 0.45,
         "crux-medium-rtt": 0.48,
@@ -68,13 +95,21 @@ def test_round_trip_times_are_those_of_a_log_normal_distribution(tmp_path: Path)
     assert medium_ms == pytest.approx((75 * 275) ** 0.5, abs=0.1)
 
 
-def test_of_a_history_the_last_period_counts(tmp_path: Path) -> None:
-    series = bins([0.2, 0.5, None], [0.5, 0.3, None], [0.3, 0.2, None], key="densities")  # type: ignore[arg-type]
-    assert shares(written(tmp_path, response({"histogramTimeseries": series}))) == {
+@pytest.mark.parametrize("missing", ["NaN", None])
+def test_of_a_history_the_last_period_with_users_counts(tmp_path: Path, missing: object) -> None:
+    """A period in which the page had too few users has the text "NaN" (eligibility)."""
+    none = (missing, missing, missing)
+    series = history((0.2, 0.5, 0.3), none, (0.5, 0.3, 0.2), none)
+    assert shares(written(tmp_path, series)) == {
         "crux-low-rtt": 0.5,
         "crux-medium-rtt": 0.3,
         "crux-high-rtt": 0.2,
     }
+
+
+def test_densities_of_a_history_are_of_one_period(tmp_path: Path) -> None:
+    series = history((0.2, 0.5, 0.3), (0.6, 0.4, "NaN"))
+    assert shares(written(tmp_path, series)) == {"crux-low-rtt": 0.6, "crux-medium-rtt": 0.4}
 
 
 def test_rows_of_bigquery_are_read_with_numbers_as_text(tmp_path: Path) -> None:
@@ -104,12 +139,46 @@ def test_effective_connection_types_are_read_and_who_is_offline_is_left_out(tmp_
         ([], "neither round_trip_time nor"),
         (response({"histogram": bins(0, 0, None)}), "add up to 0"),
         (response({"histogram": 3}), "histogram: must be a list of bins, is 3"),
-        (response({}), "must be a list of bins"),
+        (
+            response({"histogram": {"start": 0}}),
+            "histogram: must be a list of bins, is {'start': 0}",
+        ),
+        (response({"histogram": []}), "must be a list of bins"),
+        (response({"percentiles": {"p75": 199}}), "histogram: is missing; percentiles alone"),
+        (response(None), "neither round_trip_time nor"),
+        (response([]), "neither round_trip_time nor"),
+        ({"record": None}, "neither round_trip_time nor"),
+        ({"record": {"metrics": [3]}}, "neither round_trip_time nor"),
         (response({"histogram": [7]}), r"histogram\[0\].start: must be at least 0"),
         (response({"histogram": [{"start": -1}]}), r"start: must be at least 0, is -1"),
         (response({"histogram": bins(2, 0, 0)}), r"\[0\].density: must be 0 to 1, is 2"),
         ({"low_rtt": "many", "high_rtt": -1}, "low_rtt: must be 0 to 1(.|\n)*high_rtt: must be"),
         ({"low_rtt": "nan"}, "low_rtt: must be 0 to 1"),
+        ({"low_rtt": [[0.5]]}, "low_rtt: must be 0 to 1"),
+        ({"low_rtt": {}}, "low_rtt: must be 0 to 1"),
+        ({"low_rtt": True}, "low_rtt: must be 0 to 1"),
+        ('{"low_rtt": NaN}', "low_rtt: must be 0 to 1"),
+        ('{"low_rtt": 1e999}', "low_rtt: must be 0 to 1"),
+        (response({"histogram": [None]}), r"histogram\[0\].start: must be at least 0"),
+        (response({"histogram": [{"start": "0"}]}), r"start: must be at least 0, is '0'"),
+        (response({"histogram": [{"start": 0, "end": 1000}]}), "end: must be at most 75, is 1000"),
+        (response({"histogram": [{"start": 0}]}), "end: must be at most 75, is None"),
+        (response({"histogram": [{"start": 80, "end": []}]}), "end: must be at most 275"),
+        (response({"histogram": bins([0.5], {}, "x")}), "must be 0 to 1, is (.|\n)*is 'x'"),  # type: ignore[arg-type]
+        (response({"histogramTimeseries": 3}), "histogramTimeseries: must be a list of bins, is 3"),
+        (response({"histogramTimeseries": [None]}), "densities: must be a list of shares"),
+        *(
+            (response({"histogramTimeseries": [{"densities": value}]}), "densities: must be a list")
+            for value in (3, None, "0.5", {"0": 0.5})
+        ),
+        (response({"histogramTimeseries": [{"densities": [[0.5]]}]}), "start: must be at least 0"),
+        (history((0.5, [0.5], {})), r"\[1\].density: must be 0 to 1(.|\n)*\[2\].density: must"),
+        (history(("NaN", "NaN", "NaN")), "add up to 0"),
+        (history(), "add up to 0"),
+        (
+            response({"histogramTimeseries": [{"densities": [1]}, {"densities": []}]}),
+            "must have as many densities in each bin",
+        ),
     ],
 )
 def test_every_error_in_a_file_is_listed(tmp_path: Path, document: object, message: str) -> None:
@@ -130,7 +199,7 @@ def test_networks_are_written_as_files_that_are_read_again(
             each.network.down,
             each.network.up,
         )
-        assert f'name = "{again.name}"' in format_network(each)
+        assert (again.name, again.title) == (each.network.name, each.network.title)
     assert main(["import", str(path), "-o", str(tmp_path / "page.json")]) == 2
     assert "-o FOLDER/" in capsys.readouterr().err
 
@@ -149,3 +218,26 @@ def test_users_of_hints_have_the_networks_by_their_shares(
     assert json.loads(capsys.readouterr().out)["networks"] == titles
     assert main(["hints", file, "--networks", str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err
+    assert main(["hints", file, "--networks", f"cable,{path}"]) == 2
+    assert "crux.json has all users" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "hints"])
+def test_a_file_of_crux_as_one_network_is_refused_with_what_takes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    path = written(tmp_path, API)
+    assert main([command, "davies-meenan", "--network", str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "crux.json: is JSON" in line
+    assert "h3sim hints --networks" in line
+
+
+def test_a_folder_for_what_is_neither_archive_nor_crux_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("page.html", "<p>a"), ("shop.har", '{"log": {"entries": []}}')):
+        path = written(tmp_path, text, name)
+        assert main(["import", str(path), "-o", f"{tmp_path}/"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("h3sim import: --output: is a folder, but ")

@@ -33,8 +33,26 @@ def test_the_metadata_of_the_corpus_is_that_of_its_files() -> None:
     """`make croissant` writes it."""
     written = json.loads(croissant.CORPUS.read_text("utf-8"))
     assert written == croissant.corpus_metadata()
+    sources = [
+        field["source"]["fileSet"]["@id"]
+        for each in written["recordSet"]
+        for field in each["field"]
+    ]
+    assert set(sources) == {"pages", "resources"}
     names = {each["@id"] for each in written["distribution"] if "sha256" in each}
     assert names == {path.name for path in croissant.CORPUS.parent.glob("*.json")}
+
+
+def test_every_column_of_the_corpus_has_one_scalar_per_record() -> None:
+    """Otherwise mlcroissant 1.1 cannot iterate over the records."""
+    for each in json.loads(croissant.CORPUS.read_text("utf-8"))["recordSet"]:
+        for path in croissant.CORPUS.parent.glob("*.json"):
+            page = json.loads(path.read_text("utf-8"))
+            for field in each["field"]:
+                *outer, key = field["source"]["extract"]["jsonPath"].split(".")[1:]
+                records: Any = page[outer[0].removesuffix("[*]")] if outer else page
+                for record in records if isinstance(records, list) else [records]:
+                    assert isinstance(record[key], str | int | float), (path.name, field["@id"])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ from h3sim.transport import (
     Jitter,
     TransportProfile,
     network_from_dict,
+    network_from_toml,
     network_to_dict,
+    network_to_toml,
     profile_from_dict,
     profile_to_dict,
 )
@@ -32,6 +34,7 @@ def through_json(document: Any) -> Any:
 @pytest.mark.parametrize("network", h3sim.list_networks(), ids=lambda network: network.name)
 def test_a_shipped_network_reads_back(network: Any) -> None:
     assert network_from_dict(through_json(network_to_dict(network))) == network
+    assert network_from_toml(network_to_toml(network), source="again.toml") == network
 
 
 @pytest.mark.parametrize("profile", h3sim.list_profiles(), ids=lambda profile: profile.name)
