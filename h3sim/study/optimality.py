@@ -478,7 +478,7 @@ def _strongest(config: LoadConfig) -> Given:
 
 
 def _measured(load: Load, quantity: str) -> dict[str, Any]:
-    """Return the ByteIndexes of a load and, unless *quantity* says that they are known, their bounds."""
+    """Return the ByteIndexes of a load and, unless they are known, their bounds."""
     indexes = {which: load.byte_index_or_none(which) for which in _WHICH}
     given: Given = "page" if quantity == "page" else "requests"
     bounds = {
