@@ -416,16 +416,16 @@ def network_to_toml(network: Network) -> str:
     Raises:
         MissingExtraError: if tomli-w is not installed.
 
-    >>> print(network_to_toml(network_from_dict(
-    ...     {"format": "h3sim-network/1", "name": "x", "down": {"rate_mbps": 2, "loss": 0.02}}
-    ... )))
+    >>> network = {"format": "h3sim-network/1", "name": "x", "down": {"rate_mbps": 2}}
+    >>> print(network_to_toml(network_from_dict(network)).rstrip())
     format = "h3sim-network/1"
     name = "x"
     <BLANKLINE>
     [down]
     rate_mbps = 2.0
-    loss = 0.02
     <BLANKLINE>
+    [up]
+    rate_mbps = 2.0
     """
     with needing_extra("tomli_w", "import"):
         import tomli_w  # lazy: optional dependency

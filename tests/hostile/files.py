@@ -49,6 +49,23 @@ def _bomb(head: bytes, filler: bytes) -> Callable[[int], bytes]:
     return make
 
 
+# CrUX
+
+_CRUX_BINS: dict[str, Callable[[int, int], Any]] = {
+    "one bin often": lambda _, __: {"start": 0, "end": 75, "density": 0.4},
+    "bins of a millisecond": lambda number, _: {"start": number, "end": number + 1, "density": 0.0},
+    "huge bins": lambda _, __: {"start": int(_HUGE), "density": 1e308},
+}
+
+
+def _crux() -> dict[str, Any]:
+    return json.loads(READERS["CrUX"].samples()[0])
+
+
+def _crux_row(number: int) -> str:
+    return json.dumps({"yyyymm": number, "low_rtt": 0.1, "medium_rtt": 0.2, "high_rtt": 0.7})
+
+
 # JSON of any kind
 
 _JSON: dict[str, Any] = {
@@ -933,6 +950,12 @@ FILES: dict[str, dict[str, Any]] = {
     "HTTP Archive": {
         **_JSON,
         **{name: _archived(make) for name, make in _ARCHIVES.items()},
+    },
+    "CrUX": {
+        **_JSON,
+        **_within(_crux, "record", "metrics", "round_trip_time", "histogram"),
+        **_lists(_crux, "record", "metrics", "round_trip_time", "histogram", make=_CRUX_BINS),
+        "many rows": _text(lambda n: _joined(_crux_row, n, "\n")),
     },
     "WProfX": {**_JSON, **_lists_of("wprofx")},
     "Epload": {**_JSON, **_lists_of("epload")},

@@ -45,7 +45,7 @@ class EagerEviction(QcramDecoder):
     """Makes room for entries, too, that came before their turn."""
 
     def _make_room(self, n_bytes: int) -> None:
-        self._below_bytes = self.table_bytes
+        self._encoder_table_bytes = self.table_bytes
         super()._make_room(n_bytes)
 
 

@@ -271,7 +271,7 @@ NOT_CALLED_WITH_VALUES = {
         "recorded_class",
         "RecordedTreeClass",
     ),
-    *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
+    *("page_to_dict", "network_to_dict", "network_to_toml", "profile_to_dict", "scheme_to_dict"),
     *("ResourceState", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "MessageReassembler"),
     # Made by `load_study`, which checks what it is made of.
