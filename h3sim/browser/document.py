@@ -9,7 +9,7 @@ from h3sim.page import Kind, TriggerEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.page import Page
+    from h3sim.page import Page, Resource
 
 
 def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
@@ -55,6 +55,29 @@ def scripts_in_order(page: Page) -> set[int]:
         if resource.kind is Kind.SCRIPT and not resource.is_async and resource.has_element:
             found.add(index)
     return found
+
+
+def unplaced_in_head(page: Page) -> list[int]:
+    """Return what blocks the first paint, but is at an unknown position of the document.
+
+    Recordings without bodies know that the document references it, and not where. Preloads do not
+    block, nor do scripts that are async or deferred.
+    """
+    referenced = {index for _, index in references(page)}
+    return [
+        index
+        for index in page.children.get(page.root, ())
+        if index not in referenced and _blocks_paint(page.resources[index])
+    ]
+
+
+def _blocks_paint(resource: Resource) -> bool:
+    if not resource.has_element:
+        return False
+    if resource.kind is Kind.STYLESHEET:
+        return resource.render_blocking
+    is_in_order = not resource.is_async and not resource.is_defer
+    return resource.kind is Kind.SCRIPT and resource.in_head and is_in_order
 
 
 class DocumentParser:

@@ -20,7 +20,13 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from h3sim.browser.base import Browser, ScheduledRequest
-from h3sim.browser.document import DocumentParser, Styles, hinted, scripts_in_order
+from h3sim.browser.document import (
+    DocumentParser,
+    Styles,
+    hinted,
+    scripts_in_order,
+    unplaced_in_head,
+)
 from h3sim.browser.model import TightMode
 from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, is_lazy, ranks_of, rules_of
 from h3sim.page import Kind, TriggerEvent
@@ -162,7 +168,7 @@ class Renderer:
     """Paints once the head is parsed and the stylesheets that the parser has met are ready.
 
     It does so with the next frame, *frame_ns* later. With *stops_parser* stylesheets block the
-    parser as well.
+    parser as well. What is in the head at an unknown position has to be parsed or executed, too.
     """
 
     def __init__(
@@ -180,6 +186,8 @@ class Renderer:
         self.frame_at_ns: int | None = None
         """Time of the frame that will be the first paint, once it is known."""
         self.styles = Styles(page)
+        self._unplaced = dict.fromkeys(unplaced_in_head(page))
+        self._last_unplaced: int | None = None
         self._page = page
         self._record = record
         self._parser = parser
@@ -194,24 +202,37 @@ class Renderer:
         """True if it has laid the page out: from the first paint on."""
         return self._painted is not None
 
+    @property
+    def lacks_head(self) -> bool:
+        """True if something in the head at an unknown position still blocks what follows it."""
+        return bool(self._unplaced)
+
     def on_styled(self, sheet: int, activity: int, now_ns: int) -> None:
         """Record that *sheet* was parsed: request its imports, and its fonts and images."""
         self.styles.on_parsed(sheet, activity)
+        self.on_processed(sheet, activity)
         for child in self._page.children.get(sheet, ()):
             if self._page.resources[child].kind not in OF_LAYOUT:
                 self._discoverer.ask(child, now_ns, activity)
         if self._painted is not None:
             self._lay_out(now_ns)
 
+    def on_processed(self, resource: int, activity: int) -> None:
+        """Record that a stylesheet was parsed or a script executed by that *activity*."""
+        if resource in self._unplaced:
+            del self._unplaced[resource]
+            self._last_unplaced = activity
+
     def paint(self, now_ns: int) -> bool:
         """Paint for the first time, if there is something to paint; return whether it did."""
         if self._painted is not None:
             return False
         if self.frame_at_ns is None:
-            sheets = self.styles.blocking() if self._parser.has_passed_head else None
+            is_ready = self._parser.has_passed_head and not self.lacks_head
+            sheets = self.styles.blocking() if is_ready else None
             if sheets is None:
                 return False
-            self._after = self._record.latest([self._parser.after, *sheets])
+            self._after = self._record.latest([self._parser.after, self._last_unplaced, *sheets])
             self.frame_at_ns = now_ns + self._frame_ns
         if self.frame_at_ns > now_ns:
             return False
@@ -264,7 +285,8 @@ class RenderingBrowser(Browser):
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
         rules = rules_of(page, model, tight_mode)
         ranks = ranks_of(page, tight_mode) if tight_mode in _SORTED else ()
-        self._requests = Requests(model.max_concurrent_requests, rules, ranks)
+        awaited = [page.index[id_] for id_ in page.awaited_by_load_event]
+        self._requests = Requests(model.max_concurrent_requests, rules, ranks, awaited)
         self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
         parts = (self._record, self._parser, self._discoverer)
         self._renderer = Renderer(
@@ -510,6 +532,7 @@ class RenderingBrowser(Browser):
                 self._deferred.pop(0)
                 self._parser.go_on(activity, now_ns)
             self.executed.append(index)
+            self._renderer.on_processed(index, activity)
             for child in self._discoverer.children(index, TriggerEvent.EXECUTED):
                 self._discoverer.ask(child, now_ns, activity, delayed=True)
 
@@ -545,7 +568,7 @@ class RenderingBrowser(Browser):
 
     def _end(self, now_ns: int) -> bool:
         """Fire DOMContentLoaded, and load, if nothing delays them."""
-        if not self._parser.has_ended or self._deferred:
+        if not self._parser.has_ended or self._deferred or self._renderer.lacks_head:
             return False
         if self._content_loaded is None:
             after = self._parser.after

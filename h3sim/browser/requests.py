@@ -12,7 +12,7 @@ from h3sim.browser.model import TightMode
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from h3sim.browser.model import BrowserModel
     from h3sim.page import Page, Resource
@@ -43,7 +43,8 @@ class Requests:
     A request that one of *rules* holds is overtaken by those after it. With *ranks* of the
     resources, held requests leave by rank, and so do requests at the same instant: Chrome's loader
     sorts what it holds by priority (`resource_load_scheduler.cc`), and its HTTP/2 session what it
-    has not written (`spdy_write_queue.cc`).
+    has not written (`spdy_write_queue.cc`). The load event waits for delayed requests of *awaited*
+    resources, and for no other delayed ones: they are timers.
 
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)
@@ -58,9 +59,12 @@ class Requests:
         limit: int | None,
         rules: Sequence[RequestRule] = (),
         ranks: Sequence[int] = (),
+        awaited: Collection[int] = (),
     ) -> None:
         self.progress = LoadProgress()
         self._limit = limit
+        self._awaited = frozenset(awaited)
+        self._n_awaited = 0
         self._rules = tuple(rules)
         self._ranks = ranks
         self._later: list[tuple[int, int, int]] = []
@@ -70,8 +74,11 @@ class Requests:
 
     @property
     def n_open(self) -> int:
-        """The number of resources whose request or complete response is outstanding."""
-        return len(self._ready) + self.progress.n_in_flight
+        """The number of resources whose request or complete response is outstanding.
+
+        Delayed requests count only if they are awaited.
+        """
+        return len(self._ready) + self.progress.n_in_flight + self._n_awaited
 
     @property
     def next_at_ns(self) -> int | None:
@@ -86,13 +93,16 @@ class Requests:
         if delay_ns:
             # The count breaks ties: of requests at one instant, the first comes first.
             heappush(self._later, (now_ns + delay_ns, len(self.after), resource))
+            self._n_awaited += resource in self._awaited
         else:
             self._ready.append(resource)
 
     def ripen(self, now_ns: int) -> None:
         """Queue the requests whose delay is over."""
         while self._later and self._later[0][0] <= now_ns:
-            self._ready.append(heappop(self._later)[2])
+            resource = heappop(self._later)[2]
+            self._n_awaited -= resource in self._awaited
+            self._ready.append(resource)
 
     def due(self, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests that leave now."""

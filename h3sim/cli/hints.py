@@ -20,6 +20,7 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.schema.values import Integer, Number
 from h3sim.study import hints
+from h3sim.study.fidelity import Grade
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.search import ESTIMATED_WITHIN
 from h3sim.table import SURE, Column
@@ -90,8 +91,10 @@ def _print_hints(found: Hints, options: argparse.Namespace) -> None:
         tables.print_text(line, width)
     tables.print_text(found.describe(), width)
     groups = {"These help": found.helpful, "These help and harm": found.mixed}
+    is_poor = found.fidelity is not None and found.fidelity.grade is Grade.POOR
+    where = ", in a load that does not fit the recording" if is_poor else ""
     for heading, rows in (*groups.items(), ("These harm", found.harmful)):
-        print(f"\n{heading}:\n" if rows else f"\n{heading}: none")
+        print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")
         for number, row in enumerate(rows, 1):
             tables.print_text(f"{number}. {row.sentence}", width)
             for line in row.markup.splitlines() if row.verdict != HARMS else ():

@@ -537,6 +537,17 @@ class Page(Graph, RichDisplay):
         """
         return _missing_reason(self)
 
+    @cached_property
+    def awaited_by_load_event(self) -> tuple[str, ...]:
+        """The ids of the resources that were complete by the recorded load event, if known."""
+        load = self.recorded_load
+        if load is None or load.load_event_ns is None:
+            return ()
+        completed_ns, at_ns = load.completed_ns, load.load_event_ns
+        return tuple(
+            each.id for each in self.resources if completed_ns.get(each.id, at_ns + 1) <= at_ns
+        )
+
     @property
     def plot(self) -> Any:
         """Figures of this page: `plot.dependencies()`, `plot.kinds()`."""

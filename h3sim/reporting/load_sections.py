@@ -210,7 +210,8 @@ def _dependencies(load: Load) -> Picture:
 
 def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
     """Return what is to be known first, in sentences."""
-    judged = fidelity(pairs[0].load.page)
+    first = pairs[0].load
+    judged = fidelity(first.page, first.spec.browser)
     fits = [] if judged is None else judged.lines()
     if len(pairs) == 1:
         return fits + _verdict_of_one(pairs[0])

@@ -400,7 +400,7 @@ def _one_seed(
         loads=tuple(loads[key] for key in grid.cells() if keep_loads),
         sample_ms=sample_ms,
         notes={name: base["notes"] for name, base in bases.items() if base["notes"]},
-        fidelity=fidelities(grid.pages, replace(execution, progress=False)),
+        fidelity=grid.fidelities(execution),
         **_common(grid, first),
     )
 
@@ -429,7 +429,7 @@ def _over_seeds(grid: _Grid, execution: Execution, seeds: Sequence[int]) -> Seed
         baseline=grid.baseline.name,
         rows=Rows(SeedComparisonRow, _seed_rows(results, grid)),
         results=results,
-        fidelity=fidelities(grid.pages, replace(execution, progress=False)),
+        fidelity=grid.fidelities(execution),
     )
 
 
@@ -460,6 +460,11 @@ class _Grid:
     configs: Sequence[LoadConfig]
     schemes: Sequence[Scheme]
     baseline: Scheme
+
+    def fidelities(self, execution: Execution) -> dict[str, Fidelity]:
+        """Return by page how well the loads of recorded ones fit their recordings."""
+        quiet = replace(execution, progress=False)
+        return fidelities(self.pages, quiet, browser=self.configs[0].browser_model)
 
     def cells(self) -> Iterator[_Key]:
         """Yield the loads that have a row."""

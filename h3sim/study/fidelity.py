@@ -3,6 +3,7 @@
 A recording is replayed over its estimated network, with its browser's requests, and the recorded
 milestones are compared with those of the replay. The replayed load event is the completion
 of the last resource that the recorded one waited for, plus the browser's own time after it.
+Where a study's browser computes its loads, this one does, too, with a load event of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.config.load_config import LoadConfig, recorded_network
 from h3sim.importers.result import IMPORT
 from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
@@ -59,7 +61,7 @@ class Grade(enum.Enum):
 
 
 class Milestone(NamedTuple):
-    """Milestone of a load, with its recorded and replayed times."""
+    """Milestone of a load, with its recorded and its replayed or computed times."""
 
     milestone: str
     recorded_ms: float
@@ -71,8 +73,9 @@ class Milestone(NamedTuple):
         least, most = sorted((self.recorded_ms, self.replayed_ms))
         return most / least if least > 0 else float("inf")
 
-    def __str__(self) -> str:
-        times = f"recorded {self.recorded_ms:,.0f} ms, replayed {self.replayed_ms:,.0f} ms"
+    def describe(self, verb: str) -> str:
+        """Describe both times; *verb* says how the second was found."""
+        times = f"recorded {self.recorded_ms:,.0f} ms, {verb} {self.replayed_ms:,.0f} ms"
         return f"{self.milestone}: {times}"
 
 
@@ -103,6 +106,8 @@ class Fidelity:
     """Data missing from the recording."""
     server: str = ""
     """Scheme of a server without priorities, if completions were in its order; else ""."""
+    is_computed: bool = False
+    """True if the browser computed the load (`browser="parse"`) instead of replaying it."""
 
     @property
     def off_by(self) -> float | None:
@@ -126,9 +131,11 @@ class Fidelity:
     @property
     def sentence(self) -> str:
         """One-sentence description of the fit."""
+        subject = "computed load" if self.is_computed else "replay"
         if self.off_by is None:
             return (
-                "The replay cannot be compared with the recording, which lacks the necessary data."
+                f"The {subject} cannot be compared with the recording, which lacks the necessary"
+                " data."
             )
         worst = max(self.milestones, key=lambda row: row.factor)
         off = 100 * (worst.factor - 1)
@@ -141,11 +148,12 @@ class Fidelity:
             parts.append(f"order of completions {rho}")
         if self.bytes_share is not None and self.bytes_share < GOOD_BYTES:
             parts.append(f"{100 * self.bytes_share:.0f} % of the recorded bytes")
-        return f"The replay fits the recording {_ADVERBS[self.grade]}: {', '.join(parts)}."
+        return f"The {subject} fits the recording {_ADVERBS[self.grade]}: {', '.join(parts)}."
 
     def lines(self) -> list[str]:
         """Return the sentence, the milestones and, for a poor replay, missing data, as lines."""
-        lines = [self.sentence, *map(str, self.milestones)]
+        verb = "computed" if self.is_computed else "replayed"
+        lines = [self.sentence, *(row.describe(verb) for row in self.milestones)]
         if self.grade is Grade.POOR:
             lines.append(f"No verdict. Missing: {self.missing_reason}")
         return lines
@@ -197,25 +205,33 @@ IMPORT_REPORT = IMPORT.with_keys(
 """Properties for the import report of a page and the fidelity of its replay."""
 
 
-def fidelity(page: Page) -> Fidelity | None:
+def fidelity(page: Page, browser: BrowserModel | None = None) -> Fidelity | None:
     """Compare the replay of *page* with its recording; return None if it was not recorded.
 
     The replay sends the recorded priorities if the page has them, else Chrome's; it uses QUIC if
     HTTP/3 was recorded, else TCP; and it connects to the recorded hosts. A recording does not tell
     how its server used the priorities, which is no property of the page or the network: where
     completions are in another order, the replay is that with "rr" or "fifo", for servers that
-    ignore priorities, if its order fits better.
+    ignore priorities, if its order fits better. A *browser* that computes loads computes this one.
 
     >>> import h3sim
     >>> fidelity(h3sim.load_page("davies-meenan")) is None
     True
     """
-    return fidelities([page]).get(page.name)
+    return fidelities([page], browser=browser).get(page.name)
 
 
-def fidelities(pages: Iterable[Page], execution: Execution | None = None) -> dict[str, Fidelity]:
-    """Return by name how well the replays of those *pages* that were recorded fit."""
-    recorded = {page.name: known for page in pages if (known := _Recorded.of(page)) is not None}
+def fidelities(
+    pages: Iterable[Page],
+    execution: Execution | None = None,
+    *,
+    browser: BrowserModel | None = None,
+) -> dict[str, Fidelity]:
+    """Return by name how well the loads of those *pages* that were recorded fit."""
+    model = browser or BrowserModel()
+    recorded = {
+        page.name: known for page in pages if (known := _Recorded.of(page, model)) is not None
+    }
     known_network = [each for each in recorded.values() if each.network is not None]
     replays: dict[str, _Replay] = {}
     if known_network:
@@ -245,7 +261,8 @@ def _replayed(
     for each, row in zip(recorded, measured, strict=True):
         completed_ms, finished_ms = each.completed_ms, row["finished_ms"]
         rho = _rank_correlation(completed_ms, finished_ms)
-        yield each.page.name, _Replay(server, finished_ms, row["page_load_ms"], rho)
+        ends = row["page_load_ms"], row["load_event_ms"]
+        yield each.page.name, _Replay(server, finished_ms, *ends, rho)
 
 
 class _Replay(NamedTuple):
@@ -254,6 +271,8 @@ class _Replay(NamedTuple):
     server: str
     finished_ms: Mapping[str, float]
     page_load_ms: float
+    load_event_ms: float | None
+    """None if the browser replays: it has no load event of its own."""
     rank_correlation: float | None
 
     def order(self) -> float:
@@ -267,18 +286,19 @@ class _Replay(NamedTuple):
 
 
 class _Recorded(NamedTuple):
-    """Page with its recorded load, and the network of that as far as it is known."""
+    """Page with its recorded load, its network as far as it is known, and the browser."""
 
     page: Page
     load: RecordedLoad
     network: Network | None
+    browser: BrowserModel
 
     @classmethod
-    def of(cls, page: Page) -> _Recorded | None:
+    def of(cls, page: Page, browser: BrowserModel) -> _Recorded | None:
         known, network = page.recorded_load, recorded_network(page)
         if known is None or (known.n_bytes is None and network is None):
             return None
-        return cls(page, known, network)
+        return cls(page, known, network, browser)
 
     @property
     def completed_ms(self) -> dict[str, float]:
@@ -297,14 +317,18 @@ class _Recorded(NamedTuple):
         return LoadTask(
             self.page,
             resolve_scheme(server or (_RECORDED if has_priorities else _USUAL)),
-            LoadConfig(network=self.network or "", transport=transport),
+            LoadConfig(network=self.network or "", transport=transport, browser=self.browser),
         )
 
 
 def _measured(load: Load, _: str) -> dict[str, Any]:
     """Return when resources were complete, and the page."""
     finished = {row.id: row.finished_ms for row in load.timings}
-    return {"finished_ms": finished, "page_load_ms": load.page_load_ms}
+    return {
+        "finished_ms": finished,
+        "page_load_ms": load.page_load_ms,
+        "load_event_ms": load.load_event_ms,
+    }
 
 
 def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
@@ -325,12 +349,14 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
 
 def _build_fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
     """Return the comparison of a recording with its replay."""
-    page, known, _ = of
+    page, known = of.page, of.load
     lacks = tuple(_lacks(page, known))
+    is_computed = of.browser.mode is BrowserMode.PARSE
     if replay is None:
-        return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks)
+        nothing = Rows(Milestone, ())
+        return Fidelity(milestones=nothing, lacks=lacks, is_computed=is_computed)
     recorded = of.completed_ms
-    milestones = [*_common_milestones(page, known, recorded, replay.finished_ms)]
+    milestones = [*_common_milestones(page, known, recorded, replay)]
     if not recorded and known.finished_ns is not None:
         last = Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
         milestones.append(last)
@@ -340,19 +366,23 @@ def _build_fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
         server=replay.server,
         bytes_share=min(1.0, sum(page.stream_bytes) / known.n_bytes) if known.n_bytes else None,
         lacks=lacks,
+        is_computed=is_computed,
     )
 
 
 def _common_milestones(
-    page: Page, known: RecordedLoad, recorded: Mapping[str, float], replayed: Mapping[str, float]
+    page: Page, known: RecordedLoad, recorded: Mapping[str, float], replay: _Replay
 ) -> Iterable[Milestone]:
     """Yield the milestones that recording and replay have in common."""
+    replayed = replay.finished_ms
     if known.load_event_ns is not None:
         at_ms = to_ms(known.load_event_ns)
-        waited = [id_ for id_, ended_ms in recorded.items() if ended_ms <= at_ms]
+        waited = page.awaited_by_load_event
         if waited:
             rest_ms = at_ms - max(recorded[id_] for id_ in waited)
             replayed_ms = max(replayed[id_] for id_ in waited) + rest_ms
+            if replay.load_event_ms is not None:
+                replayed_ms = replay.load_event_ms
             yield Milestone("load event", at_ms, replayed_ms)
     seen = [each.id for each in page.resources if each.above_the_fold and each.id in recorded]
     for name, ids in (("last above the fold", seen), (_ALL, list(recorded))):

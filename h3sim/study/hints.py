@@ -483,7 +483,9 @@ def hints(
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,
-        fidelity=fidelities([subject], replace(execution, progress=False)).get(subject.name),
+        fidelity=fidelities(
+            [subject], replace(execution, progress=False), browser=start.config.browser_model
+        ).get(subject.name),
         loads=_example(start, best) if keep_loads else (),
         version=__version__,
         configuration=loads[0]["configuration"],

@@ -422,7 +422,8 @@ def search(
         ground = _ground(*found, given, taken, runner)
         ground.first_result = first_result
         result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)
-    fits = fidelities(ground.pages, replace(execution, progress=False))
+    quiet = replace(execution, progress=False)
+    fits = fidelities(ground.pages, quiet, browser=given.browser_model)
     return replace(result, fidelity=fits)
 
 

@@ -58,7 +58,7 @@ _CRUX_BINS: dict[str, Callable[[int, int], Any]] = {
 }
 
 
-def _crux() -> dict[str, Any]:
+def _crux() -> Any:
     return json.loads(READERS["CrUX"].samples()[0])
 
 

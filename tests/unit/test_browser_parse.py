@@ -7,6 +7,7 @@ for.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ import pytest
 import h3sim
 from h3sim.browser.document import DocumentParser
 from h3sim.browser.rendering import MainThread, MainThreadRecord, Task
-from h3sim.page import transforms
+from h3sim.page import RecordedLoad, transforms
 from h3sim.trace import Work
+from h3sim.units import ms
 from tests.helpers import AT_ONCE, page_of
 
 PACKET = 1400
@@ -256,6 +258,45 @@ def test_the_load_event_does_not_wait_for_a_timer() -> None:
     )
     assert load.load_event_ms == 25
     assert load.page_load_ms == 40
+
+
+@pytest.mark.parametrize(("completed_ms", "load_event_ms"), [(40, 40), (41, 25)])
+def test_the_load_event_waits_for_delayed_requests_that_the_recorded_one_waited_for(
+    completed_ms: float, load_event_ms: float
+) -> None:
+    page = page_of(
+        document(1),
+        named("a.js", 100, execute_ms=5),
+        later("late.png", "image", "a.js", "executed", delay_ms=6),
+    )
+    known = RecordedLoad(load_event_ns=ms(40), completed_ns={"late.png": ms(completed_ms)})
+    load = h3sim.simulate(replace(page, recorded_load=known), scheme="fifo", **AT_ONCE)
+    assert requested(load)["late.png"] == 31
+    assert load.load_event_ms == load_event_ms
+
+
+@pytest.mark.parametrize(
+    ("changes", "first_paint_ms"),
+    [
+        ({"kind": "stylesheet", "render_blocking": True}, 30),
+        ({"kind": "script", "in_head": True, "execute_ms": 4}, 34),
+        ({"kind": "script", "in_head": True, "async": True}, 10),
+        ({"kind": "script", "in_head": True, "defer": True}, 10),
+        ({"kind": "script"}, 10),
+        ({"kind": "stylesheet", "render_blocking": True, "preload": True}, 10),
+    ],
+)
+def test_what_blocks_in_the_head_blocks_at_an_unknown_position_too(
+    changes: dict[str, Any], first_paint_ms: float
+) -> None:
+    """A recording without bodies knows of the document's references only when they were made."""
+    resource = {**later("a", changes["kind"], "/", "complete", delay_ms=12), **changes}
+    load = parsed(document(1), resource)
+    assert requested(load)["a"] == 22
+    assert load.first_paint_ms == first_paint_ms
+    # The parser has not ended before it has passed the head.
+    loaded_ms = next(began for work, _, began, _ in log(load) if work == "DOMContentLoaded")
+    assert loaded_ms == first_paint_ms
 
 
 def test_times_of_computation_are_multiplied_by_the_factor() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
+from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.importers import import_page
 from h3sim.study.fidelity import Fidelity, Grade, Milestone, fidelity, gated
 from h3sim.trace import Rows
@@ -88,6 +89,30 @@ def test_the_har_of_a_load_reports_its_network_and_replays_as_it_was(
     assert replay is not None
     assert replay.grade is Grade.GOOD
     assert replay.off_by == pytest.approx(1, abs=0.1)
+
+
+def test_a_computed_load_is_judged_as_such(tmp_path: Path) -> None:
+    """The replay may fit where the load that a browser computes does not."""
+    page = written(tmp_path, "davies-meenan", "cable")
+    browser = BrowserModel(mode=BrowserMode.PARSE)
+    assert page.recorded_load is not None
+    network = h3sim.catalog.load_network("cable")
+    computed = fidelity(page, browser)
+    assert computed is not None
+    assert computed.sentence.startswith("The computed load fits the recording")
+    event = next(row for row in computed.milestones if row.milestone == "load event")
+    load = h3sim.simulate(
+        page, scheme="chrome-eps", network=network, browser="parse", transport="quic"
+    )
+    assert event.replayed_ms == pytest.approx(load.load_event_ms, rel=0.02)
+    root, *others = page.resources
+    slowed = replace(page, resources=(replace(root, parse_ns=ms(20_000)), *others))
+    replayed, computed = fidelity(slowed), fidelity(slowed, browser)
+    assert replayed is not None
+    assert computed is not None
+    assert (replayed.grade, computed.grade) == (Grade.GOOD, Grade.POOR)
+    found = h3sim.compare(slowed, schemes=["fifo"], send_buffers_kb=[0], browser="parse")
+    assert [each.grade for each in found.fidelity.values()] == [Grade.POOR]
 
 
 def test_ids_that_an_edit_took_away_are_not_judged(tmp_path: Path) -> None:
